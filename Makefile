@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+CODE := packages tests benches examples adapters docs conftest.py
+PACKAGES := packages/segarena packages/segarena-people packages/segarena-server packages/segarena-studio
+EDITABLE := $(addprefix -e ,$(PACKAGES))
 STAMP := $(VENV)/.installed
 
 .PHONY: browser demo test install lint types contract tests docs bench clean help
@@ -15,11 +18,11 @@ demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say 
 test: $(VENV)/.developed lint types contract tests      ## everything CI runs
 
 lint: $(VENV)/.developed      ## style
-	$(BIN)/ruff check src tests benches examples adapters
-	$(BIN)/ruff format --check src tests benches examples adapters
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 
 types: $(VENV)/.developed      ## strict types, of Python and of the studio's modules
-	$(BIN)/basedpyright --pythonpath $(BIN)/python src
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	@if command -v tsc >/dev/null; then tsc -p jsconfig.json; \
 	else echo "no tsc here, and apt-get cannot install it: types of the studio's modules are not checked"; fi
 
@@ -59,18 +62,20 @@ docs: $(VENV)/.documented      ## renew what the pages take from the code, build
 
 install: $(STAMP)      ## make the environment and install segarena into it
 
-$(STAMP): pyproject.toml
+$(STAMP): $(addsuffix /pyproject.toml,$(PACKAGES))
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet $(EDITABLE)
 	@touch $@
 
 # torch is pinned here and only here: a range would fetch gigabytes of GPU libraries on a machine without one.
 # PostgreSQL and bubblewrap are for tests of the server; where they cannot be installed, these run on SQLite alone, and
 # those of strangers' programs are skipped. Node and tsc test the studio's modules and check their types; no user needs them.
-$(VENV)/.developed: $(STAMP)
+$(VENV)/.developed: $(STAMP) pyproject.toml
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet -e '.[dev,models,oidc,people,ray,radiology,s3,server]' tests/plugin_package
+	$(BIN)/python -m pip install --quiet $(EDITABLE) -e 'packages/segarena[client,figures,models,radiology,ray]' \
+		-e 'packages/segarena-server[oidc,s3]' tests/plugin_package
+	$(BIN)/python -m pip install --quiet --group dev
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install --quiet --yes postgresql || true
 	command -v bwrap >/dev/null || apt-get install --quiet --yes bubblewrap || true
 	command -v node >/dev/null || apt-get install --quiet --yes --no-install-recommends nodejs || true
@@ -78,7 +83,7 @@ $(VENV)/.developed: $(STAMP)
 	@touch $@
 
 $(VENV)/.documented: $(VENV)/.developed
-	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 clean:      ## remove the environment and what tools leave

@@ -51,11 +51,17 @@ def first_of(path: Path, real: RunFolder) -> RunFolder:
     with folder.lock():
         for index, sample in enumerate(samples):
             is_own = pl.col("sample") == sample.rpartition(" ")[0]
-            rows = Rows(timings=[Timing(**{**row, "sample": sample}) for row in timings.filter(is_own).to_dicts()])
+            rows = Rows(
+                timings=[
+                    Timing(**{**row, "sample": sample}) for row in timings.filter(is_own).to_dicts()
+                ]
+            )
             for row in records.filter(is_own).to_dicts():
                 iou = {"iou": row.pop("iou")}
                 kept = {name: row[name] for name in row if name in COLUMNS["records"]}
-                rows.records.append(RoundRecord(**{**kept, "sample": sample, "prompts": "[]"}, values=iou))
+                rows.records.append(
+                    RoundRecord(**{**kept, "sample": sample, "prompts": "[]"}, values=iou)
+                )
             folder.write(index, rows)
         folder.gather()
     return folder
@@ -67,7 +73,9 @@ def made(path: Path, first: RunFolder, number: int) -> Path:
     rng = np.random.default_rng(number)
     (file,) = (path / "records").glob("*.parquet")
     records = pl.read_parquet(file)
-    luck = pl.DataFrame({"of": np.arange(len(records)), "luck": rng.normal(rng.normal(0, 0.25), 0.4, len(records))})
+    luck = pl.DataFrame(
+        {"of": np.arange(len(records)), "luck": rng.normal(rng.normal(0, 0.25), 0.4, len(records))}
+    )
     targets = records.select(of=pl.struct("sample", "target").rank("dense").cast(pl.Int64) - 1)
     lifts = targets.join(luck, on="of", how="left", maintain_order="left")["luck"].to_numpy()
     odds = (1 / records["iou"].clip(0.001, 0.999).to_numpy() - 1) * np.exp(-lifts)
@@ -79,7 +87,9 @@ def made(path: Path, first: RunFolder, number: int) -> Path:
     return path
 
 
-def configuration(real: RunConfiguration, samples: tuple[str, ...], number: int) -> RunConfiguration:
+def configuration(
+    real: RunConfiguration, samples: tuple[str, ...], number: int
+) -> RunConfiguration:
     """Return the configuration of a made run: one of 60 segmenters with an option of its own."""
     segmenter = replace(real.segmenter, name=f"network-{number % 60:02}", options={"step": number})
     if number == 0:
@@ -107,7 +117,9 @@ def ready_ms(index: Path) -> list[tuple[int, int]]:
     """Return what the page took until it was ready in five fresh browsers: ms of its thread, and on the clock."""
     from playwright.sync_api import sync_playwright
 
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    )
     found: list[tuple[int, int]] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
@@ -116,7 +128,9 @@ def ready_ms(index: Path) -> list[tuple[int, int]]:
             told = page.context.new_cdp_session(page)
             told.send("Performance.enable", {"timeDomain": "threadTicks"})
             page.goto(index.as_uri(), wait_until="domcontentloaded")  # scripts have run then
-            metrics = {one["name"]: one["value"] for one in told.send("Performance.getMetrics")["metrics"]}
+            metrics = {
+                one["name"]: one["value"] for one in told.send("Performance.getMetrics")["metrics"]
+            }
             clock = int(page.evaluate("document.documentElement.dataset.ready"))
             found.append((round(1000 * metrics["TaskDuration"]), clock))
         browser.close()
@@ -132,21 +146,29 @@ def main() -> None:
     os.fsync = lambda _: None  # the runs are made, not measured
     with tempfile.TemporaryDirectory() as temporary:
         out = given.out or Path(temporary)
-        real = segarena.evaluate("clicks", segmenter="watershed", dataset="demo", rounds=20, out=out / "real")
+        real = segarena.evaluate(
+            "clicks", segmenter="watershed", dataset="demo", rounds=20, out=out / "real"
+        )
         paths = [out / "runs" / f"{number:03}" for number in range(given.runs)]
         first = first_of(paths[0], real) if not paths[0].exists() else RunFolder.open(paths[0])
         for number, path in enumerate(paths):
             if not path.exists():
                 made(path, first, number)
         read = "extracts read from columns"
-        entries, reading = seconds(read, lambda: [Entry(extract=extract_of(path)) for path in paths])
+        entries, reading = seconds(
+            read, lambda: [Entry(extract=extract_of(path)) for path in paths]
+        )
         board, ranking = seconds("board", lambda: board_of(entries))
         site, writing = seconds("site", lambda: write_site(board, out / "site"))
         print(f"{len(board.panels)} panels, {site.pages} pages of samples")
         linked = [site.index, *(out / "site" / "files").iterdir()]
-        print(f"page and what it links to {sum(file.stat().st_size for file in linked) / 1000:.0f} kB")
+        print(
+            f"page and what it links to {sum(file.stat().st_size for file in linked) / 1000:.0f} kB"
+        )
         busy, clock = zip(*ready_ms(site.index), strict=True)
-        print(f"ready after {sorted(busy)[2]} ms of its thread (bar {READY_MS}), {min(clock)} to {max(clock)} on clock")
+        print(
+            f"ready after {sorted(busy)[2]} ms of its thread (bar {READY_MS}), {min(clock)} to {max(clock)} on clock"
+        )
         built = reading + ranking + writing
         print(f"built in {built:.0f} s of processor (bar {BUILT_S})")
     sys.exit(not (sorted(busy)[2] <= READY_MS and built <= BUILT_S))

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.people.collection import Collection
-from segarena.people.comparing.asking import Asker
-from segarena.people.measures.box_features import box_features, size_class
-from segarena.people.measures.by_size import SizeTest, by_size
 from segarena.prompts import Box
 from segarena.registry import build
+from segarena_people.collection import Collection
+from segarena_people.comparison.asking import Asker
+from segarena_people.measures.box_features import box_features, size_class
+from segarena_people.measures.by_size import SizeTest, by_size
 
 
 def main() -> None:
@@ -26,21 +26,35 @@ def main() -> None:
     told.add_argument("folder")
     told.add_argument("users", nargs="*")
     told.add_argument("--beside")
-    told.add_argument("--times", type=int, default=5, help="how often each is asked; medians are printed")
+    told.add_argument(
+        "--times", type=int, default=5, help="how often each is asked; medians are printed"
+    )
     how = told.parse_args()
     people, classes = people_of(how.folder)
     for user in how.users:
-        tests = [by_size(asked(user, how.folder, seed), people, classes, seed=seed) for seed in range(how.times)]
+        tests = [
+            by_size(asked(user, how.folder, seed), people, classes, seed=seed)
+            for seed in range(how.times)
+        ]
         show(user, tests)
     if how.beside:
         others, names = people_of(how.beside)
-        show(f"people of {how.beside}", [beside(others, names, people, classes, seed) for seed in range(how.times)])
+        show(
+            f"people of {how.beside}",
+            [beside(others, names, people, classes, seed) for seed in range(how.times)],
+        )
 
 
 def people_of(folder: str) -> tuple[NDArray[np.float64], list[str]]:
     """Return the features of people's boxes, and the size classes of what they were drawn around."""
-    given = [(box, one.goal) for one in Collection.open(folder).only(kind="box") if isinstance(box := one.prompt, Box)]
-    return np.array([box_features(box, goal) for box, goal in given]), [size_class(goal) for _, goal in given]
+    given = [
+        (box, one.goal)
+        for one in Collection.open(folder).only(kind="box")
+        if isinstance(box := one.prompt, Box)
+    ]
+    return np.array([box_features(box, goal) for box, goal in given]), [
+        size_class(goal) for _, goal in given
+    ]
 
 
 def asked(user: str, folder: str, seed: int) -> NDArray[np.float64]:
@@ -57,7 +71,11 @@ def asked(user: str, folder: str, seed: int) -> NDArray[np.float64]:
 
 
 def beside(
-    others: NDArray[np.float64], names: Sequence[str], people: NDArray[np.float64], classes: Sequence[str], seed: int
+    others: NDArray[np.float64],
+    names: Sequence[str],
+    people: NDArray[np.float64],
+    classes: Sequence[str],
+    seed: int,
 ) -> list[SizeTest]:
     """Return the tests of people against people: as many of each, drawn, in each size class."""
     rng = np.random.default_rng(seed)
@@ -77,11 +95,16 @@ def beside(
 def show(name: str, tests: Sequence[Sequence[SizeTest]]) -> None:
     """Print a table."""
     print(f"\n{name}\nsize px | boxes | p, median | 99th percentile | of people | ratio")
-    for each in sorted(zip(*tests, strict=True), key=lambda one: int(one[0].name.partition("-")[0])):
+    for each in sorted(
+        zip(*tests, strict=True), key=lambda one: int(one[0].name.partition("-")[0])
+    ):
         p, far, ratio = (
-            float(np.median([getattr(one, key) for one in each])) for key in ("p_value", "far", "far_ratio")
+            float(np.median([getattr(one, key) for one in each]))
+            for key in ("p_value", "far", "far_ratio")
         )
-        print(f"{each[0].name} | {each[0].boxes} | {p:.3f} | {far:.3f} | {each[0].far_people:.3f} | {ratio:.2f}")
+        print(
+            f"{each[0].name} | {each[0].boxes} | {p:.3f} | {far:.3f} | {each[0].far_people:.3f} | {ratio:.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,11 @@ def plain(positions: np.ndarray, error: np.ndarray, sigma: float) -> np.ndarray:
     np.add.at(canvas, tuple(positions.T), 1.0)
     side = math.ceil(7 * blur) // 2 * 2 + 1
     canvas = cv2.GaussianBlur(canvas, (side, side), blur, borderType=cv2.BORDER_CONSTANT)
-    return canvas / canvas.max() * gaussian_filter(error.astype(np.float32), click_radius_px(error.shape, "published"))
+    return (
+        canvas
+        / canvas.max()
+        * gaussian_filter(error.astype(np.float32), click_radius_px(error.shape, "published"))
+    )
 
 
 def median_ms(call: Callable[[], object], repeats: int = 7) -> float:
@@ -53,9 +57,13 @@ def main() -> None:
         for sigma in (1.0, 5.0, 20.0):
             slow = median_ms(lambda p=positions, e=error, s=sigma: plain(p, e, s))
             fast = median_ms(
-                lambda p=positions, e=error, s=sigma: click_map(p, e, sigma=s, radius="published", normalise="none")
+                lambda p=positions, e=error, s=sigma: click_map(
+                    p, e, sigma=s, radius="published", normalise="none"
+                )
             )
-            print(f"{shape[0]:>5} x {shape[1]:>4} {sigma:>6} {slow:>9.1f} {fast:>8.1f} {slow / fast:>6.1f}")
+            print(
+                f"{shape[0]:>5} x {shape[1]:>4} {sigma:>6} {slow:>9.1f} {fast:>8.1f} {slow / fast:>6.1f}"
+            )
 
 
 if __name__ == "__main__":

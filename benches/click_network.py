@@ -27,7 +27,9 @@ BAR = 1.05
 
 def main() -> None:
     """Measure both in turn; exit 1 when the bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", default="b", choices=["b", "s", "t", "tiny"])
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -42,7 +44,9 @@ def main() -> None:
     ways = {
         "one by one": lambda: [whole(image, target, error) for error in errors],
         "one call": lambda: whole.predict_maps([image] * ERRORS, [target] * ERRORS, errors),
-        "one call, batch of 8": lambda: stacked.predict_maps([image] * ERRORS, [target] * ERRORS, errors),
+        "one call, batch of 8": lambda: stacked.predict_maps(
+            [image] * ERRORS, [target] * ERRORS, errors
+        ),
     }
     whole(image, target, errors[0])
     seconds: dict[str, list[float]] = {name: [] for name in ways}

@@ -58,7 +58,10 @@ def _plain_depth(mask):
 def _plain_band(mask, iterations):
     whole = mask.astype(np.uint8)
     framed = cv2.copyMakeBorder(whole, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
-    return (whole - cv2.erode(framed, np.ones((3, 3), dtype=np.uint8), iterations=iterations)[1:-1, 1:-1]).astype(bool)
+    return (
+        whole
+        - cv2.erode(framed, np.ones((3, 3), dtype=np.uint8), iterations=iterations)[1:-1, 1:-1]
+    ).astype(bool)
 
 
 def _plain_iou(prediction, target, judged):
@@ -67,7 +70,9 @@ def _plain_iou(prediction, target, judged):
     return intersection / union if union else np.nan
 
 
-def our_round(prediction, reference, clicked, iou=Iou(empty="nan"), boundary_iou=BoundaryIou(empty="nan")):  # noqa: B008
+def our_round(
+    prediction, reference, clicked, iou=Iou(empty="nan"), boundary_iou=BoundaryIou(empty="nan")
+):  # noqa: B008
     """Return the same, from a fresh comparison."""
     comparison = Comparison(prediction, reference)
     click = deepest_error(comparison, clicked)
@@ -76,7 +81,11 @@ def our_round(prediction, reference, clicked, iou=Iou(empty="nan"), boundary_iou
 
 def smooth(seed, shape, sigma):
     """Return a smooth random field, between 0 and 1 in rank."""
-    noise = np.random.default_rng(seed).standard_normal((shape[0] // 4 + 1, shape[1] // 4 + 1)).astype(np.float32)
+    noise = (
+        np.random.default_rng(seed)
+        .standard_normal((shape[0] // 4 + 1, shape[1] // 4 + 1))
+        .astype(np.float32)
+    )
     field = cv2.GaussianBlur(noise, (0, 0), sigma / 4, borderType=cv2.BORDER_REFLECT)
     field = cv2.resize(field, (shape[1], shape[0]), interpolation=cv2.INTER_CUBIC)
     return (field - field.min()) / (field.max() - field.min())
@@ -86,7 +95,9 @@ def disc(shape, row, column, radius, stretch=1.0):
     """Return a filled ellipse; positions and radius as shares of the height and width."""
     rows, columns = np.ogrid[: shape[0], : shape[1]]
     size = radius * shape[0]
-    return ((rows - row * shape[0]) / size) ** 2 + ((columns - column * shape[1]) / (size * stretch)) ** 2 <= 1
+    return ((rows - row * shape[0]) / size) ** 2 + (
+        (columns - column * shape[1]) / (size * stretch)
+    ) ** 2 <= 1
 
 
 def specks(seed, shape, density, side):
@@ -106,11 +117,19 @@ def typical_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "first click, ragged object", empty, field > np.quantile(field, 0.78)
     yield "thick blob missing", body & ~disc(shape, 0.45, 0.6, 0.25), body
     yield "thick blob too much", body | disc(shape, 0.3, 0.8, 0.25), body
-    yield "thick blobs of both kinds", (body & ~disc(shape, 0.5, 0.3, 0.18)) | disc(shape, 0.3, 0.85, 0.2), body
+    yield (
+        "thick blobs of both kinds",
+        (body & ~disc(shape, 0.5, 0.3, 0.18)) | disc(shape, 0.3, 0.85, 0.2),
+        body,
+    )
     yield "object moved by 12 pixels", np.roll(body, (6, 12), axis=(0, 1)), body
     yield "thin ragged boundary", field + 0.02 * ragged > np.quantile(field, 0.6), land
     yield "wide ragged boundary", field + 0.15 * ragged > np.quantile(field, 0.6), land
-    yield "one pixel along the boundary", cv2.dilate(land.view(np.uint8), np.ones((3, 3), np.uint8)) > 0, land
+    yield (
+        "one pixel along the boundary",
+        cv2.dilate(land.view(np.uint8), np.ones((3, 3), np.uint8)) > 0,
+        land,
+    )
     yield "specks of 1 pixel, both kinds", land ^ specks(3, shape, 0.1, 1), land
     yield "specks of 4 pixels, both kinds", land ^ specks(4, shape, 0.15, 4), land
     yield "specks of 9 pixels, both kinds", land ^ specks(5, shape, 0.2, 9), land
@@ -120,7 +139,11 @@ def typical_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         np.pad(np.zeros((shape[0] - 8, shape[1] - 8), bool), 4, constant_values=True),
         empty,
     )
-    yield "stripes over a quarter", (np.arange(shape[0]) % 16 < 4)[:, None] & np.ones(shape, dtype=bool), empty
+    yield (
+        "stripes over a quarter",
+        (np.arange(shape[0]) % 16 < 4)[:, None] & np.ones(shape, dtype=bool),
+        empty,
+    )
 
 
 def hard_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -136,7 +159,11 @@ def hard_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "whole frame too much", full, empty
     yield "halves swapped", columns < shape[1] // 2, columns >= shape[1] // 2
     for width in (1, 2, 3, 7, 20, 64, 200):
-        yield f"stripes of {width} against their inverse", columns // width % 2 == 0, columns // width % 2 == 1
+        yield (
+            f"stripes of {width} against their inverse",
+            columns // width % 2 == 0,
+            columns // width % 2 == 1,
+        )
     yield "stripes of 40 missing", empty, columns // 40 % 2 == 0
     yield (
         "slanted stripes against their inverse",
@@ -161,7 +188,9 @@ def ignored_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarr
     for name, prediction, target in typical_cases(shape):
         if name in ("thick blob missing", "wide ragged boundary", "specks of 4 pixels, both kinds"):
             thick = np.ones((9, 9), dtype=np.uint8)
-            ignore = cv2.dilate(target.view(np.uint8), thick) > cv2.erode(target.view(np.uint8), thick)
+            ignore = cv2.dilate(target.view(np.uint8), thick) > cv2.erode(
+                target.view(np.uint8), thick
+            )
             yield f"{name}, band ignored", prediction, target, ignore
 
 
@@ -173,7 +202,14 @@ def all_cases(quick):
         yield "480 x 854, a quarter wrong at most", TYPICAL_BAR, name, prediction, target, ignore
     for shape in (TYPICAL,) if quick else (TYPICAL, LARGE):
         for name, prediction, target in hard_cases(shape):
-            yield f"{shape[0]} x {shape[1]}, wrong everywhere", ANY_BAR, name, prediction, target, None
+            yield (
+                f"{shape[0]} x {shape[1]}, wrong everywhere",
+                ANY_BAR,
+                name,
+                prediction,
+                target,
+                None,
+            )
     if not quick:
         for name, prediction, target in typical_cases(LARGE):
             yield "2048 x 2048, a quarter wrong at most", ANY_BAR, name, prediction, target, None
@@ -187,7 +223,14 @@ def all_cases(quick):
         shape = (side, side)
         body = disc(shape, 0.5, 0.5, 0.3)
         noise = np.random.default_rng(side).random((2, *shape)) < 0.5
-        yield "tiny", ANY_BAR, f"{side} x {side}, disc missing", np.zeros(shape, dtype=bool), body, None
+        yield (
+            "tiny",
+            ANY_BAR,
+            f"{side} x {side}, disc missing",
+            np.zeros(shape, dtype=bool),
+            body,
+            None,
+        )
         yield "tiny", ANY_BAR, f"{side} x {side}, disc moved", np.roll(body, 1, axis=1), body, None
         yield "tiny", ANY_BAR, f"{side} x {side}, noise", noise[0], noise[1], None
 
@@ -219,25 +262,34 @@ def check(plain, ours):
 
 def main():
     """Print the table; exit with 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--quick", action="store_true", help="leave the 2048 x 2048 images out")
     options = parser.parse_args()
     cv2.setNumThreads(1)
     missed, group = 0, ""
     print("One round: fresh comparison, next click, IoU, boundary IoU, in thread time.")
-    print("Not counted: what a Reference keeps of its target over all rounds (window, area, boundary band).")
+    print(
+        "Not counted: what a Reference keeps of its target over all rounds (window, area, boundary band)."
+    )
     for case_group, bar, name, prediction, target, ignore in all_cases(options.quick):
         if case_group != group:
             group = case_group
             print(f"\n{group} (bar {bar})\n{'':44}{'plain ms':>10}{'ours ms':>10}{'ratio':>8}")
         repeats = (
-            max(5, options.repeats // 3) if target.size > 1e6 else options.repeats * (1 if target.size > 1e5 else 10)
+            max(5, options.repeats // 3)
+            if target.size > 1e6
+            else options.repeats * (1 if target.size > 1e5 else 10)
         )
         plain_ms, ours_ms = measure(prediction, target, ignore, repeats)
         ratio = ours_ms / plain_ms
         missed += ratio > bar
-        print(f"{name:44}{plain_ms:10.3f}{ours_ms:10.3f}{ratio:8.2f}{'  MISSED' if ratio > bar else ''}", flush=True)
+        print(
+            f"{name:44}{plain_ms:10.3f}{ours_ms:10.3f}{ratio:8.2f}{'  MISSED' if ratio > bar else ''}",
+            flush=True,
+        )
     print(f"\n{missed} missed" if missed else "\nall bars held")
     return 1 if missed else 0
 

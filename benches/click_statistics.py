@@ -36,7 +36,9 @@ def plain_quadrants(corner: Any, points: Any) -> Any:
 
 def plain_one_sided(own: Any, other: Any) -> float:
     """Return the one-sided D, one corner at a time."""
-    differences = np.array([plain_quadrants(corner, own) - plain_quadrants(corner, other) for corner in own])
+    differences = np.array(
+        [plain_quadrants(corner, own) - plain_quadrants(corner, other) for corner in own]
+    )
     differences[:, 0] -= 1 / len(own)
     return max(-differences.min(), differences.max() + 1 / len(own))
 
@@ -77,17 +79,24 @@ def main() -> int:
     clicks = draw_clicks(probability, CLICKS, np.random.default_rng(1))
 
     def draw() -> Any:
-        return draw_clicks(probability, DRAWS * CLICKS, np.random.default_rng(2)).reshape(DRAWS, CLICKS, 2)
+        return draw_clicks(probability, DRAWS * CLICKS, np.random.default_rng(2)).reshape(
+            DRAWS, CLICKS, 2
+        )
 
     def plain() -> Any:
-        return plain_draw(probability, DRAWS * CLICKS, np.random.RandomState(2)).reshape(DRAWS, CLICKS, 2)
+        return plain_draw(probability, DRAWS * CLICKS, np.random.RandomState(2)).reshape(
+            DRAWS, CLICKS, 2
+        )
 
     sets = draw()
     far = sets.astype(np.float64)
-    ks_difference = np.abs(ks2d(sets, clicks).p_values - [plain_ks(own, clicks) for own in sets]).max()
+    ks_difference = np.abs(
+        ks2d(sets, clicks).p_values - [plain_ks(own, clicks) for own in sets]
+    ).max()
     few = slice(0, 20)  # the linear program takes 30 ms for each
     wd_difference = np.abs(
-        matched_distances(far[few], clicks) - [wasserstein_distance_nd(own, clicks) for own in sets[few]]
+        matched_distances(far[few], clicks)
+        - [wasserstein_distance_nd(own, clicks) for own in sets[few]]
     ).max()
     passed = [
         report(
@@ -100,7 +109,9 @@ def main() -> int:
         report(
             "WD, 100 sets of 50",
             median_s(lambda: matched_distances(far, clicks), 9),
-            median_s(lambda: [wasserstein_distance_nd(own, clicks) for own in sets[few]], 3) * DRAWS / 20,
+            median_s(lambda: [wasserstein_distance_nd(own, clicks) for own in sets[few]], 3)
+            * DRAWS
+            / 20,
             1 / 200,
             wd_difference,
         ),

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from engine import WHOLE, equal_work
 from PIL import Image
 
 import segarena
-from engine import WHOLE, equal_work
 from segarena.work.cluster.joining import joined
 
 
@@ -50,7 +50,9 @@ def second_worker(dataset: str, limit: int, turns: int, scratch: Path) -> bool:
 
     ratios = [(seconds(by(1), scratch), seconds(by(2), scratch)) for _ in range(turns)]
     one_s, two_s = (min(took) for took in zip(*ratios, strict=True))
-    print(f"GrabCut, {limit} photographs: one {one_s:.1f} s, two {two_s:.1f} s, ratio {one_s / two_s:.2f} (bar 1.7)")
+    print(
+        f"GrabCut, {limit} photographs: one {one_s:.1f} s, two {two_s:.1f} s, ratio {one_s / two_s:.2f} (bar 1.7)"
+    )
     return one_s / two_s >= 1.7
 
 
@@ -71,7 +73,9 @@ def tiny_samples(count: int, turns: int, scratch: Path) -> bool:
 
     pairs = [(seconds(by(2), scratch), seconds(by(segarena.Ray(2)), scratch)) for _ in range(turns)]
     local_s, ray_s = (min(took) for took in zip(*pairs, strict=True))
-    print(f"{count} tiny samples: local {local_s:.1f} s, on Ray {ray_s:.1f} s, ratio {ray_s / local_s:.2f} (bar 1.15)")
+    print(
+        f"{count} tiny samples: local {local_s:.1f} s, on Ray {ray_s:.1f} s, ratio {ray_s / local_s:.2f} (bar 1.15)"
+    )
     return ray_s / local_s <= 1.15
 
 
@@ -90,14 +94,22 @@ def photographs(folder: Path, count: int) -> None:
 
 def main() -> None:
     """Measure; exit 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bsds500", nargs="?", help="folder of BSDS500; a demo photograph, as often, without it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "bsds500", nargs="?", help="folder of BSDS500; a demo photograph, as often, without it"
+    )
     parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--tiny", type=int, default=2000)
     parser.add_argument("--turns", type=int, default=3)
     given = parser.parse_args()
     scratch = Path(tempfile.mkdtemp())
-    dataset = f"bsds500(path={given.bsds500!r})" if given.bsds500 else equal_work(scratch / "equal", given.samples)
+    dataset = (
+        f"bsds500(path={given.bsds500!r})"
+        if given.bsds500
+        else equal_work(scratch / "equal", given.samples)
+    )
     print("load before:", " ".join(f"{load:.1f}" for load in os.getloadavg()))
     started = time.perf_counter()
     try:

@@ -42,7 +42,9 @@ def video(radius_px: tuple[float, float], seed: int = 0) -> Any:
         for frame in range(SHAPE[0]):
             waves = sum(np.sin(k * angle + phases[k] + frame / 10) / (k + 1) for k in range(1, 5))
             radius = size * (1 + 0.2 * waves)
-            points = np.stack([column + frame + radius * np.cos(angle), row + radius * np.sin(angle)], axis=1)
+            points = np.stack(
+                [column + frame + radius * np.cos(angle), row + radius * np.sin(angle)], axis=1
+            )
             cv2.fillPoly(labels[frame], [points.astype(np.int32)], number)
     return labels
 
@@ -64,7 +66,10 @@ def plain_f(prediction: Any, target: Any, around: Any) -> float:
     if not (count and wanted):
         return float(count == wanted)
     near_ours, near_theirs = (cv2.dilate(one.astype(np.uint8), around) for one in (ours, theirs))
-    precision, recall = int((ours * near_theirs).sum()) / count, int((theirs * near_ours).sum()) / wanted
+    precision, recall = (
+        int((ours * near_theirs).sum()) / count,
+        int((theirs * near_ours).sum()) / wanted,
+    )
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
@@ -122,7 +127,9 @@ def measure(name: str, radius_px: tuple[float, float], repeats: int) -> tuple[fl
         spent, theirs = timed(lambda: plain(prediction, target))
         times["plain"].append(spent)
         for way in ("first", "later", "later"):
-            spent, ours = timed(lambda about=reference: metric.of(ObjectsComparison(prediction, about)))
+            spent, ours = timed(
+                lambda about=reference: metric.of(ObjectsComparison(prediction, about))
+            )
             times[way].append(spent)
     same = np.array_equal(ours.jaccard, theirs[0]) and np.array_equal(ours.contour, theirs[1])
     size = peak_bytes(prediction, target)
@@ -141,7 +148,10 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     cv2.setNumThreads(1)
-    usual, large = measure("usual objects", (60, 110), repeats), measure("large objects", (150, 230), repeats)
+    usual, large = (
+        measure("usual objects", (60, 110), repeats),
+        measure("large objects", (150, 230), repeats),
+    )
     verdicts = {
         f"usual objects at most 1/{1 / RATIO_BAR:.0f} of the plain way": usual[0] <= RATIO_BAR,
         f"large objects at most 1/{1 / RATIO_BAR:.0f} of the plain way": large[0] <= RATIO_BAR,

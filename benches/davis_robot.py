@@ -86,7 +86,12 @@ def scene(objects):
     target, halves = np.zeros(SHAPE, dtype=np.uint8), np.zeros(SHAPE, dtype=bool)
     for label in range(1, objects + 1):
         centre = rng.uniform(100, 380), SHAPE[1] * (label - 0.5) / objects
-        mask = star(centre, rng.uniform(0.8, 1.0) * 130 / objects**0.4, rng.integers(4, 8), rng.uniform(0, 6))
+        mask = star(
+            centre,
+            rng.uniform(0.8, 1.0) * 130 / objects**0.4,
+            rng.integers(4, 8),
+            rng.uniform(0, 6),
+        )
         target[mask] = label
         halves |= mask & (np.arange(SHAPE[1]) > centre[1])
     prediction = np.zeros_like(target)
@@ -97,7 +102,10 @@ def scene(objects):
 def measure(prediction, target, settings, objects, repeats):
     """Return the least ms of both ways on a core and on the clock, and the number of lines; both must give the same."""
     wide = prediction.astype(np.int64), target.astype(np.int64)
-    plain, ours = plain_lines(*wide, settings, objects), draw_lines(prediction, target, settings, objects=objects)
+    plain, ours = (
+        plain_lines(*wide, settings, objects),
+        draw_lines(prediction, target, settings, objects=objects),
+    )
     same = len(plain) == len(ours) and all(
         label == line.object_id and np.array_equal(points, line.points)
         for (label, points), line in zip(plain, ours, strict=True)
@@ -107,8 +115,13 @@ def measure(prediction, target, settings, objects, repeats):
     plain_ms, our_ms = [], []
     for _ in range(repeats):
         plain_ms.append(timed(lambda: plain_lines(*wide, settings, objects)))
-        our_ms += [timed(lambda: draw_lines(prediction, target, settings, objects=objects)) for _ in range(5)]
-    return [min(column) for times in (plain_ms, our_ms) for column in zip(*times, strict=True)], len(ours)
+        our_ms += [
+            timed(lambda: draw_lines(prediction, target, settings, objects=objects))
+            for _ in range(5)
+        ]
+    return [
+        min(column) for times in (plain_ms, our_ms) for column in zip(*times, strict=True)
+    ], len(ours)
 
 
 def timed(work):
@@ -120,18 +133,25 @@ def timed(work):
 
 def main():
     """Print the table; exit with 1 when the bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     cv2.setNumThreads(1)
     warnings.simplefilter("ignore", UserWarning)  # scikit-image: an opening on a bool-like image
     missed = 0
-    print(f"{'':44}{'wrong px':>9}{'lines':>6}{'plain ms':>10}{'ours ms':>9}{'1 /':>6}{'clock 1 /':>11}")
+    print(
+        f"{'':44}{'wrong px':>9}{'lines':>6}{'plain ms':>10}{'ours ms':>9}{'1 /':>6}{'clock 1 /':>11}"
+    )
     for name in ("local-1.0.4", "server-2020"):
         settings = preset(name, mode="published", ties="raster")
         for objects in (1, 3, 10):
             prediction, target = scene(objects)
-            for what, predicted in (("moved, halves lost", prediction), ("nothing predicted", 0 * prediction)):
+            for what, predicted in (
+                ("moved, halves lost", prediction),
+                ("nothing predicted", 0 * prediction),
+            ):
                 repeats = options.repeats if objects in BARRED else 1
                 times, lines = measure(predicted, target, settings, objects, repeats)
                 plain_ms, plain_clock_ms, ours_ms, ours_clock_ms = times

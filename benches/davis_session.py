@@ -51,7 +51,9 @@ class OneVideo:
         """Return the video."""
         frame = np.zeros((*SHAPE[1:], 3), dtype=np.uint8)
         target = Target(id="objects", mask=self.target)
-        return VideoSample(id=sample_id, frames=[frame] * SHAPE[0], frame_shape=SHAPE[1:], targets=(target,))
+        return VideoSample(
+            id=sample_id, frames=[frame] * SHAPE[0], frame_shape=SHAPE[1:], targets=(target,)
+        )
 
     def check(self) -> list[Any]:
         """Return nothing."""
@@ -68,7 +70,9 @@ def answers(dataset: OneVideo, interactions: int) -> list[Any]:
     return found
 
 
-def overheads(dataset: OneVideo, given: list[Any], folder: Path) -> tuple[list[float], list[float], float, float]:
+def overheads(
+    dataset: OneVideo, given: list[Any], folder: Path
+) -> tuple[list[float], list[float], float, float]:
     """Return the seconds of each submission with what follows, on a core and on the wall; of the end; of going on."""
     taken: list[float] = []
     on_wall: list[float] = []
@@ -121,15 +125,23 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         taken, on_wall, end_s, resume_s = overheads(dataset, given, folder / "session")
-        on_disk = sum(path.stat().st_size for path in (folder / "session").rglob("*") if path.is_file())
+        on_disk = sum(
+            path.stat().st_size for path in (folder / "session").rglob("*") if path.is_file()
+        )
         few_s, many_s = append_seconds(0, folder), append_seconds(100_000, folder)
     each = median(taken)
     total_s = SUBMISSIONS * each + SEQUENCES * end_s
-    print(f"overhead of a submission: median {each:.3f} s, from {min(taken):.3f} to {max(taken):.3f} s")
+    print(
+        f"overhead of a submission: median {each:.3f} s, from {min(taken):.3f} to {max(taken):.3f} s"
+    )
     print(f"on the wall: median {median(on_wall):.3f} s, at most {max(on_wall):.3f} s")
-    print(f"the end of a sequence {end_s:.3f} s; going on after {len(given) - 1} answers {resume_s:.2f} s")
+    print(
+        f"the end of a sequence {end_s:.3f} s; going on after {len(given) - 1} answers {resume_s:.2f} s"
+    )
     print(f"on disk {on_disk / 1e6 / len(given):.2f} MB a submission, all tables included")
-    print(f"appending {SHAPE[0] * OBJECTS} rows: {1e3 * few_s:.2f} ms to none, {1e3 * many_s:.2f} ms to 100 000")
+    print(
+        f"appending {SHAPE[0] * OBJECTS} rows: {1e3 * few_s:.2f} ms to none, {1e3 * many_s:.2f} ms to 100 000"
+    )
     print(f"a val-sized run, {SUBMISSIONS} submissions, extrapolated: {total_s / 60:.1f} minutes")
     verdicts = {
         f"overhead at most {OVERHEAD_BAR_S:g} s": each <= OVERHEAD_BAR_S,

@@ -58,7 +58,9 @@ def candidate_graph(first: np.ndarray, second: np.ndarray, radius_px: float) -> 
     """Return the distances within reach by a k-d tree, as anybody would write it."""
     trees = [KDTree(np.argwhere(edges)) for edges in (first, second)]
     near = trees[0].sparse_distance_matrix(trees[1], radius_px, output_type="ndarray")
-    return csr_array((np.rint(100 * near["v"]) + 1, (near["i"], near["j"])), shape=(trees[0].n, trees[1].n))
+    return csr_array(
+        (np.rint(100 * near["v"]) + 1, (near["i"], near["j"])), shape=(trees[0].n, trees[1].n)
+    )
 
 
 def plain_matching(first: np.ndarray, second: np.ndarray, radius_px: float) -> int:
@@ -66,7 +68,9 @@ def plain_matching(first: np.ndarray, second: np.ndarray, radius_px: float) -> i
     graph = candidate_graph(first, second, radius_px)
     rows, columns = graph.shape
     alone = csr_array((np.full(rows, 1e7), (np.arange(rows), np.arange(rows))), shape=(rows, rows))
-    return int((min_weight_full_bipartite_matching(hstack([graph, alone]).tocsr())[1] < columns).sum())
+    return int(
+        (min_weight_full_bipartite_matching(hstack([graph, alone]).tocsr())[1] < columns).sum()
+    )
 
 
 def measure(groups: list[list[Drawing]]) -> dict[str, list[float]]:
@@ -104,7 +108,9 @@ def measure(groups: list[list[Drawing]]) -> dict[str, list[float]]:
 
 
 MATCHERS = {
-    "match_edges": lambda first, second, radius_px: len(match_edges(first, second, radius_px=radius_px)),
+    "match_edges": lambda first, second, radius_px: len(
+        match_edges(first, second, radius_px=radius_px)
+    ),
     "plain assignment": plain_matching,
 }
 
@@ -124,12 +130,17 @@ def main(folder: Path | None) -> int:
     for name, values in times.items():
         print(f"{name:28} median {median[name]:7.2f}  worst {max(values):8.2f}")
     bars = {
-        "plain assignment / match_edges, at least 1": median["plain assignment"] / median["match_edges"] >= 1,
-        "worst / median of match_edges, at most 10": max(times["match_edges"]) <= 10 * median["match_edges"],
+        "plain assignment / match_edges, at least 1": median["plain assignment"]
+        / median["match_edges"]
+        >= 1,
+        "worst / median of match_edges, at most 10": max(times["match_edges"])
+        <= 10 * median["match_edges"],
         "scikit-image thin / thin, at least 2": median["scikit-image thin"] / median["thin"] >= 2,
         "scikit-image thin / thin of large blobs, at least 20": all(
             theirs >= 20 * ours
-            for theirs, ours in zip(times["scikit-image thin large blobs"], times["thin large blobs"], strict=True)
+            for theirs, ours in zip(
+                times["scikit-image thin large blobs"], times["thin large blobs"], strict=True
+            )
         ),
         "thin of large blobs, at most 10 ms": max(times["thin large blobs"]) <= 10,
     }

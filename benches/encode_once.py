@@ -39,7 +39,16 @@ from segarena.registry import build
 from segarena.samples import ImageSample, Target
 
 LONG_SIDE_PX = 1024
-PHOTOGRAPHS = ("coffee", "flower", "camera", "china", "chelsea", "rocket", "astronaut", "motorcycle_left")
+PHOTOGRAPHS = (
+    "coffee",
+    "flower",
+    "camera",
+    "china",
+    "chelsea",
+    "rocket",
+    "astronaut",
+    "motorcycle_left",
+)
 WAYS = 8
 FASTER_BAR, AROUND_BAR, MEMORY_BAR = 20, 0.10, 1.3
 
@@ -67,7 +76,11 @@ class Photographs:
         for target in sample.targets[:2]:
             mask = cv2.resize(target.mask.astype("uint8"), size, interpolation=cv2.INTER_NEAREST)
             targets.append(Target(id=target.id, mask=turned(mask, int(way)) > 0))
-        return ImageSample(id=sample_id, image=turned(cv2.resize(sample.image, size), int(way)), targets=tuple(targets))
+        return ImageSample(
+            id=sample_id,
+            image=turned(cv2.resize(sample.image, size), int(way)),
+            targets=tuple(targets),
+        )
 
     def check(self):
         """Return what is wrong: nothing."""
@@ -82,7 +95,12 @@ def turned(pixels, way):
 
 def tiny():
     """Return the configuration of a SAM that answers at once."""
-    vision = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "global_attn_indexes": [1]}
+    vision = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "global_attn_indexes": [1],
+    }
     return SamConfig(
         vision_config={**vision, "image_size": 256, "output_channels": 32, "num_pos_feats": 16},
         prompt_encoder_config={"hidden_size": 32, "image_size": 256},
@@ -103,7 +121,9 @@ def sam2_large():
         "window_size_per_stage": [8, 4, 16, 8],
         "global_attention_blocks": [23, 33, 43],
     }
-    return Sam2Config(vision_config={"backbone_config": backbone, "backbone_channel_list": widths[::-1]})
+    return Sam2Config(
+        vision_config={"backbone_config": backbone, "backbone_channel_list": widths[::-1]}
+    )
 
 
 def vit_h():
@@ -128,7 +148,9 @@ def save_weights(size, folder):
     logging.disable_progress_bar()
     segmenter, configuration = SIZES[size]
     model = {"sam": SamModel, "sam2": Sam2Model}[segmenter](configuration())
-    print(f"{size}: {sum(weights.numel() for weights in model.parameters()) / 1e6:.1f} million parameters")
+    print(
+        f"{size}: {sum(weights.numel() for weights in model.parameters()) / 1e6:.1f} million parameters"
+    )
     model.save_pretrained(folder)
 
 
@@ -181,7 +203,11 @@ def run(segmenter, options):
     segmenter.predict = predict.around(segmenter.predict)
     whole = Stopwatch(segmenter.device)
     judged = whole.around(segarena.evaluate)(
-        "rclicks", segmenter=segmenter, dataset=Photographs(options.images), rounds=options.rounds, out=options.out
+        "rclicks",
+        segmenter=segmenter,
+        dataset=Photographs(options.images),
+        rounds=options.rounds,
+        out=options.out,
     )
     counts = judged.config.counts
     if counts.failures:
@@ -213,8 +239,12 @@ def plain_click_s(network, options):
     forward = clock.around(network.model)
     with torch.inference_mode():
         for _ in range(options.plain_clicks + clock.is_gpu):
-            forward(pixel_values=pixels, input_points=point, input_labels=label, multimask_output=True)
-    return median(clock.seconds[clock.is_gpu :])  # the first call on a GPU also prepares its kernels
+            forward(
+                pixel_values=pixels, input_points=point, input_labels=label, multimask_output=True
+            )
+    return median(
+        clock.seconds[clock.is_gpu :]
+    )  # the first call on a GPU also prepares its kernels
 
 
 PARTS = {"encode": encode_one, "run": run}
@@ -224,7 +254,15 @@ PASSED_ON = ("images", "rounds", "plain_clicks", "threads", "size", "device", "d
 def in_own_process(part, folder, options):
     """Return what a part measured."""
     arguments = [f"--{name}={getattr(options, name)}" for name in PASSED_ON]
-    command = [sys.executable, __file__, *arguments, "--part", part, "--weights", folder / "weights"]
+    command = [
+        sys.executable,
+        __file__,
+        *arguments,
+        "--part",
+        part,
+        "--weights",
+        folder / "weights",
+    ]
     subprocess.run([*command, "--out", folder / part], check=True)
     return json.loads((folder / f"{part}.json").read_text())
 
@@ -234,7 +272,8 @@ def do_part(options):
     torch.set_num_threads(options.threads)
     name, _ = SIZES[options.size]
     segmenter = build(
-        "segmenter", f"{name}(weights={options.weights!r}, device={options.device!r}, dtype={options.dtype!r})"
+        "segmenter",
+        f"{name}(weights={options.weights!r}, device={options.device!r}, dtype={options.dtype!r})",
     )
     Path(f"{options.out}.json").write_text(json.dumps(PARTS[options.part](segmenter, options)))
 
@@ -246,9 +285,19 @@ def report(once, many, options):
     has_bars = options.size == "vit-b" and many["device"] == "cpu"
     faster, memory = plain_s / many["run_s"], many["peak_mb"] / once["peak_mb"]
     rows = [
-        ("passes of the encoder", many["encoder_passes"], options.images, many["encoder_passes"] == options.images),
+        (
+            "passes of the encoder",
+            many["encoder_passes"],
+            options.images,
+            many["encoder_passes"] == options.images,
+        ),
         ("times as fast", faster, FASTER_BAR, faster >= FASTER_BAR),
-        ("around the decoder", many["around_share"], AROUND_BAR, many["around_share"] <= AROUND_BAR),
+        (
+            "around the decoder",
+            many["around_share"],
+            AROUND_BAR,
+            many["around_share"] <= AROUND_BAR,
+        ),
         ("peak memory", memory, MEMORY_BAR, memory <= MEMORY_BAR),
         ("time in the model", many["model_share"], None, True),
         ("targets per hour", 3600 * targets / many["run_s"], None, True),
@@ -256,28 +305,55 @@ def report(once, many, options):
     ]
     if not has_bars:
         rows[1:] = [(name, measured, None, True) for name, measured, *_ in rows[1:]]
-    place = torch.cuda.get_device_name() if many["device"] != "cpu" else f"cpu, {options.threads} threads"
-    print(f"{options.images} images x 2 targets x {many['users']} users x {options.rounds} rounds: ", end="")
+    place = (
+        torch.cuda.get_device_name()
+        if many["device"] != "cpu"
+        else f"cpu, {options.threads} threads"
+    )
+    print(
+        f"{options.images} images x 2 targets x {many['users']} users x {options.rounds} rounds: ",
+        end="",
+    )
     print(f"{many['clicks']} clicks; {options.dtype} on {place}")
-    print(f"encoder {many['encode_s']:.3f} s, decoder call {many['decode_s']:.4f} s ({many['decoder_calls']} calls)")
-    print(f"the run {many['run_s']:.1f} s; plain {many['plain_click_s']:.3f} s a click, so {plain_s:.0f} s")
-    print(f"peak of the run {many['peak_mb']:.0f} MB, of encoding one image {once['peak_mb']:.0f} MB\n")
+    print(
+        f"encoder {many['encode_s']:.3f} s, decoder call {many['decode_s']:.4f} s ({many['decoder_calls']} calls)"
+    )
+    print(
+        f"the run {many['run_s']:.1f} s; plain {many['plain_click_s']:.3f} s a click, so {plain_s:.0f} s"
+    )
+    print(
+        f"peak of the run {many['peak_mb']:.0f} MB, of encoding one image {once['peak_mb']:.0f} MB\n"
+    )
     print(f"{'':24}{'measured':>10}{'bar':>8}")
     for name, measured, bar, is_held in rows:
-        print(f"{name:24}{measured:10.3g}{'none' if bar is None else bar:>8}{'' if is_held else '  MISSED'}")
+        print(
+            f"{name:24}{measured:10.3g}{'none' if bar is None else bar:>8}{'' if is_held else '  MISSED'}"
+        )
     return sum(not is_held for *_, is_held in rows)
 
 
 def main():
     """Measure all parts; exit with 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=4, choices=range(1, WAYS * len(PHOTOGRAPHS) + 1), metavar="1-64")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--images",
+        type=int,
+        default=4,
+        choices=range(1, WAYS * len(PHOTOGRAPHS) + 1),
+        metavar="1-64",
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--plain_clicks", "--plain-clicks", type=int, default=2, help="measured, of the plain loop")
+    parser.add_argument(
+        "--plain_clicks", "--plain-clicks", type=int, default=2, help="measured, of the plain loop"
+    )
     parser.add_argument("--threads", type=int, default=2, help="of the CPU, in each process")
     parser.add_argument("--size", choices=SIZES, default="vit-b")
     parser.add_argument("--device", default="auto", help="a GPU when there is one, by default")
-    parser.add_argument("--dtype", default="float32", help="or bfloat16 or float16, also for the plain loop")
+    parser.add_argument(
+        "--dtype", default="float32", help="or bfloat16 or float16, also for the plain loop"
+    )
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--weights", help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
@@ -287,7 +363,11 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         save_weights(options.size, folder / "weights")
-        missed = report(in_own_process("encode", folder, options), in_own_process("run", folder, options), options)
+        missed = report(
+            in_own_process("encode", folder, options),
+            in_own_process("run", folder, options),
+            options,
+        )
     print(f"\n{missed} missed" if missed else "\nall bars held")
     return int(missed > 0)
 

@@ -26,11 +26,19 @@ from segarena.registry import build
 WHOLE = "grabcut(work_px=1000000, iterations=5, reach_px=0)"
 
 
-def evaluate(segmenter: str, dataset: str, out: Path, workers: int, limit: int) -> tuple[float, float, int]:
+def evaluate(
+    segmenter: str, dataset: str, out: Path, workers: int, limit: int
+) -> tuple[float, float, int]:
     """Return wall seconds, seconds inside the segmenter, and rounds of one GrabCut run."""
     started = time.perf_counter()
     folder = segarena.evaluate(
-        "clicks", segmenter=segmenter, dataset=dataset, users=["centre"], out=out, workers=workers, limit=limit
+        "clicks",
+        segmenter=segmenter,
+        dataset=dataset,
+        users=["centre"],
+        out=out,
+        workers=workers,
+        limit=limit,
     )
     wall_s = time.perf_counter() - started
     return wall_s, float(folder.timings()["predict_s"].sum()), folder.config.counts.rounds
@@ -41,7 +49,9 @@ def overhead(dataset: str, limit: int, scratch: Path) -> bool:
     evaluate("grabcut", dataset, scratch / "warm", workers=0, limit=1)
     shares: dict[str, float] = {}
     for segmenter in ("grabcut", WHOLE):
-        wall_s, inside_s, rounds = evaluate(segmenter, dataset, scratch / segmenter[:9], workers=0, limit=limit)
+        wall_s, inside_s, rounds = evaluate(
+            segmenter, dataset, scratch / segmenter[:9], workers=0, limit=limit
+        )
         shares[segmenter] = 1 - inside_s / wall_s
         outside_ms = 1000 * (wall_s - inside_s) / rounds
         print(
@@ -73,7 +83,9 @@ def memory(images: int, scratch: Path) -> bool:
     )
     tenth = max(1, images // 10)
     early, late = max(seen[: 2 * tenth]), max(seen[-2 * tenth :])
-    print(f"memory over {images} images of 1200 x 1600: first fifth {early:.0f} MB, last fifth {late:.0f} MB")
+    print(
+        f"memory over {images} images of 1200 x 1600: first fifth {early:.0f} MB, last fifth {late:.0f} MB"
+    )
     return late <= early * 1.05 + 10
 
 
@@ -81,7 +93,9 @@ def equal_work(folder: Path, count: int) -> str:
     """Write a demo photograph and its first target under `count` names; return the dataset of them."""
     sample = build("dataset", "demo").load("camera")
     Image.fromarray(sample.image).save(place_of(folder, "images", 0))
-    Image.fromarray(sample.targets[0].mask.astype(np.uint8) * 255).save(place_of(folder, "masks", 0))
+    Image.fromarray(sample.targets[0].mask.astype(np.uint8) * 255).save(
+        place_of(folder, "masks", 0)
+    )
     for kind in ("images", "masks"):
         for index in range(1, count):
             place_of(folder, kind, index).hardlink_to(place_of(folder, kind, 0))
@@ -111,15 +125,21 @@ def photographs(folder: Path, count: int) -> None:
 
 def main() -> None:
     """Measure everything; exit 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bsds500", nargs="?", help="folder of BSDS500; a demo photograph without it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "bsds500", nargs="?", help="folder of BSDS500; a demo photograph without it"
+    )
     parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--images", type=int, default=2000)
     options = parser.parse_args()
     scratch = Path(tempfile.mkdtemp())
     try:
         dataset = (
-            f"bsds500(path={options.bsds500!r})" if options.bsds500 else equal_work(scratch / "equal", options.samples)
+            f"bsds500(path={options.bsds500!r})"
+            if options.bsds500
+            else equal_work(scratch / "equal", options.samples)
         )
         held = [overhead(dataset, options.samples, scratch), memory(options.images, scratch)]
     finally:

@@ -44,7 +44,10 @@ def published_draw(click_map, error, not_clicked, low, high, rng):
 def published_draws(click_map, error, rng):
     """Return one draw from each group."""
     not_clicked = np.ones(error.shape, dtype=np.float32)
-    return [published_draw(click_map, error, not_clicked, k / GROUPS, (k + 1) / GROUPS, rng) for k in range(GROUPS)]
+    return [
+        published_draw(click_map, error, not_clicked, k / GROUPS, (k + 1) / GROUPS, rng)
+        for k in range(GROUPS)
+    ]
 
 
 def our_draws(click_map, error, uniforms):
@@ -52,7 +55,10 @@ def our_draws(click_map, error, uniforms):
     found = weights_at(error, click_map)
     if not found.weights.total > 0:
         raise SystemExit("the map is empty")
-    drawn = [found.weights.draw(k / GROUPS, (k + 1) / GROUPS, uniform) for k, uniform in enumerate(uniforms)]
+    drawn = [
+        found.weights.draw(k / GROUPS, (k + 1) / GROUPS, uniform)
+        for k, uniform in enumerate(uniforms)
+    ]
     return [found.position(index) for index in drawn]
 
 
@@ -62,16 +68,24 @@ def full_sort_draws(click_map, error, uniforms):
     order = np.argsort(weights, kind="stable")
     sums = np.cumsum(weights[order])
     shares = [(k + uniform) / GROUPS for k, uniform in enumerate(uniforms)]
-    return [np.unravel_index(order[np.searchsorted(sums, share * sums[-1], "right")], error.shape) for share in shares]
+    return [
+        np.unravel_index(order[np.searchsorted(sums, share * sums[-1], "right")], error.shape)
+        for share in shares
+    ]
 
 
 def click_maps(shape, pixels):
     """Yield (name, map, error) with that many error pixels: smooth as a network's, and by depth with many equals."""
     rows, columns = np.indices(shape)
     height = np.sqrt(pixels / np.pi / 1.5)
-    error = np.hypot((rows - 0.5 * shape[0]) / height, (columns - 0.45 * shape[1]) / (1.5 * height)) <= 1
+    error = (
+        np.hypot((rows - 0.5 * shape[0]) / height, (columns - 0.45 * shape[1]) / (1.5 * height))
+        <= 1
+    )
     noise = np.random.default_rng(0).random((shape[0] // 4, shape[1] // 4)).astype(np.float32)
-    field = cv2.resize(cv2.GaussianBlur(noise, (0, 0), 6), (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
+    field = cv2.resize(
+        cv2.GaussianBlur(noise, (0, 0), 6), (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR
+    )
     yield "smooth", (field - field.min()) / (field.max() - field.min()), error
     depth = cv2.distanceTransform(error.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     yield "by depth", depth / depth.max(), error
@@ -96,7 +110,9 @@ def measure(click_map, error, repeats):
 
 def main():
     """Print the table; exit with 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
     cv2.setNumThreads(1)
@@ -112,7 +128,9 @@ def main():
             missed += ours_ms / plain_ms > BAR
             text = f"{shape[0]} x {shape[1]}, {name}"
             flag = "" if ours_ms / plain_ms <= BAR else "  MISSED"
-            print(f"{text:34}{int(error.sum()):10}{plain_ms:14.1f}{ours_ms:10.2f}{plain_ms / ours_ms:8.0f}{flag}")
+            print(
+                f"{text:34}{int(error.sum()):10}{plain_ms:14.1f}{ours_ms:10.2f}{plain_ms / ours_ms:8.0f}{flag}"
+            )
     print(f"\n{missed} missed" if missed else "\nthe bar held")
     return 1 if missed else 0
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from segarena.challenges.leak import leak_of
 from segarena.dialogue import Prediction
 from segarena.engine.session import Rules, Session
 from segarena.objects import begin
@@ -23,6 +22,7 @@ from segarena.registry import build
 from segarena.samples import Sample, Target, VideoSample
 from segarena.segmenters.drawing.nearest import blind_labels
 from segarena.specs import PluginSpec
+from segarena_server.challenges.leak_meter import leak_of
 
 CLICKS = (1, 3, 5, 10, 20, 40, 60)
 LINES = tuple(range(1, 9))
@@ -30,12 +30,16 @@ MOST = 40
 LONGEST_S = 0.1
 
 
-def told(sample: Sample, target: Target, user: str, rounds: Iterable[int]) -> dict[int, tuple[float, float]]:
+def told(
+    sample: Sample, target: Target, user: str, rounds: Iterable[int]
+) -> dict[int, tuple[float, float]]:
     """Return after so many rounds the blind IoU (of a video in its best frame), and the seconds it took to measure."""
     last, found = max(rounds), {}
     rules = Rules(benchmark="", dataset="", metrics=(), rounds=last + 1)
     start, who = begin(sample, target), build("user", PluginSpec.of(user))
-    session = Session(rules=rules, sample=sample, target=target, start=start, user=who, user_name=user)
+    session = Session(
+        rules=rules, sample=sample, target=target, start=start, user=who, user_name=user
+    )
     has_frames = isinstance(sample, VideoSample)
     while session.answered < last and (dialogue := session.next()) is not None:
         blind, steps = blind_labels(dialogue.prompts, sample.shape, has_frames=has_frames)
@@ -53,7 +57,9 @@ def told(sample: Sample, target: Target, user: str, rounds: Iterable[int]) -> di
 def main() -> None:
     """Print both tables; exit 1 when a photograph takes too long, or clicks tell something else than they do."""
     folder = sys.argv[1] if len(sys.argv) > 1 else ""
-    dataset = build("dataset", PluginSpec("bsds500", {"path": folder}) if folder else PluginSpec("demo"))
+    dataset = build(
+        "dataset", PluginSpec("bsds500", {"path": folder}) if folder else PluginSpec("demo")
+    )
     objects = [
         (sample, target)
         for sample in map(dataset.load, list(dataset.sample_ids)[:60])
@@ -64,19 +70,30 @@ def main() -> None:
     for sample, target in objects:
         for number, pair in told(sample, target, "centre", CLICKS).items():
             by_clicks[number].append(pair)
-    means = {number: statistics.fmean(iou for iou, _ in pairs) for number, pairs in by_clicks.items()}
+    means = {
+        number: statistics.fmean(iou for iou, _ in pairs) for number, pairs in by_clicks.items()
+    }
     seconds = [each for pairs in by_clicks.values() for _, each in pairs]
-    print(f"{len(objects)} objects of {dataset.name}, clicks -> blind IoU:", {n: round(v, 2) for n, v in means.items()})
+    print(
+        f"{len(objects)} objects of {dataset.name}, clicks -> blind IoU:",
+        {n: round(v, 2) for n, v in means.items()},
+    )
     print(f"a measurement takes {statistics.median(seconds):.3f} s, at most {max(seconds):.3f} s")
     clip = build("dataset", PluginSpec("demo-videos"))
     robot = "scribble-robot(preset='server-2020', mode='published')"
     each = [
-        told(sample, target, robot, LINES) for sample in map(clip.load, clip.sample_ids) for target in sample.targets
+        told(sample, target, robot, LINES)
+        for sample in map(clip.load, clip.sample_ids)
+        for target in sample.targets
     ]
     lines = {n: round(statistics.fmean(one[n][0] for one in each if n in one), 2) for n in LINES}
     print(f"{len(each)} videos, interactions in one frame -> blind IoU of the best frame:", lines)
     is_held = statistics.median(seconds) <= LONGEST_S and 0.65 <= means[20] <= 0.9
-    print("held" if is_held else f"MISSED: a median of at most {LONGEST_S} s, and .65 to .90 after 20 clicks")
+    print(
+        "held"
+        if is_held
+        else f"MISSED: a median of at most {LONGEST_S} s, and .65 to .90 after 20 clicks"
+    )
     raise SystemExit(not is_held)
 
 

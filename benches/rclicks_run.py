@@ -109,7 +109,9 @@ class Photographs:
         """Return one image."""
         rng = np.random.default_rng(zlib.crc32(sample_id.encode()))
         image = rng.integers(0, 256, (*SHAPE, 3), dtype=np.uint8)
-        targets = tuple(Target(id=str(index), mask=blob(rng, 0.28 + 0.45 * index)) for index in range(2))
+        targets = tuple(
+            Target(id=str(index), mask=blob(rng, 0.28 + 0.45 * index)) for index in range(2)
+        )
         return ImageSample(id=sample_id, image=image, targets=targets)
 
     def check(self):  # noqa: D102
@@ -137,7 +139,9 @@ class StandIn:
     def encode(self, sample):  # noqa: D102
         start = time.process_time()
         self.encodes += 1
-        noise = cv2.GaussianBlur(np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32), (0, 0), 6)
+        noise = cv2.GaussianBlur(
+            np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32), (0, 0), 6
+        )
         answers = [self._answers(target.mask, noise) for target in sample.targets]
         spend(start, self.decode_s * ENCODE_IN_DECODES)
         return [target.mask for target in sample.targets], answers
@@ -156,7 +160,9 @@ class StandIn:
         first = dialogue.clicks[0].position
         index = next((i for i, mask in enumerate(masks) if mask[first]), 0)
         row, column = dialogue.clicks[-1].position
-        mask = np.roll(answers[index][len(dialogue.rounds) - 1], (row % 5 - 2, column % 7 - 3), axis=(0, 1))
+        mask = np.roll(
+            answers[index][len(dialogue.rounds) - 1], (row % 5 - 2, column % 7 - 3), axis=(0, 1)
+        )
         spend(start, self.decode_s)
         return mask
 
@@ -180,10 +186,14 @@ def run_once(decode_ms, images, users, rules):
     CLOCK.clear()
     with tempfile.TemporaryDirectory() as folder:
         wall, start = time.perf_counter(), time.process_time()
-        run = segarena.evaluate(rules, segmenter=segmenter, dataset=photographs, users=users, out=Path(folder) / "run")
+        run = segarena.evaluate(
+            rules, segmenter=segmenter, dataset=photographs, users=users, out=Path(folder) / "run"
+        )
         spent_s, wall_s = time.process_time() - start, time.perf_counter() - wall
         if run.config.counts.failures or segmenter.encodes != images:
-            raise SystemExit(f"the run went wrong: {run.config.counts}, {segmenter.encodes} encodes")
+            raise SystemExit(
+                f"the run went wrong: {run.config.counts}, {segmenter.encodes} encodes"
+            )
     return spent_s, wall_s, segmenter.decodes
 
 
@@ -193,21 +203,38 @@ def report(decode_ms, images, users, rules, repeats):
     for _ in range(repeats):
         spent_s, wall_s, decodes = run_once(decode_ms, images, users, rules)
         outside_s = spent_s - CLOCK.model_s
-        found.append((outside_s, spent_s, wall_s, decodes, CLOCK.users_s, CLOCK.metrics_s, median(CLOCK.own_ms)))
+        found.append(
+            (
+                outside_s,
+                spent_s,
+                wall_s,
+                decodes,
+                CLOCK.users_s,
+                CLOCK.metrics_s,
+                median(CLOCK.own_ms),
+            )
+        )
     outside_s, spent_s, wall_s, decodes, users_s, metrics_s, own_ms = min(found)
     share, bar = outside_s / spent_s, BARS.get(decode_ms, 1.0)
     parts = {"users": users_s, "metrics": metrics_s}
     parts["the rest, with folder and files,"] = outside_s - users_s - metrics_s
     print(f"decodes of {decode_ms:g} ms: {spent_s:.2f} s on the core, {wall_s:.2f} s on the clock")
-    print(f"  outside the model: {share:.1%} (bar {bar:.0%}), {1000 * outside_s / decodes:.2f} ms a round")
-    print("  of that", ", ".join(f"{name} {1000 * part_s / decodes:.2f}" for name, part_s in parts.items()))
+    print(
+        f"  outside the model: {share:.1%} (bar {bar:.0%}), {1000 * outside_s / decodes:.2f} ms a round"
+    )
+    print(
+        "  of that",
+        ", ".join(f"{name} {1000 * part_s / decodes:.2f}" for name, part_s in parts.items()),
+    )
     print(f"  the engine's own, median over rounds: {own_ms:.2f} ms (bar {BAR_OWN_MS})")
     return share > bar or own_ms > BAR_OWN_MS
 
 
 def main():
     """Print where the time goes; exit with 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--decode-ms", type=float, nargs="+", default=list(BARS))
     parser.add_argument("--images", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
@@ -223,9 +250,15 @@ def main():
     rules = build("benchmark", "rclicks")
     users = [*rules.users, "whole=group(click_model='depth')"]
     with tempfile.TemporaryDirectory() as folder:  # imports are not part of a run
-        segarena.evaluate(rules, segmenter=StandIn(0), dataset=Photographs(1), rounds=2, out=Path(folder) / "warm")
-    print(f"{options.images} images x 2 objects x {len(users)} users x {ROUNDS} rounds, {SHAPE[0]} x {SHAPE[1]}")
-    missed = [report(each, options.images, users, rules, options.repeats) for each in options.decode_ms]
+        segarena.evaluate(
+            rules, segmenter=StandIn(0), dataset=Photographs(1), rounds=2, out=Path(folder) / "warm"
+        )
+    print(
+        f"{options.images} images x 2 objects x {len(users)} users x {ROUNDS} rounds, {SHAPE[0]} x {SHAPE[1]}"
+    )
+    missed = [
+        report(each, options.images, users, rules, options.repeats) for each in options.decode_ms
+    ]
     return 1 if any(missed) else 0
 
 

@@ -23,7 +23,13 @@ import numpy as np
 import polars as pl
 
 from segarena.engine.store import RunFolder
-from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
+from segarena.records.configuration import (
+    BenchmarkUsed,
+    DatasetUsed,
+    PluginUsed,
+    RunConfiguration,
+    UserUsed,
+)
 from segarena.records.gathering import MOST_SAMPLES, HeldPieces
 from segarena.records.pieces import LEDGER, files_of
 from segarena.records.tables import TABLES, frame_of
@@ -38,8 +44,12 @@ SUMMARY = (
     Statistic(name="IoU@1", kind="at_round"),
     Statistic(name="AuC", kind="auc"),
 )
-NOTHING_LEFT = "import sys; from segarena import RunFolder; sys.exit(bool(RunFolder.open({!r}).pending()))"
-TERMINAL = "import rich; from segarena.reports import terminal_table; rich.print(terminal_table([{!r}]))"
+NOTHING_LEFT = (
+    "import sys; from segarena import RunFolder; sys.exit(bool(RunFolder.open({!r}).pending()))"
+)
+TERMINAL = (
+    "import rich; from segarena.reports import terminal_table; rich.print(terminal_table([{!r}]))"
+)
 PAGE = "from segarena.reports import write_report; write_report([{!r}], {!r})"
 
 
@@ -50,7 +60,9 @@ def configuration(samples: int) -> RunConfiguration:
         version="bench",
         benchmark=BenchmarkUsed(name="clicks", protocol="careful", summary=SUMMARY),
         segmenter=PluginUsed(name="graph"),
-        dataset=DatasetUsed(name="folder", options={"path": "nowhere"}, fingerprint="bench", samples=names),
+        dataset=DatasetUsed(
+            name="folder", options={"path": "nowhere"}, fingerprint="bench", samples=names
+        ),
         users=(UserUsed(name="centre", written="centre"),),
         metrics=(PluginUsed(name="iou"),),
         rounds=ROUNDS,
@@ -69,7 +81,9 @@ def tables_of(names: list[str], rng: np.random.Generator) -> dict[str, pl.DataFr
     }
     union = rng.integers(500, 60_000, count)
     # Better from round to round, as dialogues are.
-    inter = (union * np.sort(rng.uniform(0.2, 1, (len(names), ROUNDS)), axis=1).ravel()).astype(np.int64)
+    inter = (union * np.sort(rng.uniform(0.2, 1, (len(names), ROUNDS)), axis=1).ravel()).astype(
+        np.int64
+    )
     places = rng.integers(0, 500, (count, 3))
     clicks = [
         f'[{{"kind":"click","position":[{r},{c}],"is_positive":{"true" if p % 3 else "false"},"object_id":1}}]'
@@ -121,7 +135,9 @@ def timed(code: str) -> tuple[float, float]:
     """Return the seconds of a fresh process, and the most memory in MB that any process has had until then."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
+    return time.perf_counter() - started, resource.getrusage(
+        resource.RUSAGE_CHILDREN
+    ).ru_maxrss / 1000
 
 
 def large(path: Path, samples: int) -> bool:
@@ -144,19 +160,31 @@ def large(path: Path, samples: int) -> bool:
 def small(path: Path, samples: int) -> None:
     """Say what gathering brings to a run of a few thousand samples."""
     folder = write_run(path, samples, one_by_one=True)
-    loose, loose_s = bytes_a_round(folder, samples), timed(PAGE.format(str(path), str(path / "report")))[0]
+    loose, loose_s = (
+        bytes_a_round(folder, samples),
+        timed(PAGE.format(str(path), str(path / "report")))[0],
+    )
     with folder.lock():
         folder.gather()
-    took, seconds = bytes_a_round(folder, samples), timed(PAGE.format(str(path), str(path / "report")))[0]
-    print(f"{samples} samples: {loose:.0f} bytes a round and {loose_s:.1f} s for the page while each has its files,")
+    took, seconds = (
+        bytes_a_round(folder, samples),
+        timed(PAGE.format(str(path), str(path / "report")))[0],
+    )
+    print(
+        f"{samples} samples: {loose:.0f} bytes a round and {loose_s:.1f} s for the page while each has its files,"
+    )
     print(f"  {took:.0f} bytes and {seconds:.1f} s when they are gathered")
 
 
 def main() -> None:
     """Measure everything; exit 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--samples", type=int, default=200_000)
-    parser.add_argument("--folder", type=Path, help="where the runs stay; otherwise they are removed")
+    parser.add_argument(
+        "--folder", type=Path, help="where the runs stay; otherwise they are removed"
+    )
     options = parser.parse_args()
     scratch = options.folder or Path(tempfile.mkdtemp())
     try:

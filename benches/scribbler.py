@@ -72,7 +72,9 @@ def main():
         spent_ms += sum(drawing for drawing, _ in found.values())
         strokes += sum(drawing / stroke for drawing, stroke in found.values())
         worst_ms = max(worst_ms, *(stroke for _, stroke in found.values()))
-    print(f"{spent_ms / strokes:.1f} ms a stroke, bar {BAR_MS} ms; the slowest goal and person {worst_ms:.1f} ms")
+    print(
+        f"{spent_ms / strokes:.1f} ms a stroke, bar {BAR_MS} ms; the slowest goal and person {worst_ms:.1f} ms"
+    )
     raise SystemExit(spent_ms / strokes > BAR_MS)
 
 

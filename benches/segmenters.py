@@ -37,7 +37,9 @@ def targets() -> list[np.ndarray]:
     """Three discs; what is in them does not matter for time."""
     rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
     circles = [(160, 240, 90), (120, 150, 45), (200, 330, 25)]
-    return [(rows - row) ** 2 + (columns - column) ** 2 < radius**2 for row, column, radius in circles]
+    return [
+        (rows - row) ** 2 + (columns - column) ** 2 < radius**2 for row, column, radius in circles
+    ]
 
 
 def next_click(prediction: np.ndarray, target: np.ndarray) -> Click | None:

@@ -23,8 +23,8 @@ import numpy as np
 from scipy import ndimage
 from skimage.morphology import thin
 
-from segarena.people.measures.goal_shape import GoalShape
-from segarena.people.measures.stroke_features import features_of
+from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.stroke_features import features_of
 
 SHAPE = (256, 256)
 BAR = 1 / 8
@@ -40,7 +40,11 @@ def strokes(count=5):
     inks = []
     for _ in range(count):
         along = np.linspace(0, 1, 60)
-        wave = 128 + rng.normal(0, 10) + rng.uniform(8, 30) * np.sin(rng.uniform(3, 9) * along + rng.uniform(0, 6))
+        wave = (
+            128
+            + rng.normal(0, 10)
+            + rng.uniform(8, 30) * np.sin(rng.uniform(3, 9) * along + rng.uniform(0, 6))
+        )
         places = np.stack([70 + rng.normal(0, 9) + 110 * along, wave], axis=1)
         ink = np.zeros(SHAPE, np.uint8)
         cv2.polylines(ink, [np.rint(places).astype(np.int32).reshape(-1, 1, 2)], False, 1, 5)
@@ -57,7 +61,9 @@ def plain_features(ink, goal):
     rows, columns = np.nonzero(line)
     goal_rows, goal_columns = np.nonzero(goal)
     height, width = np.ptp(rows) + 1, np.ptp(columns) + 1
-    neighbours = ndimage.convolve(line.astype(int), EVERYWHERE.astype(int), mode="constant")[line] - 1
+    neighbours = (
+        ndimage.convolve(line.astype(int), EVERYWHERE.astype(int), mode="constant")[line] - 1
+    )
     reach = ndimage.distance_transform_edt(~line)[goal] / side
     offset = math.hypot(rows.mean() - goal_rows.mean(), columns.mean() - goal_columns.mean())
     return [
@@ -90,7 +96,9 @@ def least_s(work, repeats):
 
 def main() -> int:
     """Return 0 when the bar holds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     cv2.setNumThreads(1)

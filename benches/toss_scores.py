@@ -42,7 +42,11 @@ def counts() -> pl.DataFrame:
     ]  # fmt: skip
     union = rng.integers(100, 9000, PAIRS).astype(float)
     pixels = {"intersection": np.floor(union * rng.random(PAIRS)), "union": union}
-    table = pairs_table(rows).select(*KEY, *GROUPS).with_columns(pl.Series(k, v) for k, v in pixels.items())
+    table = (
+        pairs_table(rows)
+        .select(*KEY, *GROUPS)
+        .with_columns(pl.Series(k, v) for k, v in pixels.items())
+    )
     return counts_table(table.with_columns(frame_px=250000.0, void_px=0.0, predicted_void_px=0.0))
 
 
@@ -50,7 +54,11 @@ def masks() -> list[tuple[np.ndarray, np.ndarray]]:
     """Return predictions and targets: discs of several sizes, as objects are."""
     rows, columns = np.mgrid[:SIDE_PX, :SIDE_PX]
     radii = (20, 60, 120, 200)
-    discs = [np.hypot(rows - 200 - shift, columns - 260) <= radius for radius in radii for shift in (0, 15)]
+    discs = [
+        np.hypot(rows - 200 - shift, columns - 260) <= radius
+        for radius in radii
+        for shift in (0, 15)
+    ]
     return [(discs[2 * n + 1], discs[2 * n]) for n in range(len(radii))]
 
 
@@ -65,13 +73,18 @@ def main() -> None:
             level_table(table, settings)
             class_table(table, settings)
 
-        print(f"all scores and tables of {PAIRS} pairs, {repeats} draws: {best_s(score, 3) * 1e3:8.1f} ms")
+        print(
+            f"all scores and tables of {PAIRS} pairs, {repeats} draws: {best_s(score, 3) * 1e3:8.1f} ms"
+        )
 
     import torch
 
     torch.set_num_threads(1)
     pairs = masks()
-    as_long = [(torch.from_numpy(p.astype(np.int64)), torch.from_numpy(t.astype(np.int64))) for p, t in pairs]
+    as_long = [
+        (torch.from_numpy(p.astype(np.int64)), torch.from_numpy(t.astype(np.int64)))
+        for p, t in pairs
+    ]
     as_bytes = [(p.to(torch.uint8), t.to(torch.uint8)) for p, t in as_long]
 
     def ours() -> list[tuple[int, int]]:

@@ -98,7 +98,9 @@ def without(*switches: Switch) -> Generator[None]:
         yield
 
 
-def ratios(work: Callable[[], object], ways: Mapping[str, tuple[Switch, ...]], repeats: int) -> dict[str, float]:
+def ratios(
+    work: Callable[[], object], ways: Mapping[str, tuple[Switch, ...]], repeats: int
+) -> dict[str, float]:
     """Return how many times as long the work takes as it does without the named things; the median over repeats."""
     found: dict[str, list[float]] = {way: [] for way in ways}
     for repeat in range(repeats):
@@ -125,13 +127,22 @@ def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path, *, each
     def run() -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         os.environ["XDG_CACHE_HOME"] = str(scratch / "cache")
-        segarena.evaluate("clicks", segmenter="grabcut", dataset=dataset, limit=samples, rounds=3, out=scratch / "run")
+        segarena.evaluate(
+            "clicks",
+            segmenter="grabcut",
+            dataset=dataset,
+            limit=samples,
+            rounds=3,
+            out=scratch / "run",
+        )
 
     run()  # imports are not part of it
     single = {name: (switch,) for name, switch in OFF.items()} if each else {}
     ways = {**single, "all three": tuple(OFF.values())}
     found = ratios(run, ways, repeats)
-    print(f"GrabCut, {samples} photographs: {', '.join(f'{way} {ratio - 1:+.1%}' for way, ratio in found.items())}")
+    print(
+        f"GrabCut, {samples} photographs: {', '.join(f'{way} {ratio - 1:+.1%}' for way, ratio in found.items())}"
+    )
     return found["all three"] <= RUN_BAR
 
 
@@ -154,12 +165,20 @@ def reading(samples: int, repeats: int, scratch: Path, *, one_by_one: bool) -> b
 
 def main() -> int:
     """Measure everything; 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bsds500", nargs="?", help="folder of BSDS500; the demo photographs without it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "bsds500", nargs="?", help="folder of BSDS500; the demo photographs without it"
+    )
     parser.add_argument("--samples", type=int, default=10)
-    parser.add_argument("--large", type=int, default=200_000, help="Samples of the run that is read.")
+    parser.add_argument(
+        "--large", type=int, default=200_000, help="Samples of the run that is read."
+    )
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--each", action="store_true", help="What each of the three costs the run, too.")
+    parser.add_argument(
+        "--each", action="store_true", help="What each of the three costs the run, too."
+    )
     parser.add_argument("--only", choices=("run", "reading"))
     given = parser.parse_args()
     cv2.setNumThreads(1)
@@ -168,11 +187,15 @@ def main() -> int:
         place, repeats = Path(name), given.repeats
         held: list[bool] = []
         if given.only != "reading":
-            held.append(grabcut_run(dataset, given.samples, repeats, place / "run", each=given.each))
+            held.append(
+                grabcut_run(dataset, given.samples, repeats, place / "run", each=given.each)
+            )
         if given.only != "run":
             held.append(reading(given.large, repeats, place / "large", one_by_one=False))
             held.append(reading(4000, repeats, place / "loose", one_by_one=True))
-    print(f"bars: {RUN_BAR - 1:.0%} of the run, {READ_BAR - 1:.0%} of reading: {'held' if all(held) else 'MISSED'}")
+    print(
+        f"bars: {RUN_BAR - 1:.0%} of the run, {READ_BAR - 1:.0%} of reading: {'held' if all(held) else 'MISSED'}"
+    )
     return int(not all(held))
 
 

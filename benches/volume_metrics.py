@@ -28,7 +28,10 @@ def ball(centre: tuple[int, ...], radius_mm: float) -> Any:
         slice(max(0, int(c - radius_mm / edge)), int(c + radius_mm / edge) + 2)
         for c, edge in zip(centre, SPACING_MM, strict=True)
     )
-    steps = [(axis - c) * edge for axis, c, edge in zip(np.ogrid[window], centre, SPACING_MM, strict=True)]
+    steps = [
+        (axis - c) * edge
+        for axis, c, edge in zip(np.ogrid[window], centre, SPACING_MM, strict=True)
+    ]
     mask[window] = sum(step**2 for step in steps) <= radius_mm**2
     return mask
 
@@ -55,7 +58,9 @@ def measure(name: str, radius_mm: float) -> tuple[float, float, bool]:
     dice_s, dice = timed(lambda: Dice()(Comparison(prediction, reference)), 9)
     plain_s, plain = timed(lambda: plain_dice(prediction, target), 5)
     nsd_s, nsd = timed(lambda: Nsd()(Comparison(prediction, reference)), 5)
-    first_s, _ = timed(lambda: Nsd()(Comparison(prediction, Reference(target, spacing_mm=SPACING_MM))), 3)
+    first_s, _ = timed(
+        lambda: Nsd()(Comparison(prediction, Reference(target, spacing_mm=SPACING_MM))), 3
+    )
     all_s, _ = timed(lambda: SurfaceDistance()(Comparison(prediction, reference)), 3)
     print(
         f"{name} ({np.count_nonzero(target)} voxels): "
@@ -72,7 +77,8 @@ def main() -> int:
     _, _, organ_same = measure("organ", 70.0)
     verdicts = {
         f"Dice of the lesion at most 1/{1 / DICE_BAR:.0f} of the plain way": ratio <= DICE_BAR,
-        f"NSD of the lesion at most {1e3 * NSD_BAR_S:.0f} ms, its surface included": nsd_s <= NSD_BAR_S,
+        f"NSD of the lesion at most {1e3 * NSD_BAR_S:.0f} ms, its surface included": nsd_s
+        <= NSD_BAR_S,
         "Dice is the plain one": same and organ_same,
     }
     print("\n".join(f"{'held  ' if held else 'MISSED'} {what}" for what, held in verdicts.items()))

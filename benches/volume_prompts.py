@@ -42,10 +42,19 @@ from segarena.systems.volumes.prompting.corrections import (
 )
 from segarena.systems.volumes.prompting.outlines import Stroke
 from segarena.systems.volumes.prompting.schemes import SCHEMES, Manner, find_scheme
-from segarena.systems.volumes.prompting.scribbles import line_through_missing, line_through_surplus, scribble
+from segarena.systems.volumes.prompting.scribbles import (
+    line_through_missing,
+    line_through_surplus,
+    scribble,
+)
 from segarena.systems.volumes.prompting.sliced import SlicedTarget
 
-COUNTS = {"N-pps": (1, 2, 3, 5, 10), "N±pps": (2, 3, 5, 10), "Np-inter": (3, 5, 10), "Nb-inter": (3, 5, 10)}
+COUNTS = {
+    "N-pps": (1, 2, 3, 5, 10),
+    "N±pps": (2, 3, 5, 10),
+    "Np-inter": (3, 5, 10),
+    "Nb-inter": (3, 5, 10),
+}
 COUNTS |= {"N-ppv": (1, 2, 3, 5, 10), "N-center-ppv": (1, 2, 3, 5, 10)}
 BYTES_BAR = 2
 FILLED = (150, 256, 256)  # bytes for each voxel are no fewer in a smaller volume
@@ -194,12 +203,35 @@ def compare(prediction, target, bars, repeats):
     numbers = (prediction.view(np.uint8), target.view(np.uint8))
     rows = [
         ("object and 3 boxes", plain_boxes, numbers[1:], our_boxes, (target,), {}),
-        ("object and 5 points", plain_points, numbers[1:], our_points, (target,), {"snap": first_snap}),
-        ("scribble on missing", plain_missing, numbers, our_missing, (prediction, target), {"snap": first_snap}),
-        ("5 points per slice, both signs", plain_signed_points, numbers[1:], our_signed_points, (target,), None),
+        (
+            "object and 5 points",
+            plain_points,
+            numbers[1:],
+            our_points,
+            (target,),
+            {"snap": first_snap},
+        ),
+        (
+            "scribble on missing",
+            plain_missing,
+            numbers,
+            our_missing,
+            (prediction, target),
+            {"snap": first_snap},
+        ),
+        (
+            "5 points per slice, both signs",
+            plain_signed_points,
+            numbers[1:],
+            our_signed_points,
+            (target,),
+            None,
+        ),
     ]
     missed = 0
-    for (name, plain, plain_arguments, ours, our_arguments, check), bar in zip(rows, bars, strict=True):
+    for (name, plain, plain_arguments, ours, our_arguments, check), bar in zip(
+        rows, bars, strict=True
+    ):
         if check is not None and plain(*plain_arguments, **check) != ours(*our_arguments):
             raise SystemExit(f"{name}: the two ways differ")
         turns = range(1 if bar is None else repeats)
@@ -227,7 +259,11 @@ def alone(prediction, target, most_ms, repeats):
         (f"sweep of {len(NAMES)} static schemes", lambda: sweep(target), most_ms),
         ("scribble on surplus", against(line_through_surplus, rng, Stroke()), None),
         ("click in the largest error", against(centre_of_largest_error, rng), None),
-        ("click on the whole object missing", lambda: centre_of_largest_error(Comparison.empty(reference), rng), None),
+        (
+            "click on the whole object missing",
+            lambda: centre_of_largest_error(Comparison.empty(reference), rng),
+            None,
+        ),
         ("lasso", against(lasso_around_largest_error), None),
         ("wrong voxel", against(wrong_voxel, rng), None),
         ("scribble on missing", against(line_through_missing), None),
@@ -269,9 +305,15 @@ def told(name, step, voxels, bar=None, repeats=1):
 
 def main():
     """Print the tables; exit with 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="a volume of 60 x 128 x 128; bars are for the full size")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a volume of 60 x 128 x 128; bars are for the full size",
+    )
     options = parser.parse_args()
     cv2.setNumThreads(1)
     shape = (60, 128, 128) if options.quick else (300, 512, 512)

@@ -94,7 +94,9 @@ def listening():
         found.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{found.getsockname()[1]}"
     os.environ[TOKEN] = secrets.token_urlsafe()
-    process = subprocess.Popen([sys.executable, __file__, "--serve", "--listen", address], stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--serve", "--listen", address], stderr=subprocess.PIPE
+    )
     process.stderr.readline()
     yield address, process.pid
     process.kill()
@@ -103,7 +105,13 @@ def listening():
 
 def seconds_on_a_core(pid: int) -> float:
     """Return what all threads of a process had so far."""
-    return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+    return (
+        sum(
+            int(task.read_text().split()[0])
+            for task in Path(f"/proc/{pid}/task").glob("*/schedstat")
+        )
+        / 1e9
+    )
 
 
 def in_turns(
@@ -125,7 +133,12 @@ def measure_masks(repeats: int) -> list[tuple[str, float, float, float | None]]:
     """Return what each way takes for a predict of one mask: name, milliseconds on a core, on the clock, bar."""
     sample = ImageSample(id="photograph", image=np.zeros((*SHAPE, 3), np.uint8))
     own = Disc()
-    dialogue = Dialogue().ask((Click((5, 6)),)).answer(Prediction(own.mask)).ask((Click((7, 8), is_positive=False),))
+    dialogue = (
+        Dialogue()
+        .ask((Click((5, 6)),))
+        .answer(Prediction(own.mask))
+        .ask((Click((7, 8), is_positive=False),))
+    )
     with plainly() as (ask_plainly, plain_pid), listening() as (address, listening_pid):
         pipe, tcp = Worker(f"{sys.executable} {__file__} --serve"), Worker(address)
         by_pipe, by_tcp = pipe.encode(sample), tcp.encode(sample)
@@ -135,12 +148,19 @@ def measure_masks(repeats: int) -> list[tuple[str, float, float, float | None]]:
             "tcp": (lambda: tcp.predict(by_tcp, [dialogue]), listening_pid),
         }
         in_turns(asked, 1, CALLS)
-        times = {name: (1000 * core, 1000 * clock) for name, (core, clock) in in_turns(asked, repeats, CALLS).items()}
+        times = {
+            name: (1000 * core, 1000 * clock)
+            for name, (core, clock) in in_turns(asked, repeats, CALLS).items()
+        }
     return [
         ("by pipe, ms", *times["pipe"], PIPE_BAR_MS),
         ("by TCP, ms", *times["tcp"], TCP_BAR_MS),
         ("plain, pickled, ms", *times["plain"], None),
-        ("pipe / plain", *(by / plainly for by, plainly in zip(times["pipe"], times["plain"], strict=True)), PLAIN_BAR),
+        (
+            "pipe / plain",
+            *(by / plainly for by, plainly in zip(times["pipe"], times["plain"], strict=True)),
+            PLAIN_BAR,
+        ),
     ]
 
 
@@ -150,7 +170,9 @@ def measure_volumes(repeats: int) -> list[tuple[str, float, float, float | None]
     sample = VolumeSample(id="scan", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0))
     worker = Worker(f"{sys.executable} {__file__} --serve")
     worker.encode(sample)
-    times = in_turns({"volume": (lambda: worker.encode(sample), worker.conversation.pid)}, repeats, 1)
+    times = in_turns(
+        {"volume": (lambda: worker.encode(sample), worker.conversation.pid)}, repeats, 1
+    )
     return [("volume, s", *times["volume"], VOLUME_BAR_S)]
 
 
@@ -159,7 +181,9 @@ def main() -> int:
     if "--serve" in sys.argv:
         serve(Disc, [word for word in sys.argv[1:] if word != "--serve"])
         return 0
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=30, help="turns of 20 predicts")
     parser.add_argument("--volumes", type=int, default=7, help="sent")
     options = parser.parse_args()
@@ -169,7 +193,9 @@ def main() -> int:
     for name, core, clock, bar in rows:
         is_missed = bar is not None and bool(core > bar)
         missed += is_missed
-        print(f"{name:22}{core:12.3f}{clock:14.3f}{'none' if bar is None else bar:>8}{'  MISSED' * is_missed}")
+        print(
+            f"{name:22}{core:12.3f}{clock:14.3f}{'none' if bar is None else bar:>8}{'  MISSED' * is_missed}"
+        )
     print(f"\n{missed} missed" if missed else "\nall bars held")
     return int(missed > 0)
 

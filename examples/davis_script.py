@@ -23,13 +23,21 @@ def my_model(scribbles, shape):
 
 def main():
     """Take part with two sequences, three interactions each."""
-    settings = {"max_time": 30 * 3, "max_nb_interactions": 3, "report_save_dir": "runs/davis_script"}
+    settings = {
+        "max_time": 30 * 3,
+        "max_nb_interactions": 3,
+        "report_save_dir": "runs/davis_script",
+    }
     # davis_root="DAVIS", subset="val" is what a script for the challenge says here.
-    with DavisInteractiveSession(dataset="demo-videos", sequences=["crossing", "alike"], **settings) as session:
+    with DavisInteractiveSession(
+        dataset="demo-videos", sequences=["crossing", "alike"], **settings
+    ) as session:
         while session.next():
             sequence, scribbles, new_sequence = session.get_scribbles(only_last=False)
             print(sequence, "begins" if new_sequence else "goes on")
-            session.submit_masks(my_model(scribbles, (24, 120, 200)), next_scribble_frame_candidates=[0, 8, 16, 23])
+            session.submit_masks(
+                my_model(scribbles, (24, 120, 200)), next_scribble_frame_candidates=[0, 8, 16, 23]
+            )
         summary = session.get_global_summary(save_file="runs/davis_script/summary.json")
     print(f"AUC {summary['auc']:.3f}, J&F at 60 s {summary['metric_at_threshold']['J_AND_F']:.3f}")
     print(f"The run is in {session.folder}; its page: segarena report {session.folder}")

@@ -31,7 +31,10 @@ class GrowRegions:
     def _answer(self, lab, clicks):
         mask, nearest = np.zeros(lab.shape[:2], dtype=bool), np.full(lab.shape[:2], np.inf)
         for click in clicks:
-            flood, how = np.zeros(np.add(mask.shape, 2), np.uint8), cv2.FLOODFILL_FIXED_RANGE | cv2.FLOODFILL_MASK_ONLY
+            flood, how = (
+                np.zeros(np.add(mask.shape, 2), np.uint8),
+                cv2.FLOODFILL_FIXED_RANGE | cv2.FLOODFILL_MASK_ONLY,
+            )
             cv2.floodFill(lab, flood, click.position[::-1], 0, self.tolerance, self.tolerance, how)
             away = np.hypot(*(np.indices(mask.shape) - np.reshape(click.position, (2, 1, 1))))
             away[flood[1:-1, 1:-1] == 0] = np.inf

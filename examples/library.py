@@ -3,7 +3,9 @@
 import segarena
 
 runs = [
-    segarena.evaluate("clicks", segmenter=name, dataset="demo", limit=2, rounds=5, out=f"runs/{name}", workers=2)
+    segarena.evaluate(
+        "clicks", segmenter=name, dataset="demo", limit=2, rounds=5, out=f"runs/{name}", workers=2
+    )
     for name in ("graph", "watershed")
 ]
 print(runs[0].records().select("sample", "target", "round", "iou"))

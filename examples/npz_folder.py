@@ -30,7 +30,9 @@ class NpzFolder:
         with np.load(self._files[sample_id]) as arrays:
             image = as_image(arrays["image"], name=sample_id)
             masks = {name: arrays[name] for name in arrays.files if name.startswith("mask_")}
-        targets = (Target(id=name[5:], mask=as_mask(mask, image.shape[:2])) for name, mask in masks.items())
+        targets = (
+            Target(id=name[5:], mask=as_mask(mask, image.shape[:2])) for name, mask in masks.items()
+        )
         return ImageSample(id=sample_id, image=image, targets=tuple(targets))
 
     def check(self):

@@ -20,10 +20,14 @@ def my_model(image, clicks):
 
 def main():
     """Answer every dialogue about two photographs, five clicks each."""
-    for session in segarena.sessions("clicks", name="mine", dataset="demo", limit=2, rounds=5, out="runs/own_loop"):
+    for session in segarena.sessions(
+        "clicks", name="mine", dataset="demo", limit=2, rounds=5, out="runs/own_loop"
+    ):
         while (dialogue := session.next()) is not None:
             values = session.submit(my_model(session.sample.image, dialogue.clicks))
-        print(f"{session.sample.id:12} {session.target.id:16} IoU after {session.answered} clicks: {values['iou']:.3f}")
+        print(
+            f"{session.sample.id:12} {session.target.id:16} IoU after {session.answered} clicks: {values['iou']:.3f}"
+        )
     print("look at it: segarena report runs/own_loop")
 
 

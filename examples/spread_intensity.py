@@ -28,7 +28,9 @@ class SpreadIntensity:
     def _answer(self, voxels, prompts):
         seeds = np.zeros(voxels.shape, dtype=bool)
         for prompt in prompts:
-            if prompt.kind == "box":  # the middle third of it: the corners are hardly ever the object
+            if (
+                prompt.kind == "box"
+            ):  # the middle third of it: the corners are hardly ever the object
                 a, b = np.array(prompt.start), np.array(prompt.stop)
                 seeds[tuple(map(slice, a + (b - a) // 3, b - (b - a) // 3))] = True
             elif prompt.is_positive:

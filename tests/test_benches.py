@@ -15,7 +15,10 @@ def benches(monkeypatch):
     known = set(sys.modules)
     yield
     for name in set(sys.modules) - known:
-        if getattr(sys.modules[name], "__file__", None) and Path(sys.modules[name].__file__).parent == BENCHES:
+        if (
+            getattr(sys.modules[name], "__file__", None)
+            and Path(sys.modules[name].__file__).parent == BENCHES
+        ):
             del sys.modules[name]
 
 
@@ -35,6 +38,7 @@ def test_runs_that_are_made_up_are_whole(benches, tmp_path, one_by_one):
 
 def test_the_same_photograph_is_the_same_work_under_each_name(benches, tmp_path):
     from engine import equal_work
+
     from segarena.registry import build
 
     dataset = build("dataset", equal_work(tmp_path / "equal", 3))

@@ -23,7 +23,10 @@ from segarena.registry import kinds, names
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-TEXTS = [*PAGES, *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+TEXTS = [
+    *PAGES,
+    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+]
 BUILT_IN = [
     (kind, name, factory)
     for kind in kinds()
@@ -44,15 +47,22 @@ def blocks(path, *languages):
     """Return the texts of the fenced blocks in one of these languages."""
     text = path.read_text(encoding="utf-8")
     return [
-        code for language, code in re.findall(r"^```(\w+)[^\n]*\n(.*?)^```", text, re.M | re.S) if language in languages
+        code
+        for language, code in re.findall(r"^```(\w+)[^\n]*\n(.*?)^```", text, re.M | re.S)
+        if language in languages
     ]
 
 
 def anchors(path):
     headings = re.findall(
-        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S), re.M
+        r"^#+ (.+)$",
+        re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S),
+        re.M,
     )
-    return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) for heading in headings}
+    return {
+        re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+        for heading in headings
+    }
 
 
 def options_of_benchmark(command, arguments):
@@ -69,7 +79,9 @@ def commands():
 
     def collect(path, command):
         found[path] = {
-            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+            option
+            for parameter in command.params
+            for option in (*parameter.opts, *parameter.secondary_opts)
         }
         for name, inner in getattr(command, "commands", {}).items():
             collect(f"{path} {name}".strip(), inner)
@@ -80,30 +92,50 @@ def commands():
 
 def test_every_plugin_has_its_place_in_the_page_of_its_kind():
     headings = {kind: "\n".join(re.findall(r"^## .*", page_of(kind), re.M)) for kind in kinds()}
-    missing = [(kind, name) for kind, name, _ in BUILT_IN if not re.search(rf"\b{re.escape(name)}\b", headings[kind])]
+    missing = [
+        (kind, name)
+        for kind, name, _ in BUILT_IN
+        if not re.search(rf"\b{re.escape(name)}\b", headings[kind])
+    ]
     assert missing == []
 
 
 def test_every_plugin_with_options_has_them_in_the_page_of_its_kind():
     for kind in kinds():
-        shown = [name for block in reference.OPTIONS.finditer(page_of(kind)) for name in block["names"].split(", ")]
-        with_options = [name for of, name, factory in BUILT_IN if of == kind and inspect.signature(factory).parameters]
-        assert sorted(shown) == with_options, f"{kind}s.md: <!-- options of {kind} NAME --> <!-- end of options -->"
+        shown = [
+            name
+            for block in reference.OPTIONS.finditer(page_of(kind))
+            for name in block["names"].split(", ")
+        ]
+        with_options = [
+            name
+            for of, name, factory in BUILT_IN
+            if of == kind and inspect.signature(factory).parameters
+        ]
+        assert sorted(shown) == with_options, (
+            f"{kind}s.md: <!-- options of {kind} NAME --> <!-- end of options -->"
+        )
 
 
 def test_every_metric_column_is_described():
-    columns = [column for kind, _, factory in BUILT_IN if kind == "metric" for column in factory.columns]
+    columns = [
+        column for kind, _, factory in BUILT_IN if kind == "metric" for column in factory.columns
+    ]
     assert [column for column in columns if f"`{column}`" not in page_of("metric")] == []
 
 
 @pytest.mark.parametrize("table", COLUMNS)
 def test_every_column_of_a_run_is_described(table):
-    section = (DOCS / "runs.md").read_text(encoding="utf-8").split(f"\n## {table}\n")[1].split("\n## ")[0]
+    section = (
+        (DOCS / "runs.md").read_text(encoding="utf-8").split(f"\n## {table}\n")[1].split("\n## ")[0]
+    )
     assert all(f"`{column}`" in section for column in COLUMNS[table])
 
 
 def test_every_key_of_run_json_is_described(small_run):
-    section = (DOCS / "runs.md").read_text(encoding="utf-8").split("\n## run.json\n")[1].split("\n## ")[0]
+    section = (
+        (DOCS / "runs.md").read_text(encoding="utf-8").split("\n## run.json\n")[1].split("\n## ")[0]
+    )
     assert all(f"`{key}`" in section for key in plain_configuration(small_run().config))
 
 
@@ -124,7 +156,9 @@ def words(text):
 
 
 def test_what_pages_take_from_the_code_is_what_the_code_says_now():
-    stale = [path.name for path, text, renewed in reference.pages() if words(text) != words(renewed)]
+    stale = [
+        path.name for path, text, renewed in reference.pages() if words(text) != words(renewed)
+    ]
     assert stale == [], "run: python docs/reference.py"
 
 
@@ -177,11 +211,17 @@ def test_python_blocks_run(tmp_path):
         folder = tmp_path / name
         folder.mkdir(parents=True)
         for index, code in enumerate(blocks(ROOT / name, "python")):
-            script = folder / ("my_model.py" if code.startswith("# my_model.py") else f"block_{index}.py")
+            script = folder / (
+                "my_model.py" if code.startswith("# my_model.py") else f"block_{index}.py"
+            )
             script.write_text(code, encoding="utf-8")
             scripts.append(script)
     done = subprocess.run(
-        [sys.executable, "-c", RUN_EACH, *scripts], capture_output=True, text=True, check=False, timeout=240
+        [sys.executable, "-c", RUN_EACH, *scripts],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
 
@@ -211,8 +251,12 @@ def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed
         env={**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "120"},
     ).stdout  # fmt: skip
     html = (tmp_path / "runs/steady/report/report.html").read_text(encoding="utf-8")
-    assert html.index('<section id="setbacks"><h2>Setbacks</h2>') < html.index('<section id="summary">')
-    assert "<li>Setbacks: mean number of clicks, of 5, after which IoU was lower than before." in html
+    assert html.index('<section id="setbacks"><h2>Setbacks</h2>') < html.index(
+        '<section id="summary">'
+    )
+    assert (
+        "<li>Setbacks: mean number of clicks, of 5, after which IoU was lower than before." in html
+    )
     losses, (summary,) = (
         list(csv.DictReader((tmp_path / "runs/steady/report" / name).read_text().splitlines()))
         for name in ("setbacks.csv", "summary.csv")
@@ -222,11 +266,15 @@ def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed
 
 
 def test_the_model_in_the_readme_can_be_judged_by_the_command_below_it(tmp_path):
-    (model,) = [code for code in blocks(ROOT / "README.md", "python") if code.startswith("# my_model.py")]
+    (model,) = [
+        code for code in blocks(ROOT / "README.md", "python") if code.startswith("# my_model.py")
+    ]
     assert len(model.splitlines()) <= 20
     (tmp_path / "my_model.py").write_text(model, encoding="utf-8")
     command = next(
-        line for line in "\n".join(blocks(ROOT / "README.md", "console")).splitlines() if "my_model.py" in line
+        line
+        for line in "\n".join(blocks(ROOT / "README.md", "console")).splitlines()
+        if "my_model.py" in line
     )
     program = Path(sys.executable).with_name("segarena")
     done = subprocess.run(
@@ -255,18 +303,28 @@ def test_links_lead_somewhere(path):
 
 def test_all_pages_are_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
-    assert {page.relative_to(DOCS).as_posix() for page in PAGES} == set(re.findall(r": ([\w/-]+\.md)$", text, re.M))
+    assert {page.relative_to(DOCS).as_posix() for page in PAGES} == set(
+        re.findall(r": ([\w/-]+\.md)$", text, re.M)
+    )
 
 
 def test_files_that_the_docs_name_exist():
     for path in TEXTS:
-        for name in re.findall(r"`((?:examples|tests|docs|src|segarena)/[\w/.]+\w)`", path.read_text(encoding="utf-8")):
+        for name in re.findall(
+            r"`((?:examples|tests|docs|src|segarena)/[\w/.]+\w)`", path.read_text(encoding="utf-8")
+        ):
             assert (ROOT / name).exists() or (ROOT / "src" / name).exists(), f"{path.name}: {name}"
 
 
 def test_files_that_the_architecture_names_stand_in_the_house():
-    named = re.findall(r"`((?:\w+/)*\w+\.py|(?:\w+/){2,})`", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
-    known = [(ROOT / "src" / "segarena" / name) for name in named if not name.startswith(("docs/", "src/", "tests/"))]
+    named = re.findall(
+        r"`((?:\w+/)*\w+\.py|(?:\w+/){2,})`", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    )
+    known = [
+        (ROOT / "src" / "segarena" / name)
+        for name in named
+        if not name.startswith(("docs/", "src/", "tests/"))
+    ]
     assert len(known) > 10
     assert [str(path) for path in known if not path.exists()] == []
 
@@ -279,7 +337,9 @@ def test_the_house_in_the_architecture_is_the_one_that_stands():
     there |= {f"{file.parent.name}/" for file in package.glob("*/__init__.py")}
     assert set(told) == there
     contract = re.findall(
-        r'^    "([\w |]+)",$', (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("layers = [")[1], re.M
+        r'^    "([\w |]+)",$',
+        (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("layers = [")[1],
+        re.M,
     )
     place = {name: -rank for rank, line in enumerate(contract) for name in line.split(" | ")}
     ranks = [place[name.removesuffix("/").removesuffix(".py")] for name in told]

@@ -16,7 +16,13 @@ from segarena.comparison import Comparison
 from segarena.registry import build
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-PLUGINS = ("grow_regions.py", "trembling_hand.py", "largest_error.py", "npz_folder.py", "spread_intensity.py")
+PLUGINS = (
+    "grow_regions.py",
+    "trembling_hand.py",
+    "largest_error.py",
+    "npz_folder.py",
+    "spread_intensity.py",
+)
 SCRIPTS = ("own_loop.py", "library.py", "davis_script.py")
 SEGMENTER = f"{EXAMPLES / 'grow_regions.py'}:GrowRegions"
 USER = f"{EXAMPLES / 'trembling_hand.py'}:TremblingHand"
@@ -30,7 +36,11 @@ def arrays(tmp_path):
     folder = tmp_path / "arrays"
     folder.mkdir()
     for index in range(3):
-        image, left, right = np.full((40, 60, 3), 40, np.uint8), np.zeros((40, 60), bool), np.zeros((40, 60), bool)
+        image, left, right = (
+            np.full((40, 60, 3), 40, np.uint8),
+            np.zeros((40, 60), bool),
+            np.zeros((40, 60), bool),
+        )
         left[5 : 20 + index, 5:25] = right[10:30, 35:55] = True
         image[left], image[right] = (200, 60, 60), (60, 200, 60)
         masks = {"mask_left": left} if index == 1 else {"mask_left": left, "mask_right": right}
@@ -40,7 +50,12 @@ def arrays(tmp_path):
 
 def run_script(name, folder):
     return subprocess.run(
-        [sys.executable, EXAMPLES / name], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, EXAMPLES / name],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
 
@@ -55,10 +70,26 @@ def test_an_example_has_at_most_40_lines(name):
 
 def test_a_job_array_of_slurm_shares_one_run(tmp_path):
     """Two tasks at once, as SLURM starts them; the second one finds what the first one does."""
-    words = ["clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2", "--out", str(tmp_path / "run")]
-    there = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SLURM_CPUS_PER_TASK": "1"}
+    words = [
+        "clicks",
+        "-s",
+        "sample-disc",
+        "-d",
+        "sample-squares",
+        "--rounds",
+        "2",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    there = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "SLURM_CPUS_PER_TASK": "1",
+    }
     tasks = [
-        subprocess.Popen(["bash", EXAMPLES / "slurm" / "array.sh", *words], env=there, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            ["bash", EXAMPLES / "slurm" / "array.sh", *words], env=there, stderr=subprocess.PIPE
+        )
         for _ in range(2)
     ]
     told = [task.communicate()[1].decode() for task in tasks]
@@ -120,7 +151,9 @@ def test_boxes_of_a_volume_seed_by_their_middle():
     voxels = np.zeros((6, 9, 9), np.int16)
     voxels[1:5, 2:7, 2:7] = 100
     sample = segarena.VolumeSample(id="cube", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0))
-    segmenter = build("segmenter", f"{EXAMPLES / 'spread_intensity.py'}:SpreadIntensity(smooth_mm=0.1)")
+    segmenter = build(
+        "segmenter", f"{EXAMPLES / 'spread_intensity.py'}:SpreadIntensity(smooth_mm=0.1)"
+    )
     dialogue = segarena.Dialogue().ask((segarena.Box((1, 2, 2), (5, 7, 7)),))
     nothing = segarena.Dialogue().ask((segarena.Click((0, 0, 0), is_positive=False),))
     answers = segmenter.predict(segmenter.encode(sample), [dialogue, nothing])
@@ -145,14 +178,25 @@ def test_regions_grow_over_like_colours_and_the_nearer_click_wins():
 def test_a_trembling_hand_clicks_near_the_centre_and_inside_the_frame(arrays, tmp_path):
     users = ["centre", f"{USER}(sigma_px=1.5)", f"{USER}(sigma_px=500.0)"]
     dataset = f"{DATASET}(path={str(arrays)!r})"
-    options = {"dataset": dataset, "users": users, "rounds": 1, "repeats": 20, "out": tmp_path / "run"}
+    options = {
+        "dataset": dataset,
+        "users": users,
+        "rounds": 1,
+        "repeats": 20,
+        "out": tmp_path / "run",
+    }
     records = segarena.evaluate("clicks", segmenter=SEGMENTER, **options).records()
     assert records["failure"].is_null().all()
     clicks = {user: [] for user in users}
     for row in records.iter_rows(named=True):
-        clicks[row["user"]].append((row["sample"], row["target"], *json.loads(row["prompts"])[0]["position"]))
+        clicks[row["user"]].append(
+            (row["sample"], row["target"], *json.loads(row["prompts"])[0]["position"])
+        )
     centre = {(sample, target): position for sample, target, *position in clicks[users[0]]}
-    distance = [math.dist(position, centre[sample, target]) for sample, target, *position in clicks[users[1]]]
+    distance = [
+        math.dist(position, centre[sample, target])
+        for sample, target, *position in clicks[users[1]]
+    ]
     far = np.array([position for _, _, *position in clicks[users[2]]])
     assert len(distance) == len(far) == 5 * 20
     assert 1 < np.mean(distance) < 3  # 1.5 px along both axes: 1.9 px on average
@@ -165,8 +209,14 @@ def test_the_largest_error_is_that_of_one_patch():
     target[0:3, 0:3] = target[6, 6] = True
     prediction[8, 0:4] = prediction[2, 2] = True
     metric = build("metric", METRIC)
-    assert metric(Comparison.of(prediction, target)) == {"largest_missing_px": 8, "largest_surplus_px": 4}
-    assert metric(Comparison.of(target, target)) == {"largest_missing_px": 0, "largest_surplus_px": 0}
+    assert metric(Comparison.of(prediction, target)) == {
+        "largest_missing_px": 8,
+        "largest_surplus_px": 4,
+    }
+    assert metric(Comparison.of(target, target)) == {
+        "largest_missing_px": 0,
+        "largest_surplus_px": 0,
+    }
 
 
 def test_a_folder_of_arrays_says_what_is_in_it(arrays, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src" / "segarena"
+PACKAGE = Path(__file__).parents[1] / "packages/segarena/src/segarena"
 SYSTEMS = re.compile(r"\b(davis|toss|rclicks|radioactive|amodal|cvpr2025)\b", re.IGNORECASE)
 # `segarena.davis` is what people's scripts import; it only hands on the session of the system's own package.
 PUBLISHED_PATHS = {"davis.py"}
@@ -55,17 +55,26 @@ def names_in(tree):
 
 
 def systems_named_in(source):
-    return [f"line {line}: {text}" for line, text in names_in(ast.parse(source)) if SYSTEMS.search(text)]
+    return [
+        f"line {line}: {text}" for line, text in names_in(ast.parse(source)) if SYSTEMS.search(text)
+    ]
 
 
 def test_shared_code_names_no_system():
-    named = {str(path): systems_named_in(path.read_text(encoding="utf-8")) for path in shared_modules()}
+    named = {
+        str(path): systems_named_in(path.read_text(encoding="utf-8")) for path in shared_modules()
+    }
     assert len(named) > 200
     assert {path: lines for path, lines in named.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
-    "source", ["if name == 'davis': pass", "def is_toss(run): ...", "from segarena.systems.clicks import rclicks"]
+    "source",
+    [
+        "if name == 'davis': pass",
+        "def is_toss(run): ...",
+        "from segarena.systems.clicks import rclicks",
+    ],
 )
 def test_a_name_in_code_would_be_found(source):
     assert systems_named_in(source)

@@ -49,7 +49,10 @@ def test_its_statistic_is_computed_printed_and_defined(report, run):
     (row,) = csv.DictReader(io.StringIO(report.csv.read_text()))
     assert float(row["Setbacks"]) == pytest.approx(sum(expected) / len(expected))
     html = report.html.read_text(encoding="utf-8")
-    assert "<li>Setbacks: how many of 3 rounds left IoU lower than it was. Lower is better.</li>" in html
+    assert (
+        "<li>Setbacks: how many of 3 rounds left IoU lower than it was. Lower is better.</li>"
+        in html
+    )
     assert f'data-value="{float(row["Setbacks"]):.6g}">{float(row["Setbacks"]):.1f}<' in html
 
 
@@ -98,6 +101,10 @@ def test_parts_without_content_are_nothing():
 def test_its_published_table_stands_beside_its_run(run, tmp_path):
     files = write_report([run], tmp_path / "beside", trust=True, beside=["sample:1"])
     own, old = csv.DictReader(io.StringIO((tmp_path / "beside" / "beside.csv").read_text("utf-8")))
-    assert (old["segmenter"], old["setbacks"], old["from"]) == ("Old disc", "1.5", "published, not run here")
+    assert (old["segmenter"], old["setbacks"], old["from"]) == (
+        "Old disc",
+        "1.5",
+        "published, not run here",
+    )
     (summary,) = csv.DictReader(io.StringIO(files.csv.read_text("utf-8")))
     assert float(own["setbacks"]) == pytest.approx(float(summary["Setbacks"]), rel=1e-5)

@@ -10,7 +10,10 @@ import pytest
 def test_damaged_files_are_read_or_refused_by_every_reader():
     script = Path(__file__).parent / "stress" / "files.py"
     done = subprocess.run(
-        [sys.executable, str(script), "--cases", "270", "--seed", "7"], capture_output=True, text=True, timeout=300
+        [sys.executable, str(script), "--cases", "270", "--seed", "7"],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "270 cases" in done.stdout
@@ -19,7 +22,14 @@ def test_damaged_files_are_read_or_refused_by_every_reader():
 
 def test_edits_of_run_json_are_told_or_refused():
     script = Path(__file__).parent / "stress" / "run_json_edits.py"
-    words = [sys.executable, script, "--cases", "6", "--seed", "7"]  # others are drawn by `make stress`
+    words = [
+        sys.executable,
+        script,
+        "--cases",
+        "6",
+        "--seed",
+        "7",
+    ]  # others are drawn by `make stress`
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "uses went on, 0 tracebacks" in done.stdout
@@ -35,7 +45,11 @@ SERVERS = {
 
 @pytest.mark.parametrize("script", SERVERS)
 def test_a_server_in_trouble_loses_nothing_that_it_acknowledged(script):
-    words = [sys.executable, Path(__file__).parent / "stress" / f"{script}.py", *SERVERS[script].split()]
+    words = [
+        sys.executable,
+        Path(__file__).parent / "stress" / f"{script}.py",
+        *SERVERS[script].split(),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     if "nothing was tried" in done.stdout:
         pytest.skip(done.stdout)
@@ -45,7 +59,18 @@ def test_a_server_in_trouble_loses_nothing_that_it_acknowledged(script):
 
 def test_sessions_at_once_see_no_error():
     script = Path(__file__).parent / "stress" / "load.py"
-    words = [sys.executable, script, "--minutes", "0.05", "--sessions", "2", "--think", "0.1", "--most-ms", "60000"]
+    words = [
+        sys.executable,
+        script,
+        "--minutes",
+        "0.05",
+        "--sessions",
+        "2",
+        "--think",
+        "0.1",
+        "--most-ms",
+        "60000",
+    ]
     words += ["--workers", "1"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -63,7 +88,15 @@ def test_hostile_requests_are_refused_and_leave_nothing():
 
 def test_saves_of_browsers_survive_kills_of_the_server_and_of_tabs():
     script = Path(__file__).parent / "stress" / "studio_saves.py"
-    few = {"saves": 24, "kills": 1, "fills": 0, "sign-outs": 1, "tab-kills": 1, "browsers": 2, "seed": 5}
+    few = {
+        "saves": 24,
+        "kills": 1,
+        "fills": 0,
+        "sign-outs": 1,
+        "tab-kills": 1,
+        "browsers": 2,
+        "seed": 5,
+    }
     words = [sys.executable, script, *(f"--{name}={number}" for name, number in few.items())]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     if "nothing was tried" in done.stdout:
@@ -74,14 +107,26 @@ def test_saves_of_browsers_survive_kills_of_the_server_and_of_tabs():
 
 def test_annotators_at_once_have_every_save_acknowledged():
     script = Path(__file__).parent / "stress" / "studio_load.py"
-    words = [sys.executable, script, "--minutes", "0.05", "--annotators", "3", "--every", "0.3", "--most-ms", "60000"]
+    words = [
+        sys.executable,
+        script,
+        "--minutes",
+        "0.05",
+        "--annotators",
+        "3",
+        "--every",
+        "0.3",
+        "--most-ms",
+        "60000",
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 saves not acknowledged [], 0 missing; database whole" in done.stdout
 
 
 @pytest.mark.parametrize(
-    "script", ["sent", "stuck", "studio_assist", "studio_browser_kills", "studio_hostile", "studio_paint"]
+    "script",
+    ["sent", "stuck", "studio_assist", "studio_browser_kills", "studio_hostile", "studio_paint"],
 )
 def test_scripts_that_run_only_by_hand_still_fit_the_package(script):
     words = [sys.executable, Path(__file__).parent / "stress" / f"{script}.py", "--help"]

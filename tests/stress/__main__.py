@@ -46,8 +46,12 @@ PARTS = {
 
 def main() -> int:
     """Run the parts, print the table; 1 when a bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=tuple(PARTS), action="append", help="Only this one; may be repeated.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--part", choices=tuple(PARTS), action="append", help="Only this one; may be repeated."
+    )
     parser.add_argument("--share", type=float, default=1.0)
     given = parser.parse_args()
     table = Table("part", "bar", "minutes", "what came of it")
@@ -60,7 +64,9 @@ def main() -> int:
         started = time.monotonic()
         code, last = run(Path(__file__).with_name(f"{script}.py"), words)
         is_held = is_held and not code
-        table.add_row(part, "MISSED" if code else "held", f"{(time.monotonic() - started) / 60:.1f}", last)
+        table.add_row(
+            part, "MISSED" if code else "held", f"{(time.monotonic() - started) / 60:.1f}", last
+        )
     show(table)
     return int(not is_held)
 
@@ -68,7 +74,9 @@ def main() -> int:
 def run(script: Path, words: list[str]) -> tuple[int, str]:
     """Run a script, showing what it prints; return its exit code and its last two lines."""
     lines: list[str] = []
-    with subprocess.Popen([sys.executable, script, *words], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, script, *words], stdout=subprocess.PIPE, text=True
+    ) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)
             lines.append(line)

@@ -89,11 +89,20 @@ def main() -> int:
         for number, name in enumerate(names):
             done = in_child(read, range(number, number + 1), seconds=60)
             said, took_s = done.answers[0] if done.answers else (f"ENDED: {done.by}", SECONDS + 1)
-            is_held = said.startswith("refused") and took_s <= SECONDS and not (place / "ran").exists()
+            is_held = (
+                said.startswith("refused") and took_s <= SECONDS and not (place / "ran").exists()
+            )
             wrong += not is_held
             memory = max(0, done.peak_bytes - before) >> 20
-            print(f"{name} ({sizes[number]:,} bytes): {memory} MiB, {took_s:.2f} s: {said[:90]}", flush=True)
-        left = sum(file.stat().st_size for file in place.rglob("*") if file.is_file() and file.parent != place)
+            print(
+                f"{name} ({sizes[number]:,} bytes): {memory} MiB, {took_s:.2f} s: {said[:90]}",
+                flush=True,
+            )
+        left = sum(
+            file.stat().st_size
+            for file in place.rglob("*")
+            if file.is_file() and file.parent != place
+        )
         print(f"{len(names)} bombs, {wrong} not refused; {left:,} bytes unpacked")
     return int(bool(wrong))
 
@@ -117,13 +126,17 @@ def _lying_zip(path: Path) -> None:
 
 def png(path: Path) -> None:
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     side = 30_000
     packer = zlib.compressobj(9)
     rows = b"".join(packer.compress(bytes(1 + side // 8)) for _ in range(side)) + packer.flush()
     head = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b""))
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    )
 
 
 def _nifti(path: Path) -> None:
@@ -138,7 +151,9 @@ def _nifti(path: Path) -> None:
 
 def npz(path: Path) -> None:
     head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "|u1", "fortran_order": False, "shape": (15 * 10**9,)})
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "|u1", "fortran_order": False, "shape": (15 * 10**9,)}
+    )
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", head.getvalue())
 
@@ -168,7 +183,9 @@ def _deflated(path: Path) -> None:
 def _parquet(path: Path) -> None:
     import polars as pl
 
-    pl.LazyFrame({"a": [1]}).select(pl.repeat(1, 2_200_000_000, dtype=pl.Boolean).alias("a")).sink_parquet(path)
+    pl.LazyFrame({"a": [1]}).select(
+        pl.repeat(1, 2_200_000_000, dtype=pl.Boolean).alias("a")
+    ).sink_parquet(path)
 
 
 def pickled_npz(path: Path) -> None:

@@ -28,7 +28,9 @@ class Ended(NamedTuple):
     peak_bytes: int
 
 
-def in_child(do: Callable[[int], Any], numbers: range, *, seconds: float, is_limited: bool = True) -> Ended:
+def in_child(
+    do: Callable[[int], Any], numbers: range, *, seconds: float, is_limited: bool = True
+) -> Ended:
     """Do cases one after the other in a forked process, which is killed when one takes longer than `seconds`.
 
     Threads do not outlive a fork: this process must not have begun any, so nothing is read or made in it.
@@ -43,7 +45,15 @@ def in_child(do: Callable[[int], Any], numbers: range, *, seconds: float, is_lim
         os.kill(child, signal.SIGKILL)
     _, status, usage = os.wait4(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    by = f"more than {seconds:g} s" if is_late else f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
+    by = (
+        f"more than {seconds:g} s"
+        if is_late
+        else f"signal {-code}"
+        if code < 0
+        else f"exit {code}"
+        if code
+        else ""
+    )
     return Ended([json.loads(line) for line in lines], by, usage.ru_maxrss << 10)
 
 

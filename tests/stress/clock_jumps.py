@@ -26,8 +26,8 @@ from participants import Participant, end, let_them_finish, wait_for_progress
 from served import Server, draw_photographs, prepare
 from sqlalchemy import select
 
-from segarena.server.database import Database
-from segarena.server.tables import Run, Turn
+from segarena_server.db.database import Database
+from segarena_server.db.orm_models import Run, Turn
 
 HOUR_S = 3600.0
 LOOKS = 20
@@ -40,7 +40,16 @@ def _shifted():
         return _time() + float(file.read() or 0)
 time.time = _shifted
 """
-NAMESPACE = ("unshare", "--time", "--boottime", "3600", "--monotonic", "3600", "--fork", "--kill-child")
+NAMESPACE = (
+    "unshare",
+    "--time",
+    "--boottime",
+    "3600",
+    "--monotonic",
+    "3600",
+    "--fork",
+    "--kill-child",
+)
 
 
 class Clock:
@@ -61,7 +70,9 @@ class Clock:
 
 def main() -> int:
     """Set clocks, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jumps", type=int, default=6)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
@@ -70,9 +81,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         data, clock = Path(folder) / "data", Clock(Path(folder))
         limits = {"seconds_per_answer": 30.0, "seconds_per_run": 600.0}
-        tokens = prepare(data, given.clients, draw_photographs(Path(folder) / "photographs"), **limits)
+        tokens = prepare(
+            data, given.clients, draw_photographs(Path(folder) / "photographs"), **limits
+        )
         settings = {"workers": min(2, given.clients)}
-        server = Server(data, log=Path(folder) / "log", settings=settings, environment=clock.environment)
+        server = Server(
+            data, log=Path(folder) / "log", settings=settings, environment=clock.environment
+        )
         server.start()
         server.wait()
         people = [Participant(server, token, think_s=lambda: 0.1) for token in tokens]
@@ -97,7 +112,9 @@ def main() -> int:
     return int(not ended.is_right or bool(absurd))
 
 
-def jump(server: Server, clock: Clock, people: Sequence[Participant], jumps: int, rng: random.Random) -> list[float]:
+def jump(
+    server: Server, clock: Clock, people: Sequence[Participant], jumps: int, rng: random.Random
+) -> list[float]:
     """Set the clock so often, every third time while the server is down; return the estimates that were told."""
     told: list[float] = []
     for number in range(jumps):
@@ -129,11 +146,23 @@ def restart_in_namespace(server: Server) -> bool:
 def absurd_in(data: Path, longest_s: float) -> list[str]:
     """Return what cannot be, in words: times that run backwards, charges that nobody can have been charged."""
     turns, runs = rows_of(data, Turn), rows_of(data, Run)
-    found = [f"charged {turn.charged_s:g} s" for turn in turns if turn.is_sure and not 0 <= turn.charged_s <= longest_s]
+    found = [
+        f"charged {turn.charged_s:g} s"
+        for turn in turns
+        if turn.is_sure and not 0 <= turn.charged_s <= longest_s
+    ]
     found += [f"charged {turn.charged_s:g} s" for turn in turns if turn.charged_s < 0]
-    found += [f"done {turn.done_at} before {turn.received_at}" for turn in turns if turn.done_at < turn.received_at]
+    found += [
+        f"done {turn.done_at} before {turn.received_at}"
+        for turn in turns
+        if turn.done_at < turn.received_at
+    ]
     found += [f"{turn.tries} tries" for turn in turns if turn.tries > 1]
-    found += [f"ended {run.ended_at} before {run.made_at}" for run in runs if (run.ended_at or 0) < run.made_at]
+    found += [
+        f"ended {run.ended_at} before {run.made_at}"
+        for run in runs
+        if (run.ended_at or 0) < run.made_at
+    ]
     return found
 
 

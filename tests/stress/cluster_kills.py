@@ -23,7 +23,11 @@ from pathlib import Path
 from typing import Any
 
 # Read when Ray is imported, here and in what is started: the nodes are on the loopback address.
-os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+os.environ |= {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
 
 from ray.cluster_utils import Cluster
 
@@ -42,12 +46,17 @@ def segarena(*words: str) -> subprocess.Popen[bytes]:
 
 def tables_of(run: Path) -> dict[str, bytes]:
     """Return records and masks of a run, by file."""
-    return {f"{file.parent.name}/{file.name}": file.read_bytes() for file in sorted(run.glob("[rm]*s/*.parquet"))}
+    return {
+        f"{file.parent.name}/{file.name}": file.read_bytes()
+        for file in sorted(run.glob("[rm]*s/*.parquet"))
+    }
 
 
 def failures_of(run: Path) -> list[str]:
     """Return why dialogues of a run failed."""
-    return RunFolder.open(run).read("records", ["failure"])["failure"].drop_nulls().unique().to_list()
+    return (
+        RunFolder.open(run).read("records", ["failure"])["failure"].drop_nulls().unique().to_list()
+    )
 
 
 def foremen() -> list[int]:
@@ -87,7 +96,9 @@ def kill_driver(_: Cluster, driver: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def go(cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]) -> tuple[int, list[Path]]:
+def go(
+    cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]
+) -> tuple[int, list[Path]]:
     """Kill so often while runs go on, start them again where they were ended; return kills and finished runs."""
     done, runs = 0, [folder / "0"]
     words = [*RUN.split(), "-w", "2", "--executor", "ray", "--address", cluster.address, "-o"]
@@ -96,7 +107,9 @@ def go(cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]) ->
         with suppress(subprocess.TimeoutExpired):
             code = driver.wait(random.uniform(0.5, 5.0))
             if code not in (0, -signal.SIGKILL):
-                raise SystemExit(f"a run on Ray ended with exit code {code}: {failures_of(runs[-1])}")
+                raise SystemExit(
+                    f"a run on Ray ended with exit code {code}: {failures_of(runs[-1])}"
+                )
             if not code and done == kills:
                 return done, runs
             if not code:
@@ -111,7 +124,9 @@ def main() -> None:
     """Make the runs, and tell which differ."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=10, help="Of each kind.")
-    parser.add_argument("--kind", choices=("worker", "node", "driver"), action="append", help="By default all.")
+    parser.add_argument(
+        "--kind", choices=("worker", "node", "driver"), action="append", help="By default all."
+    )
     given = parser.parse_args()
     kinds: dict[str, Any] = {"worker": kill_worker, "node": kill_node, "driver": kill_driver}
     random.seed(0)
@@ -130,7 +145,10 @@ def main() -> None:
                 other = sum(tables_of(run) != expected for run in runs)
                 differing += other
                 took = f"{time.monotonic() - started:.0f} s"
-                print(f"{kind}: {killed} killed in {len(runs)} runs, {took}: {other} differ", flush=True)
+                print(
+                    f"{kind}: {killed} killed in {len(runs)} runs, {took}: {other} differ",
+                    flush=True,
+                )
         finally:
             cluster.shutdown()
     print("the same bytes" if not differing else f"{differing} runs DIFFER")

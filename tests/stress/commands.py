@@ -184,7 +184,9 @@ def damage(path: Path, rng: random.Random) -> str:
             "cut": data[:place],
             "nul": data[:place] + b"\0\0" + data[place:],
             "latin": data[:place] + b"\xff\xe9" + data[place:],
-            "swapped": rng.choice((b"[]", b"{}", b"null", b"0", b'"text"', b"[" * 5000, b"a,b\n1,2\n", b"\n")),
+            "swapped": rng.choice(
+                (b"[]", b"{}", b"null", b"0", b'"text"', b"[" * 5000, b"a,b\n1,2\n", b"\n")
+            ),
         }[way]
     path.write_bytes(new)
     return way
@@ -260,8 +262,14 @@ def _sound_s(case: Case, sound: Path) -> float:
 
 
 def _where(error: BaseException) -> str:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "segarena/" in frame.filename]
-    at = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "segarena/" in frame.filename
+    ]
+    at = " < ".join(
+        f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:])
+    )
     return f"{type(error).__name__} {str(error)[:120]!r} at {at}"
 
 
@@ -300,7 +308,9 @@ class Running:
         """Run so many cases; each kind once before any comes again."""
         told, number = time.monotonic(), 0
         while number < count:
-            done = in_child(self.case, range(number, min(number + IN_CHILD, count)), seconds=HANGS_S)
+            done = in_child(
+                self.case, range(number, min(number + IN_CHILD, count)), seconds=HANGS_S
+            )
             self.most = max(self.most, done.peak_bytes)
             for way, problem in [*done.answers, *([("", done.by)] if done.by else [])]:
                 if problem:

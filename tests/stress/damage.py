@@ -17,7 +17,9 @@ NUMBERS = (
     b"../../x",
     b"/etc/passwd",
 )
-WORDS = tuple(struct.pack("<I", value) for value in (0, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 20))
+WORDS = tuple(
+    struct.pack("<I", value) for value in (0, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 20)
+)
 
 
 def damaged(data: bytes, others: list[bytes], rng: random.Random) -> bytes:

@@ -25,7 +25,10 @@ def write_ct(folder: Path, packed: str = "plain") -> None:
     for plane, pixels in enumerate(values):
         content = _new(uid.CTImageStorage, f"1.2.3.{plane + 1}", PACKED[packed])
         content.Modality, content.SeriesInstanceUID = "CT", "1.2.3"
-        content.ImageOrientationPatient, content.ImagePositionPatient = [1, 0, 0, 0, 1, 0], [0, 0, 2.0 * plane]
+        content.ImageOrientationPatient, content.ImagePositionPatient = (
+            [1, 0, 0, 0, 1, 0],
+            [0, 0, 2.0 * plane],
+        )
         content.PixelSpacing, content.RescaleSlope, content.RescaleIntercept = [1, 1], 1, -100
         bits = 8 if packed == "jpeg" else 16
         _describe(content, pixels.shape, bits)
@@ -86,7 +89,11 @@ def _with(**values: Any) -> Dataset:
 
 def _describe(content: Any, shape: tuple[int, ...], bits: int) -> None:
     content.Rows, content.Columns = shape
-    content.SamplesPerPixel, content.PhotometricInterpretation, content.PixelRepresentation = 1, "MONOCHROME2", 0
+    content.SamplesPerPixel, content.PhotometricInterpretation, content.PixelRepresentation = (
+        1,
+        "MONOCHROME2",
+        0,
+    )
     content.BitsAllocated = content.BitsStored = bits
     content.HighBit = bits - 1
 

@@ -52,18 +52,24 @@ class Sound(NamedTuple):
 
 def main() -> int:
     """Run the cases, print the figures; 1 when something failed."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--cases", type=int, default=50_000)
     options.add_argument("--seed", type=int, default=13)
     options.add_argument("--first", type=int, default=0)
-    options.add_argument("--only", default="", help="Only files whose name contains this; numbers count within them.")
+    options.add_argument(
+        "--only", default="", help="Only files whose name contains this; numbers count within them."
+    )
     given = options.parse_args()
     warnings.simplefilter("ignore")
     os.fsync = lambda _: None  # half of the time would be spent waiting for the disk
     with tempfile.TemporaryDirectory() as name:
         known = [one for one in sound_files(Path(name)) if given.only in one.name]
         reading = Reading(known, Path(name), given.seed)
-        is_well = reading.sound_is_read() and reading.run(range(given.first, given.first + given.cases))
+        is_well = reading.sound_is_read() and reading.run(
+            range(given.first, given.first + given.cases)
+        )
         return int(not is_well)
 
 
@@ -82,7 +88,11 @@ def sound_files(place: Path) -> list[Sound]:
     made = in_child(make, range(len(known)), seconds=120, is_limited=False)
     if made.by:
         raise SystemExit(f"{known[len(made.answers)].name} cannot be made: {made.by}")
-    return [Sound(one, file, (place / one.name / file).read_bytes()) for one in known for file in one.files]
+    return [
+        Sound(one, file, (place / one.name / file).read_bytes())
+        for one in known
+        for file in one.files
+    ]
 
 
 class Reading:
@@ -96,7 +106,11 @@ class Reading:
 
     def sound_is_read(self) -> bool:
         """Tell whether the files are read as they are; otherwise their damage says nothing."""
-        done = in_child(lambda at: self.read(self.known[at], self.whole[at]), range(len(self.known)), seconds=HANGS_S)
+        done = in_child(
+            lambda at: self.read(self.known[at], self.whole[at]),
+            range(len(self.known)),
+            seconds=HANGS_S,
+        )
         for one, (outcome, _, said) in zip(self.known, done.answers, strict=False):
             if outcome != "read":
                 print(f"{one.name} is sound, and not read: {said}")
@@ -108,18 +122,27 @@ class Reading:
         """Read cases and print the figures; tell whether all went well."""
         told, number = time.monotonic(), numbers.start
         while number < numbers.stop:
-            done = in_child(self.case, range(number, min(number + IN_CHILD, numbers.stop)), seconds=HANGS_S)
+            done = in_child(
+                self.case, range(number, min(number + IN_CHILD, numbers.stop)), seconds=HANGS_S
+            )
             self.most = max(self.most, done.peak_bytes)
-            for outcome, took, said in [*done.answers, *([("signals", HANGS_S, done.by)] if done.by else [])]:
+            for outcome, took, said in [
+                *done.answers,
+                *([("signals", HANGS_S, done.by)] if done.by else []),
+            ]:
                 self.count(number, outcome, took, said)
                 number += 1
             if time.monotonic() - told > PROGRESS_S:
                 told = time.monotonic()
-                print(f"  {number - numbers.start:,} of {len(numbers):,}", file=sys.stderr, flush=True)
+                print(
+                    f"  {number - numbers.start:,} of {len(numbers):,}", file=sys.stderr, flush=True
+                )
         kinds = ("cases", "read", "refused", "tracebacks", "signals", "late")
         print(", ".join(f"{self.counts[kind]:,} {kind}" for kind in kinds))
         slowest = f"slowest {self.slowest[0]:.2f} s ({self.slowest[1]})"
-        print(f"{len(self.known)} kinds of files, seed {self.seed}; {slowest}; most memory {self.most >> 20} MiB")
+        print(
+            f"{len(self.known)} kinds of files, seed {self.seed}; {slowest}; most memory {self.most >> 20} MiB"
+        )
         return self.counts["cases"] == self.counts["read"] + self.counts["refused"]
 
     def count(self, number: int, outcome: str, took: float, said: str) -> None:

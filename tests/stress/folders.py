@@ -42,13 +42,31 @@ def folders() -> list[Folder]:
         Folder("j2k", _series("j2k"), _read_series, ("ct/1.dcm",)),
         Folder("set", write_flair, _prepare("ms_flair"), FLAIR_FILES),
         Folder("pictures", _pictures, _read_folder("folder"), ("images/a.png", "masks/a.png")),
-        Folder("labels", _labels, _read_folder("nifti-folder"), ("dataset.json", "labels/a.nrrd", "images/a.nii")),
-        Folder("clip", _clip, _read_folder("video-folder"), ("frames/one/0001.jpg", "masks/one/0001.png")),
         Folder(
-            "davis", _davis, _read_folder("davis", subset="val"), ("ImageSets/2017/val.txt", "Scribbles/one/001.json")
+            "labels",
+            _labels,
+            _read_folder("nifti-folder"),
+            ("dataset.json", "labels/a.nrrd", "images/a.nii"),
+        ),
+        Folder(
+            "clip",
+            _clip,
+            _read_folder("video-folder"),
+            ("frames/one/0001.jpg", "masks/one/0001.png"),
+        ),
+        Folder(
+            "davis",
+            _davis,
+            _read_folder("davis", subset="val"),
+            ("ImageSets/2017/val.txt", "Scribbles/one/001.json"),
         ),
         Folder("sbd", _sbd, _read_folder("sbd"), ("val.txt", "inst/one.mat")),
-        Folder("bucket", _bucket, _list_bucket, ("list.xml", "manifest.s5cmd", "zenodo.json", "tcia.json")),
+        Folder(
+            "bucket",
+            _bucket,
+            _list_bucket,
+            ("list.xml", "manifest.s5cmd", "zenodo.json", "tcia.json"),
+        ),
         Folder("archive", _archive, _unpack, ("a.zip",)),
         Folder("weights", _weights, _read_weights, ("network.pt",)),
         Folder("cache", _cache, _read_cache, ("a.emb",)),
@@ -71,7 +89,11 @@ def _made() -> Path:
     from segarena import RunFolder
 
     folder = Path(tempfile.mkdtemp())
-    asked: dict[str, Any] = {"segmenter": "nothing", "dataset": "sample-squares(count=2)", "rounds": 2}
+    asked: dict[str, Any] = {
+        "segmenter": "nothing",
+        "dataset": "sample-squares(count=2)",
+        "rounds": 2,
+    }
     segarena.evaluate("clicks", **asked, keep_rounds=(1, 2), out=folder / "run")
     gather, RunFolder.gather = RunFolder.gather, lambda *_: None
     segarena.evaluate("clicks", **asked, keep_rounds=(1, 2), out=folder / "loose")
@@ -113,7 +135,11 @@ def _go_on(folder: Path, answers: int = 0) -> None:
 
     if not answers:
         check_run(folder)
-    settings: dict[str, Any] = {"dataset": "demo-videos", "sequences": ["crossing"], "max_nb_interactions": 3}
+    settings: dict[str, Any] = {
+        "dataset": "demo-videos",
+        "sequences": ["crossing"],
+        "max_nb_interactions": 3,
+    }
     with DavisInteractiveSession(**settings, folder=folder) as session:
         while session.next():
             session.get_scribbles()
@@ -159,7 +185,8 @@ def write_flair(folder: Path) -> None:
     for name, values in (("1-Flair", lesions.astype(np.int16) * 9), ("1-LesionSeg-Flair", lesions)):
         nibabel.save(nibabel.Nifti1Image(values, np.eye(4)), folder / f"raw/{name}.nii.gz")
     write_workbook(
-        folder / "raw/Table 2.xlsx", [["", "FLAIR", "FLAIR"], ["ID", "Rows", "Spacing Between Slices"], [1, 9, 3]]
+        folder / "raw/Table 2.xlsx",
+        [["", "FLAIR", "FLAIR"], ["ID", "Rows", "Spacing Between Slices"], [1, 9, 3]],
     )
     _prepare("ms_flair")(folder)
 
@@ -254,15 +281,26 @@ class _Web:
 def _bucket(folder: Path) -> None:
     folder.mkdir(parents=True)
     entry = '<Contents><Key>a/1.dcm</Key><Size>9</Size><ETag>"0123456789abcdef0123456789abcdef"</ETag></Contents>'
-    (folder / "list.xml").write_text(f'<ListBucketResult xmlns="http://s3.amazonaws.com/">{entry}</ListBucketResult>')
+    (folder / "list.xml").write_text(
+        f'<ListBucketResult xmlns="http://s3.amazonaws.com/">{entry}</ListBucketResult>'
+    )
     (folder / "manifest.s5cmd").write_text("cp s3://idc-open-data/0a1b2c/* .\n")
-    file = {"key": "a.zip", "size": 9, "checksum": "md5:0123", "links": {"self": "https://zenodo.org/a.zip"}}
+    file = {
+        "key": "a.zip",
+        "size": 9,
+        "checksum": "md5:0123",
+        "links": {"self": "https://zenodo.org/a.zip"},
+    }
     (folder / "zenodo.json").write_text(json.dumps({"files": [file]}))
     (folder / "tcia.json").write_text(json.dumps([{"SeriesInstanceUID": "1.2.3"}]))
 
 
 def _list_bucket(folder: Path) -> None:
-    from segarena.systems.volumes.preparation.sources import IdcManifest, TciaCollection, ZenodoRecord
+    from segarena.systems.volumes.preparation.sources import (
+        IdcManifest,
+        TciaCollection,
+        ZenodoRecord,
+    )
 
     web: Any = _Web(folder / "list.xml")
     IdcManifest(collection="x").files(folder, web)
@@ -292,7 +330,10 @@ def _weights(folder: Path) -> None:
     import torch
 
     folder.mkdir(parents=True)
-    torch.save({"state_dict": {"a.weight": torch.zeros(3, 4), "a.bias": torch.ones(3)}}, folder / "network.pt")
+    torch.save(
+        {"state_dict": {"a.weight": torch.zeros(3, 4), "a.bias": torch.ones(3)}},
+        folder / "network.pt",
+    )
 
 
 def _read_weights(folder: Path) -> None:
@@ -373,7 +414,9 @@ def _read_lists(folder: Path) -> None:
     _from_table(folder / "iou.csv")
     _read_toml(folder / "config.toml")
     read_evidence(folder / "own.csv")
-    counts_of_file(folder / "counts.csv", pairs_table([{"class": "1", "query": "a", "supports": ["b"]}]))
+    counts_of_file(
+        folder / "counts.csv", pairs_table([{"class": "1", "query": "a", "supports": ["b"]}])
+    )
 
 
 def _strokes(folder: Path) -> None:

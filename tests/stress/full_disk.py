@@ -27,7 +27,7 @@ from participants import Participant, end, wait_for_progress
 from served import Server, draw_photographs, prepare
 
 from segarena.errors import StoreError
-from segarena.server.storage import Storage
+from segarena_server.storage.content_store import Storage
 
 SIZE_MIB = 64
 LITTLE = 200_000
@@ -47,7 +47,9 @@ class Disk:
     def fill(self, server: Server, room: int = 0) -> None:
         """Leave so many bytes of room."""
         if not self.is_mounted:
-            largest = max((file.stat().st_size for file in self.place.rglob("*") if file.is_file()), default=0)
+            largest = max(
+                (file.stat().st_size for file in self.place.rglob("*") if file.is_file()), default=0
+            )
             self._limit(server, largest if room else 0)
             return
         with self._filler.open("ab", buffering=0) as file:
@@ -86,7 +88,9 @@ def disk_at(place: Path) -> Generator[Disk]:
 
 def main() -> int:
     """Fill, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--longest", type=float, default=4.0, help="Seconds that it stays full.")
@@ -102,18 +106,24 @@ def main() -> int:
         people = [Participant(server, token) for token in tokens]
         for person in people:
             person.start()
-        unread = sum(fill_once(disk, server, people, given.longest, rng) for _ in range(given.times))
+        unread = sum(
+            fill_once(disk, server, people, given.longest, rng) for _ in range(given.times)
+        )
         wait_for_progress(people)
         ended = end(server, people)
         cut = Storage(data / "samples").damaged()
     how = f"a file system of {SIZE_MIB} MiB" if disk.is_mounted else "a limit on files"
-    print(f"seed {given.seed}: full {given.times} times ({how}), {unread} looks not answered, {len(cut)} samples cut")
+    print(
+        f"seed {given.seed}: full {given.times} times ({how}), {unread} looks not answered, {len(cut)} samples cut"
+    )
     print(f"told with 503: {sorted(ended.words)}")
     print(ended)
     return int(not ended.is_right or bool(unread or cut))
 
 
-def fill_once(disk: Disk, server: Server, people: Sequence[Participant], longest_s: float, rng: random.Random) -> int:
+def fill_once(
+    disk: Disk, server: Server, people: Sequence[Participant], longest_s: float, rng: random.Random
+) -> int:
     """Fill the disk for some seconds; return how many of three looks were not answered meanwhile."""
     wait_for_progress(people)
     time.sleep(rng.uniform(0.0, 0.25) * longest_s)
@@ -143,7 +153,10 @@ def wait_for_refusal(people: Sequence[Participant], seconds: float = 5.0) -> Non
 def unanswered(server: Server, person: Participant) -> int:
     """Look at what needs no room: health, the run so far, a reply of before."""
     run, key, number = next(iter(person.acknowledged), ("", "", 0))
-    places = ["/health", *((f"/runs/{run}", f"/runs/{run}/samples/{key}/turns/{number}") if run else ())]
+    places = [
+        "/health",
+        *((f"/runs/{run}", f"/runs/{run}/samples/{key}/turns/{number}") if run else ()),
+    ]
     return sum(person.look(place).status_code != httpx2.codes.OK for place in places)
 
 

@@ -32,19 +32,29 @@ import numpy as np
 from damage import damaged
 from participants import Participant
 from raw import PATIENCE_S, Sound, exchange
-from served import PHASE, SLUG, Server, add_person, children, draw_photographs, integrity_of, prepare, records_of
+from served import (
+    PHASE,
+    SLUG,
+    Server,
+    add_person,
+    children,
+    draw_photographs,
+    integrity_of,
+    prepare,
+    records_of,
+)
 from sqlalchemy import select
 
-from segarena.challenges.description import Challenge, Phase
-from segarena.challenges.wire.replies import unpack_reply
-from segarena.challenges.wire.turns import Answer, Turn, pack_turn
 from segarena.dialogue import Prediction
-from segarena.server.database import Database
-from segarena.server.organising import make_challenge
-from segarena.server.serving import open_site
-from segarena.server.settings import Settings
-from segarena.server.tables import Job, Run, Submission
-from segarena.server.tables import Turn as Turns
+from segarena.protocol.replies import unpack_reply
+from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.management import make_challenge
+from segarena_server.db.database import Database
+from segarena_server.db.orm_models import Job, Run, Submission
+from segarena_server.db.orm_models import Turn as Turns
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
 
 SHAPE = (72, 96)
 MASKS = "masks"
@@ -89,7 +99,9 @@ class Attacker:
         self._bearer = {"authorization": f"Bearer {token}"}
         self._archives = archives(rng)
         told = {"id": str(uuid.uuid4()), "name": "masks", "kind": "masks"}
-        self._for_masks = self.honest.ask("POST", f"/challenges/{MASKS}/phases/{PHASE}/runs", json=told).json()["id"]
+        self._for_masks = self.honest.ask(
+            "POST", f"/challenges/{MASKS}/phases/{PHASE}/runs", json=told
+        ).json()["id"]
         self._begin()
 
     def _begin(self) -> None:
@@ -145,9 +157,20 @@ class Attacker:
         return self._spoilt(self._turn(Turn(id=str(uuid.uuid4()), open=self._all())))
 
     def _json(self) -> bytes:
-        told = {"id": str(uuid.uuid4()), "name": "mine", "segmenter": "x", "note": "y", "kind": "dialogue"}
+        told = {
+            "id": str(uuid.uuid4()),
+            "name": "mine",
+            "segmenter": "x",
+            "note": "y",
+            "kind": "dialogue",
+        }
         return self._spoilt(
-            Sound("POST", f"{API}/challenges/{SLUG}/phases/{PHASE}/runs", self._bearer, json.dumps(told).encode())
+            Sound(
+                "POST",
+                f"{API}/challenges/{SLUG}/phases/{PHASE}/runs",
+                self._bearer,
+                json.dumps(told).encode(),
+            )
         )
 
     def _archive(self) -> bytes:
@@ -161,21 +184,39 @@ class Attacker:
 
     def _form(self) -> bytes:
         path = self._rng.choice(
-            ("/sign-in", "/register", "/sign-out", "/tokens", "/organise/new", "/reset", "/forgotten")
+            (
+                "/sign-in",
+                "/register",
+                "/sign-out",
+                "/tokens",
+                "/organise/new",
+                "/reset",
+                "/forgotten",
+            )
         )
         body = b"name=A+B&password=0123456789&contact=a%40b.c&invitation=x&key=0&slug=x&phases%5B0%5D.name=x&do=look"
         headers = {"content-type": "application/x-www-form-urlencoded"}
         return self._spoilt(Sound("POST", path, headers, body))
 
     def _name(self) -> bytes:
-        told = {"api": API, "slug": SLUG, "phase": PHASE, "run": self._run["id"], "key": self._place["key"]}
+        told = {
+            "api": API,
+            "slug": SLUG,
+            "phase": PHASE,
+            "run": self._run["id"],
+            "key": self._place["key"],
+        }
         path = self._rng.choice(PATHS).format(name=self._rng.choice(NAMES), **told)
         return Sound("GET", path, self._bearer, b"").written(self._server.port)
 
     def _header(self) -> bytes:
         name, value = self._rng.choice(HEADERS)
-        sound = self._rng.choice((self._answer(), Sound("GET", f"{API}/challenges", self._bearer, b"")))
-        return Sound(sound.method, sound.path, {**sound.headers, name: value}, sound.body).written(self._server.port)
+        sound = self._rng.choice(
+            (self._answer(), Sound("GET", f"{API}/challenges", self._bearer, b""))
+        )
+        return Sound(sound.method, sound.path, {**sound.headers, name: value}, sound.body).written(
+            self._server.port
+        )
 
     def _line(self) -> bytes:
         return damaged(self._answer().written(self._server.port), self._archives, self._rng)
@@ -203,9 +244,18 @@ def archives(rng: random.Random) -> list[bytes]:
         "run.json": b'{"a": ' * 3000,
         "noise": rng.randbytes(2000),
     }
-    found = [zipped({f"{name}/0.{name.rpartition('.')[2]}": content}) for name, content in pieces.items()]
+    found = [
+        zipped({f"{name}/0.{name.rpartition('.')[2]}": content}) for name, content in pieces.items()
+    ]
     found.append(
-        zipped({"run.json": b"{}", "records/000000.parquet": rng.randbytes(500), "../../out": b"x", "/etc/x": b"y"})
+        zipped(
+            {
+                "run.json": b"{}",
+                "records/000000.parquet": rng.randbytes(500),
+                "../../out": b"x",
+                "/etc/x": b"y",
+            }
+        )
     )
     found.append(zipped({f"{number}/0.png": b"" for number in range(3000)}))
     found.append(zipped({"zeros": bytes(80 << 20)}))
@@ -248,9 +298,17 @@ def left_over(data: Path) -> list[str]:
         sent = set(session.scalars(select(Submission.sha256).where(Submission.state != "refused")))
         runs = set(session.scalars(select(Run.id)))
     database.close()
-    wrong = [path for path in (data / "sent").rglob("*") if path.is_file() and path.name.partition(".")[0] not in sent]
+    wrong = [
+        path
+        for path in (data / "sent").rglob("*")
+        if path.is_file() and path.name.partition(".")[0] not in sent
+    ]
     wrong += [path for path in (data / "runs").iterdir() if path.name not in runs]
-    wrong += [path for path in data.rglob("*") if path.is_file() and path.name.endswith((".tmp", ".part", ".partial"))]
+    wrong += [
+        path
+        for path in data.rglob("*")
+        if path.is_file() and path.name.endswith((".tmp", ".part", ".partial"))
+    ]
     return [str(path.relative_to(data)) for path in wrong]
 
 
@@ -261,12 +319,23 @@ def faults_of(data: Path) -> list[str]:
     while waiting and time.monotonic() < until:
         time.sleep(0.2)
         with database.reading() as session:
-            waiting = bool(session.scalars(select(Job.id).where(Job.state.in_(("waiting", "leased"))).limit(1)).all())
+            waiting = bool(
+                session.scalars(
+                    select(Job.id).where(Job.state.in_(("waiting", "leased"))).limit(1)
+                ).all()
+            )
     with database.reading() as session:
-        dead = [f"job {job.kind}: {job.failure}" for job in session.scalars(select(Job).where(Job.state == "dead"))]
-        dead += [f"turn: {turn.failure}" for turn in session.scalars(select(Turns).where(Turns.state == "dead"))]
+        dead = [
+            f"job {job.kind}: {job.failure}"
+            for job in session.scalars(select(Job).where(Job.state == "dead"))
+        ]
         dead += [
-            f"sent: {one.failure}" for one in session.scalars(select(Submission).where(Submission.state == "dead"))
+            f"turn: {turn.failure}"
+            for turn in session.scalars(select(Turns).where(Turns.state == "dead"))
+        ]
+        dead += [
+            f"sent: {one.failure}"
+            for one in session.scalars(select(Submission).where(Submission.state == "dead"))
         ]
     database.close()
     return dead + (["something waits for ever"] if waiting else [])
@@ -274,7 +343,9 @@ def faults_of(data: Path) -> list[str]:
 
 def main() -> int:
     """Attack, look at what is left, print it; 1 when the bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -283,12 +354,18 @@ def main() -> int:
         photographs = draw_photographs(Path(scratch) / "photos")
         tokens = prepare(data, 1, photographs, takes=("dialogue", "run"))
         site = open_site(data, Settings())
-        masks = Phase(name=PHASE, kind="practice", takes=("masks",), samples_per_run=1, runs_at_once=1000)
-        made = Challenge(slug=MASKS, title="Masks", benchmark="clicks", dataset=photographs, phases=(masks,))
+        masks = Phase(
+            name=PHASE, kind="practice", takes=("masks",), samples_per_run=1, runs_at_once=1000
+        )
+        made = Challenge(
+            slug=MASKS, title="Masks", benchmark="clicks", dataset=photographs, phases=(masks,)
+        )
         make_challenge(site, made, lambda *_: None)
         tokens += [add_person(site, f"attacker {number}") for number in range(8)]
         site.database.close()
-        server = Server(data, log, {"limits": {"body_mb": 8}, "sent": {"file_mb": 8, "unpacked_gb": 0.1}})
+        server = Server(
+            data, log, {"limits": {"body_mb": 8}, "sent": {"file_mb": 8, "unpacked_gb": 0.1}}
+        )
         server.start()
         server.wait()
         honest = Participant(server, tokens[0])
@@ -311,10 +388,14 @@ def main() -> int:
         f"at most {memory.peak >> 20} MiB, database {'whole' if is_whole else 'DAMAGED'}, "
         f"honest runs {'equal' if is_honest else 'NOT equal'}"
     )
-    return int(bool(wrong or faults or left) or memory.peak >= MOST_BYTES or not (is_whole and is_honest))
+    return int(
+        bool(wrong or faults or left) or memory.peak >= MOST_BYTES or not (is_whole and is_honest)
+    )
 
 
-def attack(server: Server, tokens: list[str], count: int, seed: int) -> tuple[Counter[int], list[str]]:
+def attack(
+    server: Server, tokens: list[str], count: int, seed: int
+) -> tuple[Counter[int], list[str]]:
     """Send so many requests; return how often each status came, and what came with 5xx."""
     statuses: Counter[int] = Counter()
     wrong: list[str] = []

@@ -36,7 +36,9 @@ CIRCUMSTANCES = ("run.json", "pieces.jsonl", "timings")
 def segarena(words: list[str], code: str = AS_IT_IS) -> subprocess.Popen[bytes]:
     """Start a command as the leader of its own processes."""
     silent = subprocess.DEVNULL
-    return subprocess.Popen([sys.executable, "-c", code, *words], start_new_session=True, stdout=silent, stderr=silent)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words], start_new_session=True, stdout=silent, stderr=silent
+    )
 
 
 def run_words(out: Path, seed: int, workers: int) -> list[str]:
@@ -75,15 +77,22 @@ def report_of(run: Path, first: Path, into: Path) -> dict[str, bytes]:
         shutil.rmtree(place) if place.is_dir() else place.unlink()
         shutil.copytree(source, place) if source.is_dir() else shutil.copy(source, place)
     finish(["report", str(into)])
-    shown = {str(file.relative_to(into)): file.read_bytes() for file in sorted((into / "report").rglob("*"))}
-    tables = (file for table in ("records", "masks", "parts") for file in sorted((into / table).glob("*")))
+    shown = {
+        str(file.relative_to(into)): file.read_bytes()
+        for file in sorted((into / "report").rglob("*"))
+    }
+    tables = (
+        file for table in ("records", "masks", "parts") for file in sorted((into / table).glob("*"))
+    )
     return {**shown, **{str(file.relative_to(into)): file.read_bytes() for file in tables}}
 
 
 def main() -> None:
     """Make the runs, and tell which differ."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20, help="Of each seed, half of them without workers.")
+    parser.add_argument(
+        "--kills", type=int, default=20, help="Of each seed, half of them without workers."
+    )
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     differing = runs = killed = at_work = 0
@@ -93,7 +102,9 @@ def main() -> None:
             first = folder / f"first-{seed}"
             took_s = finish(run_words(first, seed, 0))
             expected = report_of(first, first, folder / "shown")
-            others = {f"{workers} workers": folder / f"by-{workers}-{seed}" for workers in (1, 2, 4)}
+            others = {
+                f"{workers} workers": folder / f"by-{workers}-{seed}" for workers in (1, 2, 4)
+            }
             for workers, out in zip((1, 2, 4), others.values(), strict=True):
                 finish(run_words(out, seed, workers))
             others["shuffled order"] = folder / f"shuffled-{seed}"
@@ -108,7 +119,10 @@ def main() -> None:
             for what, out in others.items():
                 is_same = report_of(out, first, folder / "shown") == expected
                 differing, runs = differing + (not is_same), runs + 1
-                print(f"seed {seed}, {what}: {'the same bytes' if is_same else 'DIFFERENT'}", flush=True)
+                print(
+                    f"seed {seed}, {what}: {'the same bytes' if is_same else 'DIFFERENT'}",
+                    flush=True,
+                )
     print(f"{runs} runs, {killed} kills, {at_work} of them of runs at work: {differing} differ")
     sys.exit(bool(differing))
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))
 
 import numpy as np
 from participants import Participant, let_them_finish, progress_of
@@ -35,8 +35,8 @@ from postgres import Postgres, programs
 from served import Server, draw_photographs, integrity_of, prepare, wait_until_ended
 from sqlalchemy import text
 
-from segarena.server.database import Database
-from segarena.server.tables import Table
+from segarena_server.db.database import Database
+from segarena_server.db.orm_models import Table
 
 GROWTH = 0.05
 SHORTEST_MINUTES = 2.0
@@ -45,7 +45,9 @@ SHORTEST_MINUTES = 2.0
 
 def main() -> int:
     """Load it, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--db", choices=("sqlite", "postgresql"), default="sqlite")
@@ -110,7 +112,9 @@ class Loaded:
         waits = np.array([wait for person in self.people for wait in person.waits_s])
         runs = sum(len(person.finished) for person in self.people)
         yield f"{self.about}: {runs} runs, {len(waits)} turns, {len(waits) / self.seconds:.1f} a second"
-        for name, values in zip(("queued", "evaluated", "added"), self.turns.T[[1, 2, 0]], strict=True):
+        for name, values in zip(
+            ("queued", "evaluated", "added"), self.turns.T[[1, 2, 0]], strict=True
+        ):
             yield f"{name}: {_spread(values)}"
         yield f"as participants see it: {_spread(waits)}; their processor {self.clients_cpu_s / self.seconds:.2f} cores"
         for name, (slope, last) in self.slopes().items():
@@ -125,7 +129,12 @@ class Loaded:
 
     def errors(self) -> int:
         """Return how many answers or participants were not as they must be."""
-        heard = [count for person in self.people for status, count in person.heard.items() if status >= 400]
+        heard = [
+            count
+            for person in self.people
+            for status, count in person.heard.items()
+            if status >= 400
+        ]
         return sum(heard) + len(self.faults) + len(self._refused())
 
     def slopes(self) -> dict[str, tuple[float, float]]:
@@ -133,7 +142,10 @@ class Loaded:
         found: dict[str, tuple[float, float]] = {}
         for name, seen in self.memory.items():
             at, size = np.array(seen[len(seen) // 2 :], float).T
-            found[name] = (float(np.polyfit(at, size, 1)[0]) if len(at) > 2 else 0.0, float(size[-1]))
+            found[name] = (
+                float(np.polyfit(at, size, 1)[0]) if len(at) > 2 else 0.0,
+                float(size[-1]),
+            )
         return found
 
     def is_held(self, most_s: float, minutes: float) -> bool:
@@ -157,7 +169,11 @@ def load(folder: Path, db: str, given: argparse.Namespace) -> Loaded:
     server.wait()
     think = lambda: rng.expovariate(1 / given.think) if given.think else 0.0  # noqa: E731
     people = [Participant(server, token, think_s=think) for token in tokens]
-    started, cpu_s, memory = time.monotonic(), _own_cpu_s(), defaultdict[str, list[tuple[float, int]]](list)
+    started, cpu_s, memory = (
+        time.monotonic(),
+        _own_cpu_s(),
+        defaultdict[str, list[tuple[float, int]]](list),
+    )
     for person in people:
         person.start()
         time.sleep(min(0.05, given.think))
@@ -194,7 +210,11 @@ def turns_in(log: Path) -> np.ndarray:
         elif told.get("turn") and told["status"] == 200:
             replied.setdefault(told["turn"], told["replied_s"])
     rows = [
-        (replied[turn] - told["queued_s"] - told["evaluated_s"], told["queued_s"], told["evaluated_s"])
+        (
+            replied[turn] - told["queued_s"] - told["evaluated_s"],
+            told["queued_s"],
+            told["evaluated_s"],
+        )
         for turn, told in evaluated.items()
         if turn in replied
     ]
@@ -211,7 +231,10 @@ def tables_of(address: str, turns: int) -> str:
     """Return how many rows the tables have, and what a turn takes on disk."""
     database = Database(address if "://" in address else Path(address))
     with closing(database), database.reading() as session:
-        counts = {name: session.scalar(text(f"SELECT count(*) FROM {name}")) for name in Table.metadata.tables}
+        counts = {
+            name: session.scalar(text(f"SELECT count(*) FROM {name}"))
+            for name in Table.metadata.tables
+        }
         asked = (
             "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
             if database.is_sqlite

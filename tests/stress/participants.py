@@ -19,10 +19,10 @@ import httpx2
 import numpy as np
 from served import PHASE, SLUG, Found, Server, look, wait_until_ended
 
-from segarena.challenges.wire.replies import unpack_reply
-from segarena.challenges.wire.samples import unpack_sample
-from segarena.challenges.wire.turns import Answer, Turn, pack_turn
 from segarena.dialogue import Prediction
+from segarena.protocol.replies import unpack_reply
+from segarena.protocol.samples import unpack_sample
+from segarena.protocol.turns import Answer, Turn, pack_turn
 from segarena.samples import Shape
 
 PATIENCE_S = 240.0
@@ -55,7 +55,12 @@ class Participant(threading.Thread):
     """
 
     def __init__(
-        self, server: Server, token: str, *, think_s: Callable[[], float] = lambda: 0.0, is_empty: bool = False
+        self,
+        server: Server,
+        token: str,
+        *,
+        think_s: Callable[[], float] = lambda: 0.0,
+        is_empty: bool = False,
     ) -> None:
         super().__init__(daemon=True)
         self._server, self._think_s, self._is_empty = server, think_s, is_empty
@@ -124,7 +129,9 @@ class Participant(threading.Thread):
     def look(self, place: str) -> httpx2.Response:
         """Return the answer to one look, from another thread."""
         url = f"{str(self._client.base_url).rstrip('/')}{place}"
-        return httpx2.get(url, headers=dict(self._client.headers), timeout=60, trust_env=False, verify=False)
+        return httpx2.get(
+            url, headers=dict(self._client.headers), timeout=60, trust_env=False, verify=False
+        )
 
     def queue(self) -> dict[str, Any] | None:
         """Return where the turn under way stands, as the server tells; None when there is none."""
@@ -137,9 +144,13 @@ class Participant(threading.Thread):
     def lost(self) -> int:
         """Return how many acknowledged turns are not there with the reply that was given."""
         asked = {
-            where: self.ask("GET", "/runs/{}/samples/{}/turns/{}".format(*where)).content for where in self.acknowledged
+            where: self.ask("GET", "/runs/{}/samples/{}/turns/{}".format(*where)).content
+            for where in self.acknowledged
         }
-        return sum(hashlib.sha256(asked[where]).hexdigest() != sha for where, sha in self.acknowledged.items())
+        return sum(
+            hashlib.sha256(asked[where]).hexdigest() != sha
+            for where, sha in self.acknowledged.items()
+        )
 
     def _hold_place(self, run: str, key: str, dialogues: int) -> None:
         shape = shape_of(self.ask("GET", f"/runs/{run}/samples/{key}").content)
@@ -177,7 +188,10 @@ def answering(shape: Shape, dialogues: tuple[int, ...], is_empty: bool) -> bytes
     """Return a turn that answers all these dialogues with the whole picture, or nothing."""
     mask = np.full(shape, not is_empty)
     return pack_turn(
-        Turn(id=str(uuid.uuid4()), answers=[Answer(dialogue=each, prediction=Prediction(mask)) for each in dialogues])
+        Turn(
+            id=str(uuid.uuid4()),
+            answers=[Answer(dialogue=each, prediction=Prediction(mask)) for each in dialogues],
+        )
     )
 
 
@@ -235,12 +249,23 @@ class Ended:
     @property
     def is_right(self) -> bool:
         """Whether nothing was lost, and something was there to be lost."""
-        wrong = self.faults or self.unended or self.lost or self.refused or self.heard(500) or not all(self.words)
+        wrong = (
+            self.faults
+            or self.unended
+            or self.lost
+            or self.refused
+            or self.heard(500)
+            or not all(self.words)
+        )
         return self.found.is_right and bool(self.finished) and not wrong
 
     def __str__(self) -> str:
         """Two lines, and one for each fault of the server where there were any."""
-        faults = "".join(f"{count} times {fault}\n" for fault, count in self.logged.items()) if self.heard(500) else ""
+        faults = (
+            "".join(f"{count} times {fault}\n" for fault, count in self.logged.items())
+            if self.heard(500)
+            else ""
+        )
         return faults + (
             f"{len(self.people)} clients, {len(self.faults)} failed {list(self.faults[:2]) or ''}, "
             f"{len(self.finished)} runs, {len(self.refused)} given up {self.refused[:2] or ''}, "
@@ -249,7 +274,9 @@ class Ended:
         )
 
 
-def end(server: Server, people: Sequence[Participant], db: str = "", *, without: Collection[str] = ()) -> Ended:
+def end(
+    server: Server, people: Sequence[Participant], db: str = "", *, without: Collection[str] = ()
+) -> Ended:
     """Let everybody end the run under way, look for all that was acknowledged, and stop the server.
 
     Args:
@@ -266,7 +293,9 @@ def end(server: Server, people: Sequence[Participant], db: str = "", *, without:
     finished = [run for person in people for run in person.finished if run not in without]
     found = look(server.data, acknowledged, finished, db)
     logged = faults_in(server.log)
-    return Ended(people=people, faults=faults, unended=unended, lost=lost, found=found, logged=logged)
+    return Ended(
+        people=people, faults=faults, unended=unended, lost=lost, found=found, logged=logged
+    )
 
 
 def faults_in(log: Path) -> Counter[str]:
@@ -283,4 +312,6 @@ def let_them_finish(people: Sequence[Participant], seconds: float = 300.0) -> li
     for person in people:
         if person.ident is not None:
             person.join(max(0.0, until - time.monotonic()))
-    return [person.fault or "did not finish" for person in people if person.fault or person.is_alive()]
+    return [
+        person.fault or "did not finish" for person in people if person.fault or person.is_alive()
+    ]

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))
 
 from participants import Participant, end, wait_for_progress
 from postgres import Postgres, programs
@@ -25,7 +25,9 @@ from served import Server, draw_photographs, prepare
 
 def main() -> int:
     """Restart, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--restarts", type=int, default=5)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
@@ -40,13 +42,17 @@ def main() -> int:
         postgres.stop()
 
 
-def restart_and_look(postgres: Postgres, restarts: int, clients: int, seed: int, rng: random.Random) -> int:
+def restart_and_look(
+    postgres: Postgres, restarts: int, clients: int, seed: int, rng: random.Random
+) -> int:
     """Have participants hold runs while the database is restarted."""
     db = postgres.new_database()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         tokens = prepare(data, clients, draw_photographs(Path(folder) / "photographs"), db=db)
-        server = Server(data, log=Path(folder) / "log", settings={"db": db, "workers": min(2, clients)})
+        server = Server(
+            data, log=Path(folder) / "log", settings={"db": db, "workers": min(2, clients)}
+        )
         server.start()
         server.wait()
         people = [Participant(server, token) for token in tokens]

@@ -25,14 +25,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from segarena.challenges.description import Challenge, Phase
 from segarena.davis import DavisInteractiveSession
 from segarena.engine.store import RunFolder
-from segarena.server.keys import make_key
-from segarena.server.organising import make_challenge
-from segarena.server.serving import Serving, open_site
-from segarena.server.settings import Settings
-from segarena.server.tables import Person
+from segarena_server.auth.keys import make_key
+from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.management import make_challenge
+from segarena_server.db.orm_models import Person
+from segarena_server.serving import Serving, open_site
+from segarena_server.settings import Settings
 
 SEQUENCES = {"planes-crossing": (31, 2), "car-race": (31, 4), "rollercoaster": (70, 1)}
 SIDES = (96, 160)
@@ -90,8 +90,12 @@ def make_videos(root: Path) -> None:
             start, step = rng.uniform(20, 70, 2), rng.uniform(-0.6, 1.2, 2)
             for frame in range(frames):
                 row, column = start + step * frame * [0.3, 1]
-                labels[frame][(rows - row) ** 2 + (columns - column * 1.5) ** 2 < (6 + 3 * one) ** 2] = one
-            images[labels == one] = np.clip(images[labels == one] + rng.integers(60, 190, 3), 0, 255)
+                labels[frame][
+                    (rows - row) ** 2 + (columns - column * 1.5) ** 2 < (6 + 3 * one) ** 2
+                ] = one
+            images[labels == one] = np.clip(
+                images[labels == one] + rng.integers(60, 190, 3), 0, 255
+            )
         for kind, pictures in (("frames", images), ("masks", labels)):
             (root / kind / name).mkdir(parents=True)
             for frame, picture in enumerate(pictures):
@@ -104,16 +108,30 @@ def serve(data: Path, dataset: str, benchmark: str) -> tuple[Serving, str, str]:
     site = open_site(data, Settings(port=0, workers=1))
     phase = Phase(name="test", shows="board", decimals=6)
     told = Challenge(
-        slug="videos", title="Videos", benchmark=benchmark, dataset=dataset, phases=(phase,), interfaces=("davis",)
+        slug="videos",
+        title="Videos",
+        benchmark=benchmark,
+        dataset=dataset,
+        phases=(phase,),
+        interfaces=("davis",),
     )
     make_challenge(site, told, lambda *_: None)
     with site.database.writing() as session:
-        person = Person(name="ann", folded="ann", password="-", role="participant", state="confirmed", made_at=0.0)
+        person = Person(
+            name="ann",
+            folded="ann",
+            password="-",
+            role="participant",
+            state="confirmed",
+            made_at=0.0,
+        )
         session.add(person)
         session.flush()
         token = make_key(session, "token", site.now(), person_id=person.id)
     serving, ports, started = Serving(site), list[int](), threading.Event()
-    threading.Thread(target=serving.run, args=(lambda port: (ports.append(port), started.set()),), daemon=True).start()
+    threading.Thread(
+        target=serving.run, args=(lambda port: (ports.append(port), started.set()),), daemon=True
+    ).start()
     started.wait(30)
     return serving, f"http://127.0.0.1:{ports[0]}/davis/videos/test/", token
 
@@ -123,13 +141,20 @@ def hold_here(root: Path, dataset: str, rounds: int) -> tuple[list[object], dict
     known: dict[str, object] = {}
     exec(MODEL, known)
     told: list[object] = []
-    rules = {"max_nb_interactions": rounds, "max_time": 600, "protocol": "published", "preset": "server-2020"}
+    rules = {
+        "max_nb_interactions": rounds,
+        "max_time": 600,
+        "protocol": "published",
+        "preset": "server-2020",
+    }
     with DavisInteractiveSession(dataset=dataset, folder=root / "here", **rules) as session:
         drawn: list[object] = []
         while session.next():
             sequence, scribbles, is_new = session.get_scribbles(only_last=True)
             drawn = [scribbles] if is_new else [*drawn, scribbles]
-            told.append([sequence, [[line["path"] for line in lines] for lines in scribbles["scribbles"]]])
+            told.append(
+                [sequence, [[line["path"] for line in lines] for lines in scribbles["scribbles"]]]
+            )
             session.submit_masks(known["masks"](np.load(root / f"{sequence}.npy"), drawn))
         return told, session.get_global_summary()
 
@@ -149,7 +174,9 @@ def main() -> int:
         benchmark = f"davis(rounds={given.rounds}, seconds_per_object=600, protocol='published', preset='server-2020')"
         serving, host, token = serve(root / "data", dataset, benchmark)
         started = time.perf_counter()
-        done = subprocess.run([given.python, root / "client.py", host, token, folder], capture_output=True, text=True)
+        done = subprocess.run(
+            [given.python, root / "client.py", host, token, folder], capture_output=True, text=True
+        )
         print(done.stdout, done.stderr[-2000:], f"{time.perf_counter() - started:.0f} s", sep="\n")
         if done.returncode:
             return 1
@@ -158,13 +185,16 @@ def main() -> int:
         (run,) = (root / "data" / "runs").iterdir()
         records = RunFolder.open(run).records().sort(KEYS)
         by_name = {
-            name: [[one for one in told if one[0] == name] for told in (there["told"], here)] for name in SEQUENCES
+            name: [[one for one in told if one[0] == name] for told in (there["told"], here)]
+            for name in SEQUENCES
         }
         found = {
             "interactions": len(there["told"]),
             "the same scribbles": all(one == other for one, other in by_name.values()),
             "the same records": records.equals(RunFolder.open(root / "here").records().sort(KEYS)),
-            "the same curve": np.allclose(there["summary"]["curve"]["J_AND_F"], local["curve"]["J_AND_F"], atol=1e-6),
+            "the same curve": np.allclose(
+                there["summary"]["curve"]["J_AND_F"], local["curve"]["J_AND_F"], atol=1e-6
+            ),
             "rows of the report": there["rows"],
         }
         serving.stop()

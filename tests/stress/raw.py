@@ -27,17 +27,25 @@ class Sound:
             "content-length": str(len(self.body)),
             **self.headers,
         }
-        lines = [f"{self.method} {self.path} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items())]
+        lines = [
+            f"{self.method} {self.path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in told.items()),
+        ]
         return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n" + self.body
 
 
 def exchange(port: int, request: bytes, patience_s: float = PATIENCE_S) -> tuple[int, bytes]:
     """Send bytes; return the status, 0 when there was none in time, and what was said."""
     answer = bytearray()
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=patience_s) as connection:
+    with (
+        suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), timeout=patience_s) as connection,
+    ):
         with suppress(OSError):  # refused before all was sent: the answer is there nevertheless
             connection.sendall(request)
         while part := connection.recv(1 << 16):
             answer += part
     head = bytes(answer).split(b" ", 2)
-    return (int(head[1]) if len(head) > 1 and head[1].isdigit() else 0), bytes(answer).partition(b"\r\n\r\n")[2]
+    return (int(head[1]) if len(head) > 1 and head[1].isdigit() else 0), bytes(answer).partition(
+        b"\r\n\r\n"
+    )[2]

@@ -49,7 +49,14 @@ def readers() -> list[Folder]:
 
     # What readers import when they are called, so that not every child does.
     inside = pkgutil.walk_packages(segarena.__path__, "segarena.")
-    for module in [*(found.name for found in inside), "cv2", "nibabel", "python_calamine", "SimpleITK", "torch"]:
+    for module in [
+        *(found.name for found in inside),
+        "cv2",
+        "nibabel",
+        "python_calamine",
+        "SimpleITK",
+        "torch",
+    ]:
         importlib.import_module(module)
     Image.init()
 
@@ -71,7 +78,9 @@ def readers() -> list[Folder]:
         _reader("palette.png", palette.save, read_colours),
         _reader("edges.png", grey.save, read_detection),
         _reader("edges.npy", lambda path: np.save(path, LABELS / 9), read_detection),
-        _reader("segs.npz", lambda path: np.savez_compressed(path, segs=LABELS[None]), read_detection),
+        _reader(
+            "segs.npz", lambda path: np.savez_compressed(path, segs=LABELS[None]), read_detection
+        ),
         _reader("human.npz", _compact, human),
         _reader("compact.npz", _compact, read_compact),
         _reader("truth.mat", _original, read_original),
@@ -83,27 +92,53 @@ def readers() -> list[Folder]:
         _reader("packed.nrrd", lambda path: _itk(path, True), _volume),
         _reader("volume.mha", lambda path: _itk(path, False), _volume),
         _reader("packed.mha", lambda path: _itk(path, True), _volume),
-        _reader("slice.dcm", _dicom, lambda path: read_dicom(path, ["SeriesInstanceUID", "Modality", "PatientID"])),
-        _reader("table.xlsx", lambda path: write_workbook(path, [["ID", "Rows"], [1, 2]]), read_table),
+        _reader(
+            "slice.dcm",
+            _dicom,
+            lambda path: read_dicom(path, ["SeriesInstanceUID", "Modality", "PatientID"]),
+        ),
+        _reader(
+            "table.xlsx", lambda path: write_workbook(path, [["ID", "Rows"], [1, 2]]), read_table
+        ),
         _reader("table.csv", lambda path: path.write_text("ID,Rows\n1,2\n"), read_table),
         _reader(
-            "dataset.json", _json({"labels": {"background": 0, "liver": 1}, "modality": {"0": "CT"}}), read_description
+            "dataset.json",
+            _json({"labels": {"background": 0, "liver": 1}, "modality": {"0": "CT"}}),
+            read_description,
         ),
         _reader("scribbles.json", _json(_SCRIBBLES), read_scribbles),
-        _reader("list.txt.gz", lambda path: path.write_bytes(gzip.compress(b"abacus\nzebra\n" * 9)), read_class_list),
-        _reader("pairs.csv", lambda path: path.write_text("class,query,supports\n1,a,b\n1,c,d\n"), read_pairs),
         _reader(
-            "pairs.jsonl", lambda path: path.write_text('{"class": "1", "query": "a", "supports": ["b"]}\n'), read_pairs
+            "list.txt.gz",
+            lambda path: path.write_bytes(gzip.compress(b"abacus\nzebra\n" * 9)),
+            read_class_list,
+        ),
+        _reader(
+            "pairs.csv",
+            lambda path: path.write_text("class,query,supports\n1,a,b\n1,c,d\n"),
+            read_pairs,
+        ),
+        _reader(
+            "pairs.jsonl",
+            lambda path: path.write_text('{"class": "1", "query": "a", "supports": ["b"]}\n'),
+            read_pairs,
         ),
         _reader("pairs.parquet", _pairs, read_pairs),
-        _reader("strokes.csv", lambda path: path.write_text(_STROKES), lambda path: DrawnStrokes(path=str(path))),
+        _reader(
+            "strokes.csv",
+            lambda path: path.write_text(_STROKES),
+            lambda path: DrawnStrokes(path=str(path)),
+        ),
         _reader("clicks.csv", _clicks, read_clicks),
         _reader("coco.json", _json(_COCO), _scenes),
         _reader("cocoa.json", _json(_COCOA), _scenes),
         _reader("labelme.json", _json(_LABELME), _scenes),
         _reader("scene.ann", _ann, _scenes),
         _reader("cvat.xml", lambda path: path.write_text(_CVAT), _scenes),
-        _reader("rle.json", _json([{"image_id": 1, "segmentation": {"size": [9, 9], "counts": [9, 9, 63]}}]), _scenes),
+        _reader(
+            "rle.json",
+            _json([{"image_id": 1, "segmentation": {"size": [9, 9], "counts": [9, 9, 63]}}]),
+            _scenes,
+        ),
     ]
 
 
@@ -111,19 +146,31 @@ _STROKES = """sample,target,person,stroke,is_positive,row,column
 a,cup,ann,1,true,3.5,4
 a,cup,ann,1,true,3.5,9
 """
-_SCRIBBLES = {"sequence": "dog", "scribbles": [[{"path": [[0.2, 0.5], [0.3, 0.5]], "object_id": 1}]]}
+_SCRIBBLES = {
+    "sequence": "dog",
+    "scribbles": [[{"path": [[0.2, 0.5], [0.3, 0.5]], "object_id": 1}]],
+}
 _COCO = {
     "images": [{"id": 1, "width": 20, "height": 30, "file_name": "a.png"}],
     "categories": [{"id": 1, "name": "dog"}],
     "annotations": [
         {"id": 1, "image_id": 1, "category_id": 1, "segmentation": [[1, 1, 9, 1, 9, 9]]},
-        {"id": 2, "image_id": 1, "category_id": 1, "segmentation": {"size": [30, 20], "counts": [100, 30, 470]}},
+        {
+            "id": 2,
+            "image_id": 1,
+            "category_id": 1,
+            "segmentation": {"size": [30, 20], "counts": [100, 30, 470]},
+        },
     ],
 }
 _COCOA = {
     "images": [{"id": 1, "width": 20, "height": 30, "file_name": "a.png"}],
     "annotations": [
-        {"image_id": 1, "author": "x", "regions": [{"segmentation": [1, 1, 9, 1, 9, 9], "name": "dog", "order": 1}]}
+        {
+            "image_id": 1,
+            "author": "x",
+            "regions": [{"segmentation": [1, 1, 9, 1, 9, 9], "name": "dog", "order": 1}],
+        }
     ],
 }
 _LABELME = {
@@ -144,7 +191,11 @@ def _json(value: Any) -> Callable[[Path], Any]:
 
 def _ann(path: Path) -> None:
     Image.new("L", (9, 9)).save(path.with_name("photograph.png"))
-    path.write_text(json.dumps({"url": "photograph.png", "polygons_str": "[[0,0,1,0,1,1]]", "namelist": '["a"]'}))
+    path.write_text(
+        json.dumps(
+            {"url": "photograph.png", "polygons_str": "[[0,0,1,0,1,1]]", "namelist": '["a"]'}
+        )
+    )
 
 
 def _scenes(path: Path) -> None:
@@ -164,12 +215,16 @@ def _volume(path: Path) -> None:
 def _pairs(path: Path) -> None:
     import polars as pl
 
-    pl.DataFrame({"class": ["1", "1"], "query": ["a", "c"], "supports": [["b"], ["d"]]}).write_parquet(path)
+    pl.DataFrame(
+        {"class": ["1", "1"], "query": ["a", "c"], "supports": [["b"], ["d"]]}
+    ).write_parquet(path)
 
 
 def _compact(path: Path) -> None:
     edges = np.packbits(LABELS[None] % 2 == 0, axis=2)
-    np.savez_compressed(path, labels=np.stack([LABELS, LABELS]), boundaries=np.concatenate([edges, edges]))
+    np.savez_compressed(
+        path, labels=np.stack([LABELS, LABELS]), boundaries=np.concatenate([edges, edges])
+    )
 
 
 def _original(path: Path, is_packed: bool = False) -> None:
@@ -184,13 +239,23 @@ def _original(path: Path, is_packed: bool = False) -> None:
 def write_instances(path: Path) -> None:
     from scipy.io import savemat
 
-    savemat(path, {"GTinst": {"Segmentation": LABELS.astype(np.uint8), "Categories": np.arange(1, 6)[:, None]}})
+    savemat(
+        path,
+        {
+            "GTinst": {
+                "Segmentation": LABELS.astype(np.uint8),
+                "Categories": np.arange(1, 6)[:, None],
+            }
+        },
+    )
 
 
 def _nifti(path: Path) -> None:
     import nibabel
 
-    nibabel.save(nibabel.Nifti1Image(np.arange(120, dtype=np.uint8).reshape(4, 5, 6), np.eye(4)), path)
+    nibabel.save(
+        nibabel.Nifti1Image(np.arange(120, dtype=np.uint8).reshape(4, 5, 6), np.eye(4)), path
+    )
 
 
 def _itk(path: Path, is_packed: bool) -> None:
@@ -218,7 +283,9 @@ def write_workbook(path: Path, rows: list[list[Any]]) -> None:
     def cell(at: str, value: Any) -> str:
         is_text = isinstance(value, str)
         return (
-            f'<c r="{at}" t="inlineStr"><is><t>{value}</t></is></c>' if is_text else f'<c r="{at}"><v>{value}</v></c>'
+            f'<c r="{at}" t="inlineStr"><is><t>{value}</t></is></c>'
+            if is_text
+            else f'<c r="{at}"><v>{value}</v></c>'
         )
 
     lines = (
@@ -255,7 +322,14 @@ def write_workbook(path: Path, rows: list[list[Any]]) -> None:
 def _clicks(path: Path) -> None:
     from segarena.systems.clicks.crowd.table import COLUMNS, NUMBER_COLUMNS
 
-    values = {"click_type": "first", "device": "pc", "w": "9", "h": "9", "model_type": "", "object_stem": ""}
+    values = {
+        "click_type": "first",
+        "device": "pc",
+        "w": "9",
+        "h": "9",
+        "model_type": "",
+        "object_stem": "",
+    }
     path.write_text(
         ",".join(COLUMNS)
         + "\n"

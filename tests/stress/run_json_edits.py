@@ -30,7 +30,22 @@ from segarena.reports import terminal_of
 
 SAME = {"benchmark": "clicks", "segmenter": "watershed", "dataset": "demo", "rounds": 2, "limit": 2}
 LIMIT_S = 20
-NUMBERS = (True, False, 0, -1, 1, 3, 2**31, 2**63, 10**30, 1e308, -0.0, 0.5, float("nan"), float("inf"))
+NUMBERS = (
+    True,
+    False,
+    0,
+    -1,
+    1,
+    3,
+    2**31,
+    2**63,
+    10**30,
+    1e308,
+    -0.0,
+    0.5,
+    float("nan"),
+    float("inf"),
+)
 TEXTS = (
     "",
     "\0",
@@ -47,12 +62,29 @@ TEXTS = (
     "radioactive",
 )
 LISTS = ([], [[]], [None], ["a", "a"], [1, 2, 3])
-ODD: list[Any] = [None, *NUMBERS, *TEXTS, "image", "video", "volume", *LISTS, {}, {"": None}, {"name": "x"}]
+ODD: list[Any] = [
+    None,
+    *NUMBERS,
+    *TEXTS,
+    "image",
+    "video",
+    "volume",
+    *LISTS,
+    {},
+    {"": None},
+    {"name": "x"},
+]
 
 
 def places(plain: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the way to each value inside."""
-    inner = plain.items() if isinstance(plain, dict) else enumerate(plain) if isinstance(plain, list) else ()
+    inner = (
+        plain.items()
+        if isinstance(plain, dict)
+        else enumerate(plain)
+        if isinstance(plain, list)
+        else ()
+    )
     for key, value in inner:
         yield (*where, key)
         yield from places(value, (*where, key))
@@ -110,7 +142,9 @@ def damaged(plain: Any, whole: bytes, draw: random.Random) -> bytes:
         return whole.replace(b"1", b"1" * draw.choice((400, 5000)), 1)
     changed = bytearray(whole)
     for _ in range(draw.randint(1, 20)):
-        changed[draw.randrange(len(changed))] = draw.choice((0, 10, 34, 44, 91, 125, 255, draw.randrange(256)))
+        changed[draw.randrange(len(changed))] = draw.choice(
+            (0, 10, 34, 44, 91, 125, 255, draw.randrange(256))
+        )
     return bytes(changed)
 
 
@@ -138,8 +172,14 @@ def ring(_number: int, _frame: object) -> None:
 
 def where(error: BaseException) -> str:
     """Return the line of segarena that was at work."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "segarena" in frame.filename]
-    return f"{frames[-1].filename.rpartition('segarena/')[2]}:{frames[-1].lineno}" if frames else "elsewhere"
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if "segarena" in frame.filename
+    ]
+    return (
+        f"{frames[-1].filename.rpartition('segarena/')[2]}:{frames[-1].lineno}"
+        if frames
+        else "elsewhere"
+    )
 
 
 def names(folder: Path) -> list[str]:
@@ -166,7 +206,8 @@ def main(cases: int, seed: int) -> int:
             except Exception as error:
                 wrong += 1
                 print(
-                    f"seed {seed} case {case}: {type(error).__name__} at {where(error)}: {str(error)[:120]}", flush=True
+                    f"seed {seed} case {case}: {type(error).__name__} at {where(error)}: {str(error)[:120]}",
+                    flush=True,
                 )
             finally:
                 signal.alarm(0)

@@ -45,7 +45,9 @@ serve(Model)
 
 def main() -> int:
     """Kill, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--programs", type=int, default=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
@@ -72,7 +74,9 @@ def main() -> int:
     judged = sum(state == "over" for state in states)
     left = [path for path in Path("/proc").glob("[0-9]*") if is_confined(int(path.name))]
     folders = [*Path(tempfile.gettempdir()).glob("segarena-sent-*")]
-    print(f"seed {given.seed}: {killed.count('server')} servers and {killed.count('worker')} judging processes killed")
+    print(
+        f"seed {given.seed}: {killed.count('server')} servers and {killed.count('worker')} judging processes killed"
+    )
     told = f"{judged} of {given.programs} programs judged, {wrong} incomplete, failed or different"
     print(f"{told}; {len(left)} confined processes and {len(folders)} folders left")
     return int(judged < given.programs or bool(wrong or left or folders))
@@ -82,10 +86,14 @@ def send(api: httpx2.Client) -> str:
     """Send the program; return its id."""
     name = str(uuid.uuid4())
     about = {"kind": "worker", "name": "whole picture"}
-    answer = api.post(f"/challenges/{SLUG}/phases/{PHASE}/sent/{name}", params=about, content=PROGRAM)
+    answer = api.post(
+        f"/challenges/{SLUG}/phases/{PHASE}/sent/{name}", params=about, content=PROGRAM
+    )
     while answer.status_code == 429:  # three may wait to be looked at
         time.sleep(1.0)
-        answer = api.post(f"/challenges/{SLUG}/phases/{PHASE}/sent/{name}", params=about, content=PROGRAM)
+        answer = api.post(
+            f"/challenges/{SLUG}/phases/{PHASE}/sent/{name}", params=about, content=PROGRAM
+        )
     answer.raise_for_status()
     return name
 
@@ -110,14 +118,19 @@ def wait_for(api: httpx2.Client, sent: Sequence[str]) -> list[str]:
     while True:
         told = [api.get(f"/sent/{name}").json() for name in sent]
         states = [str(one["run_state"] or one["state"]) for one in told]
-        if all(state in ("over", "refused", "dead") for state in states) or time.monotonic() > until:
+        if (
+            all(state in ("over", "refused", "dead") for state in states)
+            or time.monotonic() > until
+        ):
             return states
         time.sleep(0.5)
 
 
 def look(data: Path, sent: Sequence[str]) -> int:
     """Return how many runs are not complete, have a failure, or other records than the first."""
-    found = [RunFolder.open(data / "runs" / name) for name in sent if (data / "runs" / name).is_dir()]
+    found = [
+        RunFolder.open(data / "runs" / name) for name in sent if (data / "runs" / name).is_dir()
+    ]
     first = found[0].records() if found else None
     wrong = len(sent) - len(found)
     for run in found:
@@ -129,7 +142,10 @@ def look(data: Path, sent: Sequence[str]) -> int:
 
 def is_judging(pid: int) -> bool:
     """Tell whether a worker process has a program."""
-    return any(f"segarena-sent-{pid}-" in path.name for path in Path(tempfile.gettempdir()).glob("segarena-sent-*"))
+    return any(
+        f"segarena-sent-{pid}-" in path.name
+        for path in Path(tempfile.gettempdir()).glob("segarena-sent-*")
+    )
 
 
 def is_confined(pid: int) -> bool:

@@ -22,27 +22,27 @@ import numpy as np
 import polars as pl
 from sqlalchemy import func, select
 
-from segarena.challenges.description import Challenge, Phase
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
-from segarena.server.database import Database
-from segarena.server.keys import make_key
-from segarena.server.organising import make_challenge
-from segarena.server.people import invite, register
-from segarena.server.serving import open_site
-from segarena.server.settings import Settings
-from segarena.server.site import Site
-from segarena.server.tables import Run, Turn
+from segarena_server.auth.accounts import invite, register
+from segarena_server.auth.keys import make_key
+from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.management import make_challenge
+from segarena_server.db.database import Database
+from segarena_server.db.orm_models import Run, Turn
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_server.site import Site
 
 SLUG, PHASE, ROUNDS = "stressed", "try", 4
 SERVE = """
 import json, logging, sys
 from pathlib import Path
 import msgspec
-from segarena.server.serving import Serving, open_site
-from segarena.server.settings import Settings
-from segarena.server.site import Site
-from segarena.server.watching import log_to
+from segarena_server.serving import Serving, open_site
+from segarena_server.settings import Settings
+from segarena_server.site import Site
+from segarena_server.http.middleware import log_to
 log_to(Path(sys.argv[3]), logging.INFO)
 Serving(open_site(Path(sys.argv[1]), msgspec.convert(json.loads(sys.argv[2]), Settings))).run()
 """
@@ -78,17 +78,30 @@ class Server:
         """Start it; it answers some seconds later."""
         told = {"port": self.port, "workers": 2, **self.settings}
         told["limits"] = {**PATIENT, **told.get("limits", {})}
-        words = [*self.around, sys.executable, "-c", SERVE, str(self.data), json.dumps(told), str(self.log)]
+        words = [
+            *self.around,
+            sys.executable,
+            "-c",
+            SERVE,
+            str(self.data),
+            json.dumps(told),
+            str(self.log),
+        ]
         self.process = subprocess.Popen(words, env={**os.environ, **self.environment})
 
     def wait(self, seconds: float = 120.0) -> None:
         """Wait until it answers."""
         until = time.monotonic() + seconds
         while True:
-            with suppress(OSError), closing(socket.create_connection(("127.0.0.1", self.port), timeout=1.0)):
+            with (
+                suppress(OSError),
+                closing(socket.create_connection(("127.0.0.1", self.port), timeout=1.0)),
+            ):
                 return
             if time.monotonic() > until or self.process.poll() is not None:
-                raise TimeoutError(f"the server does not answer; its exit code is {self.process.poll()}")
+                raise TimeoutError(
+                    f"the server does not answer; its exit code is {self.process.poll()}"
+                )
             time.sleep(0.05)
 
     def kill(self) -> None:
@@ -108,7 +121,9 @@ class Server:
     def workers(self) -> list[int]:
         """Return the processes that evaluate."""
         family = [self.process.pid, *(children(self.process.pid) if self.around else ())]
-        return [pid for parent in family for pid in children(parent) if "spawn_main" in command(pid)]
+        return [
+            pid for parent in family for pid in children(parent) if "spawn_main" in command(pid)
+        ]
 
 
 def children(pid: int) -> list[int]:
@@ -133,7 +148,9 @@ def draw_photographs(folder: Path, count: int = 2) -> str:
     """Draw small photographs with one object each; return them as a dataset is written."""
     rng = np.random.default_rng(0)
     for number in range(count):
-        mask = cv2.ellipse(np.zeros((72, 96), np.uint8), (40 + 8 * number, 36), (22, 14), 20, 0, 360, 255, -1)
+        mask = cv2.ellipse(
+            np.zeros((72, 96), np.uint8), (40 + 8 * number, 36), (22, 14), 20, 0, 360, 255, -1
+        )
         photo = cv2.merge([np.where(mask > 0, 190, 60).astype(np.uint8)] * 3)
         photo = np.clip(photo + rng.normal(0, 12, photo.shape), 0, 255).astype(np.uint8)
         for place, pixels in (("images", photo), ("masks", mask)):
@@ -147,7 +164,13 @@ def prepare(
 ) -> list[str]:
     """Make a challenge and people who take part; return their tokens."""
     site = open_site(data, Settings(db=db))
-    rules = {"kind": "practice", "rounds": ROUNDS, "samples_per_run": 1, "runs_at_once": 1000, **phase}
+    rules = {
+        "kind": "practice",
+        "rounds": ROUNDS,
+        "samples_per_run": 1,
+        "runs_at_once": 1000,
+        **phase,
+    }
     phases = (Phase(name=PHASE, **rules),)
     make_challenge(
         site,
@@ -194,7 +217,9 @@ class Found:
         return f"{self.twice} counted twice, {self.torn} runs incomplete, {self.differing} differ, database {whole}"
 
 
-def look(data: Path, acknowledged: Mapping[str, int], finished: Sequence[str], db: str = "") -> Found:
+def look(
+    data: Path, acknowledged: Mapping[str, int], finished: Sequence[str], db: str = ""
+) -> Found:
     """Return what is found when all is over: runs that gave the same answers must have left the same.
 
     Args:
@@ -227,7 +252,9 @@ def records_of(folder: Path) -> pl.DataFrame | None:
         print(f"{folder.name}: {error}")
         return None
     dialogues = records.select("target", "user", "repeat").n_unique()
-    is_whole = run.is_complete and run.config.counts is not None and records.height == ROUNDS * dialogues
+    is_whole = (
+        run.is_complete and run.config.counts is not None and records.height == ROUNDS * dialogues
+    )
     return records if is_whole else None
 
 
@@ -244,6 +271,9 @@ def wait_until_ended(data: Path, db: str = "", seconds: float = 120.0) -> int:
     while left and time.monotonic() < until:
         time.sleep(0.1)
         with suppress(SegarenaError), database.reading() as session:
-            left = session.scalar(select(func.count()).select_from(Run).where(Run.state != "over")) or 0
+            left = (
+                session.scalar(select(func.count()).select_from(Run).where(Run.state != "over"))
+                or 0
+            )
     database.close()
     return left

@@ -30,10 +30,17 @@ LONGEST_WAIT_S = 30.0
 
 def main() -> int:
     """Kill, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--worker-kills", type=int, default=30)
-    parser.add_argument("--jobs", type=int, default=200, help="Turns that are acknowledged while workers are killed.")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=200,
+        help="Turns that are acknowledged while workers are killed.",
+    )
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
@@ -50,12 +57,16 @@ def main() -> int:
         kill_servers(server, people, given.kills, rng)
         workers, jobs = kill_workers(server, people, given.worker_kills, given.jobs, rng)
         ended = end(server, people)
-    print(f"seed {given.seed}: server killed {given.kills} times, workers {workers} times during {jobs} jobs")
+    print(
+        f"seed {given.seed}: server killed {given.kills} times, workers {workers} times during {jobs} jobs"
+    )
     print(ended)
     return int(not ended.is_right or workers < given.worker_kills)
 
 
-def kill_servers(server: Server, people: Sequence[Participant], kills: int, rng: random.Random) -> None:
+def kill_servers(
+    server: Server, people: Sequence[Participant], kills: int, rng: random.Random
+) -> None:
     """Kill the server so many times: mostly at work, else while it starts."""
     for _ in range(kills):
         if rng.random() < 0.8:

@@ -46,7 +46,9 @@ def end(process: subprocess.Popen[bytes], how: signal.Signals) -> bool:
     return is_alive
 
 
-def share(words: list[str], out: Path, wait_s: float, how: signal.Signals, has_begun: Callable[[], bool]) -> bool:
+def share(
+    words: list[str], out: Path, wait_s: float, how: signal.Signals, has_begun: Callable[[], bool]
+) -> bool:
     """Have three processes share a work, and do something to one of them; return whether that one was at work.
 
     Raises:
@@ -62,13 +64,19 @@ def share(words: list[str], out: Path, wait_s: float, how: signal.Signals, has_b
     end(first, signal.SIGCONT)
     code_of_first = first.wait()
     if any(ended) or code_of_first not in (0, -signal.SIGKILL):
-        raise SystemExit(f"{words[0]}: exit codes {ended}, {code_of_first} of the one that got {how.name}")
+        raise SystemExit(
+            f"{words[0]}: exit codes {ended}, {code_of_first} of the one that got {how.name}"
+        )
     return was_at_work
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """Return all files of a folder."""
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 def try_runs(folder: Path, kills: int, how: signal.Signals, rng: random.Random) -> tuple[int, int]:
@@ -79,14 +87,26 @@ def try_runs(folder: Path, kills: int, how: signal.Signals, rng: random.Random) 
     expected = report_of(first, first, folder / "shown")
     for number in range(kills):
         out = folder / f"run-{how.name}-{number}"
-        met += share(RUN.split(), out, rng.uniform(0, 3), how, lambda out=out: any(out.glob("records/*.parquet")))
-        is_same = report_of(out, first, folder / "shown") == expected and not (out / "claims").exists()
+        met += share(
+            RUN.split(),
+            out,
+            rng.uniform(0, 3),
+            how,
+            lambda out=out: any(out.glob("records/*.parquet")),
+        )
+        is_same = (
+            report_of(out, first, folder / "shown") == expected and not (out / "claims").exists()
+        )
         differing += not is_same
-        print(f"run, {how.name} {number}: {'the same bytes' if is_same else 'DIFFERENT'}", flush=True)
+        print(
+            f"run, {how.name} {number}: {'the same bytes' if is_same else 'DIFFERENT'}", flush=True
+        )
     return met, differing
 
 
-def try_studies(folder: Path, kills: int, how: signal.Signals, rng: random.Random) -> tuple[int, int]:
+def try_studies(
+    folder: Path, kills: int, how: signal.Signals, rng: random.Random
+) -> tuple[int, int]:
     """The same with studies."""
     alone, scenes, met, differing = folder / "alone", folder / "scenes", 0, 0
     words = [*STUDY.split(), str(scenes / "scenes.json")]
@@ -96,17 +116,28 @@ def try_studies(folder: Path, kills: int, how: signal.Signals, rng: random.Rando
     expected = files_of(alone)
     for number in range(kills):
         out = folder / f"study-{how.name}-{number}"
-        met += share(words, out, rng.uniform(0, 3), how, lambda out=out: any(out.glob("images.claims/*.jsonl")))
+        met += share(
+            words,
+            out,
+            rng.uniform(0, 3),
+            how,
+            lambda out=out: any(out.glob("images.claims/*.jsonl")),
+        )
         is_same = files_of(out) == expected
         differing += not is_same
-        print(f"study, {how.name} {number}: {'the same bytes' if is_same else 'DIFFERENT'}", flush=True)
+        print(
+            f"study, {how.name} {number}: {'the same bytes' if is_same else 'DIFFERENT'}",
+            flush=True,
+        )
     return met, differing
 
 
 def main() -> None:
     """Share, kill and hold; tell what differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=10, help="Of runs, of studies, and of each as many are held.")
+    parser.add_argument(
+        "--kills", type=int, default=10, help="Of runs, of studies, and of each as many are held."
+    )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     differing, told = 0, []

@@ -28,7 +28,18 @@ LABELS[4:12, 4:14], LABELS[14:22, 16:28] = 2, 3
 def make_all(folder: Path) -> None:
     """Fill the current folder, which is `folder`, with inputs."""
     os.chdir(folder)
-    for make in (_scenes, _segmentations, _shapes, _pairs, _statistics, _volumes, _sets, _clips, _clicks, _runs):
+    for make in (
+        _scenes,
+        _segmentations,
+        _shapes,
+        _pairs,
+        _statistics,
+        _volumes,
+        _sets,
+        _clips,
+        _clicks,
+        _runs,
+    ):
         make()
 
 
@@ -47,7 +58,11 @@ def _scenes() -> None:
     size = {"imagePath": "scene-1.png", "imageHeight": 24, "imageWidth": 32}
     shape = {"label": "box", "points": square, "shape_type": "polygon"}
     Path("am/labelme.json").write_text(json.dumps({"shapes": [shape], **size}))
-    ann = {"polygons_str": [[0.1, 0.1, 0.6, 0.1, 0.6, 0.6]], "namelist": ["box"], "url": "images/scene-1.png"}
+    ann = {
+        "polygons_str": [[0.1, 0.1, 0.6, 0.1, 0.6, 0.6]],
+        "namelist": ["box"],
+        "url": "images/scene-1.png",
+    }
     Path("am/images/shape_me.ann").write_text(json.dumps(ann))
     drawn = '<polygon label="box" points="4,4;20,4;20,18" z_order="0"/>'
     drawn += '<mask label="m" rle="3, 5, 8" left="1" top="1" width="4" height="4"/>'
@@ -55,7 +70,13 @@ def _scenes() -> None:
     Path("am/cvat.xml").write_text(f"<annotations>{image}</annotations>")
     mask = np.zeros((240, 320), np.bool_)
     mask[80:160, 100:220] = True
-    segments = [{"image_id": 1, "score": 1.0, "segmentation": {"size": [240, 320], "counts": Rle.of(mask).counts}}]
+    segments = [
+        {
+            "image_id": 1,
+            "score": 1.0,
+            "segmentation": {"size": [240, 320], "counts": Rle.of(mask).counts},
+        }
+    ]
     Path("segments.json").write_text(json.dumps(segments))
 
 
@@ -65,7 +86,9 @@ def _segmentations() -> None:
         for place in (f"{root}/images/test", f"{root}/{human}/test"):
             Path(place).mkdir(parents=True)
         cv2.imwrite(f"{root}/images/test/1.jpg", cv2.merge([40 * LABELS] * 3))
-    np.savez_compressed("bsds/human/test/1.npz", labels=np.stack([LABELS, LABELS]).astype(np.uint16))
+    np.savez_compressed(
+        "bsds/human/test/1.npz", labels=np.stack([LABELS, LABELS]).astype(np.uint16)
+    )
     cells = np.empty((1, 1), object)
     cells[0, 0] = np.array([[(LABELS,)]], dtype=[("Segmentation", object)])
     scipy.io.savemat("bsds-mat/groundTruth/test/1.mat", {"groundTruth": cells})
@@ -94,7 +117,9 @@ def _shapes() -> None:
 
 
 def _pairs() -> None:
-    rows = [f"{label},{query},{(query + 1) % 3},0" for label in ("left", "right") for query in range(3)]
+    rows = [
+        f"{label},{query},{(query + 1) % 3},0" for label in ("left", "right") for query in range(3)
+    ]
     Path("pairs.csv").write_text("class,query,supports,fold\n" + "\n".join(rows) + "\n")
     tier = "1_psp_1 1_psp_2\n1_psp_1 2_pspgo_2\n"
     Path("tier.txt").write_text(tier)
@@ -103,7 +128,9 @@ def _pairs() -> None:
     Path("folds.txt").write_text("a\nb, c\n")
     asked = "segmenter = 'nothing'\ndataset = \"folder(path='shapes')\"\nrounds = 2\nlimit = 1\n"
     Path("options.toml").write_text(f"benchmark = 'clicks'\n{asked}")
-    Path("counts.csv").write_text("row,inter,union\n" + "".join(f"{row},{row},9\n" for row in range(6)))
+    Path("counts.csv").write_text(
+        "row,inter,union\n" + "".join(f"{row},{row},9\n" for row in range(6))
+    )
 
 
 def _statistics() -> None:
@@ -125,7 +152,9 @@ def _volumes() -> None:
     for place, data in (("images", voxels), ("labels", labels)):
         Path(f"volumes/{place}").mkdir(parents=True)
         nibabel.save(nibabel.Nifti1Image(data, np.eye(4)), f"volumes/{place}/a.nii.gz")
-    Path("volumes/dataset.json").write_text(json.dumps({"labels": {"background": 0, "organ": 1, "ignore": 7}}))
+    Path("volumes/dataset.json").write_text(
+        json.dumps({"labels": {"background": 0, "organ": 1, "ignore": 7}})
+    )
 
 
 def _sets() -> None:
@@ -146,18 +175,50 @@ def _clips() -> None:
 
 
 def _clicks() -> None:
-    succeed("clicks", "crowd", "-d", "folder(path='shapes')", "-o", "raw.csv", "--clicks", "6", "--limit", "2")
+    succeed(
+        "clicks",
+        "crowd",
+        "-d",
+        "folder(path='shapes')",
+        "-o",
+        "raw.csv",
+        "--clicks",
+        "6",
+        "--limit",
+        "2",
+    )
     succeed("clicks", "filter", "raw.csv", "-d", "folder(path='shapes')", "-o", "clicks.csv")
     masks = ("--previous-masks", "crowd/previous")
     succeed(
-        "clicks", "crowd", "-d", "folder(path='shapes')", "-o", "crowd/raw.csv", "--clicks", "3", "--limit", "1", *masks
+        "clicks",
+        "crowd",
+        "-d",
+        "folder(path='shapes')",
+        "-o",
+        "crowd/raw.csv",
+        "--clicks",
+        "3",
+        "--limit",
+        "1",
+        *masks,
     )
     table = pl.read_csv("clicks.csv")
     table.with_columns(dataset=pl.lit("Text_Description")).write_csv("modes.csv")
 
 
 def _runs() -> None:
-    succeed("run", "clicks", "-s", "nothing", "-d", "folder(path='shapes')", "--rounds", "2", "-o", "runs/clicks")
+    succeed(
+        "run",
+        "clicks",
+        "-s",
+        "nothing",
+        "-d",
+        "folder(path='shapes')",
+        "--rounds",
+        "2",
+        "-o",
+        "runs/clicks",
+    )
     oneshot = "oneshot-folder(path='photos')"
     succeed("run", "toss", "-s", "copy-support-mask", "-d", oneshot, "-o", "runs/toss")
 

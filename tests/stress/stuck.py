@@ -65,7 +65,9 @@ int fdatasync(int file) { wait_a_while(); return ((int (*)(int))dlsym(RTLD_NEXT,
 
 def main() -> int:
     """Let evaluations hang, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--stops", type=int, default=3)
     parser.add_argument("--sync-ms", type=int, default=100)
     given = parser.parse_args()
@@ -73,7 +75,9 @@ def main() -> int:
         data, plugin = Path(folder) / "data", Path(folder) / "hanging.py"
         plugin.write_text(PLUGIN)
         limits = {"runs_in_all": RUNS_IN_ALL, "runs_at_once": 1, "benchmark": f"{plugin}:hanging"}
-        tokens = prepare(data, 2 + given.stops + SLOWED, draw_photographs(Path(folder) / "photographs"), **limits)
+        tokens = prepare(
+            data, 2 + given.stops + SLOWED, draw_photographs(Path(folder) / "photographs"), **limits
+        )
         server = Server(data, log=Path(folder) / "log", settings={"limits": LIMITS})
         server.start()
         server.wait()
@@ -84,15 +88,23 @@ def main() -> int:
         ended = end(server, people)
     expected = 2 * RUNS_IN_ALL + len(stopped) + len(slowed)
     is_back = len(again.finished) == RUNS_IN_ALL
-    print(f"the run that hangs was told {hung.told}, and after {hung.seconds:.0f} s {hung.person.refused}")
-    print(f"its quota was {'given back' if is_back else 'NOT given back'}; longest wait beside it {longest([other])}")
+    print(
+        f"the run that hangs was told {hung.told}, and after {hung.seconds:.0f} s {hung.person.refused}"
+    )
+    print(
+        f"its quota was {'given back' if is_back else 'NOT given back'}; longest wait beside it {longest([other])}"
+    )
     print(
         f"workers stopped {len(stopped)} times, longest wait {longest(stopped)}; {given.sync_ms} ms for each sync, ",
         end="",
     )
-    print(f"longest wait {longest(slowed)}; {len(ended.finished)} of {expected} other runs finished")
+    print(
+        f"longest wait {longest(slowed)}; {len(ended.finished)} of {expected} other runs finished"
+    )
     print(ended)
-    is_told = "evaluating" in [queue["phase"] for queue in hung.told] and len(hung.person.refused) == 1
+    is_told = (
+        "evaluating" in [queue["phase"] for queue in hung.told] and len(hung.person.refused) == 1
+    )
     return int(not (ended.is_right and is_told and is_back and len(ended.finished) == expected))
 
 
@@ -112,7 +124,11 @@ class Hung:
 
 def hang(server: Server, token: str, beside: str) -> tuple[Hung, Participant, Participant]:
     """Let one run hang while somebody else holds theirs; return both, and the first one again, answering now."""
-    hung, other, told = Participant(server, token, is_empty=True), Participant(server, beside), list[dict[str, Any]]()
+    hung, other, told = (
+        Participant(server, token, is_empty=True),
+        Participant(server, beside),
+        list[dict[str, Any]](),
+    )
     started = time.monotonic()
     threads = [threading.Thread(target=hung.hold), threading.Thread(target=hold, args=(other,))]
     for thread in threads:
@@ -152,7 +168,9 @@ def stop_workers(server: Server, token: str) -> Participant:
     return person
 
 
-def slow_down(server: Server, folder: Path, tokens: Sequence[str], sync_ms: int) -> list[Participant]:
+def slow_down(
+    server: Server, folder: Path, tokens: Sequence[str], sync_ms: int
+) -> list[Participant]:
     """Let people hold runs on a disk that takes long to write down; nobody where no compiler makes one slow."""
     if shutil.which("cc") is None:
         return []

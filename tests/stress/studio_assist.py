@@ -27,13 +27,13 @@ import numpy as np
 from served import Server
 from studio_saves import Site
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "studio"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from drawn import give_task, someone, tasks_of
 
-from segarena.server.serving import open_site
-from segarena.server.settings import Settings
-from segarena.studio.drawing.pictures import add_picture, check_picture
-from segarena.studio.drawing.projects import Rules, make_project, put_member
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_studio.annotation.pictures import add_picture, check_picture
+from segarena_studio.annotation.projects import Rules, make_project, put_member
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,9 @@ class Page:
 
     def __init__(self, server: Server, cookie: str, segmenter: str) -> None:
         headers = {"accept": "application/json", "cookie": cookie}
-        self._client = httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers=headers, timeout=300)
+        self._client = httpx2.Client(
+            base_url=f"http://127.0.0.1:{server.port}", headers=headers, timeout=300
+        )
         self._client.headers["x-form-key"] = self._client.get("/studio/key").json()["key"]
         self._segmenter = segmenter
 
@@ -100,7 +102,9 @@ class Page:
     def ask(self, task: int, prompts: list[dict[str, Any]], *, is_first: bool) -> Asked:
         """Ask, and read the answer."""
         started = time.perf_counter()
-        answer = self._client.post(f"/studio/tasks/{task}/ask", json={"segmenter": self._segmenter, "prompts": prompts})
+        answer = self._client.post(
+            f"/studio/tasks/{task}/ask", json={"segmenter": self._segmenter, "prompts": prompts}
+        )
         told = answer.raise_for_status().json()
         total = 1e3 * (time.perf_counter() - started)
         if sum(told["counts"]) != told["size"][0] * told["size"][1]:
@@ -109,8 +113,12 @@ class Page:
 
     def in_order(self, tasks: list[int]) -> list[int]:
         """Return tasks in the order in which they are worked on."""
-        places = {task: self._client.get(f"/studio/tasks/{task}/neighbours").json() for task in tasks}
-        following = {task: told["next"][0]["task"] if told["next"] else 0 for task, told in places.items()}
+        places = {
+            task: self._client.get(f"/studio/tasks/{task}/neighbours").json() for task in tasks
+        }
+        following = {
+            task: told["next"][0]["task"] if told["next"] else 0 for task, told in places.items()
+        }
         found = [task for task, told in places.items() if not told["previous"]]
         while following[found[-1]]:
             found.append(following[found[-1]])
@@ -123,12 +131,16 @@ class Page:
 
 def main() -> int:
     """Click, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clicks", type=int, default=40, help="In all.")
     parser.add_argument("--pictures", type=int, default=6)
     parser.add_argument("--segmenter", default="graph", help="Without weights, or NAME=PLUGIN.")
     parser.add_argument("--megapixels", type=float, default=3.0)
-    parser.add_argument("--look-s", type=float, default=20.0, help="So long each picture is worked on.")
+    parser.add_argument(
+        "--look-s", type=float, default=20.0, help="So long each picture is worked on."
+    )
     parser.add_argument("--most-ms", type=float, default=150.0)
     given = parser.parse_args()
     rng = random.Random(0)
@@ -136,7 +148,11 @@ def main() -> int:
     name = given.segmenter.partition("=")[0]
     with tempfile.TemporaryDirectory() as folder:
         site = prepare(Path(folder) / "data", given.pictures, given.megapixels, further)
-        server = Server(site.data, log=Path(folder) / "log", settings={"workers": 0, "segmenters": list(further)})
+        server = Server(
+            site.data,
+            log=Path(folder) / "log",
+            settings={"workers": 0, "segmenters": list(further)},
+        )
         server.start()
         server.wait()
         page, each = Page(server, site.sign_in(0), name), max(2, given.clicks // given.pictures)
@@ -157,9 +173,15 @@ def tell(given: argparse.Namespace, name: str, asked: list[Asked]) -> int:
     """Print what came of it; 1 when the bar was missed."""
     very_first, asked = asked[0], asked[1:]
     firsts = [one for one in asked if one.is_first]
-    print(f"{name}, {given.megapixels:g} megapixels: {len(asked)} clicks on {given.pictures} pictures")
-    print(f"the segmenter: {_spread([one.model for one in asked])}; in all {_spread([one.total for one in asked])}")
-    print(f"the very first click, with building the segmenter and encoding: {very_first.total:.0f} ms")
+    print(
+        f"{name}, {given.megapixels:g} megapixels: {len(asked)} clicks on {given.pictures} pictures"
+    )
+    print(
+        f"the segmenter: {_spread([one.model for one in asked])}; in all {_spread([one.total for one in asked])}"
+    )
+    print(
+        f"the very first click, with building the segmenter and encoding: {very_first.total:.0f} ms"
+    )
     added, first = (_spread([one.added for one in which]) for which in (asked, firsts))
     print(f"added: {added}; by the first clicks {first}")
     highest = max(np.quantile([one.added for one in which], 0.95) for which in (asked, firsts))

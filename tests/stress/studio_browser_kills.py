@@ -21,19 +21,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "studio"))
-sys.path.insert(0, str(Path(__file__).parents[1]))  # first: `conftest` is the one of all tests
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
+sys.path.insert(0, str(Path(__file__).parents[2]))  # first: `conftest` is the one of all tests
 
 from at_work import Served
+from conftest import CHROMIUM, QUIET
 from drawn import give_task, picture, tasks_of
 from hands import Mouse
 
-from conftest import CHROMIUM, QUIET
-from segarena.studio.alone import open_alone
-from segarena.studio.drawing.pictures import add_picture, check_picture
-from segarena.studio.drawing.projects import Rules, make_project
-from segarena.studio.tables import Project
+from segarena_studio.annotation.pictures import add_picture, check_picture
+from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.orm_models import Project
+from segarena_studio.standalone import open_alone
 
 SIZE = (640, 480)
 YOUNG_S = 2.0
@@ -41,7 +41,9 @@ YOUNG_S = 2.0
 
 def main() -> int:
     """Draw and kill; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
@@ -59,7 +61,9 @@ def main() -> int:
         with site.database.writing() as session:
             project = make_project(session, Rules(name="Street"), site.only_person, 0.0).id
             drawn_on = check_picture("street.png", picture(size=SIZE))
-            add_picture(session, session.get_one(Project, project), site.folder.photographs, drawn_on, 0.0)
+            add_picture(
+                session, session.get_one(Project, project), site.folder.photographs, drawn_on, 0.0
+            )
         task = give_task(site, tasks_of(site, project)[0], site.only_person)
         profile = Path(folder) / "profile"
         for _ in range(given.kills):
@@ -150,7 +154,9 @@ def served_scene(served: Served, key: str, task: int) -> dict[str, Any]:
     """Return the scene that the server has."""
     client = served.client(follow_redirects=True)
     client.get(f"/studio/open?key={key}")
-    return client.get(f"/studio/tasks/{task}/draft", headers={"accept": "application/json"}).json()["scene"]
+    return client.get(f"/studio/tasks/{task}/draft", headers={"accept": "application/json"}).json()[
+        "scene"
+    ]
 
 
 if __name__ == "__main__":

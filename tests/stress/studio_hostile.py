@@ -32,14 +32,14 @@ from sqlalchemy import select
 from studio_load import scene_of
 from studio_saves import Site, prepare
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "studio"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from drawn import picture, someone
 
-from segarena.server.keys import make_key
-from segarena.server.serving import open_site
-from segarena.server.settings import Settings
-from segarena.server.visitors import cookie_name, cookie_of
-from segarena.studio.tables import Project
+from segarena_server.auth.keys import make_key
+from segarena_server.auth.permissions import cookie_name, cookie_of
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_studio.orm_models import Project
 
 MOST_BYTES = 1 << 30
 SCRIPT = "<script>alert(1)</script>"
@@ -75,7 +75,9 @@ class Attacker:
         rng: chooses.
     """
 
-    def __init__(self, server: Server, site: Site, lead: str, project: int, rng: random.Random) -> None:
+    def __init__(
+        self, server: Server, site: Site, lead: str, project: int, rng: random.Random
+    ) -> None:
         self._rng, self._task, self._project = rng, site.tasks[0], project
         self.annotator, self._lead = (_client(server, cookie) for cookie in (site.sign_in(0), lead))
         self.heard = Counter[int]()
@@ -83,18 +85,37 @@ class Attacker:
 
     def attack(self) -> None:
         """Send one request."""
-        kinds = (self._json, self._json, self._json, self._bytes, self._picture, self._form, self._place)
+        kinds = (
+            self._json,
+            self._json,
+            self._json,
+            self._bytes,
+            self._picture,
+            self._form,
+            self._place,
+        )
         try:
             answer = self._rng.choice(kinds)()
-        except httpx2.TransportError:  # what is too long is refused before it has come, and the connection ends
+        except (
+            httpx2.TransportError
+        ):  # what is too long is refused before it has come, and the connection ends
             self.heard[0] += 1
             return
         self.heard[answer.status_code] += 1
         self.unescaped += "html" in answer.headers.get("content-type", "") and SCRIPT in answer.text
 
     def _sound(self) -> tuple[str, str, dict[str, Any]]:
-        save = {"base": 0, "id": f"x{self._rng.random()}", "scene": scene_of(1), "history": [1], "log": []}
-        click = {"segmenter": "watershed", "prompts": [{"kind": "click", "at": [3.5, 4.5], "is_positive": True}]}
+        save = {
+            "base": 0,
+            "id": f"x{self._rng.random()}",
+            "scene": scene_of(1),
+            "history": [1],
+            "log": [],
+        }
+        click = {
+            "segmenter": "watershed",
+            "prompts": [{"kind": "click", "at": [3.5, 4.5], "is_positive": True}],
+        }
         return self._rng.choice(
             (
                 ("PUT", "draft", save),
@@ -129,14 +150,20 @@ class Attacker:
         return self.annotator.request(method, f"/studio/tasks/{self._task}/{place}", content=body)
 
     def _picture(self) -> httpx2.Response:
-        content = self._rng.choice((_bomb(), damaged(picture(), [b"GIF89a", b"<svg/>", b"%PDF"], self._rng)))
-        name = self._rng.choice((f"{SCRIPT}.png", "../../x.png", "x.svg", "a" * 300 + ".png", "\x00.png", "x.png"))
+        content = self._rng.choice(
+            (_bomb(), damaged(picture(), [b"GIF89a", b"<svg/>", b"%PDF"], self._rng))
+        )
+        name = self._rng.choice(
+            (f"{SCRIPT}.png", "../../x.png", "x.svg", "a" * 300 + ".png", "\x00.png", "x.png")
+        )
         files = {"files": (name, content, "image/png")}
         place = f"/studio/projects/{self._project}/pictures"
         return self._lead.post(place, data={"key": self._lead.headers["x-form-key"]}, files=files)
 
     def _form(self) -> httpx2.Response:
-        place = self._rng.choice(("settings", "members", "deal", "folder", "state", "next", "export"))
+        place = self._rng.choice(
+            ("settings", "members", "deal", "folder", "state", "next", "export")
+        )
         names = (
             "name",
             "guide",
@@ -165,7 +192,9 @@ class Attacker:
 
 
 def _client(server: Server, cookie: str) -> httpx2.Client:
-    client = httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers={"cookie": cookie}, timeout=120)
+    client = httpx2.Client(
+        base_url=f"http://127.0.0.1:{server.port}", headers={"cookie": cookie}, timeout=120
+    )
     client.headers["accept"] = "application/json"
     client.headers["x-form-key"] = client.get("/studio/key").json()["key"]
     return client
@@ -177,7 +206,8 @@ def _bomb() -> bytes:
     body = zlib.compress(bytes(10**6))
     parts = ((b"IHDR", header), (b"IDAT", body), (b"IEND", b""))
     chunks = (
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
@@ -198,7 +228,9 @@ def honest(attacker: Attacker, task: int) -> bool:
 
 def main() -> int:
     """Attack, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--requests", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()

@@ -41,9 +41,19 @@ def scene_of(edits: int) -> dict[str, Any]:
     for number in range(7):
         ring = list(range(len(points), len(points) + 64))
         angles = [2 * math.pi * at / 64 for at in range(64)]
-        points += [[60 + (20 + number) * math.cos(each), 45 + (20 + number) * math.sin(each)] for each in angles]
+        points += [
+            [60 + (20 + number) * math.cos(each), 45 + (20 + number) * math.sin(each)]
+            for each in angles
+        ]
         flags = {"is_stuff": False, "is_hidden": False, "is_locked": False}
-        regions.append({"id": f"r{number + 1}", "ring": ring, "name": "thing" if number else str(edits), **flags})
+        regions.append(
+            {
+                "id": f"r{number + 1}",
+                "ring": ring,
+                "name": "thing" if number else str(edits),
+                **flags,
+            }
+        )
     return {"version": 1, "points": points, "regions": regions, "next_id": 8}
 
 
@@ -77,7 +87,10 @@ class Annotator(threading.Thread):
 
     def run(self) -> None:
         """Save until the time is over."""
-        address, headers = f"http://127.0.0.1:{self.server.port}", {"accept": "application/json", "cookie": self.cookie}
+        address, headers = (
+            f"http://127.0.0.1:{self.server.port}",
+            {"accept": "application/json", "cookie": self.cookie},
+        )
         with httpx2.Client(base_url=address, headers=headers, timeout=60) as client:
             client.headers["x-form-key"] = client.get("/studio/key").json()["key"]
             base, due = 0, time.monotonic() + self.every_s * (self.task % 10) / 10
@@ -130,16 +143,22 @@ class Probe(threading.Thread):
                 started = time.perf_counter()
                 database.execute("INSERT INTO kept (body) VALUES (?)", (body,))
                 self.waits_s.append(time.perf_counter() - started)
-                database.execute("DELETE FROM kept WHERE number < (SELECT max(number) FROM kept) - 20")
+                database.execute(
+                    "DELETE FROM kept WHERE number < (SELECT max(number) FROM kept) - 20"
+                )
                 time.sleep(_PROBE_S)
 
 
 def main() -> int:
     """Load it, and look; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--annotators", type=int, default=20)
-    parser.add_argument("--every", type=float, default=2.0, help="Seconds from one save to the next.")
+    parser.add_argument(
+        "--every", type=float, default=2.0, help="Seconds from one save to the next."
+    )
     parser.add_argument("--most-ms", type=float, default=200.0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +201,9 @@ def tell(
     at, size = np.array(memory[len(memory) // 2 :], float).T
     slope = float(np.polyfit(at, size, 1)[0]) if len(at) > 2 else 0.0
     added = float(np.quantile(waits, 0.99) - np.quantile(disk, 0.99))
-    print(f"{given.annotators} annotators, a save in {given.every:g} s, {given.minutes:g} minutes: {len(waits)} saves")
+    print(
+        f"{given.annotators} annotators, a save in {given.every:g} s, {given.minutes:g} minutes: {len(waits)} saves"
+    )
     print(f"a save: {_spread(waits)}; the disk alone: {_spread(disk)}")
     print(
         f"memory of the server: {size[-1] / 2**20:.0f} MiB, {slope * 60 / 2**20:+.2f} MiB a minute in the second half"
@@ -192,7 +213,9 @@ def tell(
         f"missing; database {'whole' if is_whole else 'DAMAGED'}"
     )
     is_flat = given.minutes < SHORTEST_MINUTES or slope * 30 * given.minutes / size[-1] < GROWTH
-    return int(not (is_flat and is_whole and added < given.most_ms and not wrong and saved == len(waits)))
+    return int(
+        not (is_flat and is_whole and added < given.most_ms and not wrong and saved == len(waits))
+    )
 
 
 def _spread(values_ms: np.ndarray) -> str:

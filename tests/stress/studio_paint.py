@@ -32,14 +32,14 @@ from PIL import Image
 from rich import print as show
 from rich.table import Table
 
-from segarena.studio.alone import open_alone
-from segarena.studio.drawing.assignment import give, next_task
-from segarena.studio.drawing.documents import read_document
-from segarena.studio.drawing.drafts import put_draft
-from segarena.studio.drawing.pictures import add_picture, check_picture
-from segarena.studio.drawing.projects import Rules, make_project
+from segarena_studio.annotation.assignment import give, next_task
+from segarena_studio.annotation.documents import read_document
+from segarena_studio.annotation.drafts import put_draft
+from segarena_studio.annotation.pictures import add_picture, check_picture
+from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.standalone import open_alone
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))
 from at_work import Served
 
 WIDTH, HEIGHT = 4000, 3000
@@ -52,7 +52,9 @@ TRACED = ["benchmark", "cc", "input", "latency", "latencyInfo", "viz", "devtools
 
 def main() -> int:
     """Move, and read the trace; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--regions", type=int, default=200)
     parser.add_argument("--vertices", type=int, default=100)
     parser.add_argument("--traces", type=Path, help="keep the traces in this folder")
@@ -65,12 +67,23 @@ def main() -> int:
             found, weight_kb = measure(f"{served.address}/studio", key, task, given.traces)
         finally:
             served.stop()
-    found["all"] = Waits(*([wait for waits in found.values() for wait in waits[kind]] for kind in range(3)))
-    heads = ("painted: median ms", "p99 ms", "on the screen: median ms", "p99 ms", "in the page: median ms", "p99 ms")
+    found["all"] = Waits(
+        *([wait for waits in found.values() for wait in waits[kind]] for kind in range(3))
+    )
+    heads = (
+        "painted: median ms",
+        "p99 ms",
+        "on the screen: median ms",
+        "p99 ms",
+        "in the page: median ms",
+        "p99 ms",
+    )
     table = Table("hand", "events", *heads)
     for name, waits in found.items():
         table.add_row(
-            name, str(len(waits.painted)), *(f"{part:.1f}" for kind in waits for part in middle_and_tail(kind))
+            name,
+            str(len(waits.painted)),
+            *(f"{part:.1f}" for kind in waits for part in middle_and_tail(kind)),
         )
     show(table, f"the page weighs {weight_kb:.0f} kB compressed")
     median_ms, p99_ms = middle_and_tail(found["all"].painted)
@@ -88,7 +101,13 @@ def prepare(site: Any, regions: int, vertices: int) -> int:
     text = json.dumps(scene(rng, regions, vertices)).encode()
     with site.database.writing() as session:
         project = make_project(session, Rules(name="Large", seed=1), site.only_person, site.now())
-        add_picture(session, project, site.folder.photographs, check_picture("large.jpg", photograph(rng)), site.now())
+        add_picture(
+            session,
+            project,
+            site.folder.photographs,
+            check_picture("large.jpg", photograph(rng)),
+            site.now(),
+        )
         session.flush()
         task = next_task(session, project, site.only_person)
         assert task is not None
@@ -99,8 +118,12 @@ def prepare(site: Any, regions: int, vertices: int) -> int:
 
 def photograph(rng: np.random.Generator) -> bytes:
     """Return 12 megapixels with detail everywhere, as JPEG."""
-    coarse = Image.fromarray(rng.integers(0, 255, (30, 40, 3)).astype(np.uint8)).resize((WIDTH, HEIGHT), Image.BICUBIC)
-    noisy = np.asarray(coarse).astype(np.int16) + rng.integers(-12, 12, (HEIGHT, WIDTH, 1), dtype=np.int16)
+    coarse = Image.fromarray(rng.integers(0, 255, (30, 40, 3)).astype(np.uint8)).resize(
+        (WIDTH, HEIGHT), Image.BICUBIC
+    )
+    noisy = np.asarray(coarse).astype(np.int16) + rng.integers(
+        -12, 12, (HEIGHT, WIDTH, 1), dtype=np.int16
+    )
     buffer = io.BytesIO()
     Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(buffer, "JPEG", quality=88)
     return buffer.getvalue()
@@ -113,16 +136,27 @@ def scene(rng: np.random.Generator, regions: int, vertices: int) -> dict[str, An
 
     def add(ring: list[int]) -> None:
         number = len(drawn) + 1
-        told = {"name": f"thing {number}", "is_stuff": False, "is_hidden": False, "is_locked": False}
+        told = {
+            "name": f"thing {number}",
+            "is_stuff": False,
+            "is_hidden": False,
+            "is_locked": False,
+        }
         drawn.append({"id": f"r{number}", "ring": ring, **told})
 
     for number in range(regions - regions // 3):
-        x, y, radius = rng.uniform(200, WIDTH - 200), rng.uniform(200, HEIGHT - 200), rng.uniform(100, 420)
+        x, y, radius = (
+            rng.uniform(200, WIDTH - 200),
+            rng.uniform(200, HEIGHT - 200),
+            rng.uniform(100, 420),
+        )
         start = len(points)
         for k in range(vertices):
             angle = 2 * math.pi * k / vertices
             reach = radius * (1 + 0.15 * math.sin(5 * angle + number) + 0.03 * rng.uniform(-1, 1))
-            points.append([round(x + reach * math.cos(angle), 3), round(y + reach * math.sin(angle), 3)])
+            points.append(
+                [round(x + reach * math.cos(angle), 3), round(y + reach * math.sin(angle), 3)]
+            )
         add(list(range(start, len(points))))
     for ring in tiles(points, regions // 3, vertices // 4):
         add(ring)
@@ -153,11 +187,15 @@ def tiles(points: list[list[float]], count: int, per_side: int) -> Iterator[list
         ]
 
 
-def measure(address: str, key: str, task: int, traces: Path | None) -> tuple[dict[str, Waits], float]:
+def measure(
+    address: str, key: str, task: int, traces: Path | None
+) -> tuple[dict[str, Waits], float]:
     """Return the waits of each hand in ms, and the weight of the page in kB."""
     from playwright.sync_api import sync_playwright
 
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--disable-gpu", "--no-sandbox", "--disable-quic"]
@@ -279,7 +317,10 @@ def waits_in(trace: dict[str, Any]) -> Waits:
         elif event["name"] == "Commit":
             painted[key] = event["ts"]
         elif event["name"] == "EventLatency" and event["ph"] == "e" and key in painted:
-            start, given = begun.pop((key, "EventLatency")), begun.pop((key, "RendererMainProcessing"))
+            start, given = (
+                begun.pop((key, "EventLatency")),
+                begun.pop((key, "RendererMainProcessing")),
+            )
             waits.in_page.append((painted[key] - given) / 1000)
             waits.painted.append((painted.pop(key) - start) / 1000)
             waits.presented.append((event["ts"] - start) / 1000)

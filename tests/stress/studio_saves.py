@@ -30,17 +30,17 @@ from full_disk import Disk, disk_at
 from served import Server, integrity_of
 from sqlalchemy import select
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "studio"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from drawn import give_task, project_of, someone, tasks_of
 
-from segarena.server.database import Database
-from segarena.server.keys import end_keys, make_key
-from segarena.server.packing import unpack
-from segarena.server.serving import open_site
-from segarena.server.settings import Settings
-from segarena.server.visitors import cookie_name, cookie_of
-from segarena.studio.drawing.drafts import document_of
-from segarena.studio.tables import Logged, Task
+from segarena_server.auth.keys import end_keys, make_key
+from segarena_server.auth.permissions import cookie_name, cookie_of
+from segarena_server.db.database import Database
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_server.storage.compression import unpack
+from segarena_studio.annotation.drafts import document_of
+from segarena_studio.orm_models import Logged, Task
 
 BROWSERS = Path(__file__).with_name("studio_browsers.mjs")
 YOUNG_MS = 2000.0
@@ -114,7 +114,9 @@ class Site:
                 drawn = document_of(session, task)
                 logs = session.scalars(select(Logged.entries).where(Logged.task_id == number))
                 entries = sum(len(json.loads(unpack(each))) for each in logs)
-                found.append((int(drawn[0].regions[0].name) if drawn else 0, task.revision, entries))
+                found.append(
+                    (int(drawn[0].regions[0].name) if drawn else 0, task.revision, entries)
+                )
         database.close()
         return found
 
@@ -126,7 +128,10 @@ def prepare(data: Path, browsers: int) -> Site:
     names = [f"Annotator {number}" for number in range(browsers)]
     people = [someone(site, name) for name in names]
     project = project_of(site, lead, dict.fromkeys(names, "annotator"), pictures=browsers)
-    tasks = [give_task(site, task, person) for task, person in zip(tasks_of(site, project), people, strict=True)]
+    tasks = [
+        give_task(site, task, person)
+        for task, person in zip(tasks_of(site, project), people, strict=True)
+    ]
     site.database.close()
     return Site(data, people, tasks)
 
@@ -145,7 +150,9 @@ def start_browsers(server: Server, site: Site, *, saves: int, kills: float, seed
         "seed": seed,
     }
     pipe = subprocess.PIPE
-    process = subprocess.Popen(["node", str(BROWSERS)], stdin=pipe, stdout=pipe, text=True, bufsize=1)
+    process = subprocess.Popen(
+        ["node", str(BROWSERS)], stdin=pipe, stdout=pipe, text=True, bufsize=1
+    )
     browsers = Browsers(process)
     threading.Thread(target=browsers.listen, daemon=True).start()
     _say(browsers, told)
@@ -191,7 +198,9 @@ def _say(browsers: Browsers, told: dict[str, Any]) -> None:
 
 def main() -> int:
     """Draw, and see to it that nothing goes well; 1 when the bar was missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--saves", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--fills", type=int, default=5)
@@ -215,7 +224,10 @@ def main() -> int:
         rng.shuffle(troubles)
         lost = done = 0
         for number, trouble in enumerate(troubles):
-            while browsers.saves < given.saves * number / max(1, len(troubles)) and browsers.wait_for_save():
+            while (
+                browsers.saves < given.saves * number / max(1, len(troubles))
+                and browsers.wait_for_save()
+            ):
                 pass
             if not browsers.wait_for_save():
                 break
@@ -231,7 +243,15 @@ def main() -> int:
         server.stop()
         found = site.standing()
         is_whole = integrity_of(site.data / "segarena.sqlite")
-    return tell(given, browsers, found, lost=lost, done=done, is_whole=is_whole and not code, troubles=len(troubles))
+    return tell(
+        given,
+        browsers,
+        found,
+        lost=lost,
+        done=done,
+        is_whole=is_whole and not code,
+        troubles=len(troubles),
+    )
 
 
 def tell(
@@ -247,7 +267,10 @@ def tell(
     """Print what came of it; 1 when the bar was missed."""
     over = {each["browser"]: each for each in browsers.told if each.get("over")}
     killed = [each for each in browsers.told if each.get("killed")]
-    differing = sum(number not in over or over[number]["shown"] != edits for number, (edits, _, _) in enumerate(found))
+    differing = sum(
+        number not in over or over[number]["shown"] != edits
+        for number, (edits, _, _) in enumerate(found)
+    )
     made = sum(each["made"] for each in over.values())
     entries, gone = sum(entries for *_, entries in found), sum(each["lost"] for each in killed)
     twice = max(0, entries - made)
@@ -264,7 +287,11 @@ def tell(
         f"{wrong} times saved was wrong, {differing} scenes differ, {twice} edits counted twice, {kept} drafts left, "
         f"database {'whole' if is_whole else 'DAMAGED'}"
     )
-    is_right = is_whole and done == troubles and not any((lost, old, choices, wrong, differing, twice, kept))
+    is_right = (
+        is_whole
+        and done == troubles
+        and not any((lost, old, choices, wrong, differing, twice, kept))
+    )
     return int(not is_right)
 
 

@@ -22,15 +22,15 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 from rich import print as show
 
-from segarena.server.serving import open_site
-from segarena.server.settings import Settings
-from segarena.studio.collecting.description import Study
-from segarena.studio.collecting.exporting import export_study, study_named
-from segarena.studio.collecting.making import make_study
-from segarena.studio.collecting.visits import link_text, make_link
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_studio.studies.description import Study
+from segarena_studio.studies.exporting import export_study, study_named
+from segarena_studio.studies.making import make_study
+from segarena_studio.studies.visits import link_text, make_link
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "studio"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from at_work import Served
 from taking_part import Hand
 
@@ -51,7 +51,9 @@ BATCHES, SIZE = 3, 3
 
 def main() -> int:
     """Collect, export, fit; return the exit code."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--speed", type=float, default=1.0)
     options.add_argument("--epochs", type=int, default=1)
     options.add_argument("--out", type=Path, default=None)
@@ -65,7 +67,10 @@ def main() -> int:
     _collect(study, out)
     with zipfile.ZipFile(out / "study.zip") as archive:
         archive.extractall(out)
-    table, about = str(out / "clicks.csv"), ["--dataset", "demo", "--previous-masks", str(out / "previous")]
+    table, about = (
+        str(out / "clicks.csv"),
+        ["--dataset", "demo", "--previous-masks", str(out / "previous")],
+    )
     network = ["--size", "tiny", "--epochs", str(asked.epochs), "--out", str(out / "network")]
     fitted = f"fitted=network(path='{out / 'network' / 'best.pt'}')"
     steps = [
@@ -83,10 +88,14 @@ def _collect(study: Study, out: Path) -> None:
     site = open_site(out / "data", Settings(port=0, workers=0))
     make_study(site, study)
     with site.database.writing() as session:
-        link = link_text(site, make_link(session, study_named(session, study.slug), "", len(PEOPLE), site.now()))
+        link = link_text(
+            site, make_link(session, study_named(session, study.slug), "", len(PEOPLE), site.now())
+        )
     served = Served(site)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--disable-gpu"]
+        )
         for name in PEOPLE:
             _take_part(browser, name, site, f"{served.address}/studio/take/{link}", study)
         browser.close()

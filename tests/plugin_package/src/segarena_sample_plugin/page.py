@@ -19,7 +19,11 @@ class SteadyPage(Page):
     def sheet(self):
         """A row for each run and target."""
         rounds = max(len(d.values["iou"]) for run in self.runs for d in run.finished())
-        head = ("Segmenter", "Target", *(Column(f"Nudge {k + 1}", "number") for k in range(1, rounds)))
+        head = (
+            "Segmenter",
+            "Target",
+            *(Column(f"Nudge {k + 1}", "number") for k in range(1, rounds)),
+        )
         rows = []
         for run in self.runs:
             for dialogue in run.finished():
@@ -29,7 +33,13 @@ class SteadyPage(Page):
         return Sheet(name="gains", caption="What each nudge gained.", head=head, rows=tuple(rows))
 
     def sections(self):
-        return [Section("gains", "Gains", [Note("IoU after a nudge less that before it.", is_lead=True), self.sheet])]
+        return [
+            Section(
+                "gains",
+                "Gains",
+                [Note("IoU after a nudge less that before it.", is_lead=True), self.sheet],
+            )
+        ]
 
     def files(self):
         return {"gains.csv": sheet_csv(self.sheet)}

@@ -30,7 +30,9 @@ class Disc:
     def _discs(self, grid, dialogue):
         mask = np.zeros(grid.shape[1:], dtype=bool)
         for click in dialogue.clicks:
-            near = (grid[0] - click.position[0]) ** 2 + (grid[1] - click.position[1]) ** 2 <= self.radius_px**2
+            near = (grid[0] - click.position[0]) ** 2 + (
+                grid[1] - click.position[1]
+            ) ** 2 <= self.radius_px**2
             mask[near] = click.is_positive
         return mask
 
@@ -76,14 +78,18 @@ class Squares:
         mask = np.zeros((self.side, self.side), dtype=bool)
         mask[offset : offset + 12, 6:20] = True
         image = np.where(mask[:, :, None], np.uint8(200), np.uint8(10)).repeat(3, axis=2)
-        return ImageSample(id=sample_id, image=image, targets=(Target(id="object", mask=mask, label="square"),))
+        return ImageSample(
+            id=sample_id, image=image, targets=(Target(id="object", mask=mask, label="square"),)
+        )
 
     def check(self):
         return []
 
 
 @benchmark("sample-steps")
-def steps(*, reach: float = 0.5, looks: Look | Sequence[Look] = "once", rounds: int = 2) -> Benchmark:
+def steps(
+    *, reach: float = 0.5, looks: Look | Sequence[Look] = "once", rounds: int = 2
+) -> Benchmark:
     """Judge by area, after some looks.
 
     Args:

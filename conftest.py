@@ -1,0 +1,442 @@
+"""Fixtures for all tests: misbehaving plug-ins, small runs, the command line, made-up runs with known numbers."""
+
+import gc
+import json
+import os
+import shutil
+import signal
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from segarena import evaluate
+from segarena.arrays.rle import encode_rle
+from segarena.cli.main import app
+from segarena.engine.rows import Rows
+from segarena.engine.store import RunFolder
+from segarena.records.configuration import configuration_from
+from segarena.records.rounds import KeptMask, RoundRecord, Timing
+from segarena.roles import Benchmark, Statistic
+
+# What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite, so
+# that few of them are enough here; `make stress` draws many.
+# The suite asks the same each time, so that red means a change; `make stress` asks anew.
+settings.register_profile("brief", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("thorough", deadline=None, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "brief"))
+
+# Whoever starts the tests in the background has them ignore these, and with them each command that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+CORE_TESTS = Path(__file__).parent / "packages/segarena/tests"
+MISBEHAVING = CORE_TESTS / "engine" / "misbehaving.py"
+
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+QUIET = "--disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what needs a browser: `pytest -m browser` runs it alone."""
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector the tests and modules, which stay until the end, and most of its rounds."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """Keep the hashes that are remembered between runs out of the cache of whoever tests."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    os.environ.pop("XDG_CACHE_HOME") if before is None else os.environ.update(XDG_CACHE_HOME=before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def disks_are_not_waited_for():
+    """Let no write wait for the disk: what a power cut leaves is tested nowhere, and a small run waits 40 times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def commands_are_built_once():
+    """Let CliRunner build the tree of all commands once: it takes longer than most of them, and none changes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", cache(get_command))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def certificates_are_read_once():
+    """Let HTTP clients share what they trust: reading it takes longer than requests to this machine."""
+    import httpcore2
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpcore2.default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start Chromium once for the tests of a file; not for all, as an event loop runs in this thread meanwhile."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine; make browser installs Debian's")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--disable-gpu", *QUIET.split()]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open an address in a browser of its own, light or dark; what the page complains of fails the test at its end."""
+    contexts, complaints = [], []
+
+    def opened(address, *, width=1400, height=900, scheme="light", **options):
+        size = {"width": width, "height": height}
+        context = browser.new_context(
+            viewport=size, color_scheme=scheme, reduced_motion="reduce", **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on(
+            "console",
+            lambda told: told.type in ("error", "warning") and complaints.append(told.text),
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def barriers():
+    """Return what axe-core finds on a page: for each rule broken its name and the elements, as they are written."""
+    axe_of = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
+
+    def found(page):
+        broken = axe_of().run(page).response["violations"]
+        return {rule["id"]: [node["html"] for node in rule["nodes"]] for rule in broken}
+
+    return found
+
+
+@pytest.fixture
+def rng():
+    """A random generator of the test's own: what it draws does not depend on which tests ran before."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def plugin():
+    """Return the text that names a class of the misbehaving plug-ins, with options."""
+
+    def name(class_name, **options):
+        inner = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        return f"{MISBEHAVING}:{class_name}" + (f"({inner})" if inner else "")
+
+    return name
+
+
+@pytest.fixture
+def rules():
+    """A small benchmark: three rounds, a deterministic user."""
+    return Benchmark(
+        name="small",
+        users=("sample-first-pixel",),
+        metrics=("iou",),
+        rounds=3,
+        summary=(Statistic(name="IoU@1", kind="at_round"),),
+        dataset="sample-squares",
+    )
+
+
+@pytest.fixture
+def small_run(rules, plugin, tmp_path):
+    """Run the small benchmark in a fresh folder; keyword arguments change it."""
+
+    def run(segmenter=None, out=None, **options):
+        options.setdefault("dataset", "sample-squares(count=4)")
+        return evaluate(
+            rules, segmenter=segmenter or plugin("Good"), out=out or tmp_path / "run", **options
+        )
+
+    return run
+
+
+PHOTOGRAPHS = f"{CORE_TESTS / 'reports' / 'photographs.py'}:Photographs"
+SUMMARY = (
+    {
+        "name": "NoC@90",
+        "kind": "noc",
+        "metric": "iou",
+        "threshold": 0.9,
+        "round": 1,
+        "higher_is_better": False,
+    },
+    {
+        "name": "NoF@90",
+        "kind": "nof",
+        "metric": "iou",
+        "threshold": 0.9,
+        "round": 1,
+        "higher_is_better": False,
+    },
+    {
+        "name": "IoU@1",
+        "kind": "at_round",
+        "metric": "iou",
+        "threshold": 0.9,
+        "round": 1,
+        "higher_is_better": True,
+    },
+    {
+        "name": "AuC",
+        "kind": "auc",
+        "metric": "iou",
+        "threshold": 0.9,
+        "round": 1,
+        "higher_is_better": True,
+    },
+)
+
+
+def dialogue(
+    sample, target, user, values, *, repeat=0, failure=None, label="disc", attributes=None
+):
+    """One dialogue: the IoU after each round, and why it failed after them, if it did."""
+    attributes = {"size": "small"} if attributes is None else attributes
+    return {
+        "key": {"sample": sample, "target": target, "user": user, "repeat": repeat},
+        "values": values,
+        "failure": failure,
+        "about": {"label": label, "attributes": json.dumps(attributes)},
+    }
+
+
+def ramps(users=("centre", "edge"), *, samples=4, targets=2, rounds=4, lift=0.0, seed=0):
+    """Return plausible dialogues: IoU that rises round by round."""
+    rng = np.random.default_rng(seed)
+    return [
+        dialogue(
+            f"photo-{sample}",
+            f"disc-{target}",
+            user,
+            np.clip(np.sort(rng.uniform(0.3, 0.97, rounds)) + lift, 0, 1).tolist(),
+            attributes={
+                "size": ("small", "large")[target],
+                "area_px": 100.0 * (1 + sample) + target,
+            },
+        )
+        for sample in range(samples)
+        for target in range(targets)
+        for user in users
+    ]
+
+
+@pytest.fixture
+def segarena(tmp_path, monkeypatch):
+    """Call the command with arguments; the answer has `exit_code`, `stdout` and `stderr`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "dumb")
+    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def refused(segarena):
+    """Call the command with arguments it must refuse; return its one line."""
+
+    def call(*arguments):
+        answer = segarena(*arguments)
+        lines = answer.stderr.strip().splitlines()
+        assert answer.exit_code == 2, answer.output
+        assert len(lines) == 1, answer.stderr
+        assert lines[0].startswith("error: ")
+        assert "Traceback" not in answer.output
+        return lines[0]
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def make_dialogue():
+    return dialogue
+
+
+@pytest.fixture
+def make_ramps():
+    return ramps
+
+
+@pytest.fixture(scope="session")
+def write_run():
+    """Return a function that writes a run folder at a path, which it returns."""
+
+    def write(
+        path,
+        dialogues,
+        *,
+        undone=(),
+        from_cache=(),
+        rounds=4,
+        predict_s=0.01,
+        masks=True,
+        **changes,
+    ):
+        samples = list(dict.fromkeys(d["key"]["sample"] for d in dialogues)) + list(undone)
+        users = list(dict.fromkeys(d["key"]["user"] for d in dialogues if d["key"]["user"])) or [
+            "centre"
+        ]
+        folder = RunFolder.create(
+            path, configuration_from(_merge(_config(samples, users, rounds), changes))
+        )
+        for index, sample in enumerate(samples):
+            own = [d for d in dialogues if d["key"]["sample"] == sample]
+            if own:
+                rows = Rows(timings=[encoder_row(sample, 1.0, -1 if sample in from_cache else 0)])
+                for one in own:
+                    _write(one, rows, predict_s, masks)
+                folder.write(index, rows)
+        return folder.path
+
+    return write
+
+
+@pytest.fixture
+def make_run(write_run, tmp_path):
+    """Return a function that writes a run folder of a name and returns its path."""
+    return lambda dialogues, name="run", **how: write_run(tmp_path / name, dialogues, **how)
+
+
+@pytest.fixture
+def rclicks(make_run):
+    """Return a function that writes a run of rclicks with four groups; other `options` may be given."""
+
+    def make(
+        dialogues,
+        name="run",
+        *,
+        protocol="careful",
+        dataset=None,
+        segmenter="disc",
+        masks=True,
+        **options,
+    ):
+        groups = [{"user": f"G{k}", "low": (k - 1) / 4, "high": k / 4} for k in range(1, 5)]
+        last = "failure" if protocol == "published" else "solved"
+        named = {
+            "solved_at_last": last,
+            "base": "centre",
+            "groups": groups,
+            "real": None,
+            "sampled": None,
+        }
+        rules = {"name": "rclicks", "protocol": protocol, "options": {**named, **options}}
+        changes = {"benchmark": rules, "segmenter": {"name": segmenter}}
+        return make_run(
+            dialogues,
+            name,
+            masks=masks,
+            **changes,
+            **({} if dataset is None else {"dataset": dataset}),
+        )
+
+    return make
+
+
+def encoder_row(sample, seconds, round_):
+    return Timing(sample=sample, target="", user="", repeat=0, round=round_, predict_s=seconds)
+
+
+def _write(one, rows, predict_s, masks):
+    key = {"benchmark": "small", "dataset": "photographs", **one["key"]}
+    for number, value in enumerate(one["values"], 1):
+        click = {
+            "kind": "click",
+            "position": [10 + number, 20],
+            "is_positive": number % 2 == 1,
+            "object_id": 1,
+        }
+        row = {
+            "round": number,
+            "effort": float(number),
+            "prompts": json.dumps([click]),
+            "failure": None,
+        }
+        rows.records.append(RoundRecord(**key, **one["about"], **row, values={"iou": value}))
+        rows.timings.append(Timing(**one["key"], round=number, predict_s=predict_s))
+        mask = np.zeros((90, 120), dtype=bool)
+        mask[20 : 30 + number, 15:40] = True
+        if masks:
+            rows.masks.append(
+                KeptMask(**one["key"], round=number, rle=encode_rle(mask), shape=(90, 120))
+            )
+    if one["failure"] is not None:
+        number = len(one["values"]) + 1 if one["key"]["user"] else 0
+        row = {"round": number, "effort": float(number), "prompts": "[]", "failure": one["failure"]}
+        rows.records.append(RoundRecord(**key, **one["about"], **row, values={"iou": None}))
+
+
+def _config(samples, users, rounds):
+    return {
+        "version": "0.1.0",
+        "benchmark": {
+            "name": "small",
+            "protocol": "careful",
+            "paper": "",
+            "stop_at": None,
+            "options": {},
+            "summary": list(SUMMARY),
+        },
+        "segmenter": {"kind": "segmenter", "name": "disc", "options": {}},
+        "dataset": {
+            "kind": "dataset",
+            "name": PHOTOGRAPHS,
+            "options": {"count": 4, "targets": 2},
+            "fingerprint": "photo-4-2",
+            "samples": samples,
+        },
+        "users": [{"kind": "user", "name": user, "options": {}, "written": user} for user in users],
+        "metrics": [{"kind": "metric", "name": "iou", "options": {}}],
+        "rounds": rounds,
+        "repeats": 1,
+        "seed": 0,
+        "created": "2026-01-02T03:04:05+00:00",
+        "environment": {"python": "3.11.7"},
+        "command": "segarena run small disc",
+    }
+
+
+def _merge(config, changes):
+    merged = dict(config)
+    for key, value in changes.items():
+        merged[key] = (
+            {**config[key], **value} if isinstance(value, dict) and key in config else value
+        )
+    return merged

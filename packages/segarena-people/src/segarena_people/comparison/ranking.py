@@ -1,0 +1,123 @@
+"""Segmenters ranked with people's prompts and with a simulated user's, on the same dialogues."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.statistics.bootstrap import percentile_interval, times_drawn
+from segarena.statistics.correlations import kendall
+from segarena.statistics.intervals import bootstrap_mean, paired_difference
+from segarena_people.comparison.results import Measured
+
+Values = NDArray[np.float64]
+
+_DRAWS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """One statistic of some segmenters, with people's prompts and with those of one user, on the same targets.
+
+    Attributes:
+        user, statistic: names.
+        higher_is_better: of the statistic.
+        segmenters: names, in the order given.
+        people, simulated: their means.
+        bias: simulated minus people.
+        tau: Kendall's rank correlation of both orders; NaN for one segmenter, or where all are equal.
+        dialogues: on each side; those that either lacks are left out.
+    """
+
+    user: str
+    statistic: str
+    higher_is_better: bool
+    segmenters: tuple[str, ...]
+    people: tuple[Measured, ...]
+    simulated: tuple[Measured, ...]
+    bias: tuple[Measured, ...]
+    tau: Measured
+    dialogues: int
+
+    @property
+    def mean_bias(self) -> float:
+        """Over segmenters."""
+        return float(np.mean([one.value for one in self.bias]))
+
+    @property
+    def winners(self) -> tuple[str, str]:
+        """Who is first with people, and with the user."""
+        return self._first(self.people), self._first(self.simulated)
+
+    def _first(self, values: Sequence[Measured]) -> str:
+        sign = 1 if self.higher_is_better else -1
+        return self.segmenters[int(np.argmax([sign * one.value for one in values]))]
+
+
+def rank(
+    user: str,
+    statistic: str,
+    segmenters: Sequence[str],
+    people: Values,
+    simulated: Values,
+    groups: Sequence[Any] | NDArray[Any],
+    *,
+    higher_is_better: bool = True,
+) -> Ranked:
+    """Return how segmenters come out on both sides.
+
+    Args:
+        user: who stands in for people.
+        statistic: what the values are.
+        segmenters: names.
+        people: (segmenters, dialogues).
+        simulated: the same dialogues with the user; NaN on either side leaves a dialogue out of all.
+        groups: what each dialogue belongs to; intervals are over these.
+        higher_is_better: of the statistic.
+    """
+    is_there = np.isfinite(people).all(axis=0) & np.isfinite(simulated).all(axis=0)
+    own, other = people[:, is_there], simulated[:, is_there]
+    belongs = np.unique(np.asarray(groups)[is_there], return_inverse=True)[1]
+    found = [paired_difference(two, one, belongs) for one, two in zip(own, other, strict=True)]
+    return Ranked(
+        user=user,
+        statistic=statistic,
+        higher_is_better=higher_is_better,
+        segmenters=tuple(segmenters),
+        people=tuple(_mean(values, belongs) for values in own),
+        simulated=tuple(_mean(values, belongs) for values in other),
+        bias=tuple(Measured(value=one.difference, low=one.low, high=one.high) for one in found),
+        tau=_tau(own, other, belongs),
+        dialogues=int(is_there.sum()),
+    )
+
+
+def _mean(values: Values, belongs: NDArray[np.int64]) -> Measured:
+    found = bootstrap_mean(values, belongs)
+    return Measured(value=found.mean, low=found.low, high=found.high)
+
+
+def _tau(own: Values, other: Values, belongs: NDArray[np.int64]) -> Measured:
+    """Return the rank correlation of the means, with its interval when groups are drawn."""
+    count = int(belongs.max(initial=-1)) + 1
+    if len(own) < 2 or not count:
+        return Measured(value=math.nan)
+    seen = float(kendall(own.mean(axis=1), other.mean(axis=1)))
+    sums = [np.stack([np.bincount(belongs, row, count) for row in side]) for side in (own, other)]
+    sizes = np.bincount(belongs, minlength=count).astype(np.float64)
+    drawn: list[Values] = []
+    for times in times_drawn(count, _DRAWS, np.random.default_rng(0)):
+        means = [times @ side.T / (times @ sizes)[:, None] for side in sums]
+        drawn.append(kendall(*means))
+    taus = np.concatenate(drawn)
+    low, high = (
+        percentile_interval(taus[np.isfinite(taus)], 0.95)
+        if np.isfinite(taus).any()
+        else (math.nan, math.nan)
+    )
+    return Measured(value=seen, low=low, high=high)

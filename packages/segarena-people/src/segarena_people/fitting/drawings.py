@@ -1,0 +1,57 @@
+"""Strokes of a collection as the fit of hands takes them: all that one person drew on one goal is one drawing."""
+
+from __future__ import annotations
+
+from segarena.errors import InvalidInput
+from segarena.samples import Mask
+from segarena.users.hand.goals import around
+from segarena_people.collection import Collection, Given
+from segarena_people.fitting.scribbler import Drawing
+
+
+def drawings_of(collection: Collection, *, background: bool = False) -> list[Drawing]:
+    """Return what each person drew on each goal of a collection, of all that counts.
+
+    Strokes on an object, on what is missing of it, and on what is surplus are taken; or else those that say what an
+    object is not: their goal is the background near it. People without a name are called like the collection.
+
+    Args:
+        collection: with scribbles.
+        background: takes those on the background instead.
+
+    Raises:
+        InvalidInput: there are none.
+    """
+    together: dict[tuple[object, ...], Drawing] = {}
+    for given in collection.only(kind="scribble", counts=True):
+        row = given.row
+        on_background = row.goal == "object" and not row.is_positive
+        on_goal = row.is_positive != (row.goal == "surplus")
+        if not (on_background if background else on_goal):
+            continue
+        asked = (
+            row.dataset,
+            row.sample,
+            row.target,
+            row.object_id,
+            row.plane,
+            row.goal,
+            row.goal_mask,
+        )
+        key = (*asked, row.person, row.batch, row.place, row.round)
+        before, ink = together.get(key), given.ink()
+        goal = _goal(given, background=background) if before is None else before.goal
+        person, drawn = row.person or collection.name, ink if before is None else before.ink | ink
+        series = (
+            "" if row.plane is None else "/".join((*map(str, asked[:4]), person, str(row.round)))
+        )
+        together[key] = Drawing(person, goal, drawn, series, row.plane or 0)
+    if not together:
+        kinds = ", ".join(collection.kinds) or "nothing"
+        where = "the background" if background else "goals"
+        raise InvalidInput(f"{collection.name}: expected strokes of people on {where}, got {kinds}")
+    return list(together.values())
+
+
+def _goal(given: Given, *, background: bool) -> Mask:
+    return around(given.goal) if background and given.goal.any() else given.goal

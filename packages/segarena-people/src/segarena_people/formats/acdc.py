@@ -1,0 +1,153 @@
+"""Scribbles that experts drew on heart structures in short-axis MR (ACDC), one per structure and slice.
+
+Three forms of the same: slices in HDF5 (`patient001_frame01_slice_0.h5` with `image`, `label`, `scribble`), volumes in
+NIfTI (`patient001_frame01_scribble.nii.gz` beside `..._gt.nii.gz`), or slices packed into one `.npz` (`name`, `shape`,
+and `label` and `scribble` raveled one after the other). Labels: 0 background, 1 right ventricle, 2 myocardium, 3 left
+ventricle. Scribbles: 0 to 3 drawn for that class, 4 nothing drawn.
+
+Source: Valvano et al., Learning to Segment From Scribbles (IEEE TMI 2021), data description; Luo et al. (MICCAI 2022),
+repository WSL4MIS, `acdc_data_processing.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import DatasetMissing, InvalidMask
+from segarena.files.arrays import read_arrays
+from segarena.files.hdf5 import read_hdf5
+from segarena.files.limits import most_voxels
+from segarena.samples import Mask
+from segarena_people.format import Beside, Imported, Units, prompt_format
+from segarena_people.prompts import PersonPrompt
+
+STRUCTURES = {1: "right ventricle", 2: "myocardium", 3: "left ventricle"}
+_BACKGROUND, _NOTHING = 0, 4
+_LONGEST = 1 << 20
+"""Sides of a slice, px: products of longer ones might not fit."""
+_SLICE = re.compile(r"(?P<case>(?P<patient>patient\d+)_frame\d+)_slice_(?P<plane>\d+)")
+_VOLUME = "_scribble.nii.gz"
+
+
+@prompt_format(
+    "acdc-scribbles",
+    source="a folder of ..._slice_N.h5, or of ..._scribble.nii.gz with ..._gt.nii.gz beside; or an .npz of slices",
+    holds="1 902 slices of 100 patients, a stroke of an expert for each heart structure and the background",
+    terms="research; cite Bernard et al. 2018 (ACDC) and Valvano et al. 2021 (scribbles)",
+    origin="Valvano et al. 2021; HiLab-git/WSL4MIS",
+)
+def open_acdc(source: Path, _: Beside) -> Units:
+    """Return the slices of any of the three forms, in the order of their names."""
+    if source.is_file():
+        return _packed(source)
+    slices = sorted(source.rglob("*_slice_*.h5"), key=_in_order)
+    if slices:
+        return {str(path.relative_to(source)): partial(_slice_of_file, path) for path in slices}
+    volumes = sorted(source.rglob(f"*{_VOLUME}"))
+    if volumes:
+        return {str(path.relative_to(source)): partial(_slices_of_volume, path) for path in volumes}
+    raise DatasetMissing(
+        f"{source}: expected files ..._slice_N.h5 or ..._scribble.nii.gz somewhere below, found none"
+    )
+
+
+def _in_order(path: Path) -> tuple[str, int]:
+    case, _, plane = path.stem.rpartition("_slice_")
+    return case, int(plane) if plane.isdecimal() else 0
+
+
+def _slice_of_file(path: Path) -> Iterator[Imported]:
+    arrays = read_hdf5(path, ("label", "scribble"))
+    return _strokes(path.stem, arrays["label"], arrays["scribble"])
+
+
+def _slices_of_volume(path: Path) -> Iterator[Imported]:
+    from segarena.systems.volumes.files.nifti import read_nifti, read_nifti_header
+
+    case = path.name.removesuffix(_VOLUME)
+    files = (path.with_name(f"{case}_gt.nii.gz"), path)
+    for file in files:
+        if not file.is_file():
+            raise InvalidMask(f"{file}: expected the labels beside {path.name}, found none")
+    # Stored as column, row, plane.
+    label, scribble = (
+        read_nifti(read_nifti_header(file, "axial")).transpose(2, 1, 0) for file in files
+    )
+    if label.shape != scribble.shape:
+        raise InvalidMask(
+            f"{path}: expected the size of its labels, {label.shape}, got {scribble.shape}"
+        )
+    for plane in range(len(label)):
+        yield from _strokes(f"{case}_slice_{plane}", label[plane], scribble[plane])
+
+
+def _packed(path: Path) -> Units:
+    arrays = read_arrays(
+        path, ("name", "shape", "label", "scribble"), most=most_voxels(), has_text=True
+    )
+    missing = [name for name in ("name", "shape", "label", "scribble") if name not in arrays]
+    if missing:
+        raise InvalidMask(
+            f"{path}: expected arrays name, shape, label and scribble, {', '.join(missing)} is missing"
+        )
+    names, shapes, labels, scribbles = (
+        arrays[name] for name in ("name", "shape", "label", "scribble")
+    )
+    is_right = names.ndim == 1 and names.dtype.kind == "U" and shapes.shape == (len(names), 2)
+    is_right &= (
+        shapes.dtype.kind in "iu" and 0 < shapes.min(initial=1) <= shapes.max(initial=0) <= _LONGEST
+    )
+    sizes = shapes.prod(axis=1, dtype=np.int64) if is_right else np.zeros(0, np.int64)
+    if not is_right or not labels.shape == scribbles.shape == (sizes.sum(),):
+        raise InvalidMask(
+            f"{path}: expected as many labels and scribbles as the shapes of the slices say, got others"
+        )
+    ends = np.cumsum(sizes).tolist()
+    return {
+        str(name): partial(
+            _strokes,
+            str(name),
+            labels[end - size : end].reshape(shape),
+            scribbles[end - size : end].reshape(shape),
+        )
+        for name, shape, size, end in zip(names, shapes.tolist(), sizes.tolist(), ends, strict=True)
+    }
+
+
+def _strokes(name: str, label: NDArray[Any], scribble: NDArray[Any]) -> Iterator[Imported]:
+    """Yield what was drawn on one slice, structure by structure, the background last."""
+    found = _SLICE.fullmatch(name)
+    if found is None:
+        raise InvalidMask(
+            f"{name}: expected the name of a slice such as patient001_frame01_slice_0"
+        )
+    if label.ndim != 2 or label.shape != scribble.shape:
+        raise InvalidMask(
+            f"{name}: expected labels and scribbles of one slice, got {label.shape}, {scribble.shape}"
+        )
+    values = set(np.unique(label).tolist()) - {0, *STRUCTURES}
+    values |= set(np.unique(scribble).tolist()) - {_BACKGROUND, *STRUCTURES, _NOTHING}
+    if values:
+        raise InvalidMask(f"{name}: expected labels 0 to 3 and scribbles 0 to 4, got {min(values)}")
+    for number in (*STRUCTURES, _BACKGROUND):
+        goal = label == number if number else label > 0
+        drawn = scribble == number
+        if drawn.any() and goal.any():
+            yield _imported(found, number, goal, drawn)
+
+
+def _imported(found: re.Match[str], number: int, goal: Mask, drawn: Mask) -> Imported:
+    name, target = found[0], STRUCTURES.get(number, "heart")
+    row = PersonPrompt(
+        id=f"{name}-{number}", study="acdc-scribbles", dataset="acdc", sample=found["case"], target=target,
+        plane=int(found["plane"]), label=target, height=goal.shape[0], width=goal.shape[1], person="acdc-expert",
+        kind="scribble", is_positive=number > 0, group=found["patient"],
+    )  # fmt: skip
+    return Imported(row=row, goal=goal, goal_name=f"{name}-{target}", drawn=drawn)

@@ -1,0 +1,99 @@
+"""Boxes around the regions of BSDS500 as several people outlined them: opinions on where one thing ends.
+
+Each photograph has complete segmentations by four to nine people. The goals are the regions of the one with the median
+number of regions, as for the dataset `bsds500`. A region of somebody else is about the same thing where each is the
+other's best match, with an IoU of a half or more; what they gave is then the smallest box around theirs. Nobody drew
+these boxes: there is no hand in them that slips on a corner, and what counts as the thing is part of the difference.
+Who is who across photographs is not told, so persons are unknown.
+
+Source: Arbelaez et al., Contour Detection and Hierarchical Image Segmentation, TPAMI 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import bounding_window
+from segarena.datasets.bsds500 import borders_touched, median_annotator, read_compact, read_original
+from segarena.errors import DatasetMissing, InvalidMask
+from segarena.samples import Mask
+from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.prompts import PersonPrompt
+
+SHARES = (0.0005, 0.4)
+"""A goal has between these shares of the picture, and touches one side of it at most."""
+
+SAME = 0.5
+"""From this IoU on two regions may be of the same thing."""
+
+
+@prompt_format(
+    "bsds-boxes",
+    source="a folder of BSDS500's human segmentations of one split: ID.npz (compact) or ID.mat (original)",
+    holds="boxes around regions that 4 to 9 people outlined in 200, 100 and 200 photographs; nobody drew them as boxes",
+    terms="non-commercial research and education; cite Arbelaez et al. 2011",
+    origin="Berkeley Segmentation Data Set and Benchmarks 500",
+)
+def open_bsds_boxes(source: Path, _: Beside) -> Units:
+    """Return the photographs of a split."""
+    files = (
+        sorted(path for path in source.iterdir() if path.suffix in (".npz", ".mat"))
+        if source.is_dir()
+        else []
+    )
+    if not files:
+        raise DatasetMissing(f"{source}: expected a folder with ID.npz or ID.mat, found none in it")
+    return {path.stem: partial(_boxes, path) for path in files}
+
+
+def _boxes(path: Path) -> Iterator[Imported]:
+    people = read_compact(path) if path.suffix == ".npz" else read_original(path)
+    if len({labels.shape for labels in people}) > 1:
+        raise InvalidMask(f"{path}: expected segmentations of one size; copy it again")
+    middle = median_annotator(people)
+    goals = dict(_goals(people[middle]))
+    for number, labels in enumerate(people):
+        if number != middle:
+            for region, theirs in _matches(people[middle], labels):
+                if region in goals:
+                    yield _given(path.stem, number, region, goals[region], labels == theirs)
+
+
+def _goals(labels: NDArray[np.int32]) -> Iterator[tuple[int, Mask]]:
+    low, high = (share * labels.size for share in SHARES)
+    areas = np.bincount(labels.ravel())
+    for region in np.flatnonzero((areas >= low) & (areas <= high)).tolist():
+        mask = labels == region
+        if region and borders_touched(mask) <= 1:
+            yield region, mask
+
+
+def _matches(ours: NDArray[np.int32], theirs: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of regions that are each other's best match."""
+    rows, columns = int(ours.max()) + 1, int(theirs.max()) + 1
+    shared = np.bincount(
+        (ours.astype(np.int64) * columns + theirs).ravel(), minlength=rows * columns
+    )
+    table = shared.reshape(rows, columns)
+    union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
+    iou = table / np.maximum(union, 1)
+    best, back = iou.argmax(axis=1), iou.argmax(axis=0)
+    for region in np.flatnonzero(iou.max(axis=1) >= SAME).tolist():
+        if back[best[region]] == region:
+            yield region, int(best[region])
+
+
+def _given(name: str, number: int, region: int, goal: Mask, theirs: Mask) -> Imported:
+    rows, columns = bounding_window(theirs)
+    # Of the first and the last pixel: boxes of people hold both.
+    corners = [(columns.start + 0.5, rows.start + 0.5), (columns.stop - 0.5, rows.stop - 0.5)]
+    row = PersonPrompt(
+        id=f"{name}-{number}-{region}", study="bsds500", dataset="bsds500", sample=name, target=f"region-{region}",
+        height=goal.shape[0], width=goal.shape[1], kind="box", group=name, points=points_of(corners),
+    )  # fmt: skip
+    return Imported(row=row, goal=goal, goal_name=f"{name}-region-{region}")

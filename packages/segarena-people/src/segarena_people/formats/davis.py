@@ -1,0 +1,96 @@
+"""Scribbles that people drew in the videos of the DAVIS challenge, one JSON file for each video and set.
+
+How a file is made, `segarena.systems.videos.scribbles.files` says. All lines of an object in a frame are one prompt;
+those on the background are one about all objects. Fractions are of the last pixel. Of times only the beginning and the
+end of a line are known; its points are given equal steps in between. Each video has three sets of scribbles, `001` to
+`003`; whether one person drew the same set in all videos nobody says, so that people here are sets.
+
+Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the challenge's package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segarena.errors import DatasetMissing, SampleInvalid
+from segarena.files.images import list_files, read_values
+from segarena.files.within import within
+from segarena.samples import VOID
+from segarena.systems.videos.scribbles.files import read_scribbles
+from segarena.systems.videos.scribbles.positions import to_pixels
+from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.prompts import PersonPrompt, Point
+
+_MASKS = "Annotations/480p"
+
+
+@prompt_format(
+    "davis-scribbles",
+    source="the folder DAVIS with Scribbles/ in it, or the folder Scribbles alone",
+    beside=f"--masks: the folder {_MASKS}, unless it lies in DAVIS",
+    holds="90 videos (2017, train and val), three sets of lines that people drew in a frame of each, with seconds",
+    terms="BSD; cite Caelles et al. 2018 and Pont-Tuset et al. 2017",
+    origin="davischallenge.org, 2018",
+)
+def open_davis_scribbles(source: Path, beside: Beside) -> Units:
+    """Return the scribble files, by video and set."""
+    folder = source / "Scribbles" if (source / "Scribbles").is_dir() else source
+    files = sorted(folder.glob("*/*.json"))
+    if not files:
+        raise DatasetMissing(f"{folder}: expected scribble files VIDEO/001.json, found none")
+    if beside.masks is None and (source / _MASKS).is_dir():
+        beside = Beside(masks=source / _MASKS)
+    masks = beside.need_masks(f"a folder for each video, as in {_MASKS}")
+    return {f"{path.parent.name}/{path.name}": partial(_file, path, masks) for path in files}
+
+
+def _file(path: Path, masks: Path) -> Iterator[Imported]:
+    given = read_scribbles(path)
+    video = str(given["sequence"])
+    frames = list_files(within(masks, video))
+    if len(frames) != len(given["scribbles"]):
+        came, wanted = len(frames), len(given["scribbles"])
+        raise SampleInvalid(
+            f"{path}: expected {wanted} masks of {video} in {masks}, as it has frames; found {came}"
+        )
+    for frame, lines in enumerate(given["scribbles"]):
+        by_object: dict[int, list[Any]] = {}
+        for line in lines:
+            by_object.setdefault(line["object_id"], []).append(line)
+        labels = read_values(frames[frame]) if by_object else np.zeros((0, 0), np.int32)
+        for number, drawn in sorted(by_object.items()):
+            goal = labels == number if number else (labels > 0) & (labels != VOID)
+            name = f"{video}-{frame}-{number}"
+            row = PersonPrompt(
+                id=f"{name}-{path.stem}", study="davis-scribbles", dataset="davis", sample=video, target="objects",
+                object_id=number, plane=frame, height=labels.shape[0], width=labels.shape[1], person=path.stem,
+                kind="scribble", is_positive=number > 0, points=_points(drawn, goal.shape), group=video,
+                answer_ms=max(0.0, *(float(line.get("end_time", 0)) for line in drawn)),
+            )  # fmt: skip
+            if goal.any():
+                yield Imported(row=row, goal=goal, goal_name=name)
+
+
+def _points(lines: list[Any], shape: tuple[int, ...]) -> tuple[Point, ...]:
+    """Return the points of lines in the order of their times, which are since the first of them began."""
+    ordered = sorted(lines, key=lambda line: line.get("start_time", 0))
+    first = float(ordered[0].get("start_time", 0))
+    points: list[Point] = []
+    for number, line in enumerate(ordered):
+        places = to_pixels(line["path"], shape)[:, ::-1] + 0.5
+        start, end = (
+            float(line.get("start_time", 0)) - first,
+            float(line.get("end_time", 0)) - first,
+        )
+        start = (
+            max(start, points[-1].time_ms) if points else start
+        )  # a line cannot begin before the last one ended
+        times = np.linspace(start, max(start, end), len(places)).tolist()
+        for place, time_ms in zip(places.tolist(), times, strict=True):
+            points += points_of([place], number, time_ms=time_ms)
+    return tuple(points)

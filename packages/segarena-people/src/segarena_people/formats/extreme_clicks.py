@@ -1,0 +1,91 @@
+"""Boxes by extreme clicks: annotators click on the highest, lowest, leftmost and rightmost point of an object.
+
+Open Images publishes them as boxes, in fractions of the picture; `Source` is `xclick` where people clicked, and what it
+is otherwise no person drew. Tables since V6 have the four clicks as well, whose hull the box is.
+
+    ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,...
+    000002b66c9c498e,xclick,/m/01g317,1,0.012500,0.195312,0.148438,0.587500,0,...
+
+Masks come from the boxes in the table of segmentations, which must lie beside them: a mask belongs to a box of the same
+picture and label whose edges are the same. Boxes without a mask are passed over.
+
+The boxes of Papadopoulos et al. for PASCAL VOC are not read: how their files are made is not documented.
+
+Source: Papadopoulos et al., Extreme clicking for efficient object annotation (ICCV 2017); Kuznetsova et al., The Open
+Images Dataset V4 (IJCV 2020); data formats of the Open Images download page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from segarena.errors import DatasetMissing
+from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.formats.open_images import MASKS, SEGMENTATION, mask_files, read_mask
+from segarena_people.prompts import PersonPrompt
+from segarena_people.tabular import read_columns
+
+_EDGES = ("XMin", "XMax", "YMin", "YMax")
+_SAME = 1e-4
+"""Edges are rounded to six digits in one of the tables: this is a tenth of a pixel of a photograph."""
+
+
+@prompt_format(
+    "extreme-clicks",
+    source="a CSV ...-annotations-bbox.csv",
+    beside=f"--masks: {MASKS}, with ...-annotations-object-segmentation.csv in the folder",
+    holds="15.4 million boxes, most by extreme clicks, up to 2.8 million with masks; nobody says whose",
+    terms="CC BY 4.0",
+    origin="Open Images V4 to V7; Papadopoulos et al. 2017",
+)
+def open_extreme_clicks(source: Path, beside: Beside) -> Units:
+    """Return the boxes that people clicked and that have a mask, by the name of the mask."""
+    boxes = read_columns(source, ("ImageID", "Source", "LabelName", *_EDGES)).filter(
+        pl.col("Source") == "xclick"
+    )
+    files = mask_files(beside)
+    folder = beside.need_masks(MASKS)
+    tables = sorted(folder.rglob("*segmentation*.csv"))
+    if not tables:
+        raise DatasetMissing(
+            f"--masks {folder}: expected ...-annotations-object-segmentation.csv, found none"
+        )
+    masks = pl.concat(
+        [read_columns(path, (*SEGMENTATION, *(f"Box{edge}" for edge in _EDGES))) for path in tables]
+    )
+    masks = masks.filter(pl.col("MaskPath").is_in(list(files)))
+    both = _numbers(boxes, _EDGES).join(
+        _numbers(masks, [f"Box{edge}" for edge in _EDGES]), on=["ImageID", "LabelName"]
+    )
+    is_same = pl.all_horizontal(
+        (pl.col(edge) - pl.col(f"Box{edge}")).abs() < _SAME for edge in _EDGES
+    )
+    pairs = both.filter(is_same).unique("MaskPath", keep="first", maintain_order=True)
+    columns = pairs.select("MaskPath", "ImageID", "LabelName", *_EDGES)
+    return {
+        mask: partial(_box, files[mask], image, label, edges)
+        for mask, image, label, *edges in columns.iter_rows()
+    }
+
+
+def _numbers(table: pl.DataFrame, columns: tuple[str, ...] | list[str]) -> pl.DataFrame:
+    """Return a table with numbers in these columns; rows in which one is none, or outside the picture, are left out."""
+    made = table.with_columns(pl.col(*columns).cast(pl.Float64, strict=False))
+    return made.filter(pl.all_horizontal(pl.col(*columns).is_between(0, 1)))
+
+
+def _box(path: Path, image: str, label: str, edges: list[float]) -> Iterator[Imported]:
+    goal = read_mask(path)
+    height, width = goal.shape
+    left, right, top, bottom = edges
+    row = PersonPrompt(
+        id=f"{path.stem}-box", study="extreme-clicks", dataset="open-images", sample=image, target=path.stem,
+        label=label, height=height, width=width, kind="box",
+        points=points_of([(left * width, top * height), (right * width, bottom * height)]),
+    )  # fmt: skip
+    if goal.any():
+        yield Imported(row=row, goal=goal, goal_name=path.stem)

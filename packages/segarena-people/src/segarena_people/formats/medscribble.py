@@ -1,0 +1,119 @@
+"""MedScribble: strokes of three people for one object each in 64 medical images, on the object and beside it.
+
+In its repository a folder per image holds `seg.npy` (256, 256) and `scribble_0.npy` to `scribble_2.npy`, each
+(2, 256, 256): strokes on the object, strokes on the background; float32 from 0 to 1, resized with a filter, so that
+more than a half is on. Eight images come without `seg.npy`. An `.npz` packs several: `name`, and bits along the last
+axis in `mask` (N, 256, 32), `positive` and `negative` (N, 3, 256, 32).
+
+The first two drew with a stylus on a tablet, the third with a trackpad. How wide the pen was is not told.
+
+Source: Wong et al., ScribblePrompt (ECCV 2024), and the README of MedScribble in its repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import DatasetMissing, InvalidMask
+from segarena.files.arrays import read_arrays
+from segarena.samples import Mask
+from segarena_people.format import Beside, Imported, Units, prompt_format
+from segarena_people.prompts import Device, PersonPrompt, Pointer
+
+PEOPLE: tuple[tuple[Device, Pointer], ...] = (("mobile", "pen"), ("mobile", "pen"), ("pc", "mouse"))
+_ON = 0.5
+_PACKED = ("name", "mask", "positive", "negative")
+
+
+@prompt_format(
+    "medscribble",
+    source="the folder MedScribble of its repository, or an .npz of several images",
+    holds="56 images of 12 sources with masks (64 of 14 in all), three people, strokes on the object and beside it",
+    terms="Apache-2.0; the sources of the images keep their own; cite Wong et al. 2024",
+    origin="halleewong/ScribblePrompt, MedScribble",
+)
+def open_medscribble(source: Path, _: Beside) -> Units:
+    """Return the images of either form."""
+    if source.is_file():
+        return _packed(source)
+    folders = sorted({path.parent for path in source.rglob("scribble_*.npy")})
+    if not folders:
+        raise DatasetMissing(
+            f"{source}: expected folders with scribble_0.npy and seg.npy, found none"
+        )
+    return {
+        _name(folder, source): partial(_example, folder, _name(folder, source))
+        for folder in folders
+    }
+
+
+def _name(folder: Path, source: Path) -> str:
+    return folder.relative_to(source).as_posix() if folder != source else folder.name
+
+
+def _example(folder: Path, name: str) -> Iterator[Imported]:
+    goal = _bits(folder / "seg.npy", 2)
+    for number in range(len(PEOPLE)):
+        path = folder / f"scribble_{number}.npy"
+        if path.is_file():
+            drawn = _bits(path, 3)
+            if drawn.shape != (2, *goal.shape):
+                raise InvalidMask(f"{path}: expected shape {(2, *goal.shape)}, got {drawn.shape}")
+            yield from _strokes(name, number, goal, drawn)
+
+
+def _bits(path: Path, axes: int) -> Mask:
+    values = read_arrays(path).get("")
+    if values is None or values.ndim != axes or not np.isfinite(values).all():
+        raise InvalidMask(f"{path}: expected finite numbers along {axes} axes, got others")
+    return values > _ON
+
+
+def _packed(path: Path) -> Units:
+    arrays = read_arrays(path, _PACKED, has_text=True)
+    missing = [name for name in _PACKED if name not in arrays]
+    if missing:
+        raise InvalidMask(
+            f"{path}: expected arrays {', '.join(_PACKED)}; {', '.join(missing)} is missing"
+        )
+    names, goals, positive, negative = (arrays[name] for name in _PACKED)
+    people = (len(names), len(PEOPLE), *goals.shape[1:])
+    is_right = (
+        goals.ndim == 3 and len(goals) == len(names) and positive.shape == negative.shape == people
+    )
+    if not is_right or {goals.dtype, positive.dtype, negative.dtype} != {np.dtype(np.uint8)}:
+        raise InvalidMask(
+            f"{path}: expected bits (N, H, W / 8), and (N, 3, H, W / 8) for people, got other shapes"
+        )
+    return {
+        str(name): partial(
+            _of_bits, str(name), goals[i], np.stack([positive[i], negative[i]], axis=1)
+        )
+        for i, name in enumerate(names)
+    }
+
+
+def _of_bits(name: str, goal: NDArray[Any], drawn: NDArray[Any]) -> Iterator[Imported]:
+    target = np.unpackbits(goal, axis=-1).view(np.bool_)
+    for number, both in enumerate(drawn):
+        yield from _strokes(name, number, target, np.unpackbits(both, axis=-1).view(np.bool_))
+
+
+def _strokes(name: str, number: int, goal: Mask, drawn: Mask) -> Iterator[Imported]:
+    """Yield what one person drew on one image, on the object and beside it; nothing for what is empty."""
+    device, pointer = PEOPLE[number]
+    for stroke, is_positive in zip(drawn, (True, False), strict=True):
+        row = PersonPrompt(
+            id=f"{name}-{number + 1}-{'on' if is_positive else 'beside'}", study="medscribble", dataset="medscribble",
+            sample=name, target="object", label=name.partition("/")[0], height=goal.shape[0], width=goal.shape[1],
+            person=f"medscribble-{number + 1}", kind="scribble", is_positive=is_positive, device=device,
+            declared_device=device, pointer=pointer,
+        )  # fmt: skip
+        if stroke.any():
+            yield Imported(row=row, goal=goal, goal_name=name, drawn=stroke)

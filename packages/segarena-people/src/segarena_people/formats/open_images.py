@@ -1,0 +1,95 @@
+"""Open Images: clicks by which annotators corrected masks of objects, in a CSV beside the masks.
+
+    MaskPath,ImageID,LabelName,BoxID,BoxXMin,BoxXMax,BoxYMin,BoxYMax,PredictedIoU,Clicks
+    677c...png,677c...,/m/04yx4,9a04...,0.8875,0.960938,0.454167,0.720833,0.86864,0.95498 0.65197 1;0.89370 0.56579 1
+
+`Clicks` are x, y as fractions of the picture, and 1 on the object, 0 on the background, in order. They began from a box
+and clicked in several rounds, up to four times in each; which round a click is of, and the masks in between, are not
+published. So each is a correction (round 2) about the whole object, whose mask is what came out in the end. Pictures
+are as large as their masks, which may be smaller than the photographs.
+
+Source: Benenson et al., Large-scale interactive object segmentation with human annotators (CVPR 2019); data formats of
+the Open Images download page, and issue 104 of openimages/dataset on the third number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from segarena.errors import InvalidInput
+from segarena.files.images import read_values
+from segarena.samples import Mask
+from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.prompts import PersonPrompt
+from segarena_people.tabular import read_columns
+
+MASKS = "the masks of Open Images, any part of them"
+SEGMENTATION = ("MaskPath", "ImageID", "LabelName")
+
+
+@prompt_format(
+    "open-images",
+    source="a CSV ...-annotations-object-segmentation.csv",
+    beside=f"--masks: {MASKS}",
+    holds="2.8 million masks, with about a dozen corrective clicks each; nobody says whose",
+    terms="CC BY 4.0",
+    origin="Open Images V5 to V7; Benenson et al. 2019",
+)
+def open_open_images(source: Path, beside: Beside) -> Units:
+    """Return the rows whose mask is there, by its name."""
+    table = read_columns(source, (*SEGMENTATION, "Clicks"))
+    files = mask_files(beside)
+    found = table.filter(pl.col("MaskPath").is_in(list(files)))
+    return {
+        mask: partial(_clicks, files[mask], image, label, clicks or "")
+        for mask, image, label, clicks in found.select(*SEGMENTATION, "Clicks").iter_rows()
+    }
+
+
+def mask_files(beside: Beside) -> dict[str, Path]:
+    """Return the masks that are there, by their names.
+
+    Raises:
+        InvalidInput: there are none.
+    """
+    folder = beside.need_masks(MASKS)
+    files = {path.name: path for path in folder.rglob("*.png")}
+    if not files:
+        raise InvalidInput(f"--masks {folder}: expected {MASKS}, found no PNG")
+    return files
+
+
+def read_mask(path: Path) -> Mask:
+    """Return a mask, bool (H, W); anything above 0 is the object."""
+    return read_values(path) > 0
+
+
+def _clicks(path: Path, image: str, label: str, clicks: str) -> Iterator[Imported]:
+    goal = read_mask(path)
+    height, width = goal.shape
+    for place, text in enumerate(filter(None, clicks.split(";")), start=1):
+        x, y, kind = _click(text, path.name)
+        row = PersonPrompt(
+            id=f"{path.stem}-{place}", study="open-images", dataset="open-images", sample=image, target=path.stem,
+            label=label, height=height, width=width, place=place, round=2, kind="click", is_positive=kind == 1,
+            points=points_of([(x * width, y * height)]),
+        )  # fmt: skip
+        if goal.any():
+            yield Imported(row=row, goal=goal, goal_name=path.stem)
+
+
+def _click(text: str, mask: str) -> tuple[float, float, float]:
+    try:
+        x, y, kind = map(float, text.split())
+    except ValueError:
+        x = y = kind = math.nan
+    if not (0 <= x <= 1 and 0 <= y <= 1 and kind in (0, 1)):
+        raise InvalidInput(
+            f"{mask}: expected clicks as 'x y 0' or 'x y 1' with fractions, got {text[:60]!r}"
+        )
+    return x, y, kind

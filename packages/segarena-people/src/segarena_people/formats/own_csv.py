@@ -1,0 +1,92 @@
+"""Prompts of one's own as a table of points in CSV, one row for each point, in drawing order.
+
+    prompt,image,person,x,y
+    1,cat,anna,102.5,80.0
+    1,cat,anna,110.0,84.5
+    2,dog,anna,31.0,57.5
+
+Rows with the same `prompt` are one. `x` and `y` are px from the top left corner of the picture; the middle of its first
+pixel is 0.5. Further columns may be there: `person`, `kind` (click, box, scribble, lasso; scribble by default: a box is
+its first and last point), `stroke` (a number, where a prompt has several lines), `time_ms`, `positive` (1 or 0),
+`stroke_px`, `group`, `label`, `target` (with a dataset), `device` (pc, mobile), `pointer` (mouse, touch, pen).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from segarena.errors import InvalidInput
+from segarena_people.format import Beside, Imported, Units, prompt_format, read_goal, sized
+from segarena_people.prompts import PersonPrompt
+from segarena_people.tabular import read_columns
+
+_COLUMNS = ("prompt", "image", "x", "y")
+_WORDS = ("person", "kind", "stroke_px", "group", "label", "target", "device", "pointer")
+_OF_POINTS = ("stroke", "time_ms")
+_MASKS = "IMAGE.png for each picture, the object above 0"
+
+
+@prompt_format(
+    "csv",
+    source="a table of points in CSV: prompt, image, x, y, and person, kind, stroke, ... where they are known",
+    beside=f"--masks: {_MASKS}; or --dataset with pictures and targets of these names",
+    holds="what people gave you: clicks, boxes, scribbles, lassos",
+    terms="yours",
+    origin="yours",
+)
+def open_csv(source: Path, beside: Beside) -> Units:
+    """Return the prompts of the table, in order of appearance."""
+    table = read_columns(source, _COLUMNS, (*_WORDS, *_OF_POINTS, "positive"))
+    if beside.targets is None:
+        beside.need_masks(_MASKS)
+    groups = table.filter(pl.col("prompt").is_not_null()).group_by("prompt", maintain_order=True)
+    return {
+        str(name): partial(_prompt, str(name), part.to_dicts(), beside) for (name,), part in groups
+    }
+
+
+def _prompt(name: str, points: list[dict[str, str | None]], beside: Beside) -> Iterator[Imported]:
+    first = points[0]
+    image = first["image"] or ""
+    told = {column: first[column] for column in _WORDS if first[column] is not None}
+    row = _converted(
+        {
+            "kind": "scribble", **told, "id": name, "study": "csv", "dataset": "csv", "sample": image, "width": 0,
+            "target": first["target"] or "object", "is_positive": first["positive"] not in ("0", "false", "False"),
+            "height": 0, "device": told.get("device") or "", "declared_device": told.get("device") or "",
+            "points": [_point(point) for point in points],
+        },
+        name,
+    )  # fmt: skip
+    if beside.targets is None:
+        goal = read_goal(beside.need_masks(_MASKS), image)
+        yield Imported(row=sized(row, goal), goal=goal, goal_name=image)
+        return
+    goal = beside.targets.whole(image, first["target"])
+    yield Imported(row=sized(row, goal), goal=goal, goal_name=f"{image}-{row.target}")
+
+
+def _point(told: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: told[name] or "0" for name in ("x", "y", *_OF_POINTS)}
+
+
+def _converted(told: dict[str, Any], name: str) -> PersonPrompt:
+    """Return a row of what is text still."""
+    try:
+        row = msgspec.convert(told, PersonPrompt, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"prompt {name}: {error}") from error
+    if not all(
+        math.isfinite(number)
+        for point in row.points
+        for number in (point.x, point.y, point.time_ms)
+    ):
+        raise InvalidInput(f"prompt {name}: expected finite numbers, got others")
+    return row

@@ -1,0 +1,77 @@
+"""RClicks: clicks of many people on errors of segmenters and on whole objects, in the clicks table.
+
+What its columns mean, `segarena.systems.clicks.crowd.table` says. First clicks are about the object; later ones about
+what the previous mask misses (`fn`) or has too much (`fp`). The published table does not say who clicked; one of
+segarena's own does, in `person`. A clicked pixel is its middle.
+
+Source: Antonov et al., RClicks (NeurIPS 2024), the published clicks.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segarena.errors import SampleInvalid
+from segarena.systems.clicks.crowd.from_dataset import match_dataset, target_loader
+from segarena.systems.clicks.crowd.instances import LoadTarget, place_clicks, read_previous_mask
+from segarena.systems.clicks.crowd.table import read_clicks
+from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.prompts import Device, Goal, PersonPrompt
+
+_PICTURES = "the pictures that were clicked on"
+_GOALS: dict[str, Goal] = {"first": "object", "fn": "missing", "fp": "surplus"}
+_DEVICES: dict[str, Device] = {"pc": "pc", "mobile": "mobile"}
+
+
+@prompt_format(
+    "rclicks",
+    source="clicks.csv, of one dataset or of several",
+    beside="--dataset: the dataset that was clicked on; --previous-masks: FULL_STEM.png for rounds after the first",
+    holds="475 544 clicks of many people on objects and on errors, on computers and phones",
+    terms="CC BY-NC 4.0; cite Antonov et al. 2024",
+    origin="emb-ai/rclicks",
+)
+def open_rclicks(source: Path, beside: Beside) -> Units:
+    """Return the instances of the table that lie on images of the dataset."""
+    dataset = beside.need_targets(_PICTURES).dataset
+    table = place_clicks(match_dataset(read_clicks(source), dataset).table)
+    load = target_loader(dataset)
+    return {
+        str(name): partial(_instance, part.to_dicts(), load, beside)
+        for (name,), part in table.group_by("full_stem", maintain_order=True)
+    }
+
+
+def _instance(rows: list[dict[str, Any]], load: LoadTarget, beside: Beside) -> Iterator[Imported]:
+    first = rows[0]
+    name, size = first["full_stem"], (first["height"], first["width"])
+    _, target = load(first["dataset"], first["image_stem"], first["object_stem"])
+    if target.shape != size:
+        raise SampleInvalid(
+            f"{name}: its clicks are for a size of {size}, the mask has {target.shape}"
+        )
+    ids = [one.id for one in beside.need_targets(_PICTURES).load(first["image_stem"]).targets]
+    object_id = first["object_stem"] or (ids[0] if len(ids) == 1 else "all")
+    previous, goal = None, target
+    if first["click_type"] != "first":
+        folder = beside.need_previous("FULL_STEM.png for rounds after the first")
+        previous = read_previous_mask(folder, name, size) >= 0.5
+        goal = target & ~previous if first["click_type"] == "fn" else previous & ~target
+    for place, click in enumerate(rows, start=1):
+        row = PersonPrompt(
+            id=f"{name}-{place}", study="rclicks", dataset=click["dataset"], sample=click["image_stem"],
+            target=object_id, height=size[0], width=size[1],
+            goal=_GOALS[click["click_type"]], model=click["model_type"], person=str(click.get("person", "")),
+            round=1 if previous is None else 2, kind="click", is_positive=click["click_type"] != "fp",
+            display_mode=str(click.get("display_mode", "")), device=_DEVICES[click["device"]],
+            declared_device=_DEVICES[click["device"]],
+            points=points_of([(click["column"] + 0.5, click["row"] + 0.5)]),
+        )  # fmt: skip
+        yield Imported(
+            row=row, goal=np.asarray(goal), goal_name=name, previous=previous, previous_name=name
+        )

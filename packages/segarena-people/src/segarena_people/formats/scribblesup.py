@@ -1,0 +1,88 @@
+"""ScribbleSup: strokes of people for each class in photographs of PASCAL VOC, one XML file for each image.
+
+    <annotation>
+      <size><width>500</width><height>375</height></size>
+      <polygon><tag>person</tag><point><X>167</X><Y>46</Y></point>...</polygon>
+    </annotation>
+
+A `polygon` is one stroke through its points, in drawing order; `tag` is a class or `background`. All strokes of a class
+in an image are one prompt, for they say together where it is. Positions are scaled where the size in the file is not
+that of the mask.
+
+Source: Lin et al., ScribbleSup (CVPR 2016), and the README of the published scribbles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from segarena.errors import DatasetMissing, InvalidInput
+from segarena.files.xml import parse_xml
+from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.prompts import PersonPrompt, Point
+from segarena_people.voc import CLASSES, MASKS, VOID, read_classes
+
+_BACKGROUND = "background"
+
+
+@prompt_format(
+    "scribblesup",
+    source="the folder of XML files, such as pascal_2012",
+    beside=f"--masks: {MASKS}",
+    holds="images of PASCAL VOC 2007, 2012 and PASCAL-CONTEXT, strokes on each class and the background",
+    terms="research; cite Lin et al. 2016",
+    origin="Lin et al., ScribbleSup, CVPR 2016",
+)
+def open_scribblesup(source: Path, beside: Beside) -> Units:
+    """Return the images, by their files."""
+    files = sorted(source.rglob("*.xml"))
+    if not files:
+        raise DatasetMissing(f"{source}: expected XML files of strokes, found none")
+    masks = beside.need_masks(MASKS)
+    return {str(path.relative_to(source)): partial(_image, path, masks) for path in files}
+
+
+def _image(path: Path, masks: Path) -> Iterator[Imported]:
+    root = parse_xml(path.read_bytes(), path)
+    classes = read_classes(masks, path.stem)
+    height, width = classes.shape
+    scale = width / _number(root, "size/width", path), height / _number(root, "size/height", path)
+    strokes: dict[str, tuple[Point, ...]] = {}
+    for number, polygon in enumerate(root.findall("polygon")):
+        tag = (polygon.findtext("tag") or "").strip().lower()
+        if tag != _BACKGROUND and tag not in CLASSES:
+            raise InvalidInput(
+                f"{path}: expected strokes of a class of PASCAL VOC, got the tag {tag[:40]!r}"
+            )
+        places = [_place(point, scale, path) for point in polygon.findall("point")]
+        strokes[tag] = (*strokes.get(tag, ()), *points_of(places, number))
+    for tag, points in strokes.items():
+        is_class = tag != _BACKGROUND
+        goal = classes == CLASSES.index(tag) + 1 if is_class else (classes > 0) & (classes != VOID)
+        row = PersonPrompt(
+            id=f"{path.stem}-{tag}", study="scribblesup", dataset="voc", sample=path.stem, target=tag, label=tag,
+            height=height, width=width, kind="scribble", is_positive=is_class, points=points,
+        )  # fmt: skip
+        if points and goal.any():
+            yield Imported(row=row, goal=goal, goal_name=row.id)
+
+
+def _place(point: Element, scale: tuple[float, float], path: Path) -> tuple[float, float]:
+    # Files name pixels; in the table the middle of pixel 0 is 0.5.
+    x, y = _number(point, "X", path), _number(point, "Y", path)
+    return (x + 0.5) * scale[0], (y + 0.5) * scale[1]
+
+
+def _number(element: Element, name: str, path: Path) -> float:
+    text = (element.findtext(name) or "").strip()
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or (name.startswith("size/") and value < 1):
+        raise InvalidInput(f"{path}: expected {name} to be a number, got {text[:40]!r}")
+    return value

@@ -1,0 +1,46 @@
+"""A study's own export: `segarena people study export` and its archive, or the folder that it was unpacked to.
+
+What counts is taken: the main part, of which nothing was thrown out. Where people were shown a whole object its mask is
+not in the export; `--dataset` names the dataset that was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from segarena.errors import InvalidInput
+from segarena.files.unpacking import unpack
+from segarena_people.collection import TABLE, Collection, Given
+from segarena_people.format import Beside, Imported, Units, prompt_format
+
+_MOST_BYTES = 20 * 10**9
+
+
+@prompt_format(
+    "study",
+    source="the archive of a study (.zip), or its folder",
+    beside="--dataset: the dataset that was shown, for the masks of whole objects",
+    holds="what people gave in a study of the studio",
+    terms="those of the study",
+    origin="segarena people study export",
+)
+def open_study(source: Path, beside: Beside) -> Units:
+    """Return the prompts that count."""
+    folder = source if source.is_dir() else beside.scratch / "study"
+    if not source.is_dir():
+        unpack(source, folder, most_bytes=_MOST_BYTES)
+    if not (folder / TABLE).is_file():
+        raise InvalidInput(
+            f"{source}: expected the export of a study with {TABLE} in it, found none"
+        )
+    given = Collection.open(folder, None if beside.targets is None else beside.targets.dataset)
+    return {one.row.id: partial(_prompt, one) for one in given.only(counts=True)}
+
+
+def _prompt(one: Given) -> Iterable[Imported]:
+    row = one.row
+    name = row.goal_mask or f"{row.sample}-{row.plane}-{row.target}-{row.object_id}"
+    masks = {"goal": one.goal, "previous": one.previous, "drawn": one.drawn}
+    return [Imported(row=row, goal_name=name, previous_name=row.previous_mask, **masks)]

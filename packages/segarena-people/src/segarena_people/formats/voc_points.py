@@ -1,0 +1,70 @@
+"""What's the Point: a point on each class, or each object, in photographs of PASCAL VOC, in one JSON file.
+
+    {"2008_007574": [{"x": 238.1, "y": 288.2, "cls": 4, "rank": 1}, ...], ...}
+
+`cls` is the class, 1 to 20, `rank` counts the points of a class in an image in the order they were given.
+
+Source: Bearman et al., What's the Point (ECCV 2016); as packed in the repository GatedCRFLoss, whose sibling file holds
+points on the background that were drawn from strokes and not by people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from segarena.errors import InvalidInput
+from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.prompts import PersonPrompt
+from segarena_people.voc import CLASSES, MASKS, read_classes
+
+
+class _Click(msgspec.Struct, frozen=True):
+    """A point of the file."""
+
+    x: float
+    y: float
+    cls: Annotated[int, msgspec.Meta(ge=1, le=len(CLASSES))]
+    rank: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+
+@prompt_format(
+    "voc-points",
+    source="voc_whats_the_point.json",
+    beside=f"--masks: {MASKS}",
+    holds="32 697 points on objects in 12 180 images of PASCAL VOC; nobody says whose, and there are no times",
+    terms="MIT for the file; cite Bearman et al. 2016",
+    origin="Bearman et al. 2016; Farbdrucker/GatedCRFLoss",
+)
+def open_voc_points(source: Path, beside: Beside) -> Units:
+    """Return the images of the file for which there is a mask."""
+    try:
+        images = msgspec.json.decode(source.read_bytes(), type=dict[str, list[_Click]])
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+        raise InvalidInput(
+            f"{source}: expected images with points x, y, cls, rank in JSON; {error}"
+        ) from error
+    masks = beside.need_masks(MASKS)
+    there = {path.stem for path in masks.iterdir() if path.suffix in (".png", ".mat")}
+    return {
+        name: partial(_image, name, points, masks)
+        for name, points in images.items()
+        if name in there
+    }
+
+
+def _image(name: str, points: list[_Click], masks: Path) -> Iterator[Imported]:
+    classes = read_classes(masks, name)
+    for place, point in enumerate(points, start=1):
+        label, goal = CLASSES[point.cls - 1], classes == point.cls
+        row = PersonPrompt(
+            id=f"{name}-{place}", study="voc-points", dataset="voc", sample=name, target=label, label=label,
+            height=classes.shape[0], width=classes.shape[1], place=point.rank, kind="click",
+            points=points_of([(point.x, point.y)]),
+        )  # fmt: skip
+        if goal.any():
+            yield Imported(row=row, goal=goal, goal_name=f"{name}-{label}")

@@ -1,0 +1,62 @@
+"""What was drawn, as pixels: lines of a given width, of people and of simulated users alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.lines import pixels_between
+from segarena.prompts import Box, Click, Lasso, Scribble
+from segarena.samples import Mask
+
+
+def draw_ink(
+    prompts: Iterable[Click | Box | Scribble | Lasso], shape: tuple[int, int], width_px: float = 1.0
+) -> Mask:
+    """Return the pixels that a pen of some width leaves, bool (H, W); nothing is drawn where there are no prompts.
+
+    A click is a dot, a scribble its line with round ends, a lasso its closed outline, a box the outline of its pixels.
+    Of positions with three coordinates the last two are drawn, whatever the plane or frame. A pixel is drawn on when
+    its middle is not farther from the line than half the width; lines of up to one pixel are those of `pixels_between`.
+
+    Args:
+        prompts: inside the picture.
+        shape: (H, W).
+        width_px: of the pen.
+    """
+    ink = np.zeros(shape, dtype=np.bool_)
+    for prompt in prompts:
+        places = np.asarray(_places(prompt), dtype=np.float64)[:, -2:]
+        if width_px <= 1:
+            ink[tuple(pixels_between(np.floor(places + 0.5).astype(np.int64)).T)] = True
+            continue
+        ends = places[1:] if len(places) > 1 else places
+        for start, stop in zip(places, ends, strict=False):
+            _draw_segment(ink, start, stop, width_px / 2)
+    return ink
+
+
+def _draw_segment(
+    ink: Mask, start: NDArray[np.float64], stop: NDArray[np.float64], radius: float
+) -> None:
+    """Draw a straight line with round ends."""
+    low = np.maximum(0, np.floor(np.minimum(start, stop) - radius)).astype(int)
+    high = np.maximum(0, np.ceil(np.maximum(start, stop) + radius)).astype(int) + 1
+    window = ink[low[0] : high[0], low[1] : high[1]]
+    rows = (low[0] + np.arange(window.shape[0]) - start[0])[:, None]
+    columns = low[1] + np.arange(window.shape[1]) - start[1]
+    step = stop - start
+    along = (rows * step[0] + columns * step[1]) / max(float(step @ step), np.finfo(float).tiny)
+    nearest = np.clip(along, 0, 1)
+    window |= (rows - nearest * step[0]) ** 2 + (columns - nearest * step[1]) ** 2 <= radius**2
+
+
+def _places(prompt: Click | Box | Scribble | Lasso) -> tuple[tuple[float, ...], ...]:
+    if isinstance(prompt, Click):
+        return (prompt.position,)
+    if isinstance(prompt, Box):
+        (top, left), (bottom, right) = prompt.start[-2:], (stop - 1 for stop in prompt.stop[-2:])
+        return ((top, left), (top, right), (bottom, right), (bottom, left), (top, left))
+    return prompt.points if isinstance(prompt, Scribble) else (*prompt.points, prompt.points[0])

@@ -1,0 +1,56 @@
+"""Where the four edges of a box lie beside those of what it was drawn around."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import window_start
+from segarena.errors import InvalidPrompt
+from segarena.prompts import Box
+from segarena.samples import Mask
+from segarena_people.measures.goal_shape import GoalShape
+
+BOX_FEATURES: dict[str, str] = {
+    "top": "how far the upper edge is outside the goal's, over the goal's height",
+    "left": "how far the left edge is outside the goal's, over the goal's width",
+    "bottom": "how far the lower edge is outside the goal's, over the goal's height",
+    "right": "how far the right edge is outside the goal's, over the goal's width",
+}
+"""The features in order, and what they are; negative where the edge cuts the goal."""
+
+
+def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
+    """Return `BOX_FEATURES` of a box.
+
+    >>> goal = np.zeros((20, 20), bool)
+    >>> goal[5:15, 4:8] = True
+    >>> box_features(Box((4, 5), (15, 9)), goal).tolist()
+    [0.1, -0.25, 0.0, 0.25]
+
+    Args:
+        box: in an image, or in one plane of a volume or video: its last two axes count.
+        goal: bool (H, W), or its `GoalShape`.
+
+    Raises:
+        InvalidPrompt: the box has fewer than two axes.
+        InvalidMask: no goal.
+    """
+    shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
+    if len(box.start) < 2:
+        raise InvalidPrompt(f"box: expected two axes or more, got {len(box.start)}")
+    start, extent = np.array(window_start(shape.window)), np.array(shape.extent)
+    before = start - box.start[-2:]
+    after = box.stop[-2:] - (start + extent)
+    return np.concatenate([before / extent, after / extent])
+
+
+def size_class(goal: Mask | GoalShape) -> str:
+    """Return which octave the root of the goal's area is in: "16-32" is 16 px to below 32.
+
+    >>> size_class(np.ones((20, 20), bool))
+    '16-32'
+    """
+    shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
+    lower = 1 << (int(shape.side).bit_length() - 1)
+    return f"{lower}-{2 * lower}"

@@ -1,0 +1,78 @@
+"""Boxes by size: are a simulated user's edges those of people on small objects and on large ones, tails included?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+from segarena.statistics.energy import energy_test
+
+FEWEST = 30
+"""Boxes of a size class that is tested."""
+
+MOST = 400
+"""Of more boxes so many are drawn: the test looks at all pairs."""
+
+FAR = 0.99
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeTest:
+    """Boxes of one size class.
+
+    Attributes:
+        name: of the class.
+        boxes: how many were tested of each, users and people.
+        p_value: of the energy test that both have one distribution.
+        far, far_people: the 99th percentile of how far edges are off, over the side.
+    """
+
+    name: str
+    boxes: int
+    p_value: float
+    far: float
+    far_people: float
+
+    @property
+    def far_ratio(self) -> float:
+        """The user's 99th percentile over that of people."""
+        return self.far / self.far_people if self.far_people else float("inf" if self.far else 1)
+
+
+def by_size(
+    simulated: ArrayLike, people: ArrayLike, classes: Sequence[str], *, seed: int = 0
+) -> list[SizeTest]:
+    """Return the tests of each size class with 30 boxes or more, in the order in which classes come first.
+
+    Args:
+        simulated: `BOX_FEATURES` of the user's boxes, (n, 4).
+        people: those of people's boxes around the same objects, in the same order.
+        classes: the size class of each object, as `size_class` gives it.
+        seed: chooses 400 of more boxes, and exchanges them.
+
+    Raises:
+        InvalidInput: other shapes.
+    """
+    ours, theirs = np.asarray(simulated, dtype=np.float64), np.asarray(people, dtype=np.float64)
+    if ours.shape != theirs.shape or ours.shape != (len(classes), 4):
+        raise InvalidInput(
+            f"boxes: expected four features of each of {len(classes)}, got shapes {ours.shape} and {theirs.shape}"
+        )
+    names = np.asarray(classes)
+    known = [(name, np.flatnonzero(names == name)) for name in dict.fromkeys(classes)]
+    rng = np.random.default_rng(seed)
+    return [_test(name, ours[at], theirs[at], rng) for name, at in known if len(at) >= FEWEST]
+
+
+def _test(
+    name: str, ours: NDArray[np.float64], theirs: NDArray[np.float64], rng: np.random.Generator
+) -> SizeTest:
+    count = min(len(ours), MOST)
+    first, second = (rng.permutation(len(ours))[:count] for _ in range(2))
+    found = energy_test(ours[first], theirs[second], seed=int(rng.integers(1 << 31)))
+    far, far_people = (float(np.quantile(np.abs(each), FAR)) for each in (ours, theirs))
+    return SizeTest(name=name, boxes=count, p_value=found.p_value, far=far, far_people=far_people)

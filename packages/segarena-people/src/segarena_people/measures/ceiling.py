@@ -1,0 +1,200 @@
+"""The ceiling: how well people can be told from people, by the same test, features and number of values.
+
+No user can be expected to come nearer to people than they are to each other. By person: two people at a time, on what
+both were asked for. By halves: all of them together, split at random, which is about what a perfect copy of all of them
+would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import percentile_interval
+from segarena.statistics.classifier import FOLDS, ToldApart, c2st
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ceiling:
+    """How well people are told from people.
+
+    Attributes:
+        tests: what the classifier says of each pair of people, or of each split into halves.
+        names: the two people of each test; empty texts of halves.
+        left_out: pairs of people who have fewer values, or groups, in common than the test needs.
+    """
+
+    tests: tuple[ToldApart, ...]
+    names: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Values of either side, the same in all tests."""
+        return self.tests[0].n
+
+    @property
+    def auc(self) -> float:
+        """The median of the areas."""
+        return median(test.auc for test in self.tests)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The medians of the lower and of the upper ends of their intervals."""
+        return median(test.low for test in self.tests), median(test.high for test in self.tests)
+
+
+def by_person(
+    features: ArrayLike,
+    persons: Sequence[Any],
+    groups: Sequence[Any],
+    *,
+    n: int | None = None,
+    seed: int = 0,
+) -> Ceiling:
+    """Return how well two people are told apart, for each pair, by what they gave for the same groups.
+
+    Args:
+        features: real (rows, k), finite.
+        persons: whose each row is.
+        groups: what each row belongs to, such as images or patients.
+        n: values of either person in each test; None: as many as every pair has that could be tested by itself.
+        seed: of the tests.
+
+    Raises:
+        InvalidInput: other lengths, or no pair of people has enough in common.
+        MissingExtra: scikit-learn is not installed.
+    """
+    values, names, belongs = _checked(features, persons, groups)
+    pairs = {
+        pair: _in_common(*pair, names, belongs)
+        for pair in combinations(np.unique(names).tolist(), 2)
+    }
+    least = FOLDS if n is None else n
+    enough = {pair: rows for pair, rows in pairs.items() if _is_enough(rows, belongs, least)}
+    if not enough:
+        raise InvalidInput(
+            f"ceiling: expected two people with {least} values or more each, in {FOLDS} groups or more that both have, "
+            f"got {len(pairs)} pairs without; compare halves instead"
+        )
+    count = min(min(map(len, rows)) for rows in enough.values()) if n is None else n
+    tests = tuple(_told_apart(values, belongs, rows, count, seed) for rows in enough.values())
+    return Ceiling(tests, tuple(enough), tuple(pair for pair in pairs if pair not in enough))
+
+
+def by_halves(
+    features: ArrayLike,
+    groups: Sequence[Any],
+    *,
+    n: int | None = None,
+    splits: int = 5,
+    seed: int = 0,
+) -> Ceiling:
+    """Return how well two random halves are told apart, for each of some splits.
+
+    The rows of each group are divided between the halves as evenly as can be, as a simulated user and people are asked
+    for the same things; a group of a single row is in one of them.
+
+    >>> by_halves(np.zeros((600, 1)), np.arange(600).tolist(), splits=1).n
+    300
+
+    Args:
+        features: real (rows, k), finite.
+        groups: what each row belongs to.
+        n: values of either half in each test; None: half of what there is.
+        splits: how many.
+        seed: of the splits and the tests.
+
+    Raises:
+        InvalidInput: other lengths, fewer than ten rows, `splits` below 1, or as `c2st`.
+        MissingExtra: scikit-learn is not installed.
+    """
+    values, belongs = _checked(features, groups)
+    if len(values) < 2 * FOLDS or splits < 1:
+        raise InvalidInput(
+            f"halves: expected {2 * FOLDS} rows and a split, or more, got {len(values)} and {splits}"
+        )
+    count = len(values) // 2 if n is None else n
+    halves = _halves(belongs, splits, np.random.default_rng(seed))
+    tests = [_told_apart(values, belongs, rows, count, seed) for rows in halves]
+    return Ceiling(tuple(tests), (("", ""),) * splits)
+
+
+def beyond(
+    user: Sequence[ToldApart], people: Ceiling, *, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Return how much better a user is told from people than people from each other, and its interval over groups.
+
+    Medians over persons and over pairs. Where all tests are of the same groups and seed, groups that are easy to tell
+    are drawn as often for the user as for people.
+
+    Args:
+        user: against each person.
+        people: against each other.
+        level: share of the draws inside.
+
+    Returns:
+        (difference, low, high).
+
+    Raises:
+        InvalidInput: no tests, or tests with other numbers of draws.
+    """
+    draws = [[test.draws for test in tests] for tests in (user, people.tests)]
+    if not all(draws) or len({len(each) for tests in draws for each in tests}) > 1:
+        raise InvalidInput(
+            "beyond: expected tests of the user and of people, all with the same number of draws"
+        )
+    one, other = (np.median(np.stack(tests), axis=0) for tests in draws)
+    low, high = percentile_interval(one - other, level)
+    return median(test.auc for test in user) - people.auc, low, high
+
+
+def _checked(features: ArrayLike, *ids: Sequence[Any]) -> tuple[NDArray[Any], ...]:
+    """Return the features, and ids as texts."""
+    values = np.asarray(features, dtype=np.float64)
+    names = [np.asarray(part).astype(str) for part in ids]
+    if values.ndim != 2 or any(part.shape != (len(values),) for part in names):
+        shapes = ", ".join(str(part.shape) for part in (values, *names))
+        raise InvalidInput(
+            f"ceiling: expected (rows, k) and an id for each row, got shapes {shapes}"
+        )
+    return values, *names
+
+
+def _in_common(
+    first: str, second: str, names: NDArray[Any], belongs: NDArray[Any]
+) -> tuple[Rows, Rows]:
+    """Return the rows of two people in the groups that both have."""
+    one, two = np.flatnonzero(names == first), np.flatnonzero(names == second)
+    both = np.intersect1d(belongs[one], belongs[two])
+    return one[np.isin(belongs[one], both)], two[np.isin(belongs[two], both)]
+
+
+def _is_enough(rows: tuple[Rows, Rows], belongs: NDArray[Any], least: int) -> bool:
+    return min(map(len, rows)) >= least and len(np.unique(belongs[rows[0]])) >= FOLDS
+
+
+def _halves(
+    belongs: NDArray[Any], splits: int, rng: np.random.Generator
+) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the rows of either half: every other one, the groups in random order and the rows of each as well."""
+    numbers = np.unique(belongs, return_inverse=True)[1]
+    for _ in range(splits):
+        order = np.lexsort((rng.random(len(numbers)), rng.permutation(numbers.max() + 1)[numbers]))
+        yield np.sort(order[::2]), np.sort(order[1::2])
+
+
+def _told_apart(
+    values: NDArray[Any], belongs: NDArray[Any], rows: tuple[Rows, Rows], n: int, seed: int
+) -> ToldApart:
+    first, second = rows
+    return c2st(values[first], values[second], (belongs[first], belongs[second]), n=n, seed=seed)

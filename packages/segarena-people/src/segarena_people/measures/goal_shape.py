@@ -1,0 +1,94 @@
+"""What the measures need of a goal, measured once for all prompts that were given about it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, bounding_window, is_empty, window_shape, window_start
+from segarena.arrays.distance import squared_distance_in_window
+from segarena.errors import InvalidMask
+from segarena.samples import Mask
+
+
+@dataclass(frozen=True, eq=False)
+class GoalShape:
+    """The part that was asked for, in an image.
+
+    >>> shape = GoalShape(np.ones((4, 9), bool))
+    >>> shape.area, shape.side, shape.centroid.tolist(), shape.depth.max().item()
+    (36, 6.0, [1.5, 4.0], 1.0)
+
+    Attributes:
+        mask: bool (H, W), with at least one pixel.
+
+    Raises:
+        InvalidMask: other axes or type, or no pixels.
+    """
+
+    mask: Mask
+
+    def __post_init__(self) -> None:
+        """Check the mask."""
+        if self.mask.ndim != 2 or self.mask.dtype != np.bool_:
+            raise InvalidMask(
+                f"goal: expected bool (H, W), got {self.mask.dtype} of shape {self.mask.shape}"
+            )
+        if is_empty(self.window):
+            raise InvalidMask(
+                "goal: expected at least one pixel, got none; leave out prompts that ask for nothing"
+            )
+
+    @cached_property
+    def window(self) -> Window:
+        """The smallest window around it."""
+        return bounding_window(self.mask)
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:
+        """Height and width of its box, px."""
+        height, width = window_shape(self.window)
+        return height, width
+
+    @cached_property
+    def area(self) -> int:
+        """Its pixels."""
+        return int(np.count_nonzero(self.mask[self.window]))
+
+    @cached_property
+    def side(self) -> float:
+        """The root of its area, px: the unit of lengths."""
+        return math.sqrt(self.area)
+
+    @cached_property
+    def pixels(self) -> NDArray[np.int64]:
+        """Its pixels, (area, 2), as (row, column), in raster order."""
+        return np.argwhere(self.mask[self.window]) + window_start(self.window)
+
+    @cached_property
+    def centroid(self) -> NDArray[np.float64]:
+        """The mean of its pixels, (row, column)."""
+        return self.pixels.mean(axis=0)
+
+    @cached_property
+    def depth(self) -> NDArray[np.float64]:
+        """How far each pixel of the window is from what is not the goal, over the largest; 0 off the goal.
+
+        What lies beyond the frame is not the goal.
+        """
+        _, squared = squared_distance_in_window(self.mask)
+        distance = np.sqrt(squared.astype(np.float64))
+        return distance / distance.max()
+
+    def depth_at(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the depth of pixels anywhere in the image; 0 off the goal."""
+        (top, left), (height, width) = window_start(self.window), self.extent
+        rows, columns = rows - top, columns - left
+        is_near = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+        found = np.zeros(len(rows))
+        found[is_near] = self.depth[rows[is_near], columns[is_near]]
+        return found

@@ -1,0 +1,119 @@
+"""User shift: how a simulated user's behaviour, and what comes of it, differs from people's, in four measures.
+
+Source: Marinov, Kim, Kleesiek and Stiefelhagen, Rethinking annotator simulation, arXiv 2404.01816 (2024): label
+conformity, centredness, diversity of clicks over components, and performance. The paper has them for clicks on lesions
+of a volume; here they are for any pixels that a user marked, in images too, and where it leaves a choice the formulas
+below are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.arrays.components import component_labels, grown_components
+from segarena.arrays.distance import squared_distance
+from segarena.errors import InvalidInput
+from segarena.samples import Mask
+from segarena.statistics.intervals import PairedDifference, paired_difference
+
+Floats = NDArray[np.float64]
+
+BEHAVIOUR: dict[str, str] = {
+    "conformity": "share of marks that agree with the label they lie on",
+    "centredness": "mean depth of agreeing marks on the object, as a share of their component's greatest",
+    "diversity": "components with an agreeing mark on them, over as many as there could be",
+}
+"""The measures of a dialogue in order, and what they are. The fourth is the difference of what came of it."""
+
+
+def behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask) -> Floats:
+    """Return `BEHAVIOUR` of what a user marked in one dialogue.
+
+    >>> target = np.zeros((7, 20), bool)
+    >>> target[1:6, 1:6] = target[1:6, 9:14] = True
+    >>> behaviour([[3, 3], [3, 11], [3, 7], [1, 1]], [True, True, False, False], target).round(2).tolist()
+    [0.75, 1.0, 1.0]
+
+    Args:
+        positions: whole (n, axes): clicks, or the pixels of strokes. Diversity is meant for clicks.
+        is_positive: bool (n,): whether it says "this belongs to the object".
+        target: bool, the object in an image or volume.
+
+    Returns:
+        float64 (3,): NaN for conformity when nothing is marked, and for the others when no positive mark is on the
+        object. Diversity is over components or agreeing positive marks, whichever are fewer: 1 is "on another one each
+        time, as long as there are others".
+
+    Raises:
+        InvalidInput: other shapes, or positions outside the target.
+    """
+    places, signs = np.asarray(positions, dtype=np.int64), np.asarray(is_positive, dtype=np.bool_)
+    if (
+        places.shape != (len(signs), target.ndim)
+        or (places < 0).any()
+        or (places >= target.shape).any()
+    ):
+        raise InvalidInput(
+            f"marks: expected whole positions (n, {target.ndim}) within {target.shape} and n signs"
+        )
+    index = tuple(places.T)
+    agrees = target[index] == signs
+    good = tuple(places[agrees & signs].T)
+    if not len(places):
+        return np.full(3, np.nan)
+    if not good[0].size:
+        return np.array([agrees.mean(), np.nan, np.nan])
+    labels: NDArray[Any] = (
+        component_labels(target) if target.ndim == 2 else grown_components(target)
+    )
+    squared = squared_distance(target)
+    components = int(labels.max())
+    deepest = np.zeros(components + 1)
+    np.maximum.at(deepest, labels[target], squared[target])
+    hit = labels[good]
+    could = min(components, len(hit))
+    return np.array(
+        [agrees.mean(), np.sqrt(squared[good] / deepest[hit]).mean(), len(np.unique(hit)) / could]
+    )
+
+
+def user_shift(
+    simulated: ArrayLike,
+    people: ArrayLike,
+    groups: Sequence[Any] | NDArray[Any] | None = None,
+    *,
+    seed: int = 0,
+) -> list[PairedDifference]:
+    """Return how far each measure moves from people to the simulated user, with intervals over groups.
+
+    >>> [shift.difference for shift in user_shift([[1.0, 0.9], [1.0, 0.7]], [[0.5, 0.5], [0.5, np.nan]])]
+    [0.5, 0.4]
+
+    Args:
+        simulated: real (n, measures), a dialogue in each row: `behaviour`, and beside it what came of the dialogue,
+            such as Dice after a round or the area under its curve.
+        people: the same of people's dialogues about the same targets, in the same order.
+        groups: what each row belongs to; None: each by itself.
+        seed: of the flips.
+
+    Returns:
+        for each measure the simulated user's mean less people's, over the rows in which both have it.
+
+    Raises:
+        InvalidInput: other shapes.
+    """
+    one, two = np.asarray(simulated, dtype=np.float64), np.asarray(people, dtype=np.float64)
+    if one.ndim != 2 or one.shape != two.shape:
+        raise InvalidInput(
+            f"shift: expected rows of the same dialogues, got shapes {one.shape} and {two.shape}"
+        )
+    names = np.arange(len(one)) if groups is None else np.asarray(groups)
+    is_known = np.isfinite(one) & np.isfinite(two)
+    return [
+        paired_difference(one[rows, column], two[rows, column], names[rows], seed=seed)
+        for column, rows in enumerate(is_known.T)
+    ]

@@ -1,0 +1,154 @@
+"""Fourteen numbers that say how a stroke lies on what it was drawn for.
+
+Of the stroke only its middle line is looked at, one pixel wide, so that the width of the tool does not tell who drew.
+Two things still do: spurs that thinning leaves at the ends of wide lines, and where the line of a wide stroke begins.
+`COARSE` are the features that neither can change by much. Lengths are in units of the root of the goal's area, so that
+goals of all sizes can be taken together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import (
+    bounding_window,
+    grow_window,
+    is_empty,
+    join_windows,
+    window_shape,
+    window_start,
+)
+from segarena.arrays.distance import squared_distance
+from segarena.arrays.thinning import thin
+from segarena.errors import InvalidMask
+from segarena.samples import Mask
+from segarena_people.measures.goal_shape import GoalShape
+
+FEATURES: dict[str, str] = {
+    "length": "log of the line's pixels over the root of the goal's area",
+    "pieces": "8-connected pieces",
+    "depth_mean": "mean depth in the goal along the line, as a share of the greatest",
+    "depth_least": "least depth along the line",
+    "depth_spread": "standard deviation of the depth along the line",
+    "offset": "distance of the line's centroid from the goal's",
+    "cover_height": "height of the line's box over that of the goal's",
+    "cover_width": "width of the line's box over that of the goal's",
+    "winding": "the line's pixels over the diagonal of its box",
+    "ends": "pixels with one neighbour",
+    "branching": "share of pixels with more than two neighbours",
+    "off_goal": "share of pixels that are not on the goal",
+    "reach_mean": "mean distance of the goal's pixels from the line",
+    "reach_most": "greatest distance of the goal's pixels from the line",
+}
+"""The features in order, and what they are."""
+
+COARSE = (
+    "length",
+    "depth_mean",
+    "offset",
+    "cover_height",
+    "cover_width",
+    "reach_mean",
+    "reach_most",
+)
+"""Those that neither the width of the tool nor thinning can change by much."""
+
+COARSE_COLUMNS = tuple(list(FEATURES).index(name) for name in COARSE)
+"""Where they are among all: `features[:, COARSE_COLUMNS]`."""
+
+LEAST_GOAL_PX = 30
+"""On a goal of fewer pixels the features say little; whoever compares users leaves such goals out."""
+
+
+def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
+    """Return `FEATURES` of what was drawn for a goal.
+
+    >>> goal, ink = np.zeros((2, 12, 30), bool)
+    >>> goal[2:9, 3:28] = ink[5, 5:26] = True
+    >>> dict(zip(FEATURES, stroke_features(ink, goal).round(2).tolist()))["cover_width"]
+    0.84
+
+    Args:
+        ink: bool (H, W), all that was drawn in this round on one side, of any width; at least one pixel.
+        goal: bool of the same shape; its `GoalShape` where several strokes are measured on it, which saves time.
+
+    Returns:
+        float64 (14,), all finite.
+
+    Raises:
+        InvalidMask: no ink, no goal, or other shapes.
+    """
+    shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
+    if ink.dtype != np.bool_ or ink.shape != shape.mask.shape:
+        raise InvalidMask(
+            f"ink: expected bool of the goal's shape {shape.mask.shape}, got {ink.dtype} of {ink.shape}"
+        )
+    drawn = bounding_window(ink)
+    if is_empty(drawn):
+        raise InvalidMask(
+            "ink: expected at least one pixel, got none; leave out rounds in which nothing was drawn"
+        )
+    # With a pixel around it, so that neighbours need no care at the border.
+    window = grow_window(join_windows(drawn, shape.window), 1, ink.shape)
+    line = thin(ink[window])
+    return np.array(
+        [*_of_line(line, shape, window_start(window)), *_reach(line, shape, window_start(window))]
+    )
+
+
+def features_of(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[np.float64]:
+    """Return `stroke_features` of many strokes, float64 (n, 14).
+
+    >>> features_of([]).shape
+    (0, 14)
+    """
+    return np.array([stroke_features(ink, goal) for ink, goal in strokes]).reshape(
+        -1, len(FEATURES)
+    )
+
+
+def _of_line(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
+    """Return the features that are sums over the pixels of the line."""
+    rows, columns = np.nonzero(line)
+    height, width = window_shape(bounding_window(line))
+    depth = shape.depth_at(rows + start[0], columns + start[1])
+    neighbours = _neighbours(line)[rows, columns]
+    row, column = shape.centroid - start
+    return [
+        math.log(len(rows) / shape.side),
+        _pieces(line),
+        float(depth.mean()),
+        float(depth.min()),
+        float(depth.std()),
+        math.hypot(float(rows.mean()) - row, float(columns.mean()) - column) / shape.side,
+        height / shape.extent[0],
+        width / shape.extent[1],
+        len(rows) / math.hypot(height, width),
+        float(np.count_nonzero(neighbours == 1)),
+        float(np.count_nonzero(neighbours > 2)) / len(rows),
+        float(np.count_nonzero(depth == 0)) / len(rows),
+    ]
+
+
+def _neighbours(line: Mask) -> NDArray[np.uint8]:
+    """Return how many of its eight neighbours each pixel has."""
+    own = line.view(np.uint8)
+    around: Any = cv2.boxFilter(own, -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
+    return around - own
+
+
+def _pieces(line: Mask) -> int:
+    return cv2.connectedComponents(line.view(np.uint8), connectivity=8)[0] - 1
+
+
+def _reach(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
+    """Return mean and greatest distance of the goal's pixels from the line."""
+    squared = squared_distance(~line, frame_is_edge=False)
+    found = np.sqrt(squared[tuple((shape.pixels - start).T)])
+    return [float(found.mean()) / shape.side, float(found.max()) / shape.side]

@@ -1,0 +1,61 @@
+"""Masks of the classes of PASCAL VOC, as VOC and as SBD publish them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import DatasetMissing, InvalidMask
+from segarena.files.images import read_values
+from segarena.files.matlab import read_matlab
+from segarena.files.within import within
+
+CLASSES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *(
+        "diningtable",
+        "dog",
+        "horse",
+        "motorbike",
+        "person",
+        "pottedplant",
+        "sheep",
+        "sofa",
+        "train",
+        "tvmonitor",
+    ),
+)
+"""Class 1 to 20; 0 is the background, 255 belongs to none."""
+VOID = 255
+MASKS = "class masks of VOC (SegmentationClass/NAME.png) or SBD (cls/NAME.mat)"
+
+
+def read_classes(folder: Path, image: str) -> NDArray[np.int32]:
+    """Return the class of each pixel of an image, int32 (H, W), from NAME.png of VOC or NAME.mat of SBD.
+
+    Raises:
+        DatasetMissing: there is neither.
+        InvalidMask: it cannot be read.
+    """
+    picture, matrix = within(folder, f"{image}.png"), within(folder, f"{image}.mat")
+    if picture.is_file():
+        return read_values(picture)
+    if not matrix.is_file():
+        raise DatasetMissing(
+            f"{image}: expected {image}.png or {image}.mat in {folder}, found neither"
+        )
+    truth: Any = read_matlab(matrix, "GTcls")
+    try:
+        classes = np.asarray(truth[0, 0]["Segmentation"]).astype(np.int32)
+    except (IndexError, KeyError, ValueError, TypeError) as error:
+        raise InvalidMask(
+            f"{matrix}: expected GTcls.Segmentation, got other fields; download it again"
+        ) from error
+    if classes.ndim != 2:
+        raise InvalidMask(
+            f"{matrix}: expected GTcls.Segmentation of rows x columns, got shape {classes.shape}"
+        )
+    return classes

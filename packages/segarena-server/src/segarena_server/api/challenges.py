@@ -1,0 +1,95 @@
+"""What the server is, and challenges as participants see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+from starlette.responses import JSONResponse, Response
+
+from segarena.version import __version__
+from segarena_server.auth.permissions import ANYONE, needs, site_of
+from segarena_server.challenges.repository import all_challenges, find_challenge, shown_of
+from segarena_server.challenges.time_charge import TIME_RULE
+from segarena_server.http import http_errors
+from segarena_server.http.http_errors import API
+from segarena_server.prometheus import of_tables
+
+router = APIRouter(prefix="/api/v1")
+
+
+@router.get("/")
+@needs(ANYONE)
+def about(_request: Request) -> Response:
+    """Say what this is."""
+    return JSONResponse(
+        {"name": "segarena", "version": __version__, "api": API, "time_rule": TIME_RULE}
+    )
+
+
+@router.get("/ping")
+@needs(ANYONE)
+def ping(_request: Request) -> Response:
+    """Answer at once: what a round trip takes."""
+    return JSONResponse({})
+
+
+@router.get("/openapi.json")
+@needs(ANYONE)
+def describe_interface(request: Request) -> Response:
+    """Return the description of this interface."""
+    told: dict[str, Any] = request.app.openapi()
+    return JSONResponse(told)
+
+
+@router.get("/health")
+@needs(ANYONE)
+def tell_health(_request: Request) -> Response:
+    """Say that this process answers."""
+    return JSONResponse({"health": "ok"})
+
+
+@router.get("/ready")
+@needs(ANYONE)
+def tell_readiness(request: Request) -> Response:
+    """Say that this process can do its work: the database answers, and it is not about to end."""
+    site = site_of(request)
+    if site.is_draining():
+        raise http_errors.busy("about to end", 1.0)
+    with site.database.reading() as session:
+        session.execute(select(1))
+    return JSONResponse({"ready": True})
+
+
+@router.get("/metrics")
+@needs("organiser")
+def tell_metrics(request: Request) -> Response:
+    """Return what this process and the tables count, as Prometheus reads it."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        lines = [*site.counted.text(), *of_tables(session, site.now())]
+    return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+
+@router.get("/challenges")
+@needs("viewer")
+def list_challenges(request: Request) -> Response:
+    """Return all challenges, the newest first."""
+    with site_of(request).database.reading() as session:
+        found = [shown_of(challenge.description) for challenge in all_challenges(session)]
+    return _json(found)
+
+
+@router.get("/challenges/{slug}")
+@needs("viewer")
+def show_challenge(request: Request, slug: str) -> Response:
+    """Return one challenge: its rules, its phases, its limits."""
+    with site_of(request).database.reading() as session:
+        found = find_challenge(session, slug)
+    return _json(shown_of(found.description))
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")

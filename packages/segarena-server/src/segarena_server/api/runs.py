@@ -1,0 +1,167 @@
+"""Runs of participants: begun, looked at, ended; the samples that they are about."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from segarena.protocol.frames import CONTENT_TYPE
+from segarena_server.audit_log import note
+from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
+from segarena_server.challenges.boards import place_of
+from segarena_server.challenges.repository import find_challenge, find_phase, pool_of
+from segarena_server.db.orm_models import Challenge, Run, Team
+from segarena_server.http.request_body import read_json
+from segarena_server.runs.repository import SHOWN, Asked, begin, end, find_place, own_run, places_of
+from segarena_server.runs.scores import scores_of, why_held_back
+from segarena_server.turns.delayed_replies import as_told, untold_turns
+from segarena_server.turns.queue_position import queue_of, queue_of_run
+from segarena_server.turns.repository import spent
+
+router = APIRouter(prefix="/api/v1")
+
+
+class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    name: str
+    segmenter: str = ""
+    note: str = ""
+    kind: Literal["dialogue", "masks"] = "dialogue"
+
+
+@router.post("/challenges/{slug}/phases/{phase}/runs", status_code=201)
+@needs("participant")
+async def begin_run(request: Request, slug: str, phase: str) -> Response:
+    """Begin a run: the samples that it is about, each under a key, with what there is to ask about it."""
+    told = await read_json(request, _Asked)
+    asked = Asked(
+        id=told.id, name=told.name, segmenter=told.segmenter, note=told.note, kind=told.kind
+    )
+    return await run_in_threadpool(_begin, request, slug, phase, asked)
+
+
+@router.get("/runs/{run_id}")
+@needs("participant")
+def show_run(request: Request, run_id: str) -> Response:
+    """Say how far a run is."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        return JSONResponse(_told(session, run) | _progress(session, run, site.now()))
+
+
+@router.get("/runs/{run_id}/samples/{key}")
+@needs("participant")
+def give_sample(request: Request, run_id: str, key: str) -> Response:
+    """Give a sample, without its truth."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+    headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
+    if place.sha256 in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return FileResponse(
+        site.folder.samples.fetch(place.sha256), media_type=CONTENT_TYPE, headers=headers
+    )
+
+
+@router.post("/runs/{run_id}/finish")
+@needs("participant")
+def finish_run(request: Request, run_id: str) -> Response:
+    """End a run before its last sample; what was begun ends with it."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        if end(session, run, site.now()):
+            note(session, site.now(), "run ended early", run.id, **_who(visitor))
+    site.hurry()
+    return JSONResponse({"id": run.id, "state": run.state})
+
+
+@router.get("/runs/{run_id}/scores")
+@needs("participant")
+def show_scores(request: Request, run_id: str) -> Response:
+    """Return the scores of a run that is over and where its participant stands, as far as its phase shows them."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        challenge = session.get_one(Challenge, run.challenge_id)
+        phase = find_phase(challenge, run.phase)
+        shown = site.boards.of(session, challenge, phase, site.now(), sees_all=False)
+        found = (
+            None
+            if shown is None
+            else place_of(shown.board, session.get_one(Team, run.team_id).name)
+        )
+        run = as_told(session, run, untold_turns(session, [run.id], site.now()))
+    place, count = found or (None, None)
+    page = (
+        f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board" if found else None
+    )
+    scores, why = scores_of(run, phase, site.now()), why_held_back(run, phase, site.now())
+    told = {"id": run.id, "state": run.state, "scores": scores, "why": why}
+    return JSONResponse(told | {"place": place, "of": count, "board": page})
+
+
+def _begin(request: Request, slug: str, phase_name: str, asked: Asked) -> Response:
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        challenge = find_challenge(session, slug)
+        phase = find_phase(challenge, phase_name)
+        run = begin(session, challenge, phase, visitor.person_id or 0, asked, site.now())
+        note(session, site.now(), "run begun", f"{slug}/{phase.name} {run.id}", **_who(visitor))
+        told = _told(session, run)
+    return JSONResponse(told, 201)
+
+
+def _told(session: Session, run: Run) -> dict[str, Any]:
+    """Return what a participant is told of a run: the same whenever it is asked."""
+    challenge = session.get_one(Challenge, run.challenge_id)
+    phase, samples = find_phase(challenge, run.phase), pool_of(session, challenge, run.pool)
+    places = [
+        {
+            "key": place.key,
+            "bytes": place.bytes,
+            "sha256": place.sha256,
+            "dialogues": json.loads(samples[place.sample].dialogues),
+        }
+        for place in (places_of(session, run.id) if run.kind in SHOWN else ())
+    ]
+    closes = phase.closes.isoformat() if phase.closes else None
+    return {
+        "id": run.id,
+        "challenge": challenge.slug,
+        "phase": run.phase,
+        "kind": run.kind,
+        "places": places,
+        "shows": phase.shows,
+    } | {"closes": closes}
+
+
+def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
+    """Return how far a run is, and what it waits for."""
+    untold = untold_turns(session, [run.id], now)
+    places = places_of(session, run.id) if run.kind in SHOWN else []
+    over = [
+        place.key
+        for place in places
+        if place.state == "over" and (run.id, place.number) not in untold
+    ]
+    queue = queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
+    told = {
+        "state": as_told(session, run, untold).state,
+        "fault": run.fault,
+        "places_over": over,
+        "queue": queue,
+    }
+    return told | {"spent_s": round(spent(session, run.id), 3)}
+
+
+def _who(visitor: Visitor) -> dict[str, Any]:
+    return {"person_id": visitor.person_id, "address": visitor.address}

@@ -1,0 +1,117 @@
+"""What participants send to be judged here: files of masks, folders of runs, programs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from segarena.files.hashes import sha256
+from segarena.protocol.challenge_info import Way
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.challenges.description import Phase
+from segarena_server.challenges.repository import find_challenge, find_phase
+from segarena_server.db.orm_models import Challenge
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import check_digest, read_body
+from segarena_server.runs.repository import Asked
+from segarena_server.runs.submission_status import told
+from segarena_server.runs.submissions import KINDS, Came, check_may_send, own_submission, receive
+from segarena_server.site import Site
+
+router = APIRouter(prefix="/api/v1")
+
+
+class _About(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Way
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    segmenter: str = ""
+    note: str = ""
+    run: str = ""
+
+
+@router.post("/challenges/{slug}/phases/{phase}/sent/{submission_id}", status_code=202)
+@needs("participant")
+async def send(request: Request, slug: str, phase: str, submission_id: str) -> Response:
+    """Take something to be judged; the same again changes nothing. Whether it may come is said before it is read."""
+    about = _about(request)
+    came = Came(asked=_asked(submission_id, about), run_id=about.run, sha256="", size=0)
+    await run_in_threadpool(_check, request, slug, phase, came)
+    body = await read_body(request, most_bytes(site_of(request)))
+    check_digest(request, body)
+    return await run_in_threadpool(keep_sent, request, (slug, phase), came, body)
+
+
+@router.get("/sent/{submission_id}")
+@needs("participant")
+def show_sent(request: Request, submission_id: str) -> Response:
+    """Say what became of something: what is wrong with it, or how far it is judged."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        return JSONResponse(
+            told(session, own_submission(session, submission_id, visitor.person_id))
+        )
+
+
+def most_bytes(site: Site) -> int:
+    """Return how many bytes may be sent at once."""
+    return int(site.settings.sent.file_mb * 2**20)
+
+
+def keep_sent(request: Request, where: tuple[str, str], came: Came, body: bytes) -> Response:
+    """Keep what came; when this returns it is on disk. What may not be sent never gets there."""
+    site, visitor = site_of(request), visitor_of(request)
+    if not body:
+        raise http_errors.invalid("expected a file, got nothing")
+    came = Came(asked=came.asked, run_id=came.run_id, sha256=sha256(body), size=len(body))
+    with site.database.reading() as session:
+        known = check_may_send(
+            session, site, *_found(session, *where), visitor.person_id or 0, came
+        )
+        if known is not None:
+            return JSONResponse(told(session, known), 202)
+    site.folder.sent.keep(body)
+    with site.database.writing() as session:
+        sent = receive(session, site, *_found(session, *where), visitor.person_id or 0, came)
+        answer = told(session, sent)
+    site.hurry()
+    return JSONResponse(answer, 202)
+
+
+def _check(request: Request, slug: str, phase: str, came: Came) -> None:
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        check_may_send(session, site, *_found(session, slug, phase), visitor.person_id or 0, came)
+
+
+def _found(session: Session, slug: str, phase: str) -> tuple[Challenge, Phase]:
+    challenge = find_challenge(session, slug)
+    return challenge, find_phase(challenge, phase)
+
+
+def _about(request: Request) -> _About:
+    try:
+        about = msgspec.convert(dict(request.query_params), _About)
+    except msgspec.ValidationError as error:
+        raise http_errors.invalid(f"expected ?kind=...&name=...: {error}") from error
+    if about.kind not in KINDS:
+        raise http_errors.invalid(f"kind: expected {', '.join(KINDS)}, got {about.kind}")
+    if (about.kind == "masks") != bool(about.run):
+        raise http_errors.invalid(
+            "run: expected the id of the run that masks are for, and of nothing else"
+        )
+    return about
+
+
+def _asked(submission_id: str, about: _About) -> Asked:
+    return Asked(
+        id=submission_id,
+        name=about.name,
+        segmenter=about.segmenter,
+        note=about.note,
+        kind=about.kind,
+    )

@@ -1,0 +1,75 @@
+"""Turns: answers come in, the next prompts go out."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from segarena.protocol.frames import CONTENT_TYPE
+from segarena.protocol.turns import read_turn_head
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.challenges.time_charge import Moment
+from segarena_server.db.orm_models import Turn
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import check_digest, read_body
+from segarena_server.runs.repository import find_place, own_run
+from segarena_server.site import Site
+from segarena_server.turns.queue_position import queue_of
+from segarena_server.turns.repository import WITHOUT_BODIES, Key
+from segarena_server.turns.turn_service import Came, check_place, reply_to, take_turn
+
+router = APIRouter(prefix="/api/v1")
+
+_AGAIN_S = 1.0
+
+
+@router.post("/runs/{run_id}/samples/{key}/turns/{number:int}")
+@needs("participant")
+async def send_turn(request: Request, run_id: str, key: str, number: int) -> Response:
+    """Take answers; return the next prompts. The same turn again gets the same response."""
+    site = site_of(request)
+    if site.is_draining():
+        raise http_errors.busy("the server is about to end; send it again", _AGAIN_S)
+    await run_in_threadpool(check_place, request, run_id, key)
+    body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
+    last = request.state.read = Moment.now()
+    head, is_committed = read_turn_head(body), check_digest(request, body)
+    came = Came(
+        body=body, head=head, first=request.state.arrived, last=last, is_committed=is_committed
+    )
+    turn = await run_in_threadpool(take_turn, request, (run_id, key, number), came)
+    request.state.turn = "/".join(map(str, turn))
+    site.hurry()
+    return await _response(request, turn)
+
+
+@router.get("/runs/{run_id}/samples/{key}/turns/{number:int}")
+@needs("participant")
+async def fetch_turn(request: Request, run_id: str, key: str, number: int) -> Response:
+    """Return the response to a turn that was sent before."""
+    turn = await run_in_threadpool(_find, request, run_id, key, number)
+    return await _response(request, turn)
+
+
+def _find(request: Request, run_id: str, key: str, number: int) -> Key:
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+        if session.get(Turn, (run_id, place.number, number), options=WITHOUT_BODIES) is None:
+            raise http_errors.unknown()
+    return run_id, place.number, number
+
+
+async def _response(request: Request, key: Key) -> Response:
+    reply = await reply_to(request, key)
+    if reply is None:
+        return await run_in_threadpool(_not_yet, site_of(request), key)
+    return Response(reply, media_type=CONTENT_TYPE)
+
+
+def _not_yet(site: Site, key: Key) -> Response:
+    with site.database.reading() as session:
+        queue = queue_of(session, session.get_one(Turn, key, options=WITHOUT_BODIES))
+    told = {"state": "waiting", "queue": queue, "retry_after_s": _AGAIN_S}
+    return JSONResponse(told, 202, {"retry-after": "1"})

@@ -1,0 +1,1 @@
+"""Accounts, teams, passwords, tokens, permissions, and limits on attempts."""

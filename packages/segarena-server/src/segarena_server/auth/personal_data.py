@@ -1,0 +1,182 @@
+"""All that is kept about somebody, for them to take along. Of others, and of what is hidden, there is nothing in it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.errors import SegarenaError
+from segarena_server.challenges.repository import find_phase
+from segarena_server.db.orm_models import (
+    Challenge,
+    Event,
+    Identity,
+    Key,
+    Person,
+    Run,
+    Submission,
+    Team,
+    Turn,
+)
+from segarena_server.extensions.site_sections import kept_about_people
+from segarena_server.http.middleware import LOG
+from segarena_server.runs.repository import SHOWN, places_of
+from segarena_server.runs.scores import scores_of
+from segarena_server.site import Site
+from segarena_server.storage.compression import unpack
+
+_README = """All that this server keeps about your account.
+
+account.json               the account, its keys (without their text, which nobody has but you), what you did and when,
+                           your runs, and scores as far as you may see them
+runs/RUN/PLACE-TURN.sent   what your program sent in a turn: masks
+runs/RUN/PLACE-TURN.got    what it got: prompts, and values where the phase shows them
+sent/NUMBER                the files that you sent to be judged, in the order of the account's list
+drawing/TASK.json          what you drew in the studio, and when
+seats/RUN/SEAT.json        what you gave at the seat of a run that asked you, and when you were away
+
+Turns are frames, as they travelled. segarena.protocol reads them: unpack_turn what was sent, unpack_reply what
+was got.
+"""
+_PART = 2**20
+_OF_SENT = (
+    "id",
+    "kind",
+    "phase",
+    "name",
+    "segmenter",
+    "note",
+    "state",
+    "told",
+    "bytes",
+    "sha256",
+    "sent_at",
+    "done_at",
+)
+
+
+def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
+    """Return what the tables hold about somebody, as JSON can hold it; secrets are told as being there, no more."""
+    keys = session.scalars(select(Key).where(Key.person_id == person.id).order_by(Key.id))
+    events = session.scalars(select(Event).where(Event.person_id == person.id).order_by(Event.id))
+    identities = session.scalars(select(Identity).where(Identity.person_id == person.id))
+    own = "id", "name", "contact", "email", "email_at", "wants_letters", "role", "state", "made_at"
+    return {
+        "account": _columns(person, *own),
+        "elsewhere": [_columns(one, "issuer", "subject", "made_at") for one in identities],
+        "team": session.get_one(Team, person.team_id).name,
+        "keys": [
+            _columns(key, "kind", "label", "made_at", "ends_at", "used_at", "ended_at")
+            for key in keys
+        ],
+        "log": [_columns(event, "at", "action", "about", "address") for event in events],
+        "runs": [_run(session, run, now) for run in _runs(session, person)],
+        "sent": [_columns(sent, *_OF_SENT) for sent in _sent(session, person)],
+        **{name: kept.about(session, person.id) for name, kept in kept_about_people().items()},
+    }
+
+
+def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
+    """Give a zip of all that is kept about somebody, piece by piece; nothing of it is laid down anywhere."""
+    with site.database.reading() as session:
+        person = session.get_one(Person, person_id)
+        told = json.dumps(kept_about(session, person, site.now()), indent=1, ensure_ascii=False)
+        turns, files = _turns(session, person), [sent.sha256 for sent in _sent(session, person)]
+    pieces = _Pieces()
+    with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        archive.writestr("README.txt", _README)
+        archive.writestr("account.json", told)
+        for run_id, place, number in turns:
+            with site.database.reading() as session:
+                turn = session.get_one(Turn, (run_id, place, number))
+            for name, packed in (("sent", turn.request), ("got", turn.response)):
+                if packed:
+                    archive.writestr(f"runs/{run_id}/{place + 1}-{number}.{name}", unpack(packed))
+            yield pieces.taken()
+        for number, sha256 in enumerate(files, 1):
+            for _ in _put_file(archive, site, f"sent/{number}", sha256):
+                yield pieces.taken()
+        for folder, kept in kept_about_people().items():
+            for name, content in kept.files(site, person_id):
+                archive.writestr(f"{folder}/{name}", content)
+                yield pieces.taken()
+    yield pieces.taken()
+
+
+def _put_file(archive: zipfile.ZipFile, site: Site, name: str, sha256: str) -> Iterator[None]:
+    """Put a file that somebody sent into an archive, part by part; one that is lost leaves the others whole."""
+    try:
+        path = site.folder.sent.fetch(sha256)
+    except SegarenaError as error:
+        LOG.warning("a file that was sent is missing from a copy: %s", error)
+        archive.writestr(f"{name}.missing", "the server does not have this file any more")
+        return
+    with path.open("rb") as file, archive.open(name, "w", force_zip64=True) as target:
+        while part := file.read(_PART):
+            target.write(part)
+            yield
+
+
+class _Pieces:
+    """A file that is only written, and taken away as it is written."""
+
+    def __init__(self) -> None:
+        self._pieces = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._pieces += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is there."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing open."""
+
+    def taken(self) -> bytes:
+        """Return what was written since."""
+        taken, self._pieces = bytes(self._pieces), bytearray()
+        return taken
+
+
+def _runs(session: Session, person: Person) -> list[Run]:
+    return list(
+        session.scalars(select(Run).where(Run.person_id == person.id).order_by(Run.made_at))
+    )
+
+
+def _sent(session: Session, person: Person) -> list[Submission]:
+    return list(
+        session.scalars(
+            select(Submission).where(Submission.person_id == person.id).order_by(Submission.sent_at)
+        )
+    )
+
+
+def _turns(session: Session, person: Person) -> list[tuple[str, int, int]]:
+    """Return the turns that travelled; what is asked of programs at the organiser's, nobody sees."""
+    own = select(Turn.run_id, Turn.place, Turn.number).join(Run, Run.id == Turn.run_id)
+    travelled = own.where(Run.person_id == person.id, Run.kind.in_(SHOWN))
+    found = session.execute(travelled.order_by(Run.made_at, Turn.place, Turn.number))
+    return [(run_id, place, number) for run_id, place, number in found]
+
+
+def _run(session: Session, run: Run, now: float) -> dict[str, Any]:
+    """Return a run as its participant may see it: samples by their keys."""
+    challenge = session.get_one(Challenge, run.challenge_id)
+    told = _columns(
+        run, "id", "phase", "name", "segmenter", "note", "state", "fault", "made_at", "ended_at"
+    )
+    team = session.get_one(Team, run.team_id).name
+    places = [place.key for place in places_of(session, run.id)]
+    scores = scores_of(run, find_phase(challenge, run.phase), now)
+    return told | {"challenge": challenge.slug, "team": team, "places": places, "scores": scores}
+
+
+def _columns(row: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}

@@ -1,0 +1,71 @@
+"""Challenges in the database, with their descriptions read."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.errors import InvalidInput
+from segarena.protocol.challenge_info import ShownChallenge
+from segarena_server.challenges.description import Challenge as Description
+from segarena_server.challenges.description import Phase, read_challenge
+from segarena_server.challenges.run_plan import shown
+from segarena_server.db.orm_models import Challenge, PooledSample
+from segarena_server.http import http_errors
+
+
+def all_challenges(session: Session) -> list[Challenge]:
+    """Return all challenges, the newest first."""
+    return list(session.scalars(select(Challenge).order_by(Challenge.id.desc())))
+
+
+def find_challenge(session: Session, slug: str) -> Challenge:
+    """Return a challenge.
+
+    Raises:
+        Refusal: there is none of this name.
+    """
+    found = session.scalar(select(Challenge).where(Challenge.slug == slug))
+    if found is None:
+        raise http_errors.unknown()
+    return found
+
+
+def description_of(challenge: Challenge) -> Description:
+    """Return the description of a challenge."""
+    return described(challenge.description)
+
+
+@lru_cache(maxsize=64)
+def described(text: str) -> Description:
+    """Return the description that a text is; read once."""
+    return read_challenge(text)
+
+
+@lru_cache(maxsize=64)
+def shown_of(text: str) -> ShownChallenge:
+    """Return what participants see of the description that a text is; made once."""
+    return shown(described(text))
+
+
+def find_phase(challenge: Challenge, name: str) -> Phase:
+    """Return a phase.
+
+    Raises:
+        Refusal: there is none of this name.
+    """
+    try:
+        return description_of(challenge).phase(name)
+    except InvalidInput as error:
+        raise http_errors.unknown() from error
+
+
+def pool_of(session: Session, challenge: Challenge, pool: str) -> dict[str, PooledSample]:
+    """Return the samples of a pool that have anything to ask about, by name and in order."""
+    found = select(PooledSample).where(
+        PooledSample.challenge_id == challenge.id, PooledSample.pool == pool
+    )
+    samples = session.scalars(found.order_by(PooledSample.number))
+    return {sample.sample: sample for sample in samples if sample.dialogues != "[]"}

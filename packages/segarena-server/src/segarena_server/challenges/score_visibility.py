@@ -1,0 +1,65 @@
+"""What participants see of a run's scores, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import isfinite
+from pathlib import Path
+
+from segarena.records.trust import reading
+from segarena.reports.reading import Run, read_runs
+from segarena.reports.tables import mean_of
+from segarena.roles import Statistic
+from segarena_server.challenges.description import Challenge, Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A mean over targets with its 95 % interval, as far as participants see it; None where it is not defined."""
+
+    user: str
+    statistic: str
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+def shows_own(phase: Phase, now: datetime) -> bool:
+    """Tell whether participants see the scores of their own runs; once a phase is closed they do."""
+    return phase.shows in ("own", "board") or phase.is_closed(now)
+
+
+def shows_board(phase: Phase, now: datetime) -> bool:
+    """Tell whether participants see those of all; once a phase is closed they do."""
+    return phase.shows == "board" or phase.is_closed(now)
+
+
+def board_until(challenge: Challenge, now: datetime) -> datetime | None:
+    """Return up to which moment runs count on the board; None: all. It stands still from its freeze to the end."""
+    is_over = all(phase.is_closed(now) for phase in challenge.phases)
+    return (
+        None if challenge.frozen is None or is_over or now < challenge.frozen else challenge.frozen
+    )
+
+
+def scores_of(folder: Path, phase: Phase) -> list[Score]:
+    """Return the summary of a finished run, rounded as the phase says.
+
+    Raises:
+        RunMissing, StoreError: there is no such run, or it is damaged.
+    """
+    with reading(trust=False):
+        (run,) = read_runs([folder])
+        return [
+            _score(run, user, statistic, phase.decimals)
+            for user in run.users
+            for statistic in run.summary
+        ]
+
+
+def _score(run: Run, user: str, statistic: Statistic, decimals: int) -> Score:
+    found = mean_of(run, user, statistic)
+    ends = (found.mean, found.low, found.high)
+    mean, low, high = (round(each, decimals) if isfinite(each) else None for each in ends)
+    return Score(user=user, statistic=statistic.name, mean=mean, low=low, high=high)

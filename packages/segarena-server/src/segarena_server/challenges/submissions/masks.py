@@ -1,0 +1,176 @@
+"""Masks as files: one for each dialogue, under the key that its sample was given with.
+
+    KEY/0.png           an image: grey or palette; 0 outside, 1 (or 255) inside; of several objects their numbers
+    KEY/0.npz           a volume: one array of its shape, without pickles
+    KEY/0/00000.png     a video: a file for each frame, counted from 0
+
+The number is that of the dialogue, as `places` of a run list them.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidInput, InvalidMask
+from segarena.files.arrays import read_arrays
+from segarena.files.images import read_stored_size, read_values
+from segarena.samples import Labels, Mask, Shape
+from segarena_server.challenges.submissions.archives import beginning, files_in
+
+MOST_FAULTS = 100
+"""So many are told, each in a line; of the others how many there are."""
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_HEAD = struct.Struct(">8sL4sLL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """The masks about one sample.
+
+    Attributes:
+        key: of the sample.
+        kind: "image", "volume" or "video".
+        shape: of the sample, and of each mask.
+        objects: of each dialogue.
+    """
+
+    key: str
+    kind: str
+    shape: Shape
+    objects: tuple[int, ...]
+
+    def names(self, dialogue: int) -> list[str]:
+        """Return the names of the files of a mask."""
+        stem = f"{self.key}/{dialogue}"
+        if self.kind == "video":
+            return [f"{stem}/{frame:05d}.png" for frame in range(self.shape[0])]
+        return [f"{stem}.{'npz' if self.kind == 'volume' else 'png'}"]
+
+
+def faults_of(root: Path, expected: Sequence[Expected]) -> list[str]:
+    """Return all that is wrong with the masks in a folder, in lines: missing, too many, of another size or content."""
+    root = _beginning(root, expected)
+    there, wanted = set(files_in(root)), set[str]()
+    found: list[str] = []
+    for one in expected:
+        for dialogue in range(len(one.objects)):
+            names = one.names(dialogue)
+            wanted.update(names)
+            missing = [name for name in names if name not in there]
+            found += [f"{name}: missing" for name in missing] or _faults_of_one(root, one, dialogue)
+    found += [f"{name}: not asked for" for name in sorted(there - wanted)]
+    left = len(found) - MOST_FAULTS
+    return found if left <= 0 else [*found[:MOST_FAULTS], f"and {left} more"]
+
+
+def read_mask(root: Path, one: Expected, dialogue: int) -> Mask | Labels:
+    """Return a mask: bool, or of several objects their numbers.
+
+    Raises:
+        InvalidInput: it is none, or not of this sample; nothing is decoded that has another size.
+    """
+    root = _beginning(root, [one])
+    if one.kind == "volume":
+        (name,) = one.names(dialogue)
+        values = _array(root, name, one.shape)
+    else:
+        size = one.shape[-2:]
+        frames = [_picture(root, name, size) for name in one.names(dialogue)]
+        values = np.stack(frames) if one.kind == "video" else frames[0]
+    return _checked(values, one.objects[dialogue], one.names(dialogue)[0])
+
+
+def write_mask(root: Path, one: Expected, dialogue: int, mask: Mask | Labels) -> None:
+    """Write a mask as `read_mask` reads it."""
+    from PIL import Image
+
+    values = np.asarray(mask).astype(np.uint8)
+    names = [root / name for name in one.names(dialogue)]
+    names[0].parent.mkdir(parents=True, exist_ok=True)
+    if one.kind == "volume":
+        np.savez_compressed(names[0], mask=values)
+        return
+    for name, plane in zip(names, values if one.kind == "video" else [values], strict=True):
+        Image.fromarray(plane).save(name)
+
+
+def _beginning(root: Path, expected: Sequence[Expected]) -> Path:
+    """Return where the folders of samples are: at the top, or where all was zipped with the folder around it, there."""
+    return root if any((root / one.key).is_dir() for one in expected) else beginning(root)
+
+
+def _faults_of_one(root: Path, one: Expected, dialogue: int) -> list[str]:
+    try:
+        read_mask(root, one, dialogue)
+    except InvalidInput as error:
+        return [str(error)]
+    return []
+
+
+def _picture(root: Path, name: str, size: Sequence[int]) -> NDArray[np.int32]:
+    path = root / name
+    with path.open("rb") as file:
+        head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size or not head.startswith(_PNG):
+        raise InvalidInput(f"{name}: expected a PNG, got another kind of file")
+    _, _, _, width, height = _HEAD.unpack(head)
+    if (height, width) != tuple(size):
+        raise InvalidInput(f"{name}: expected {size[1]} x {size[0]} pixels, got {width} x {height}")
+    try:
+        if read_stored_size(path, error=InvalidMask) != (
+            height,
+            width,
+        ):  # of several headers the last one counts
+            raise InvalidInput(
+                f"{name}: expected one header of a PNG, got several of different sizes"
+            )
+        values = read_values(path)
+    except InvalidMask as error:
+        raise InvalidInput(str(error).replace(str(path), name)) from error
+    if values.shape != tuple(size):
+        raise InvalidInput(f"{name}: is turned by its EXIF tag; save it without")
+    return values
+
+
+def _array(root: Path, name: str, shape: Shape) -> NDArray[Any]:
+    path = root / name
+    try:
+        arrays = read_arrays(path, most=math.prod(shape))
+    except InvalidMask as error:
+        raise InvalidInput(str(error).replace(str(path), name)) from error
+    if len(arrays) != 1:
+        raise InvalidInput(f"{name}: expected one array, got {len(arrays)}")
+    (values,) = arrays.values()
+    if values.shape != tuple(shape):
+        raise InvalidInput(f"{name}: expected the shape {tuple(shape)}, got {values.shape}")
+    if values.dtype.kind not in "biu":
+        raise InvalidInput(f"{name}: expected bool or whole numbers, got {values.dtype}")
+    return values
+
+
+def _checked(values: NDArray[Any], objects: int, name: str) -> Mask | Labels:
+    if values.dtype == np.bool_ and objects == 1:
+        return values
+    found = np.unique(values)
+    if objects == 1:
+        if set(found.tolist()) <= {0, 1} or set(found.tolist()) <= {0, 255}:
+            return values != 0
+        raise InvalidInput(f"{name}: expected 0 outside and 1 or 255 inside, got {_told(found)}")
+    if found.size and not 0 <= int(found[0]) <= int(found[-1]) <= objects:
+        raise InvalidInput(
+            f"{name}: expected numbers of objects, 0 to {objects}, got {_told(found)}"
+        )
+    return values.astype(np.uint8)
+
+
+def _told(values: NDArray[Any]) -> str:
+    return ", ".join(map(str, values[:5].tolist())) + (", ..." if values.size > 5 else "")

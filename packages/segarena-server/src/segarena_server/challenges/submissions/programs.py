@@ -1,0 +1,131 @@
+"""Programs that participants send: workers, as docs/workers.md has them. They run confined, and see what a model needs.
+
+What they print, and why they fail, goes to the organiser alone once they have seen a hidden sample; a program is tried
+on made-up samples first, and told everything about that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import segarena.worker
+from segarena.abilities import prompt_kinds
+from segarena.engine.plan import Plan
+from segarena.errors import InvalidInput, SegarenaError
+from segarena.registry import find
+from segarena.segmenters.workers.examples import SHAPES
+from segarena.segmenters.workers.trying import in_two_rounds, kinds_of, tried
+from segarena.segmenters.workers.worker import Worker
+from segarena_server.challenges.submissions.archives import beginning, unpack_sent
+
+PROGRAM = "worker.py"
+"""What is started: the file that was sent, or that of a zip at its top."""
+
+_BESIDE = "segarena_worker.py"
+_ZIP = b"PK\x03\x04"
+
+
+def lay_out(sent: Path, folder: Path, *, most_bytes: int) -> Path:
+    """Put a program where it can be started, with what all workers have beside them; return its folder.
+
+    Args:
+        sent: a Python file, or a zip with `worker.py` at its top or in its only folder.
+        folder: is made.
+        most_bytes: of a zip's files together, unpacked.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    with sent.open("rb") as file:
+        is_zip = file.read(len(_ZIP)) == _ZIP
+    if is_zip:
+        unpack_sent(sent, folder, most_bytes=most_bytes)
+        root = beginning(folder)
+    else:
+        folder.mkdir(parents=True)
+        (folder / PROGRAM).write_bytes(_source(sent))
+        root = folder
+    if not (root / PROGRAM).is_file():
+        raise InvalidInput(f"expected a file {PROGRAM} at the top of the zip, got none")
+    if (root / _BESIDE).is_dir():
+        raise InvalidInput(
+            f"{_BESIDE}: expected a file or none, as it is put there for you; got a folder"
+        )
+    (root / _BESIDE).write_text(
+        Path(segarena.worker.__file__).read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return root
+
+
+def faults_of(start: Callable[[], Worker], plan: Plan, *, limit_s: float) -> list[str]:
+    """Return why a program cannot take part, in lines: it is asked about made-up samples.
+
+    Args:
+        start: starts it.
+        plan: of runs in the phase.
+        limit_s: of each answer.
+    """
+    try:
+        worker = start()
+    except SegarenaError as error:
+        return [_without_command(str(error))]
+    try:
+        return list(_faults(worker, plan, limit_s))
+    finally:
+        worker.conversation.end()
+
+
+def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
+    try:
+        replace(plan, segmenter=worker).cast()
+    except SegarenaError as error:
+        yield str(error)
+        return
+    asked = [prompt_kinds(find("user", user.reference)) for user in plan.benchmark.users]
+    given = (
+        set(kinds_of(worker))
+        if None in asked
+        else {kind for kinds in asked if kinds for kind in kinds}
+    )
+    kinds = {plan.benchmark.sample_kind} & set(worker.sample_kinds) or {"image"}
+    with worker.conversation.within(limit_s):
+        for kind in sorted(given & set(kinds_of(worker))):
+            for of in kinds:
+                checked = tried(
+                    f"{kind} prompts ({of})", lambda kind=kind, of=of: _answered(worker, kind, of)
+                )
+                if not checked.is_right:
+                    yield f"{checked.what}: {_without_command(checked.told)}"
+
+
+def _answered(worker: Worker, kind: str, of: str) -> str:
+    in_two_rounds(worker, kind, of, SHAPES[of])
+    return ""
+
+
+def _source(sent: Path) -> bytes:
+    text = sent.read_bytes()
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            "expected a Python file in UTF-8, or a zip; got something else"
+        ) from error
+    return text
+
+
+def _without_command(told: str) -> str:
+    """Return what is said of a worker without how it is started here."""
+    if missing := re.search(r"has no module ([\w.]+)", told):
+        return f"there is no module {missing[1]} here; ask the organiser for it, or send it along in a zip"
+    head, quote, rest = told.partition("worker: '")
+    return (
+        f"{head}the program {rest.partition(chr(39))[2].strip()}"
+        if quote
+        else told.removeprefix("worker: ")
+    )

@@ -1,0 +1,211 @@
+"""The folder of a run that a participant held, judged again: its masks and failures are taken, its values are not.
+
+The users' prompts follow from the seed and the answers. Held again with the masks that the folder has, each dialogue
+must come to the prompts that it has, too; where it does not, the run followed other rules, is about other data, or was
+edited. Seconds are those of the folder: nobody else knows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from segarena.arrays.rle import decode_rle
+from segarena.dialogue import Dialogue, Prediction
+from segarena.engine.checking import check_run
+from segarena.engine.guard import TimeLimit
+from segarena.engine.lockstep import Cast, as_before, ask, load_sample, open_sessions, prepare, take
+from segarena.engine.plan import Plan
+from segarena.engine.rows import Rows
+from segarena.engine.session import Session
+from segarena.engine.store import RunFolder
+from segarena.errors import InvalidInput, SegarenaError
+from segarena.records.prompts import prompts_text
+from segarena.records.trust import reading
+from segarena.samples import Labels, Mask, Shape
+
+_KEY = ["target", "user", "repeat"]
+_Key: TypeAlias = tuple[str, str, int]
+_MOST_FAULTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """A sample that was judged again.
+
+    Attributes:
+        rows: as of any run.
+        faults: where the folder has something else than what would have been said or done here, in lines.
+    """
+
+    rows: Rows
+    faults: tuple[str, ...]
+
+
+def faults_of(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
+    """Return why a folder cannot be judged again as a run of a plan, in lines; nothing that it names is built.
+
+    Args:
+        path: of the folder.
+        plan: of runs in the phase.
+        samples: that a run there is about.
+    """
+    try:
+        with reading(trust=False):
+            found = [one.message for one in check_run(path) if one.is_error]
+            return [
+                each.replace(f"{path}/", "").replace(str(path), "the run") for each in found
+            ] or list(_differences(RunFolder.open(path), plan, samples))
+    except SegarenaError as error:
+        return [str(error).replace(f"{path}/", "").replace(str(path), "the run")]
+
+
+def _differences(folder: RunFolder, plan: Plan, samples: Sequence[str]) -> Iterator[str]:
+    has, rules = folder.config, plan.benchmark
+    expected = {
+        "benchmark": (has.benchmark.name, rules.name),
+        "options of the benchmark": (dict(has.benchmark.options), dict(rules.options)),
+        "rounds": (has.rounds, rules.rounds),
+        "repeats": (has.repeats, plan.repeats),
+        "seed": (has.seed, plan.seed),
+        "users": ([user.written for user in has.users], [user.name for user in rules.users]),
+    }
+    for what, (there, here) in expected.items():
+        if there != here:
+            yield f"{what}: expected {here}, the run has {there}"
+    if has.segmenter.sees_truth:
+        yield "the segmenter was shown the truth"
+    missing = [name for name in samples if name not in folder.samples]
+    if missing:
+        yield f"{len(missing)} of {len(samples)} samples are missing, {missing[0]} first"
+    elif any(folder.samples.index(name) in {*folder.pending()} for name in samples):
+        yield "the run is not finished"
+    elif not {*range(1, rules.rounds)} <= {*has.keep_rounds}:
+        yield f"masks of all rounds are needed: segarena run ... --keep-rounds {rules.rounds}"
+
+
+class Sent:
+    """A run folder that was sent.
+
+    Args:
+        path: of it, already looked at by `faults_of`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with reading(trust=False):
+            self._folder = RunFolder.open(path)
+
+    def judge(self, name: str, cast: Cast, limit: TimeLimit) -> Again:
+        """Hold all dialogues about a sample again, with the answers that the folder has.
+
+        Args:
+            name: of the sample.
+            cast: who asks and judges; its segmenter is not asked.
+            limit: of each call of a user or a metric.
+
+        Raises:
+            SegarenaError: the sample cannot be used.
+        """
+        place = {self._folder.samples.index(name)}
+        tables = {
+            table: self._folder.read(table, only=place) for table in ("records", "masks", "timings")
+        }
+        sample = load_sample(cast.dataset, name)
+        rows, faults = Rows(), list[str]()
+        for session in open_sessions(cast, sample, clock=lambda: 0.0):
+            faults += _Told(tables, session, limit).hold()
+            rows.extend(session.rows())
+        asked = {
+            (session.target.id, session.user_name, session.repeat)
+            for session in open_sessions(cast, sample)
+        }
+        unknown = set(tables["records"].select(_KEY).iter_rows()) - asked
+        faults += [
+            f"sample {name}: has a dialogue about {key[0]} with {key[1]}, which nobody holds"
+            for key in unknown
+        ]
+        return Again(rows=rows, faults=tuple(faults[:_MOST_FAULTS]))
+
+
+class _Told:
+    """One dialogue, as a folder tells it and as it is held again."""
+
+    def __init__(
+        self, tables: Mapping[str, pl.DataFrame], session: Session, limit: TimeLimit
+    ) -> None:
+        key = {"target": session.target.id, "user": session.user_name, "repeat": session.repeat}
+        own = {
+            name: table.filter(**key).sort("round", maintain_order=True)
+            for name, table in tables.items()
+        }
+        self._rounds = {row["round"]: row for row in own["records"].iter_rows(named=True)}
+        self._masks = {number: group for (number,), group in own["masks"].group_by(["round"])}
+        self._seconds = dict(own["timings"].select("round", "predict_s").iter_rows())
+        self._session = session
+        self._limit = limit
+
+    def hold(self) -> list[str]:
+        """Hold it; return what differs. The first difference ends it: after that nothing can be compared."""
+        session, where = self._session, f"{self._session.name}, {self._session.user_name}"
+        while not session.is_over:
+            prepare([session], self._limit)
+            dialogue = ask(session, self._limit)
+            if dialogue is None:
+                break
+            number = len(dialogue.rounds)
+            if fault := self._answer(dialogue, number):
+                session.fail(fault)
+                return [f"{where}, round {number}: {fault}"]
+        further = [number for number in self._rounds if number > len(session.dialogue.rounds)]
+        return (
+            [f"{where}: has {len(further)} rounds that nobody would ask for here"]
+            if further
+            else []
+        )
+
+    def _answer(self, dialogue: Dialogue, number: int) -> str:
+        """Answer a round as the folder does; return what differs, "" when nothing does."""
+        session, told = self._session, self._rounds.get(number)
+        late_s = self._seconds.get(number)
+        if told is None:
+            if late_s is not None and session.is_late_after(late_s):
+                session.drop(late_s)
+                return ""
+            return "is asked for here, and the run has none"
+        if told["prompts"] != prompts_text(dialogue.rounds[-1]):
+            return "has other prompts than are given here"
+        if told["failure"] is not None:
+            session.fail(f"as the run says: {told['failure']}")
+            return ""
+        answer = as_before(session) if not dialogue.rounds[-1] else self._mask(number)
+        if answer is None:
+            return "has no mask"
+        take(session, self._limit, answer, late_s or 0.0)
+        return session.failure
+
+    def _mask(self, number: int) -> Prediction | None:
+        kept = self._masks.get(number)
+        session, objects = self._session, self._session.target.objects
+        if kept is None or kept["object"].to_list() != [*range(1, objects + 1)]:
+            return None
+        try:
+            masks = [_decoded(row, session.sample.shape) for row in kept.iter_rows(named=True)]
+        except InvalidInput:
+            return None
+        if session.target.mask.dtype == np.bool_:
+            return Prediction(masks[0])
+        labels: Labels = np.zeros(session.sample.shape, dtype=np.uint8)
+        for label, mask in enumerate(masks, start=1):
+            labels[mask] = label
+        return Prediction(labels)
+
+
+def _decoded(row: Mapping[str, Any], shape: Shape) -> Mask:
+    if tuple(row["shape"]) != tuple(shape):
+        raise InvalidInput("a mask of another shape")
+    return decode_rle(row["rle"], tuple(shape))

@@ -1,0 +1,1 @@
+"""`segarena serve` and `segarena challenge`."""

@@ -1,0 +1,99 @@
+"""Tables for whoever organises a challenge on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import func, select
+
+from segarena.reports.sheets import Cell, Sheet, Value
+from segarena_server.challenges.rehearsal import RehearsedPlace
+from segarena_server.challenges.repository import all_challenges, description_of
+from segarena_server.challenges.sample_pool import PhaseLook
+from segarena_server.db.orm_models import Run
+from segarena_server.site import Site
+
+
+def overview(site: Site) -> Sheet:
+    """Return the challenges with their phases, dates and runs."""
+    counts = select(Run.challenge_id, Run.phase, func.count(), func.count(Run.team_id.distinct()))
+    with site.database.reading() as session:
+        challenges = all_challenges(session)
+        runs = {
+            (row[0], row[1]): (row[2], row[3])
+            for row in session.execute(counts.group_by(Run.challenge_id, Run.phase))
+        }
+    rows: list[tuple[Cell, ...]] = []
+    for challenge in challenges:
+        for phase in description_of(challenge).phases:
+            begun, teams = runs.get((challenge.id, phase.name), (0, 0))
+            dates = _text(phase.opens), _text(phase.closes)
+            rows.append(
+                (challenge.slug, challenge.state, phase.name, phase.kind, *dates, begun, teams)
+            )
+    head = ("challenge", "state", "phase", "kind", "opens", "closes", "runs", "teams")
+    return Sheet(
+        name="challenges",
+        caption="",
+        head=head,
+        rows=tuple(rows),
+        notes=("Times are UTC.",) if rows else (),
+    )
+
+
+def rehearsed(places: Sequence[RehearsedPlace]) -> Sheet:
+    """Return what travelled in a rehearsal, and how long it took."""
+    rows = tuple(
+        (
+            place.sample,
+            place.turns,
+            len({judged.number for judged in place.judged}),
+            Value(mean=place.sample_bytes / 1e3, decimals=0),
+            Value(mean=place.bytes_down / 1e3, decimals=1),
+            Value(mean=place.bytes_up / 1e3, decimals=1),
+            Value(mean=place.seconds, decimals=1),
+        )
+        for place in places
+    )
+    head = ("sample", "turns", "dialogues", "fetched kB", "prompts kB", "answers kB", "seconds")
+    caption = "What a participant fetches, gets and sends"
+    return Sheet(
+        name="rehearsal",
+        caption=caption,
+        head=head,
+        rows=rows,
+        notes=("Seconds with those of the segmenter.",),
+    )
+
+
+def looked_at(phases: Sequence[PhaseLook]) -> Sheet:
+    """Return what a challenge would be."""
+    rows = tuple(
+        (
+            one.phase,
+            one.pool,
+            one.samples,
+            Value(mean=one.dialogues, decimals=0),
+            one.rounds,
+            Value(mean=one.megabytes, decimals=1),
+            Value(mean=one.lay_s, decimals=0),
+        )
+        for one in phases
+    )
+    head = (
+        "phase",
+        "samples to draw from",
+        "of a run",
+        "dialogues",
+        "rounds",
+        "MB to fetch",
+        "seconds to lay ready",
+    )
+    unusable = tuple(f"left out of {one.phase}: {text}" for one in phases for text in one.unusable)
+    notes = ("Dialogues, megabytes and seconds are estimates from a few samples.", *unusable)
+    return Sheet(name="look", caption="What it would be", head=head, rows=rows, notes=notes)
+
+
+def _text(moment: datetime | None) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M") if moment else ""

@@ -1,0 +1,148 @@
+"""`segarena serve`: challenges on the network."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.terminal.exits import REFUSED, one_line_errors
+
+if TYPE_CHECKING:
+    from segarena_server.preflight import Checked
+    from segarena_server.settings import Settings
+    from segarena_server.site import Site
+
+DATA = Path("challenges")
+
+
+def serve(
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The folder of the server; made if it is not there.", show_default=str(DATA)
+        ),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen at. [default: 127.0.0.1, this machine]")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen at. [default: 8765]")] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="What people open, when that is another address: https://challenge.example.org"
+        ),
+    ] = None,
+    db: Annotated[
+        str | None,
+        typer.Option(help="postgresql://user@host/name, in place of a file in the folder."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes that evaluate. [default: 1]")
+    ] = None,
+    evaluate_only: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate-only", help="Evaluate for other servers of the database; listen nowhere."
+        ),
+    ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML with these options and others. [default: server.toml in the folder]"
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="File for the log, lines of JSON. [default: stderr]")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is wrong with the settings and the folder.")
+    ] = False,
+    demo: Annotated[
+        bool,
+        typer.Option(
+            "--demo",
+            help="Serve people, challenges and runs to click through; kept if a folder is named.",
+        ),
+    ] = False,
+) -> None:
+    """Serve challenges: participants' segmenters answer prompts, and this server judges them.
+
+        segarena serve challenges
+
+    The first start prints a link with which you make your own account, once. What to do next is on the first page.
+    Stop it with Ctrl-C: what is under way is finished, and the next start goes on from there.
+
+    `segarena serve --demo` needs nothing: it takes part in some challenges itself, and says how to sign in.
+
+    Several servers may share one PostgreSQL and one folder: with --workers 0 a server evaluates nothing itself, with
+    --evaluate-only it does nothing else.
+
+    Only this machine reaches it unless you say otherwise; see docs/server.md before you do.
+    """
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors("ended; start it again to go on"):
+        check_installed()
+        from segarena_server.commands.demo import serve_demo
+        from segarena_server.config_file import own_settings, read_settings
+        from segarena_server.http.middleware import log_to
+        from segarena_server.preflight import check as checked
+        from segarena_server.serving import Serving, evaluate, first_link, open_site
+
+        given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
+        config = config or (None if demo else own_settings(data or DATA))
+        if check:
+            _tell(checked(data or DATA, config, given))
+            return
+        settings = read_settings(config, given)
+        log_to(
+            log, logging.WARNING if log is None and (demo or sys.stderr.isatty()) else logging.INFO
+        )
+        if demo:
+            serve_demo(data, settings)
+            return
+        if evaluate_only:
+            _check_evaluates(settings)
+        site = open_site(data or DATA, settings)
+        if evaluate_only:
+            evaluate(
+                site,
+                lambda: typer.echo(f"evaluating with {settings.workers} workers; Ctrl-C ends it"),
+            )
+            return
+        link = first_link(site)
+        Serving(site).run(lambda port: _welcome(site, port, link))
+        typer.echo("ended; start it again to go on")
+
+
+def _welcome(site: Site, port: int, link: str) -> None:
+    address = site.settings.address
+    if address.endswith(":0"):  # a free port was asked for, and is known only now
+        address, known = f"{address.removesuffix('0')}{port}", address
+        link = link.replace(known, address, 1)
+    typer.echo(f"segarena serves {site.folder.path} at {address}")
+    if link:
+        typer.echo(f"Make your own account first; this link works once:\n  {link}")
+    else:
+        typer.echo("Ctrl-C ends it.")
+
+
+def _check_evaluates(settings: Settings) -> None:
+    from segarena.errors import InvalidInput
+
+    if not settings.workers:
+        raise InvalidInput("--evaluate-only: expected --workers of at least 1")
+
+
+def _tell(found: Checked) -> None:
+    for remark in found.remarks:
+        typer.secho(remark, fg="yellow")
+    for fault in found.faults:
+        typer.secho(fault, fg="red")
+    if found.faults:
+        raise typer.Exit(REFUSED)
+    typer.echo("all is well")

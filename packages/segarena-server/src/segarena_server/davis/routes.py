@@ -1,0 +1,317 @@
+"""The published addresses, each below `/davis/CHALLENGE/PHASE/`: what programs give as their host.
+
+Source: DAVIS Interactive Challenge, its server as seen by its clients.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from segarena.protocol.turns import Turn, pack_coco_turn, pack_turn, read_turn_head
+from segarena.samples import Shape
+from segarena_server.audit_log import note
+from segarena_server.auth.permissions import ANYONE, needs, site_of, visitor_of
+from segarena_server.challenges.time_charge import Moment
+from segarena_server.davis.exchange import (
+    Told,
+    begin_run,
+    find_run,
+    find_sample,
+    run_id_of,
+    said_about,
+    samples_of,
+    scribbles_of,
+    sent_about,
+    shape_of,
+)
+from segarena_server.davis.leaderboard import finished_runs, leaderboard
+from segarena_server.davis.refusals import as_published
+from segarena_server.davis.rules import Event, check, find_event
+from segarena_server.davis.scores import may_see, nothing_shown, report_of, summary_of
+from segarena_server.db.orm_models import Run
+from segarena_server.extensions.interfaces import Interface
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import read_body
+from segarena_server.runs.repository import end
+from segarena_server.turns.repository import Key
+from segarena_server.turns.turn_service import Came, reply_to, take_turn
+
+router = APIRouter(prefix="/davis/{slug}/{phase}", include_in_schema=False)
+INTERFACE = Interface(
+    title="the published package davisinteractive",
+    router=router,
+    token_header="user-key",  # noqa: S106 - the name of a header
+    refusal=as_published,
+    check=check,
+)
+
+MAGIC = 23
+"""By this number clients know that a server is one."""
+
+PATIENCE_S = 900.0
+"""So long a request waits: these programs cannot be told to ask again."""
+
+_MOST_CANDIDATES_BYTES = 64 * 1024
+
+
+class _Interaction(msgspec.Struct):
+    sequence: Annotated[str, msgspec.Meta(max_length=1000)]
+    scribble_idx: int
+    pred_masks: msgspec.Raw
+    timing: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+    interaction: int
+    next_scribble_frame_candidates: msgspec.Raw = msgspec.Raw(b"null")
+
+
+@router.get("/api/healthcheck")
+@needs(ANYONE)
+def tell_health(request: Request, slug: str, phase: str) -> Response:
+    """Say that the server is one, and the limits; of a challenge that is not public no more than of none."""
+    limits: dict[str, Any] = {"subset": "test-dev", "max_time": None, "max_interactions": None}
+    limits |= {"metric_to_optimize": "J_AND_F"}
+    with site_of(request).database.reading() as session, suppress(http_errors.Refusal):
+        event = find_event(session, slug, phase)
+        if event.is_public:
+            limits |= _limits(event)
+    return JSONResponse(
+        {"health": "OK", "name": "segarena", "magic": MAGIC, "evaluation_parameters": limits}
+    )
+
+
+@router.get("/api/dataset/samples")
+@needs("participant")
+def list_samples(request: Request, slug: str, phase: str) -> Response:
+    """Begin the session's run, or find it; return its samples, and the limits."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        event = find_event(session, slug, phase)
+        is_new = session.get(Run, run_id_of(request)) is None
+        run = begin_run(session, request, event)
+        samples = [[told.place.sample, told.scribble_idx] for told in samples_of(session, run)]
+        if is_new:
+            note(session, site.now(), "run begun", f"{slug}/{phase} {run.id}", **_who(request))
+    return JSONResponse([samples, event.most_seconds, event.rules.rounds])
+
+
+@router.get("/api/dataset/scribbles/{sequence}/{number}")
+@needs("participant")
+async def give_scribbles(
+    request: Request, slug: str, phase: str, sequence: str, number: str
+) -> Response:
+    """Give the first scribbles of a sample; its clock starts when they have left."""
+    if not number.isascii() or not number.isdecimal() or len(number) > 9:
+        raise http_errors.invalid("expected the number of the scribbles")
+    where = partial(_where, request, slug, phase, sequence, int(number))
+    event, told, shape = await run_in_threadpool(where)
+    key = await run_in_threadpool(_open, request, told)
+    return await _said(request, event, told, shape, key)
+
+
+@router.post("/api/evaluation/interaction")
+@needs("participant")
+async def take_masks(request: Request, slug: str, phase: str) -> Response:
+    """Take the masks of an interaction; return the robot's scribbles."""
+    await run_in_threadpool(_check_run, request, slug, phase)
+    body = await read_body(request, int(site_of(request).settings.limits.body_mb * 2**20))
+    last = Moment.now()
+    try:
+        sent = msgspec.json.decode(body, type=_Interaction)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise http_errors.invalid(f"an interaction: {str(error)[:200]}") from error
+    where = partial(_where, request, slug, phase, sent.sequence, sent.scribble_idx)
+    event, told, shape = await run_in_threadpool(where)
+    if not 1 <= sent.interaction <= event.rules.rounds:
+        raise http_errors.invalid(
+            f"interaction: expected 1 to {event.rules.rounds}, got {sent.interaction}"
+        )
+    turn = Turn(id=_id(told, sent.interaction), client_s=sent.timing, silent=True)
+    frame = pack_coco_turn(
+        turn, told.number, bytes(sent.pred_masks), shape, _candidates(sent, shape)
+    )
+    came = Came(
+        body=frame,
+        head=read_turn_head(frame),
+        first=request.state.arrived,
+        last=last,
+        is_committed=False,
+    )
+    key = await run_in_threadpool(_answer, request, told, sent.interaction, came)
+    return await _said(request, event, told, shape, key)
+
+
+@router.get("/api/evaluation/report")
+@needs("participant")
+def give_report(request: Request, slug: str, phase: str) -> Response:
+    """Return a row for each interaction and object, once the run is over and where the phase shows scores."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        event = find_event(session, slug, phase)
+        run = find_run(session, request, event)
+    if not may_see(event, run, site.now()):
+        return JSONResponse({})
+    return JSONResponse(
+        report_of(site.folder.run_folders.fetch(run.id), event, request.headers["session-key"])
+    )
+
+
+@router.post("/api/evaluation/finish")
+@needs("participant")
+async def finish(request: Request, slug: str, phase: str) -> Response:
+    """End the session's run; return the summary, as far as the phase shows it."""
+    run_id = await run_in_threadpool(_end, request, slug, phase)
+    site_of(request).hurry()
+    told = await run_in_threadpool(_summary, request, slug, phase)
+    until = time.monotonic() + PATIENCE_S
+    with site_of(request).news.about(run_id) as listener:
+        while told is None:
+            if time.monotonic() > until or site_of(request).is_draining():
+                raise http_errors.busy("the run is not judged yet; ask again", 1.0)
+            await listener.wait(0.5)
+            told = await run_in_threadpool(_summary, request, slug, phase)
+    return JSONResponse(told)
+
+
+@router.get("/leaderboard/")
+@needs(ANYONE)
+def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
+    """Return the best sessions as JSON to whoever says that this is what they speak; people are sent to the board."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        event = find_event(session, slug, phase)
+        may_look = event.is_public or visitor_of(request).may("viewer")
+        finished = finished_runs(session, event, site.now()) if may_look else None
+    if finished is None:
+        raise http_errors.unknown()
+    if "application/json" not in request.headers.get("content-type", ""):
+        return RedirectResponse(f"/challenges/{event.challenge.slug}/{event.phase.name}/board", 303)
+    return JSONResponse(leaderboard(site, event, finished))
+
+
+def _limits(event: Event) -> dict[str, Any]:
+    return {
+        "max_time": event.most_seconds,
+        "max_interactions": event.rules.rounds,
+        "metric_to_optimize": event.metric,
+    }
+
+
+def _where(
+    request: Request, slug: str, phase: str, sequence: str, number: int
+) -> tuple[Event, Told, Shape]:
+    site = site_of(request)
+    with site.database.reading() as session:
+        event = find_event(session, slug, phase)
+        told = find_sample(session, find_run(session, request, event), sequence, number)
+    return event, told, shape_of(site.folder.samples, told.place.sha256)
+
+
+def _check_run(request: Request, slug: str, phase: str) -> None:
+    with site_of(request).database.reading() as session:
+        find_run(session, request, find_event(session, slug, phase))
+
+
+def _open(request: Request, told: Told) -> Key | None:
+    """Ask for the first scribbles of a sample, unless they were asked for; None when nothing more will be said."""
+    with site_of(request).database.reading() as session:
+        sent = sent_about(session, told)
+    if sent.turns:
+        return None if sent.is_over else _key(sent.turns[-1])
+    frame = pack_turn(Turn(id=_id(told, 0), open=[told.number], silent=True))
+    now = Moment.now()
+    came = Came(body=frame, head=read_turn_head(frame), first=now, last=now, is_committed=True)
+    key = take_turn(request, (told.place.run_id, told.place.key, sent.next), came)
+    site_of(request).hurry()
+    return key
+
+
+def _answer(request: Request, told: Told, interaction: int, came: Came) -> Key | None:
+    """Keep the answer of an interaction; None when the sample is over, and nothing is judged any more."""
+    with site_of(request).database.reading() as session:
+        sent = sent_about(session, told)
+    if not sent.turns:
+        raise http_errors.conflict("get the scribbles of this sample first")
+    if interaction < len(sent.turns):
+        number = sent.turns[interaction].number
+    elif sent.is_over:
+        return None
+    elif interaction > len(sent.turns):
+        raise http_errors.conflict(f"interaction: expected {len(sent.turns)}, got {interaction}")
+    else:
+        number = sent.next
+    key = take_turn(request, (told.place.run_id, told.place.key, number), came)
+    site_of(request).hurry()
+    return key
+
+
+async def _said(
+    request: Request, event: Event, told: Told, shape: Shape, key: Key | None
+) -> Response:
+    asked = None
+    if key is not None:
+        reply = await reply_to(request, key, PATIENCE_S)
+        if reply is None:
+            raise http_errors.busy("this interaction is not judged yet; ask again", 1.0)
+        asked = said_about(told, reply, shape)
+    return JSONResponse(dict(scribbles_of(event, told, asked, shape)))
+
+
+def _end(request: Request, slug: str, phase: str) -> str:
+    site = site_of(request)
+    with site.database.writing() as session:
+        known = find_run(session, request, find_event(session, slug, phase))
+        run = session.get_one(Run, known.id, with_for_update=True)
+        if end(session, run, site.now()):
+            note(session, site.now(), "run ended early", run.id, **_who(request))
+    return run.id
+
+
+def _summary(request: Request, slug: str, phase: str) -> dict[str, Any] | None:
+    site = site_of(request)
+    with site.database.reading() as session:
+        event = find_event(session, slug, phase)
+        run = find_run(session, request, event)
+        told = samples_of(session, run)
+    if run.state != "over":
+        return None
+    if run.fault:
+        raise http_errors.closed(run.fault)
+    is_shown = may_see(event, run, site.now())
+    summary = (
+        summary_of(site.folder.run_folders.fetch(run.id), event, told)
+        if is_shown
+        else nothing_shown(event)
+    )
+    return {**summary, "session_key": request.headers["session-key"]}
+
+
+def _candidates(sent: _Interaction, shape: Shape) -> list[int] | None:
+    """Return the frames of which the worst is drawn in; those that are none are left out, and none means all."""
+    raw = bytes(sent.next_scribble_frame_candidates)
+    try:
+        if len(raw) > _MOST_CANDIDATES_BYTES:
+            raise http_errors.too_large(_MOST_CANDIDATES_BYTES)
+        told = msgspec.json.decode(raw, type=list[int] | None)
+    except msgspec.MsgspecError as error:
+        raise http_errors.invalid(f"next_scribble_frame_candidates: {str(error)[:200]}") from error
+    return sorted({frame for frame in told or () if 0 <= frame < shape[0]}) or None
+
+
+def _id(told: Told, interaction: int) -> str:
+    return f"published-{told.place.number}-{told.number}-{interaction}"
+
+
+def _key(turn: Any) -> Key:
+    return turn.run_id, turn.place, turn.number
+
+
+def _who(request: Request) -> dict[str, Any]:
+    visitor = visitor_of(request)
+    return {"person_id": visitor.person_id, "address": visitor.address}

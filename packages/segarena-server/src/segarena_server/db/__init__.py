@@ -1,0 +1,1 @@
+"""The database: connection, ORM models, schema and migrations."""

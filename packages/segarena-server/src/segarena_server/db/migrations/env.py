@@ -1,0 +1,17 @@
+"""What Alembic runs: migrations of a connection that `segarena_server.db.schema` gives."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from segarena_server.db.orm_models import Table
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=Table.metadata,
+    render_as_batch=True,
+    transactional_ddl=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

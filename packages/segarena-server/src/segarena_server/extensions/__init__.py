@@ -1,0 +1,1 @@
+"""Entry points through which packages add pages and interfaces to a server."""

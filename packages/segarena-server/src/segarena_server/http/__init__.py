@@ -1,0 +1,1 @@
+"""Requests and responses: middleware, limits on request bodies, errors."""

@@ -1,0 +1,179 @@
+"""Around every request: a host that is ours, headers that bind the browser, a number, two moments, a line in the log.
+
+`state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the first and the last
+byte of the answer had left. `state.turn` names the turn that came, and `state.read` is when its last byte had.
+`state.taken` is how many bytes of a large body it has in memory.
+`state.is_nameless` keeps who asked, from where and for what out of the log: of those who take part in a study.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from segarena_server.challenges.time_charge import Moment
+from segarena_server.http.http_errors import API
+from segarena_server.site import Site
+
+LOG = logging.getLogger("segarena_server")
+_LIBRARIES = ("asyncio", "sqlalchemy", "uvicorn")
+"""They tell of lost connections in lines of their own."""
+_LONGEST_PATH = 2000
+"""Characters: Python makes no number of more than 4300 digits, and routes would try to."""
+
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "segarena-api": API,
+}
+
+
+class Watch:
+    """ASGI middleware.
+
+    Args:
+        app: what answers.
+        site: whose requests these are.
+    """
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app = app
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, state = time.perf_counter(), scope.setdefault("state", {})
+        state |= {"number": secrets.token_hex(6), "arrived": Moment.now(), "taken": 0}
+        status = 500
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message["headers"],
+                    *self._headers(scope, message["headers"]),
+                ]
+                state["sending"] = Moment.now()
+            await send(message)
+            if (
+                message["type"] == "http.response.body"
+                and not message.get("more_body")
+                and "on_sent" in state
+            ):
+                state["on_sent"](state["sending"], Moment.now())
+
+        try:
+            if not self._is_ours(scope):
+                await _refuse(send_with_headers, 421, "host", "this host is not served here")
+            elif len(scope["path"]) > _LONGEST_PATH:
+                await _refuse(send_with_headers, 414, "address", "no address here is so long")
+            else:
+                await self._app(scope, receive, send_with_headers)
+        finally:
+            self._site.intake.give_back(state["taken"])
+            self._log(scope, status, time.perf_counter() - started)
+
+    def _is_ours(self, scope: Scope) -> bool:
+        """Tell whether the request names a host that is ours: others come from pages that play tricks with names."""
+        named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        try:
+            return (
+                len(named) == 1 and urlsplit(f"//{named[0]}").hostname in self._site.settings.hosts
+            )
+        except ValueError:
+            return False
+
+    def _headers(self, scope: Scope, given: Any) -> list[tuple[bytes, bytes]]:
+        there = {name.lower() for name, _ in given}
+        told = {**_HEADERS, "segarena-request": scope["state"]["number"]}
+        if self._site.settings.is_secure:
+            told["strict-transport-security"] = "max-age=31536000"
+        if b"cache-control" not in there:
+            told["cache-control"] = "no-store"
+        return [(name.encode(), value.encode()) for name, value in told.items()]
+
+    def _log(self, scope: Scope, status: int, seconds: float) -> None:
+        visitor, route = scope["state"].get("visitor"), scope.get("route")
+        is_nameless = scope["state"].get("is_nameless", False)
+        told = {
+            "request": scope["state"]["number"],
+            "method": scope["method"],
+            "route": getattr(route, "path", ""),
+            "path": "" if is_nameless else scope["path"][:200],
+            "status": status,
+            "seconds": round(seconds, 4),
+            "person": visitor.person_id if visitor and not is_nameless else None,
+            "address": scope["client"][0] if scope.get("client") and not is_nameless else "",
+        }
+        if "turn" in scope["state"]:
+            told |= {"turn": scope["state"]["turn"], "replied_s": _replied_s(scope["state"])}
+        self._site.counted.count(scope["method"], getattr(route, "path", ""), status, seconds)
+        LOG.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"told": told})
+
+
+class JsonLines(logging.Formatter):
+    """Writes each record as one line of JSON, whatever is in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        at = (
+            time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03d}Z"
+        )
+        told: dict[str, Any] = {
+            "at": at,
+            "level": record.levelname.lower(),
+            "what": record.getMessage(),
+        }
+        told |= getattr(record, "told", {})
+        if record.exc_info:
+            told["trace"] = self.formatException(record.exc_info)
+        return json.dumps(told)
+
+
+def log_to(file: Path | None, level: int) -> None:
+    """Write the log of the server as lines of JSON, to a file or stderr, from this level on."""
+    handler = logging.StreamHandler(sys.stderr) if file is None else logging.FileHandler(file)
+    handler.setFormatter(JsonLines())
+    for log in (LOG, *map(logging.getLogger, _LIBRARIES)):
+        log.handlers = [handler]
+        log.propagate = False
+    LOG.setLevel(level)
+
+
+def _replied_s(state: Any) -> float | None:
+    """Return seconds from the last byte of what came to the first byte of the answer; None when there was none.
+
+    What a reply of a test is held back is left out.
+    """
+    if "sending" not in state:
+        return None
+    return round(state["sending"].boot_s - state["read"].boot_s - state.get("held_s", 0.0), 4)
+
+
+async def _refuse(send: Send, status: int, error: str, message: str) -> None:
+    text = json.dumps({"error": error, "message": message}).encode()
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"content-type", b"application/json")],
+        }
+    )
+    await send({"type": "http.response.body", "body": text})

@@ -1,0 +1,164 @@
+"""Challenges that are described on a page: looked at, made and changed by jobs, since opening samples takes time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from segarena_server.challenges import management
+from segarena_server.challenges.description import Challenge, challenge_text, read_challenge
+from segarena_server.challenges.sample_pool import Laid, PhaseLook, Watch, lay, look, pools_of
+from segarena_server.db.orm_models import Job
+from segarena_server.jobs.kind import Kind
+from segarena_server.jobs.worker_processes import Bench
+from segarena_server.site import Site
+from segarena_server.storage.content_store import Storage
+
+_DRAFTS_LAST_S = 30 * 86400.0
+
+
+class Told(NamedTuple):
+    """What such a job is told: a challenge, with seeds; whom the audit log names; which one it changes, "" for none."""
+
+    challenge: Challenge
+    by: dict[str, Any]
+    changes: str
+
+    def text(self) -> str:
+        """Return it as the table has it."""
+        return json.dumps(
+            {"challenge": challenge_text(self.challenge), "by": self.by, "changes": self.changes}
+        )
+
+    @classmethod
+    def of(cls, job: Job) -> Told:
+        """Return what a job was told."""
+        found = json.loads(job.told)
+        return cls(read_challenge(found["challenge"]), found["by"], found["changes"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAt:
+    """The unit that looks at what a challenge would be."""
+
+    challenge: str
+
+    def do(self, bench: Bench, /) -> list[PhaseLook]:
+        """Return what its phases would be."""
+        return look(bench.evaluator(self.challenge), read_challenge(self.challenge), _watch(bench))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayReady:
+    """The unit that lays samples ready.
+
+    Attributes:
+        challenge: its description.
+        pools: whose samples.
+        storage: where they are kept.
+    """
+
+    challenge: str
+    pools: tuple[str, ...]
+    storage: Storage
+
+    def do(self, bench: Bench, /) -> Laid:
+        """Return what lies ready."""
+        described = read_challenge(self.challenge)
+        return lay(
+            bench.evaluator(self.challenge), described, self.pools, self.storage, _watch(bench)
+        )
+
+
+class LookAtChallenge(Kind):
+    """The kind; each job is about a draft, under a name that nobody else has."""
+
+    name = "look at challenge"
+    is_long = True
+
+    def unit(self, session: Session, site: Site, job: Job) -> LookAt:
+        """Return what looks at it."""
+        return LookAt(challenge=challenge_text(Told.of(job).challenge))
+
+    def write(self, session: Session, site: Site, job: Job, result: list[PhaseLook]) -> None:
+        """Keep what it would be."""
+        job.said = json.dumps([asdict(phase) for phase in result])
+
+
+class MakeChallenge(Kind):
+    """The kind; each job is about the slug of a challenge to be."""
+
+    name = "make challenge"
+    is_long = True
+
+    def unit(self, session: Session, site: Site, job: Job) -> LayReady:
+        """Return what lays its samples ready."""
+        described = management.ready_to_make(site, Told.of(job).challenge)
+        return LayReady(
+            challenge=challenge_text(described),
+            pools=tuple(pools_of(described)),
+            storage=site.folder.samples,
+        )
+
+    def write(self, session: Session, site: Site, job: Job, result: Laid) -> None:
+        """Add the challenge."""
+        told = Told.of(job)
+        management.write_made(session, site.now(), told.challenge, result, told.by)
+        job.said = _said(result)
+
+
+class ChangeChallenge(Kind):
+    """The kind; each job is about the slug of a challenge whose benchmark or data change."""
+
+    name = "change challenge"
+    is_long = True
+
+    def unit(self, session: Session, site: Site, job: Job) -> LayReady:
+        """Return what lays the samples ready that do not lie there."""
+        told = Told.of(job)
+        described, pools = management.ready_to_change(site, told.changes, told.challenge)
+        return LayReady(
+            challenge=challenge_text(described), pools=tuple(pools), storage=site.folder.samples
+        )
+
+    def write(self, session: Session, site: Site, job: Job, result: Laid) -> None:
+        """Write what the challenge is now."""
+        told = Told.of(job)
+        management.write_changed(session, site.now(), told.challenge, result, told.by)
+        job.said = _said(result)
+
+
+def forget_drafts(session: Session, now: float) -> None:
+    """Forget what challenges would be that nobody made within a month."""
+    is_old = (
+        Job.kind == LookAtChallenge.name,
+        Job.state.in_(("done", "dead")),
+        Job.made_at < now - _DRAFTS_LAST_S,
+    )
+    session.connection().execute(delete(Job).where(*is_old))
+
+
+def _said(laid: Laid) -> str:
+    return json.dumps(
+        {
+            "samples": laid.samples,
+            "dialogues": laid.dialogues,
+            "bytes": laid.bytes,
+            "unusable": laid.unusable,
+        }
+    )
+
+
+def _watch(bench: Bench) -> Watch:
+    @contextmanager
+    def watch(done: int, of: int) -> Generator[None]:
+        with bench.within(f"sample {done + 1} of {of}"):
+            yield
+
+    return watch

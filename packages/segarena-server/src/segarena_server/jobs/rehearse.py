@@ -1,0 +1,109 @@
+"""A rehearsal for the pages: a built-in segmenter takes part in a challenge, apart from all runs."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from segarena_server.challenges.description import read_challenge
+from segarena_server.challenges.rehearsal import Rehearsal, RehearsedPlace
+from segarena_server.challenges.repository import find_challenge
+from segarena_server.challenges.score_visibility import Score, scores_of
+from segarena_server.db.orm_models import Job
+from segarena_server.jobs.kind import Kind
+from segarena_server.jobs.worker_processes import Bench
+from segarena_server.site import Site
+
+SAMPLES = 2
+"""That a rehearsal on a page is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """What came of a rehearsal.
+
+    Attributes:
+        places: sample by sample.
+        scores: as the participant would see them.
+    """
+
+    places: list[RehearsedPlace]
+    scores: list[Score]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearse:
+    """The unit that holds a rehearsal.
+
+    Attributes:
+        challenge: its description.
+        phase: its name.
+        segmenter: as written for `segarena run -s`.
+        samples: how many of the pool.
+    """
+
+    challenge: str
+    phase: str
+    segmenter: str
+    samples: int
+
+    def do(self, bench: Bench, /) -> Rehearsed:
+        """Hold it; nothing is kept but what is returned."""
+
+        @contextmanager
+        def watch(done: int, of: int) -> Generator[None]:
+            with bench.within(f"sample {done + 1} of {of}"):
+                yield
+
+        challenge = read_challenge(self.challenge)
+        rehearsal = Rehearsal(challenge, self.phase, self.segmenter)
+        wanted = rehearsal.evaluator.samples(self.phase)[: self.samples]
+        with tempfile.TemporaryDirectory(prefix="segarena-rehearsal-") as folder:
+            run, places = rehearsal.hold(wanted, Path(folder) / "run", watch)
+            return Rehearsed(places=places, scores=scores_of(run.path, challenge.phase(self.phase)))
+
+
+class RehearseChallenge(Kind):
+    """The kind; each job is about the slug of a challenge."""
+
+    name = "rehearse"
+    is_long = True
+
+    def unit(self, session: Session, site: Site, job: Job) -> Rehearse:
+        """Return what holds it."""
+        told = json.loads(job.told)
+        description = find_challenge(session, job.about).description
+        return Rehearse(
+            challenge=description, phase=told["phase"], segmenter=told["segmenter"], samples=SAMPLES
+        )
+
+    def write(self, session: Session, site: Site, job: Job, result: Rehearsed) -> None:
+        """Keep what the page shows."""
+        job.said = json.dumps(
+            {
+                "places": list(map(_told, result.places)),
+                "scores": [asdict(one) for one in result.scores],
+            }
+        )
+
+
+def _told(place: RehearsedPlace) -> dict[str, object]:
+    peaks = [leak.peak for leak in place.leaks.values()]
+    last = {judged.number: judged for judged in place.judged}
+    return {
+        "sample": place.sample,
+        "turns": place.turns,
+        "dialogues": len(last),
+        "failures": sorted({judged.failure for judged in last.values() if judged.failure}),
+        "sample_bytes": place.sample_bytes,
+        "bytes_down": place.bytes_down,
+        "bytes_up": place.bytes_up,
+        "seconds": place.seconds,
+        "blind": sum(peaks) / len(peaks) if peaks else None,
+    }

@@ -1,0 +1,1 @@
+"""E-mail: the outbox and its SMTP sender."""

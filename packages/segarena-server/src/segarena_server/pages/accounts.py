@@ -1,0 +1,226 @@
+"""Pages of one's own account: registering, signing in and out, tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena.errors import InvalidInput
+from segarena_server.audit_log import note
+from segarena_server.auth.accounts import clean_name, folded, person_named, register
+from segarena_server.auth.keys import LASTS_S, end_keys, find_key, make_key, tokens_of
+from segarena_server.auth.passwords import hash_password, is_password
+from segarena_server.auth.permissions import (
+    ANYONE,
+    cookie_name,
+    cookie_of,
+    needs,
+    session_key,
+    site_of,
+    visitor_of,
+)
+from segarena_server.challenges.repository import all_challenges
+from segarena_server.db.orm_models import Person
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form
+from segarena_server.mail.mail_outbox import clean_address, put_down
+from segarena_server.pages.rendering import page
+from segarena_server.site import Site
+
+router = APIRouter(include_in_schema=False)
+_MOST_TOKENS = 20
+
+
+@router.get("/sign-in")
+@needs(ANYONE)
+def show_sign_in(request: Request) -> Response:
+    """Show the form."""
+    return page(request, "sign_in.html", title="Sign in", fault="", name="")
+
+
+@router.post("/sign-in")
+@needs(ANYONE)
+def do_sign_in(request: Request, form: Form) -> Response:
+    """Sign in; slowly, for whoever guesses."""
+    site, visitor, now = site_of(request), visitor_of(request), site_of(request).now()
+    name, password = form.get("name", "")[:40], form.get("password", "")
+    tried = ("name", folded(name)), ("address", visitor.address)
+    if wait_s := site.attempts.take(*tried):
+        raise http_errors.quota(
+            "too many wrong passwords for this name or from this address", wait_s
+        )
+    with site.database.reading() as session:
+        person = person_named(session, name)
+    # Slow on purpose, as much for a name that nobody has; no connection to the database is held meanwhile.
+    is_right = is_password(password, person.password if person else None)
+    if person is not None and is_right and person.state == "confirmed":
+        site.attempts.forget(tried[0])
+        site.attempts.take_back(tried[1])
+        return _signed_in(request, person)
+    if person is not None and is_right and person.state == "waiting":
+        site.attempts.take_back(*tried)
+        return page(request, "waiting.html", title="Not confirmed yet")
+    with site.database.writing() as session:
+        # By its number, which stays when the account is deleted.
+        about = f"account {person.id}" if person else "no such account"
+        note(session, now, "sign-in refused", about, address=visitor.address)
+    fault = "name or password are not right"
+    return page(request, "sign_in.html", title="Sign in", status=403, fault=fault, name=name)
+
+
+@router.post("/sign-out")
+@needs("viewer")
+def do_sign_out(request: Request, form: Form) -> Response:
+    """End the session."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        key = find_key(session, "session", session_key(request), site.now())
+        if key is not None:
+            key.ended_at = site.now()
+        note(session, site.now(), "sign-out", person_id=visitor.person_id, address=visitor.address)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(cookie_name(site_of(request)))
+    return answer
+
+
+@router.get("/register")
+@needs(ANYONE)
+def show_register(request: Request, invitation: str = "") -> Response:
+    """Show the form, with what an invitation opens."""
+    return _register_page(request, invitation)
+
+
+@router.post("/register")
+@needs(ANYONE)
+def do_register(request: Request, form: Form) -> Response:
+    """Make an account."""
+    site, address = site_of(request), visitor_of(request).address
+    told = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
+    email = form.get("email", "")
+    is_open = site.settings.registration == "open"
+    if not told["invitation"] and (wait_s := site.attempts.take(("register", address))):
+        raise http_errors.quota("too many accounts from this address", wait_s)
+    if (
+        email
+        and site.settings.mail
+        and (wait_s := site.attempts.take(("letters to", email.strip().lower())))
+    ):
+        raise http_errors.quota("too many letters to this address", wait_s)
+    try:
+        name = clean_name(told["name"])
+        kept = hash_password(form.get("password", ""), name)
+        with site.database.writing() as session:
+            person = register(
+                session, site.now(), **{**told, "name": name}, kept=kept, is_open=is_open
+            )
+            person.email = clean_address(email)
+            if person.email and site.settings.mail is not None:
+                put_down(session, site.now(), "address", person=person, to=person.email)
+            note(
+                session, site.now(), "registered", person.role, person_id=person.id, address=address
+            )
+    except InvalidInput as error:
+        shown = {"name": told["name"], "contact": told["contact"], "email": email}
+        return _register_page(request, told["invitation"], fault=str(error), status=422, **shown)
+    return (
+        _signed_in(request, person)
+        if person.state == "confirmed"
+        else page(request, "waiting.html", title="Nearly there")
+    )
+
+
+@router.get("/tokens")
+@needs("participant")
+def show_tokens(request: Request) -> Response:
+    """List one's own tokens."""
+    return _tokens_page(request)
+
+
+@router.post("/tokens")
+@needs("participant")
+def make_token(request: Request, form: Form) -> Response:
+    """Make a token and show it, once."""
+    site, visitor = site_of(request), visitor_of(request)
+    label = " ".join(form.get("label", "").split())[:80]
+    with site.database.writing() as session:
+        if len(tokens_of(session, visitor.person_id, site.now())) >= _MOST_TOKENS:
+            raise http_errors.quota(f"at most {_MOST_TOKENS} tokens: take one back first", None)
+        text = make_key(
+            session, "token", site.now(), person_id=visitor.person_id, label=label or "a program"
+        )
+        note(
+            session,
+            site.now(),
+            "token made",
+            label,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    return _tokens_page(request, fresh=text)
+
+
+@router.post("/tokens/{number:int}/end")
+@needs("participant")
+def end_token(request: Request, number: int, form: Form) -> Response:
+    """Take a token of one's own back."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        if not end_keys(session, visitor.person_id or 0, site.now(), kind="token", number=number):
+            raise http_errors.unknown()
+        note(
+            session, site.now(), "token ended", person_id=visitor.person_id, address=visitor.address
+        )
+    return RedirectResponse("/tokens", 303)
+
+
+def _signed_in(request: Request, person: Person) -> Response:
+    site, address = site_of(request), visitor_of(request).address
+    with site.database.writing() as session:
+        key = make_key(session, "session", site.now(), person_id=person.id)
+        note(session, site.now(), "sign-in", person_id=person.id, address=address)
+    answer = RedirectResponse("/", 303)
+    set_session(answer, site, key)
+    return answer
+
+
+def set_session(answer: Response, site: Site, key: str) -> None:
+    """Put a session into the cookie of an answer."""
+    answer.set_cookie(
+        cookie_name(site), cookie_of(site, key), max_age=int(LASTS_S["session"]), secure=site.settings.is_secure,
+        httponly=True, samesite="strict",
+    )  # fmt: skip
+
+
+def _register_page(
+    request: Request, invitation: str, *, fault: str = "", status: int = 200, **shown: str
+) -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        key = find_key(session, "invitation", invitation, site.now()) if invitation else None
+    if invitation and key is None:
+        fault = fault or "the invitation does not hold (any more); ask an organiser for another"
+    told: dict[str, Any] = {"name": "", "contact": "", "email": "", **shown}
+    told |= {"invitation": invitation if key else "", "is_invited": key is not None}
+    is_open = site.settings.registration == "open"
+    return page(
+        request,
+        "register.html",
+        title="Register",
+        status=status,
+        fault=fault,
+        is_open=is_open,
+        **told,
+    )
+
+
+def _tokens_page(request: Request, fresh: str = "") -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        tokens = tokens_of(session, visitor_of(request).person_id, site.now())
+        is_open = [
+            challenge.slug for challenge in all_challenges(session) if challenge.state == "open"
+        ]
+    slug = is_open[0] if len(is_open) == 1 else "NAME"
+    return page(request, "tokens.html", title="Tokens", tokens=tokens, fresh=fresh, slug=slug)

@@ -1,0 +1,202 @@
+"""Pages of boards: the board of a phase, its runs, and its samples where these are open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+from fastapi import APIRouter, Request
+from markupsafe import Markup
+from starlette.responses import Response
+
+from segarena.errors import SegarenaError
+from segarena.reports.boards.board import Board
+from segarena.reports.boards.pages import board_parts, run_parts, sample_parts
+from segarena.reports.boards.sheets import board_csv, board_tex
+from segarena.reports.boards.telling import board_json
+from segarena.reports.parts import Card, Gallery
+from segarena_server.auth.permissions import ANYONE, needs, site_of, visitor_of
+from segarena_server.challenges.boards import PhaseBoard, sees_samples
+from segarena_server.challenges.description import Phase
+from segarena_server.challenges.repository import description_of, find_phase
+from segarena_server.db.datetimes import moment_of
+from segarena_server.db.orm_models import Challenge
+from segarena_server.http import http_errors
+from segarena_server.pages.challenges import visible_challenge
+from segarena_server.pages.rendering import page
+from segarena_server.runs.image_rendering import DrawSample, ShownCards
+
+router = APIRouter(include_in_schema=False)
+_DRAWN_S = 2.0
+_MOST_DRAWN = 6
+"""Runs that a sample's page has pictures of: the best ones."""
+
+_FILES: dict[str, tuple[str, Callable[[Board], str]]] = {
+    "csv": ("text/csv", partial(board_csv, choice="all")),
+    "json": ("application/json", board_json),
+    "tex": ("application/x-tex", partial(board_tex, choice="all")),
+}
+
+
+@router.get("/challenges/{slug}/{phase}/board")
+@needs(ANYONE)
+def show_board(request: Request, slug: str, phase: str) -> Response:
+    """Show the board of a phase."""
+    site = site_of(request)
+    challenge, found, shown = _board(request, slug, phase)
+    title = f"{description_of(challenge).title}: {found.name}"
+    here, is_open = f"/challenges/{slug}/{phase}/board", _sees_samples(request, found)
+    parts = (
+        None
+        if shown is None
+        else shown.once(f"board {is_open}", partial(_parts, here=here, is_open=is_open))
+    )
+    now = moment_of(site.now())
+    return page(
+        request, "board.html", title=title, challenge=challenge, phase=found, parts=parts, now=now
+    )
+
+
+@router.get("/challenges/{slug}/{phase}/board.csv")
+@router.get("/challenges/{slug}/{phase}/board.json")
+@router.get("/challenges/{slug}/{phase}/board.tex")
+@needs(ANYONE)
+def give_board(request: Request, slug: str, phase: str) -> Response:
+    """Give the board of a phase as a file."""
+    *_, shown = _board(request, slug, phase)
+    if shown is None:
+        raise http_errors.unknown()
+    kind = request.url.path.rpartition(".")[2]
+    media_type, make = _FILES[kind]
+    return Response(shown.once(kind, lambda one: make(one.board)), media_type=media_type)
+
+
+@router.get("/challenges/{slug}/{phase}/board/runs/{run_id}")
+@needs(ANYONE)
+def show_run_of_board(request: Request, slug: str, phase: str, run_id: str) -> Response:
+    """Show where a run stands in every statistic; and its targets, where samples are open."""
+    visitor = visitor_of(request)
+    challenge, found, shown = _board(request, slug, phase)
+    if shown is None or run_id not in shown.runs:
+        raise http_errors.unknown()
+    home, entry = f"/challenges/{slug}/{phase}/board", shown.runs.index(run_id)
+    pages = _sample_pages(shown, home) if _sees_samples(request, found) else None
+    own = f"/runs/{run_id}" if visitor.may("organiser") else ""
+    parts = run_parts(
+        shown.board, shown.board.first_key, entry, home=home, pages=pages, own_page=own
+    )
+    title = shown.board.names[entry]
+    return page(
+        request, "piece.html", title=title, challenge=challenge, parts=parts, is_drawing=False
+    )
+
+
+@router.get("/challenges/{slug}/{phase}/board/samples/{sample_number:int}")
+@needs(ANYONE)
+def show_sample_of_board(request: Request, slug: str, phase: str, sample_number: int) -> Response:
+    """Show a sample with the best runs side by side, where samples are open."""
+    is_organiser = visitor_of(request).may("organiser")
+    challenge, found, shown = _board(request, slug, phase)
+    sample = f"sample {sample_number}"
+    if shown is None or sample not in shown.samples or not _sees_samples(request, found):
+        raise http_errors.unknown()
+    home = f"/challenges/{slug}/{phase}/board"
+    pages = list(_sample_pages(shown, home).values())
+    place = list(shown.samples).index(sample)
+    title = sample.capitalize()
+    pictures = _pictures(request, challenge, found, shown, sample, is_organiser=is_organiser)
+    parts = sample_parts(
+        shown.board,
+        shown.board.first_key,
+        sample,
+        title=f"{title}: {shown.samples[sample]}" if is_organiser else title,
+        home=home,
+        choice="best",
+        pictures=pictures,
+        before=pages[place - 1] if place else "",
+        after=pages[place + 1] if place + 1 < len(pages) else "",
+    )
+    is_drawing = pictures is None
+    return page(
+        request, "piece.html", title=title, challenge=challenge, parts=parts, is_drawing=is_drawing
+    )
+
+
+def _board(request: Request, slug: str, phase: str) -> tuple[Challenge, Phase, PhaseBoard | None]:
+    site, visitor = site_of(request), visitor_of(request)
+    challenge = visible_challenge(request, slug)
+    found = find_phase(challenge, phase)
+    with site.database.reading() as session:
+        shown = site.boards.of(
+            session, challenge, found, site.now(), sees_all=visitor.may("organiser")
+        )
+    return challenge, found, shown
+
+
+def _sees_samples(request: Request, phase: Phase) -> bool:
+    return sees_samples(
+        phase, site_of(request).now(), sees_all=visitor_of(request).may("organiser")
+    )
+
+
+def _parts(shown: PhaseBoard, *, here: str, is_open: bool) -> Markup:
+    files = [
+        (f"{here}.{kind}", name)
+        for kind, name in (("csv", "CSV"), ("json", "JSON"), ("tex", "LaTeX"))
+    ]
+    runs = [f"{here}/runs/{run}" for run in shown.runs]
+    pages = _sample_pages(shown, here) if is_open else None
+    return board_parts(shown.board, choice="best", files=files, pages=pages, runs=runs)
+
+
+def _sample_pages(shown: PhaseBoard, here: str) -> dict[str, str]:
+    return {sample: f"{here}/samples/{sample.split()[1]}" for sample in shown.samples}
+
+
+def _pictures(
+    request: Request,
+    challenge: Challenge,
+    phase: Phase,
+    shown: PhaseBoard,
+    sample: str,
+    *,
+    is_organiser: bool,
+) -> Gallery | None:
+    """Return a card for each target of a sample with the best runs side by side; None while they are drawn."""
+    site, board = site_of(request), shown.board
+    key, name = board.first_key, shown.samples[sample]
+    about = [
+        row.entry
+        for row in board.rows(key, "best")
+        if sample in board.entries[row.entry].extract.targets.sample
+    ]
+    drawn = about[:_MOST_DRAWN]
+    runs = tuple(
+        (f"{site.folder.run_folders.fetch(shown.runs[entry])}", board.names[entry])
+        for entry in drawn
+    )
+    drawing = DrawSample(
+        challenge=challenge.description, phase=phase.name, sample=name, user=key.user, runs=runs
+    )
+    try:
+        content = site.album.picture(("sample", drawing), lambda: drawing, _DRAWN_S)
+    except http_errors.Refusal:
+        raise
+    except SegarenaError as error:
+        note = f"{error}" if is_organiser else "This sample cannot be drawn."
+        return Gallery(lead="", cards=(), told="", notes=[note])
+    if content is None:
+        return None
+    found = msgspec.json.decode(content, type=ShownCards)
+    cards = [
+        Card(
+            anchor=f"target-{number}",
+            name=one.name if is_organiser else f"target {number}",
+            where=one.target if is_organiser else "",
+            user="",
+            viewers=one.viewers,
+        )
+        for number, one in enumerate(found.cards, 1)
+    ]
+    return Gallery(lead="", cards=cards, told=f"{len(cards)} targets, {len(runs)} runs")

@@ -1,0 +1,305 @@
+"""Making and changing a challenge on a page: a form, a look at what it would be, and then the real thing.
+
+Opening samples takes time, so looking, making and changing are jobs; the page of a draft says how far they are.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena.errors import SegarenaError
+from segarena.registry import names
+from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
+from segarena_server.challenges.description import Challenge as Description
+from segarena_server.challenges.description import Phase
+from segarena_server.challenges.form_fields import MOST_PHASES, Filled, fill, phases_in, texts_of
+from segarena_server.challenges.management import (
+    change_faults,
+    phases_begun,
+    ready_to_change,
+    ready_to_make,
+    write_changed,
+)
+from segarena_server.challenges.repository import description_of, find_challenge
+from segarena_server.challenges.sample_pool import Laid
+from segarena_server.db.orm_models import Challenge, Job
+from segarena_server.extensions.allowed_plugins import faults_of_names
+from segarena_server.extensions.interfaces import interfaces
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form, LargeForm
+from segarena_server.jobs.enqueue import post
+from segarena_server.jobs.prepare_challenge import (
+    ChangeChallenge,
+    LookAtChallenge,
+    MakeChallenge,
+    Told,
+    forget_drafts,
+)
+from segarena_server.pages.rendering import page
+from segarena_server.runs.submissions import sandbox_of
+from segarena_server.site import Site
+from segarena_server.turns.queue_position import queue_of_job
+
+router = APIRouter(include_in_schema=False)
+_FIRST = {
+    "benchmark": "clicks",
+    "dataset": "demo",
+    "phases[0].name": "test",
+    "phases[0].shows": "board",
+    "phases[0].samples_per_run": "3",
+}
+"""What the form of a new challenge begins with: something that can be made as it is, but for a name."""
+DRAFTS = (LookAtChallenge.name, MakeChallenge.name, ChangeChallenge.name)
+"""The kinds of jobs that are about a challenge to be."""
+
+
+@router.get("/organise/new")
+@needs("organiser")
+def show_new(request: Request, draft: int = 0) -> Response:
+    """Show the form of a new challenge; of a draft, with what was filled in."""
+    if not draft:
+        return _form(request, _FIRST, {})
+    with site_of(request).database.reading() as session:
+        job = session.get(Job, draft)
+        if job is None or job.kind not in DRAFTS:
+            raise http_errors.unknown()
+    told = Told.of(job)
+    return _form(request, texts_of(told.challenge), {}, changes=told.changes)
+
+
+@router.post("/organise/new")
+@needs("organiser")
+def fill_in_new(request: Request, form: LargeForm) -> Response:
+    """Add or take out a phase; or look at what the challenge would be."""
+    if _is_about_phases(form):
+        return _form(request, _with_phases(form), {})
+    filled = _filled(request, form, {})
+    if filled.challenge is None:
+        return _form(request, form, filled.faults)
+    try:
+        described = ready_to_make(site_of(request), filled.challenge)
+    except SegarenaError as error:
+        return _form(request, form, _fault_of(error))
+    return _to_draft(
+        request, _post(request, LookAtChallenge.name, uuid.uuid4().hex, described, changes="")
+    )
+
+
+@router.get("/organise/challenges/{slug}/change")
+@needs("organiser")
+def show_change(request: Request, slug: str) -> Response:
+    """Show the form of a challenge that is there."""
+    return _form(request, texts_of(_description(site_of(request), slug)), {}, changes=slug)
+
+
+@router.post("/organise/challenges/{slug}/change")
+@needs("organiser")
+def fill_in_change(request: Request, slug: str, form: LargeForm) -> Response:
+    """Change a challenge: at once where its samples lie ready; by a job, which can be looked at before, otherwise."""
+    site, before = site_of(request), _description(site_of(request), slug)
+    if _is_about_phases(form):
+        return _form(request, _with_phases(form), {}, changes=slug)
+    filled = _filled(request, form, {phase.name: phase.seed for phase in before.phases}, before)
+    faults = (
+        filled.faults if filled.challenge is None else change_faults(site, slug, filled.challenge)
+    )
+    if filled.challenge is None or faults:
+        return _form(request, form, faults, changes=slug)
+    try:
+        described, pools = ready_to_change(site, slug, filled.challenge)
+        if pools:
+            return _to_draft(
+                request,
+                _post(request, LookAtChallenge.name, uuid.uuid4().hex, described, changes=slug),
+            )
+        with site.database.writing() as session:
+            write_changed(session, site.now(), described, Laid(rows=()), _by(visitor_of(request)))
+    except SegarenaError as error:
+        return _form(request, form, _fault_of(error), changes=slug)
+    return RedirectResponse(f"/challenges/{slug}", 303)
+
+
+@router.get("/organise/drafts/{draft:int}")
+@needs("organiser")
+def show_draft(request: Request, draft: int) -> Response:
+    """Show how far looking at a draft is, or making it, and what came of it."""
+    with site_of(request).database.reading() as session:
+        job = session.get(Job, draft)
+        if job is None or job.kind not in DRAFTS:
+            raise http_errors.unknown()
+        queue = queue_of_job(session, job) if job.state in ("waiting", "leased") else None
+    told = Told.of(job)
+    said: Any = json.loads(job.said) if job.state == "done" and job.said else None
+    values: dict[str, Any] = {
+        "job": job,
+        "told": told,
+        "said": said,
+        "queue": queue,
+        "is_look": job.kind == DRAFTS[0],
+    }
+    answer = page(request, "draft.html", title=told.challenge.title, **values)
+    if queue is not None:
+        answer.headers["refresh"] = "2"
+    return answer
+
+
+@router.post("/organise/drafts/{draft:int}")
+@needs("organiser")
+def make_draft(request: Request, draft: int, form: Form) -> Response:
+    """Make a challenge of a draft, or change the one that it is about; what failed is tried again."""
+    with site_of(request).database.reading() as session:
+        job = session.get(Job, draft)
+    if job is None or job.kind not in DRAFTS:
+        raise http_errors.unknown()
+    told = Told.of(job)
+    if form.get("do") == "look":
+        return _to_draft(
+            request,
+            _post(request, LookAtChallenge.name, job.about, told.challenge, changes=told.changes),
+        )
+    kind = ChangeChallenge.name if told.changes else MakeChallenge.name
+    return _to_draft(
+        request, _post(request, kind, told.challenge.slug, told.challenge, changes=told.changes)
+    )
+
+
+def _form(
+    request: Request, texts: Mapping[str, str], faults: Mapping[str, str], *, changes: str = ""
+) -> Response:
+    """Return the form with what was filled in, and what is wrong beside the fields."""
+    site = site_of(request)
+    begun: set[str] = set()
+    if changes:
+        with site.database.reading() as session:
+            begun = phases_begun(session, find_challenge(session, changes).id)
+    told: dict[str, Any] = {
+        "texts": defaultdict(str, {"zone": "UTC", **texts}),
+        "faults": defaultdict(str, faults),
+        "phases": list(phases_in(texts)),
+        "changes": changes,
+        "begun": begun,
+        "benchmarks": sorted(names("benchmark")),
+        "datasets": sorted(names("dataset")),
+        "roots": site.settings.roots,
+        "interfaces": sorted(interfaces()),
+        "most_phases": MOST_PHASES,
+    }
+    title = f"Change {changes}" if changes else "A new challenge"
+    return page(request, "design.html", title=title, status=422 if faults else 200, **told)
+
+
+def _filled(
+    request: Request,
+    form: Mapping[str, str],
+    seeds: Mapping[str, int],
+    before: Description | None = None,
+) -> Filled:
+    """Return the challenge that a form describes, with nothing in it that a page may not name.
+
+    What is there already stays, whoever named it and where.
+    """
+    settings = site_of(request).settings
+    filled = fill(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
+    known = (
+        {before.benchmark, before.dataset, *(phase.dataset for phase in before.phases)}
+        if before
+        else set[str]()
+    )
+    told = {field: text.strip() for field, text in form.items() if text.strip()}
+    new = {
+        field: text
+        for field, text in told.items()
+        if text not in known and field not in filled.faults
+    }
+    faults = {**filled.faults, **faults_of_names(new, settings.roots)}
+    if (
+        before and len(before.phases) > MOST_PHASES
+    ):  # those that the form does not show would be gone
+        faults["phases"] = (
+            f"there are {len(before.phases)}, more than a form holds; segarena challenge change can"
+        )
+    for place, phase in enumerate(filled.challenge.phases if filled.challenge else ()):
+        if "worker" in phase.takes and (why := sandbox_of(settings.sent).fault()):
+            faults[f"phases[{place}].takes"] = f"no program can be confined here: {why}"
+    return Filled(None, faults) if faults else filled
+
+
+def _completed(form: Mapping[str, str], before: Description | None) -> dict[str, str]:
+    """Return the fields of a form, and those that it does not have as they are in the challenge: they stay."""
+    if before is None:
+        return dict(form)
+    told, there = dict(form), texts_of(before)
+    numbers = {phase.name: number for number, phase in enumerate(before.phases)}
+    for field in Description.__struct_fields__:
+        told.setdefault(field, there.get(field, ""))
+    for place in phases_in(form):
+        number = numbers.get(form.get(f"phases[{place}].name", "").strip())
+        for field in Phase.__struct_fields__ if number is not None else ():
+            told.setdefault(f"phases[{place}].{field}", there.get(f"phases[{number}].{field}", ""))
+    return told
+
+
+def _fault_of(error: SegarenaError) -> dict[str, str]:
+    """Return what is wrong by field; what names none is about the benchmark, which is what was built."""
+    field, _, why = str(error).partition(": ")
+    name = field.partition("[")[0]
+    known = name in Description.__struct_fields__ and bool(why)
+    return {name if name != "phases" else field: why} if known else {"benchmark": str(error)}
+
+
+def _is_about_phases(form: Mapping[str, str]) -> bool:
+    return form.get("do", "") == "add" or form.get("do", "").startswith("without-")
+
+
+def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of a form with a phase more, or without one of them."""
+    count, asked = len(phases_in(form)), form["do"]
+    if asked == "add":
+        return (
+            {**form, f"phases[{min(count, MOST_PHASES - 1)}].name": ""}
+            if count < MOST_PHASES
+            else dict(form)
+        )
+    gone = asked.removeprefix("without-")
+    kept = [number for number in range(count) if str(number) != gone]
+    texts = {field: text for field, text in form.items() if not field.startswith("phases[")}
+    for place, number in enumerate(kept or range(count)):
+        before = f"phases[{number}]."
+        texts |= {
+            f"phases[{place}].{field.removeprefix(before)}": t
+            for field, t in form.items()
+            if field.startswith(before)
+        }
+    return texts
+
+
+def _post(request: Request, kind: str, about: str, described: Description, *, changes: str) -> int:
+    """Have something done with a challenge; return the number of the job."""
+    site, visitor = site_of(request), visitor_of(request)
+    told = Told(described, _by(visitor), changes)
+    with site.database.writing() as session:
+        forget_drafts(session, site.now())
+        number = post(session, kind, about, site.now(), told.text()).id
+    site.hurry()
+    return number
+
+
+def _to_draft(request: Request, number: int) -> Response:
+    return RedirectResponse(f"/organise/drafts/{number}", 303)
+
+
+def _description(site: Site, slug: str) -> Description:
+    with site.database.reading() as session:
+        challenge: Challenge = find_challenge(session, slug)
+    return description_of(challenge)
+
+
+def _by(visitor: Visitor) -> dict[str, Any]:
+    return {"person_id": visitor.person_id, "address": visitor.address}

@@ -1,0 +1,190 @@
+"""What links open that were sent or copied: another password, an address that is confirmed. Each works once."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+from starlette.responses import RedirectResponse, Response
+
+from segarena.errors import InvalidInput
+from segarena_server.audit_log import note
+from segarena_server.auth.accounts import change_password, folded, is_at_least
+from segarena_server.auth.keys import Kind, find_key, make_key
+from segarena_server.auth.passwords import hash_password
+from segarena_server.auth.permissions import ANYONE, needs, site_of, visitor_of
+from segarena_server.db.orm_models import Person
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form
+from segarena_server.mail.mail_outbox import clean_address, put_down
+from segarena_server.pages.rendering import page
+
+router = APIRouter(include_in_schema=False)
+_OVER = "the link does not hold (any more): it works once, within an hour"
+
+
+@router.get("/forgotten")
+@needs(ANYONE)
+def show_forgotten(request: Request) -> Response:
+    """Ask who has forgotten their password."""
+    return page(request, "forgotten.html", title="Forgotten password", is_asked=False)
+
+
+@router.post("/forgotten")
+@needs(ANYONE)
+def do_forgotten(request: Request, form: Form) -> Response:
+    """Send a link, if there is such an account; the answer is the same if there is none."""
+    site, visitor, name = site_of(request), visitor_of(request), folded(form.get("name", "")[:200])
+    if site.settings.mail is None:
+        raise http_errors.unknown()
+    if wait_s := site.attempts.take(("forgotten", name), ("forgotten from", visitor.address)):
+        raise http_errors.quota("asked too often for this name or from this address", wait_s)
+    with site.database.writing() as session:
+        named = (Person.folded == name) | (Person.email == form.get("name", "").strip())
+        known = select(Person).where(
+            named, Person.state == "confirmed", Person.email_at.is_not(None)
+        )
+        person = session.scalar(known.order_by(Person.id).limit(1))
+        put_down(session, site.now(), "reset", person=person)
+        about = f"account {person.id}" if person else "no such account"
+        note(session, site.now(), "password forgotten", about, address=visitor.address)
+    return page(request, "forgotten.html", title="Forgotten password", is_asked=True)
+
+
+@router.get("/reset")
+@needs(ANYONE)
+def show_reset(request: Request, link: str = "") -> Response:
+    """Show the form for another password."""
+    return _reset_page(request, link)
+
+
+@router.post("/reset")
+@needs(ANYONE)
+def do_reset(request: Request, form: Form) -> Response:
+    """Take another password; all sessions end."""
+    site, text, password = site_of(request), form.get("link", ""), form.get("password", "")
+    person = _whose(request, "reset", text)
+    if person is None:
+        return _reset_page(request, text, status=422)
+    try:
+        kept = hash_password(password, person.name)
+    except InvalidInput as error:
+        return _reset_page(request, text, fault=str(error), status=422)
+    with site.database.writing() as session:
+        key = find_key(session, "reset", text, site.now())
+        if key is None:
+            raise http_errors.invalid(_OVER)
+        key.ended_at = key.used_at = site.now()
+        change_password(session, session.get_one(Person, person.id), kept, site.now())
+        note(
+            session,
+            site.now(),
+            "password reset",
+            person_id=person.id,
+            address=visitor_of(request).address,
+        )
+    site.attempts.forget(("name", person.folded))
+    return RedirectResponse("/sign-in", 303)
+
+
+@router.get("/address")
+@needs(ANYONE)
+def show_address(request: Request, link: str = "") -> Response:
+    """Ask whether an address is to be confirmed: a link that is only looked at, by whomever, does nothing."""
+    person = _whose(request, "address", link)
+    return page(request, "address.html", title="Confirm the address", link=link, person=person)
+
+
+@router.post("/address")
+@needs(ANYONE)
+def do_confirm_address(request: Request, form: Form) -> Response:
+    """Confirm an address."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        key = find_key(session, "address", form.get("link", ""), site.now())
+        person = session.get(Person, key.person_id) if key and key.person_id else None
+        if key is None or person is None or person.email != key.label:
+            raise http_errors.invalid(_OVER)
+        key.ended_at = key.used_at = person.email_at = site.now()
+        note(
+            session,
+            site.now(),
+            "address confirmed",
+            person_id=person.id,
+            address=visitor_of(request).address,
+        )
+    return RedirectResponse("/account?done=address", 303)
+
+
+@router.post("/account/letters")
+@needs("viewer")
+def change_letters(request: Request, form: Form) -> Response:
+    """Say where letters go, and whether one is wanted when a run is over; another address is asked first."""
+    site, visitor = site_of(request), visitor_of(request)
+    email = clean_address(form.get("email", ""))
+    with site.database.writing() as session:
+        person = session.get_one(Person, visitor.person_id)
+        person.wants_letters = "wanted" in form
+        if email != person.email:
+            person.email, person.email_at = email, None
+            note(
+                session, site.now(), "address changed", person_id=person.id, address=visitor.address
+            )
+    if email and person.email_at is None and site.settings.mail is not None:
+        _ask(request, person, email)
+    return RedirectResponse("/account?done=letters", 303)
+
+
+@router.post("/organise/people/{person_id:int}/reset")
+@needs("organiser")
+def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
+    """Make a link for another password and show it, once: for somebody who asked an organiser."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        person = session.get(Person, person_id)
+        if person is None or person.state == "deleted":
+            raise http_errors.unknown()
+        if is_at_least(person.role, "organiser") and not visitor.may("admin"):
+            raise http_errors.forbidden()
+        key = make_key(session, "reset", site.now(), person_id=person.id)
+        told = f"account {person.id}"
+        note(
+            session,
+            site.now(),
+            "reset link made",
+            told,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    link = f"{site.settings.address}/reset?link={key}"
+    return page(request, "link.html", title=f"Another password for {person.name}", link=link)
+
+
+def _ask(request: Request, person: Person, email: str) -> None:
+    """Send the question whether an address is somebody's; not too often, as it may be a stranger's."""
+    site = site_of(request)
+    if wait_s := site.attempts.take(("address of", person.id), ("letters to", email.lower())):
+        raise http_errors.quota("too many letters to this address or for this account", wait_s)
+    with site.database.writing() as session:
+        put_down(session, site.now(), "address", person=person, to=email)
+
+
+def _whose(request: Request, kind: Kind, text: str) -> Person | None:
+    site = site_of(request)
+    with site.database.reading() as session:
+        key = find_key(session, kind, text, site.now())
+        person = session.get(Person, key.person_id) if key and key.person_id else None
+    return person if person and (person.state == "confirmed" or kind == "address") else None
+
+
+def _reset_page(request: Request, link: str, *, fault: str = "", status: int = 200) -> Response:
+    person = _whose(request, "reset", link)
+    fault = fault if person else _OVER
+    return page(
+        request,
+        "reset.html",
+        title="Another password",
+        status=status,
+        link=link,
+        person=person,
+        fault=fault,
+    )

@@ -1,0 +1,158 @@
+"""Signing in with an account elsewhere: to the provider, and back from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena.errors import SegarenaError
+from segarena_server.audit_log import note
+from segarena_server.auth.identities import Known, begin, come_back, connect, newcomer, person_of
+from segarena_server.auth.keys import make_key
+from segarena_server.auth.permissions import ANYONE, is_same, needs, seal, site_of, visitor_of
+from segarena_server.db.orm_models import Person
+from segarena_server.http import http_errors
+from segarena_server.pages.accounts import set_session
+from segarena_server.pages.rendering import page
+from segarena_server.site import Site
+
+if TYPE_CHECKING:
+    from segarena_server.auth.oidc import Provider
+
+router = APIRouter(include_in_schema=False)
+_COOKIE = "segarena_login"
+_MINUTES_S = 600
+_LONGEST_CODE = 4096
+
+
+@router.get("/oidc")
+@needs(ANYONE)
+def go_there(request: Request, invitation: str = "", connect: str = "") -> Response:
+    """Send a browser to the provider; it has to be the same one that comes back."""
+    site, provider = site_of(request), _provider(request)
+    person_id = visitor_of(request).person_id if connect else None
+    with site.database.writing() as session:
+        state = begin(session, site.now(), person_id=person_id, invitation=invitation[:100])
+    try:
+        answer = RedirectResponse(
+            provider.address(_back(site), state=state, **_derived(site, state)), 303
+        )
+    except SegarenaError as error:
+        raise _refused(error) from error
+    answer.set_cookie(
+        _COOKIE,
+        state,
+        max_age=_MINUTES_S,
+        path="/oidc",
+        secure=site.settings.is_secure,
+        httponly=True,
+        samesite="lax",
+    )
+    return answer
+
+
+@router.get("/oidc/back")
+@needs(ANYONE)
+def come_from_there(request: Request, state: str = "", code: str = "") -> Response:
+    """Let in whom the provider names, if this browser began it, just now, and for the first time."""
+    site, provider = site_of(request), _provider(request)
+    if not (state and is_same(state, request.cookies.get(_COOKIE, ""))):
+        raise http_errors.Refusal(
+            403, "login", "this sign-in was not begun in this browser; begin it again"
+        )
+    with site.database.writing() as session:
+        login = come_back(session, site.now(), state)
+    if login is None:
+        raise http_errors.Refusal(403, "login", "this sign-in is over; begin it again")
+    if not 0 < len(code) <= _LONGEST_CODE:
+        raise http_errors.Refusal(403, "login", "the provider did not let you in")
+    try:
+        known = provider.identity(_back(site), code=code, **_derived(site, state))
+    except SegarenaError as error:
+        _note_refused(request)
+        raise _refused(error) from error
+    if login.person_id is not None:
+        return _connected(request, login.person_id, known)
+    return _let_in(request, known, login.label)
+
+
+def _let_in(request: Request, known: Known, invitation: str) -> Response:
+    site, address = site_of(request), visitor_of(request).address
+    with site.database.writing() as session:
+        person = person_of(session, known)
+        if person is None:
+            is_open = site.settings.registration == "open"
+            person = newcomer(session, site.now(), known, invitation=invitation, is_open=is_open)
+            note(
+                session, site.now(), "registered", person.role, person_id=person.id, address=address
+            )
+        key = ""
+        if person.state == "confirmed":
+            key = make_key(session, "session", site.now(), person_id=person.id)
+            note(
+                session,
+                site.now(),
+                "sign-in",
+                "by the provider",
+                person_id=person.id,
+                address=address,
+            )
+    if person.state == "closed":
+        raise http_errors.Refusal(403, "closed", "this account is closed; ask an organiser")
+    if not key:
+        return page(request, "waiting.html", title="Nearly there")
+    return _continued(request, person, "/", key)
+
+
+def _connected(request: Request, person_id: int, known: Known) -> Response:
+    site, address = site_of(request), visitor_of(request).address
+    with site.database.writing() as session:
+        person = session.get_one(Person, person_id)
+        connect(session, site.now(), person_id, known)
+        note(session, site.now(), "account connected", person_id=person_id, address=address)
+    return _continued(request, person, "/account?done=elsewhere")
+
+
+def _continued(request: Request, person: Person, to: str, key: str = "") -> Response:
+    """Return a page of our own that goes on by itself: strict cookies do not come along on the way from elsewhere."""
+    answer: Any = page(request, "continue.html", title=f"Welcome, {person.name}", onward=to)
+    answer.delete_cookie(_COOKIE, path="/oidc")
+    if key:
+        set_session(answer, site_of(request), key)
+    return answer
+
+
+def _provider(request: Request) -> Provider:
+    provider = request.app.state.provider
+    if provider is None:
+        raise http_errors.unknown()
+    return provider
+
+
+def _derived(site: Site, state: str) -> dict[str, str]:
+    """Return what only we know about a sign-in and need not keep: it follows from its state."""
+    return {name: seal(site, f"oidc {name}", state) for name in ("nonce", "verifier")}
+
+
+def _back(site: Site) -> str:
+    return f"{site.settings.address}/oidc/back"
+
+
+def _refused(error: SegarenaError) -> http_errors.Refusal:
+    return http_errors.Refusal(
+        403, "login", f"signing in with the account elsewhere did not work: {error}; begin it again"
+    )
+
+
+def _note_refused(request: Request) -> None:
+    site = site_of(request)
+    with site.database.writing() as session:
+        note(
+            session,
+            site.now(),
+            "sign-in refused",
+            "by the provider",
+            address=visitor_of(request).address,
+        )

@@ -1,0 +1,205 @@
+"""The organiser's page: people, challenges, runs, and what happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from segarena_server.audit_log import latest, note
+from segarena_server.auth.accounts import invite, is_at_least, set_role, set_state
+from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
+from segarena_server.challenges.repository import all_challenges, find_challenge, shown_of
+from segarena_server.db.orm_models import ROLES, Job, Person, Run, Team, Turn
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form
+from segarena_server.jobs.prepare_challenge import Told
+from segarena_server.mail.mail_outbox import clean_address, put_down, unsent
+from segarena_server.pages.challenge_form import DRAFTS
+from segarena_server.pages.rendering import page
+from segarena_server.pages.runs import MOST_LISTED, listed_runs
+from segarena_server.runs.repository import end
+
+router = APIRouter(include_in_schema=False)
+_LINES = 100
+_DRAFTS = 8
+_CHALLENGE_STATES = ("open", "closed")
+
+
+@router.get("/organise")
+@needs("organiser")
+def show_organise(request: Request) -> Response:
+    """Show all that an organiser looks after."""
+    return _organise(request)
+
+
+@router.post("/organise/invitations")
+@needs("organiser")
+def make_invitation(request: Request, form: Form) -> Response:
+    """Make an invitation and show its link, once."""
+    site, visitor = site_of(request), visitor_of(request)
+    role = form.get("role", "participant")
+    _check_may_give(visitor, role)
+    email = clean_address(form.get("email", "")) if site.settings.mail else ""
+    if email:
+        return _invite_by_letter(request, email, role)
+    with site.database.writing() as session:
+        text = invite(session, site.now(), role, form.get("label", ""))
+        note(
+            session,
+            site.now(),
+            "invitation made",
+            role,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    return _organise(request, link=f"{site.settings.address}/register?invitation={text}")
+
+
+@router.post("/organise/people/{person_id:int}")
+@needs("organiser")
+def change_person(request: Request, person_id: int, form: Form) -> Response:
+    """Confirm an account, close it, or give it another role."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        person = session.get(Person, person_id)
+        if person is None:
+            raise http_errors.unknown()
+        if is_at_least(person.role, "organiser") and not visitor.may("admin"):
+            raise http_errors.forbidden()
+        if state := form.get("state"):
+            if state not in ("confirmed", "closed"):
+                raise http_errors.invalid("state: expected confirmed or closed")
+            was_waiting = person.state == "waiting"
+            set_state(session, person, state, site.now())
+            if was_waiting and state == "confirmed":
+                put_down(session, site.now(), "confirmed", person=person)
+        if role := form.get("role"):
+            _check_may_give(visitor, role)
+            set_role(session, person, role)
+        told = f"account {person.id}: {person.state}, {person.role}"
+        note(
+            session,
+            site.now(),
+            "account changed",
+            told,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    return RedirectResponse("/organise#people", 303)
+
+
+@router.post("/organise/challenges/{slug}")
+@needs("organiser")
+def change_challenge(request: Request, slug: str, form: Form) -> Response:
+    """Open or close a challenge."""
+    site, visitor, state = site_of(request), visitor_of(request), form.get("state", "")
+    if state not in _CHALLENGE_STATES:
+        raise http_errors.invalid(f"state: expected {', '.join(_CHALLENGE_STATES)}")
+    with site.database.writing() as session:
+        find_challenge(session, slug).state = state
+        note(
+            session,
+            site.now(),
+            f"challenge {state}",
+            slug,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    return RedirectResponse("/organise#challenges", 303)
+
+
+@router.post("/organise/runs/{run_id}/again")
+@needs("organiser")
+def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
+    """Evaluate what failed in a run once more, and let the run go on."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = session.get(Run, run_id)
+        if run is None:
+            raise http_errors.unknown()
+        if not run.fault:
+            raise http_errors.conflict("nothing of this run failed that could be evaluated again")
+        dead = update(Turn).where(Turn.run_id == run.id, Turn.state == "dead")
+        again = (
+            session.connection().execute(dead.values(state="waiting", tries=0, failure="")).rowcount
+        )
+        run.state, run.fault, run.is_free, run.ended_at = "open", "", False, None
+        if not again:
+            end(session, run, site.now())
+        note(
+            session,
+            site.now(),
+            "run evaluated again",
+            run.id,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    site.hurry()
+    return RedirectResponse(f"/runs/{run_id}", 303)
+
+
+def _invite_by_letter(request: Request, email: str, role: str) -> Response:
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        put_down(session, site.now(), "invitation", to=email, about=role)
+        note(
+            session,
+            site.now(),
+            "invitation sent",
+            role,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    return _organise(request, sent_to=email)
+
+
+def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        told: dict[str, Any] = {
+            "people": _people(session),
+            "challenges": [(one, shown_of(one.description)) for one in all_challenges(session)],
+            "runs": listed_runs(session, site.now()),
+            "events": _events(session),
+            "unsent": unsent(session),
+            "drafts": _drafts(session),
+            "most_listed": MOST_LISTED,
+        }
+    return page(
+        request, "organise.html", title="Organise", link=link, sent_to=sent_to, roles=ROLES, **told
+    )
+
+
+def _drafts(session: Session) -> list[tuple[Job, str]]:
+    """Return the newest jobs about challenges to be, each with the title that it would have."""
+    newest = select(Job).where(Job.kind.in_(DRAFTS)).order_by(Job.made_at.desc()).limit(_DRAFTS)
+    return [(job, Told.of(job).challenge.title) for job in session.scalars(newest)]
+
+
+def _people(session: Session) -> list[tuple[Person, str]]:
+    """Return all accounts with their teams, those first that wait."""
+    found = (
+        select(Person, Team.name)
+        .join(Team, Team.id == Person.team_id)
+        .where(Person.state != "deleted")
+    )
+    rows = [(person, team) for person, team in session.execute(found)]
+    order = {"waiting": 0, "confirmed": 1, "closed": 2}
+    return sorted(rows, key=lambda row: (order[row[0].state], row[0].folded))
+
+
+def _events(session: Session) -> list[tuple[object, str]]:
+    names = {person.id: person.name for person in session.scalars(select(Person))}
+    return [(event, names.get(event.person_id or 0, "")) for event in latest(session, _LINES)]
+
+
+def _check_may_give(visitor: Visitor, role: str) -> None:
+    """Raise `Refusal` when somebody would give a role that is above what they may give."""
+    if role not in ROLES:
+        raise http_errors.invalid(f"role: expected {', '.join(ROLES)}")
+    if is_at_least(role, "organiser") and not visitor.may("admin"):
+        raise http_errors.forbidden()

@@ -1,0 +1,98 @@
+"""A rehearsal on a page: begun there, held by a job, shown as participants will see it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena_server.audit_log import note
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.challenges.repository import find_challenge, find_phase, shown_of
+from segarena_server.extensions.allowed_plugins import fault_of_name
+from segarena_server.http.request_body import Form
+from segarena_server.jobs.enqueue import find_job, post
+from segarena_server.jobs.rehearse import SAMPLES, RehearseChallenge
+from segarena_server.pages.rendering import page
+from segarena_server.turns.queue_position import queue_of_job
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/organise/challenges/{slug}/rehearsal")
+@needs("organiser")
+def show_rehearsal(request: Request, slug: str) -> Response:
+    """Show the last rehearsal of a challenge, and begin another."""
+    return _rehearsal(request, slug)
+
+
+@router.post("/organise/challenges/{slug}/rehearsal")
+@needs("organiser")
+def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
+    """Have a segmenter that is installed take part."""
+    site, visitor = site_of(request), visitor_of(request)
+    segmenter = form.get("segmenter", "").strip()
+    if fault := fault_of_name("segmenter", segmenter, site.settings.roots):
+        return _rehearsal(request, slug, fault=fault, segmenter=segmenter)
+    with site.database.writing() as session:
+        phase = find_phase(find_challenge(session, slug), form.get("phase", ""))
+        post(
+            session,
+            RehearseChallenge.name,
+            slug,
+            site.now(),
+            json.dumps({"phase": phase.name, "segmenter": segmenter}),
+        )
+        about = f"{slug}/{phase.name} by {segmenter}"
+        note(
+            session,
+            site.now(),
+            "rehearsed",
+            about,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    site.hurry()
+    return RedirectResponse(f"/organise/challenges/{slug}/rehearsal", 303)
+
+
+def _rehearsal(
+    request: Request, slug: str, *, fault: str = "", segmenter: str = "graph"
+) -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        challenge = find_challenge(session, slug)
+        job = find_job(session, RehearseChallenge.name, slug)
+        queue = queue_of_job(session, job) if job and job.state in ("waiting", "leased") else None
+    shown = shown_of(challenge.description)
+    told: Any = (
+        json.loads(job.told) if job else {"phase": shown.phases[0].name, "segmenter": segmenter}
+    )
+    phase = next((one for one in shown.phases if one.name == told["phase"]), shown.phases[0])
+    said: Any = json.loads(job.said) if job and job.state == "done" and job.said else None
+    values: dict[str, Any] = {
+        "challenge": challenge,
+        "shown": shown,
+        "phase": phase,
+        "job": job,
+        "said": said,
+    }
+    values |= {
+        "queue": queue,
+        "fault": fault,
+        "segmenter": segmenter if fault else told["segmenter"],
+    }
+    status = 422 if fault else 200
+    answer = page(
+        request,
+        "rehearsal.html",
+        title=f"Rehearsal of {shown.title}",
+        status=status,
+        samples=SAMPLES,
+        **values,
+    )
+    if queue is not None:
+        answer.headers["refresh"] = "2"
+    return answer

@@ -1,0 +1,252 @@
+"""Pages of runs: one's own, and every round of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from segarena_server.audit_log import note
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.teams import is_own, team_of
+from segarena_server.challenges.integrity_audit import BLIND, audit_of_run
+from segarena_server.challenges.repository import description_of, find_phase
+from segarena_server.challenges.score_visibility import board_until, shows_own
+from segarena_server.db.datetimes import moment_of
+from segarena_server.db.orm_models import Challenge, Person, Place, Run, Team
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form
+from segarena_server.pages.rendering import page
+from segarena_server.runs.repository import SHOWN, check_is_shown, end, own_run
+from segarena_server.runs.round_views import PLACES_AT_ONCE, PlaceView, listed_places
+from segarena_server.runs.run_views import Eyes
+from segarena_server.runs.scores import scores_of, why_held_back
+from segarena_server.turns.delayed_replies import as_told, untold_turns
+from segarena_server.turns.queue_position import queue_of, queue_of_run
+from segarena_server.turns.repository import spent
+
+router = APIRouter(include_in_schema=False)
+MOST_LISTED = 200
+"""Runs that a page lists, the newest ones."""
+
+_WATCH_S = 5
+_DRAWN_S = 2.0
+"""So long a page waits for its pictures; then it says that they are on their way."""
+
+_MOST_PLACES = 10**6
+PageNumber = Annotated[int, Query(alias="page", ge=1, le=_MOST_PLACES)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A run in a list.
+
+    Attributes:
+        run: its row.
+        challenge: its name in addresses.
+        team: whose it is.
+        person: who began it.
+        places, over: how many samples it has, and how many are over.
+    """
+
+    run: Run
+    challenge: str
+    team: str
+    person: str
+    places: int
+    over: int
+
+
+@router.get("/runs")
+@needs("participant")
+def show_runs(request: Request) -> Response:
+    """List one's own runs."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        found = listed_runs(session, site.now(), person_id=visitor.person_id)
+    return page(request, "runs.html", title="My runs", runs=found, most_listed=MOST_LISTED)
+
+
+@router.get("/runs/{run_id}")
+@needs("participant")
+def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Response:
+    """Show where a run stands, and a list of its samples."""
+    site, visitor = site_of(request), visitor_of(request)
+    is_organiser = visitor.may("organiser")
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
+        challenge = session.get_one(Challenge, run.challenge_id)
+        phase = find_phase(challenge, run.phase)
+        team, person = session.get_one(Team, run.team_id), session.get_one(Person, run.person_id)
+        is_ours = is_own(run, team_of(session, visitor.person_id or 0), visitor.person_id)
+        untold = {} if is_organiser else untold_turns(session, [run.id], site.now())
+        queue = (
+            queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
+        )
+        counts = _counts(session, [run.id], untold)[run.id]
+        is_shown = is_organiser or run.kind in SHOWN
+        eyes = Eyes.of(phase, is_organiser=is_organiser)
+        places = listed_places(session, run, eyes, page_number, untold) if is_shown else []
+        charged_s = spent(session, run.id)
+        found = audit_of_run(session, run) if is_organiser else None
+        run = as_told(session, run, untold)
+    moment = moment_of(site.now())
+    told: dict[str, Any] = {
+        "places": places,
+        "queue": queue,
+        "challenge": challenge,
+        "phase": phase,
+    }
+    told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
+    told["pages"] = -(-sum(counts.values()) // PLACES_AT_ONCE) if is_shown else 1
+    scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
+    shows = shows_own(phase, moment)
+    own: dict[str, Any] = {
+        "is_own": is_ours,
+        "is_organiser": is_organiser,
+        "team": team,
+        "person": person,
+    }
+    told |= {"held_back": why_held_back(run, phase, site.now()), "found": found, "blind": BLIND}
+    own["may_choose"] = is_ours and _may_choose(challenge, run, site.now())
+    own["is_watched"] = "every" in request.query_params and run.state != "over"
+    answer = page(
+        request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told
+    )
+    if own[
+        "is_watched"
+    ]:  # asked for by a link, so that nobody's page is taken from under their eyes
+        answer.headers["refresh"] = str(_WATCH_S)
+    return answer
+
+
+@router.get("/runs/{run_id}/samples/{place_number:int}")
+@needs("participant")
+def show_place(
+    request: Request, run_id: str, place_number: int, page_number: PageNumber = 1
+) -> Response:
+    """Show every round about a sample of a run: prompts, answers, times; and what else they may see."""
+    site, visitor = site_of(request), visitor_of(request)
+    is_organiser = visitor.may("organiser")
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
+        place = (
+            session.get(Place, (run.id, place_number - 1)) if place_number <= _MOST_PLACES else None
+        )
+        if place is None:
+            raise http_errors.unknown()
+        if not is_organiser:
+            check_is_shown(run)
+        challenge = session.get_one(Challenge, run.challenge_id)
+        phase = find_phase(challenge, run.phase)
+        view = PlaceView(
+            session, site, run, place, Eyes.of(phase, is_organiser=is_organiser), page_number
+        )
+        last = sum(_counts(session, [run.id])[run.id].values())
+    told: dict[str, Any] = {"run": run, "challenge": challenge, "phase": phase, "last": last}
+    told |= {
+        "page_number": page_number,
+        "place": view.shown(_DRAWN_S),
+        "is_organiser": is_organiser,
+    }
+    return page(request, "place.html", title=f"{run.name}, sample {place_number}", **told)
+
+
+@router.post("/runs/{run_id}/finish")
+@needs("participant")
+def finish_run(request: Request, run_id: str, form: Form) -> Response:
+    """End a run of one's own before its last sample."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        if end(session, run, site.now()):
+            note(
+                session,
+                site.now(),
+                "run ended early",
+                run.id,
+                person_id=visitor.person_id,
+                address=visitor.address,
+            )
+    site.hurry()
+    return RedirectResponse(f"/runs/{run.id}", 303)
+
+
+@router.post("/runs/{run_id}/choose")
+@needs("participant")
+def choose_run(request: Request, run_id: str, form: Form) -> Response:
+    """Wish to be judged by a run: the last wish of a team counts, until the board is frozen or the phase closed."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        challenge = session.get_one(Challenge, run.challenge_id)
+        if not _may_choose(challenge, run, site.now()):
+            raise http_errors.conflict(
+                "this run cannot be chosen: it is not over, or the board stands still"
+            )
+        run.chosen_at = site.now()
+        note(
+            session,
+            site.now(),
+            "run chosen",
+            run.id,
+            person_id=visitor.person_id,
+            address=visitor.address,
+        )
+    return RedirectResponse(f"/runs/{run.id}", 303)
+
+
+def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
+    """Tell whether a run is one that its team can wish to be judged by, now."""
+    moment = moment_of(now)
+    is_still = find_phase(challenge, run.phase).is_closed(moment) or board_until(
+        description_of(challenge), moment
+    )
+    return run.state == "over" and bool(run.extract) and not run.fault and not is_still
+
+
+def listed_runs(session: Session, now: float, person_id: int | None = None) -> list[Listed]:
+    """Return the newest runs, of one person with those of their team, or of all."""
+    found = select(Run, Challenge.slug, Team.name, Person.name).join(
+        Challenge, Challenge.id == Run.challenge_id
+    )
+    found = found.join(Team, Team.id == Run.team_id).join(Person, Person.id == Run.person_id)
+    if person_id is not None:
+        found = found.where(
+            (Run.team_id == team_of(session, person_id)) | (Run.person_id == person_id)
+        )
+    rows = session.execute(found.order_by(Run.made_at.desc()).limit(MOST_LISTED)).all()
+    run_ids = [run.id for run, *_ in rows]
+    untold = {} if person_id is None else untold_turns(session, run_ids, now)
+    counts = _counts(session, run_ids, untold)
+    return [
+        Listed(
+            run=as_told(session, run, untold),
+            challenge=slug,
+            team=team,
+            person=person,
+            places=sum(counts[run.id].values()),
+            over=counts[run.id]["over"],
+        )
+        for run, slug, team, person in rows
+    ]
+
+
+def _counts(
+    session: Session, run_ids: list[str], untold: Collection[tuple[str, int]] = ()
+) -> dict[str, dict[str, int]]:
+    """Return how many places of each run are open and over; one whose reply is kept back is open to its participant."""
+    counted = select(Place.run_id, Place.state, func.count()).where(Place.run_id.in_(run_ids))
+    found = {run_id: {"open": 0, "over": 0} for run_id in run_ids}
+    for run_id, state, count in session.execute(counted.group_by(Place.run_id, Place.state)):
+        found[run_id][state] = count
+    for run_id, place in untold:
+        if session.get_one(Place, (run_id, place)).state == "over":
+            found[run_id]["over"] -= 1
+            found[run_id]["open"] += 1
+    return found

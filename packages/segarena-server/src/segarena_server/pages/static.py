@@ -1,0 +1,58 @@
+"""The files that pages load."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from segarena.reports.rendering import MODULES, read_text
+from segarena_server.auth.permissions import ANYONE, needs
+from segarena_server.extensions.site_sections import (
+    kind_of,
+    packed,
+    rooms,
+    shipped,
+    shipped_fingerprint,
+)
+from segarena_server.http import http_errors
+from segarena_server.pages.rendering import STATIC, static_file
+
+router = APIRouter(include_in_schema=False)
+_FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
+
+
+@router.get("/static/{name}")
+@needs(ANYONE)
+def static(name: str) -> Response:
+    """Give a file that pages load; there are no others."""
+    if name not in STATIC:
+        raise http_errors.unknown()
+    text, kind, _ = static_file(name)
+    return Response(text, media_type=kind, headers=_FOR_EVER)
+
+
+@router.get("/static/reports/{script}")
+@needs(ANYONE)
+def module_of_reports(script: str) -> Response:
+    """Give a script of reports as the module that it is, for modules of rooms that import it."""
+    if script not in MODULES:
+        raise http_errors.unknown()
+    text = read_text("segarena.reports", script)
+    return Response(text, media_type=kind_of(script), headers={"cache-control": "no-cache"})
+
+
+@router.get("/static/{room}/{version}/{module}")
+@needs(ANYONE)
+def room_static(request: Request, room: str, version: str, module: str) -> Response:
+    """Give a file that pages of a room load; a page of an earlier version is given what there is now."""
+    package = rooms()[room].package if room in rooms() else ""
+    if not package or module not in shipped(package):
+        raise http_errors.unknown()
+    headers = (
+        _FOR_EVER if version == shipped_fingerprint(package) else {"cache-control": "no-cache"}
+    )
+    headers = {**headers, "vary": "accept-encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers = {**headers, "content-encoding": "gzip"}
+        return Response(packed(package)[module], media_type=kind_of(module), headers=headers)
+    return Response(shipped(package)[module], media_type=kind_of(module), headers=headers)

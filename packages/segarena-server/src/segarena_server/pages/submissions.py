@@ -1,0 +1,123 @@
+"""Pages to send something that is judged here, and of what became of it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+
+from segarena_server.api.submissions import keep_sent, most_bytes
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.challenges.repository import find_challenge, find_phase
+from segarena_server.db.orm_models import Challenge, Person
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import read_upload
+from segarena_server.pages.rendering import page
+from segarena_server.runs.repository import Asked
+from segarena_server.runs.submission_status import told
+from segarena_server.runs.submissions import (
+    KINDS,
+    Came,
+    own_submission,
+    own_submissions,
+    runs_without_masks,
+)
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/challenges/{slug}/{phase}/send")
+@needs("participant")
+def show_sending(request: Request, slug: str, phase: str) -> Response:
+    """Show how to send something to a phase that takes more than dialogues."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        challenge = find_challenge(session, slug)
+        found = find_phase(challenge, phase)
+        open_runs = runs_without_masks(session, challenge, found, visitor.person_id)
+    ways = [way for way in found.takes if way in KINDS]
+    if not ways:
+        raise http_errors.unknown()
+    shown: dict[str, Any] = {
+        "challenge": challenge,
+        "phase": found,
+        "ways": ways,
+        "runs": open_runs,
+        "id": str(uuid.uuid4()),
+    }
+    address = f"{site.settings.address}/challenges/{slug}/{phase}"
+    most_mb = most_bytes(site) / 2**20
+    return page(
+        request,
+        "send.html",
+        title=f"Send to {found.name}",
+        address=address,
+        most_mb=most_mb,
+        **shown,
+    )
+
+
+@router.post("/challenges/{slug}/{phase}/send")
+@needs("participant")
+async def send(request: Request, slug: str, phase: str) -> Response:
+    """Take a file from that page."""
+    fields, content = await read_upload(request, most_bytes(site_of(request)))
+    kind = fields.get("kind", "")
+    if kind not in KINDS:
+        raise http_errors.invalid("kind: choose what it is")
+    asked = Asked(
+        id=fields.get("id", ""),
+        name=fields.get("name", "").strip() or kind,
+        segmenter=fields.get("segmenter", ""),
+        note=fields.get("note", ""),
+        kind=kind,
+    )
+    came = Came(
+        asked=asked, run_id=fields.get("run", "") if kind == "masks" else "", sha256="", size=0
+    )
+    await run_in_threadpool(keep_sent, request, (slug, phase), came, content)
+    return RedirectResponse(f"/sent/{asked.id}", 303)
+
+
+@router.get("/sent")
+@needs("participant")
+def list_sent(request: Request) -> Response:
+    """List what one sent."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        found = [
+            (sent, session.get_one(Challenge, sent.challenge_id), told(session, sent))
+            for sent in own_submissions(session, visitor.person_id)
+        ]
+    return page(request, "sent_list.html", title="What I sent", sent=found)
+
+
+@router.get("/sent/{submission_id}")
+@needs("participant")
+def show_sent(request: Request, submission_id: str) -> Response:
+    """Show what became of something that was sent."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        sent = own_submission(
+            session, submission_id, visitor.person_id, is_organiser=visitor.may("organiser")
+        )
+        challenge = session.get_one(Challenge, sent.challenge_id)
+        person = session.get_one(Person, sent.person_id)
+        state = told(session, sent)
+    own: dict[str, Any] = {
+        "is_own": sent.person_id == visitor.person_id,
+        "is_organiser": visitor.may("organiser"),
+    }
+    return page(
+        request,
+        "sent.html",
+        title=sent.name,
+        sent=sent,
+        told=state,
+        challenge=challenge,
+        person=person,
+        **own,
+    )

@@ -1,0 +1,93 @@
+"""What a server counts, as the text that Prometheus reads."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from segarena_server.db.orm_models import Job, Run, Turn
+
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+_BOUNDS_S = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 30.0)
+
+
+class Requests:
+    """The requests to this process, by route."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+        self._buckets: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(_BOUNDS_S) + 1))
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Note a request."""
+        known = (
+            method if method in _METHODS else "other"
+        )  # strangers may make up any number of them
+        with self._lock:
+            self._counts[known, route, status] += 1
+            self._buckets[route][bisect_left(_BOUNDS_S, seconds)] += 1
+            self._seconds[route] += seconds
+
+    def text(self) -> Iterator[str]:
+        """Yield the lines."""
+        with self._lock:
+            counts, buckets, seconds = dict(self._counts), dict(self._buckets), dict(self._seconds)
+        yield from _metric(
+            "segarena_requests_total",
+            "counter",
+            (
+                ({"method": method, "route": route, "status": str(status)}, count)
+                for (method, route, status), count in counts.items()
+            ),
+        )
+        yield "# TYPE segarena_request_seconds histogram"
+        for route, found in buckets.items():
+            for place, bound in enumerate((*_BOUNDS_S, float("inf"))):
+                label = "+Inf" if bound == float("inf") else f"{bound:g}"
+                yield _line(
+                    "segarena_request_seconds_bucket",
+                    {"route": route, "le": label},
+                    sum(found[: place + 1]),
+                )
+            yield _line("segarena_request_seconds_sum", {"route": route}, seconds[route])
+            yield _line("segarena_request_seconds_count", {"route": route}, sum(found))
+
+
+def of_tables(session: Session, now: float) -> Iterator[str]:
+    """Yield what the tables say: turns, runs and jobs by state, and how long the oldest turn has been waiting."""
+    turns = session.execute(select(Turn.state, func.count()).group_by(Turn.state)).all()
+    yield from _metric(
+        "segarena_turns", "gauge", (({"state": state}, count) for state, count in turns)
+    )
+    runs = session.execute(select(Run.state, func.count()).group_by(Run.state)).all()
+    yield from _metric(
+        "segarena_runs", "gauge", (({"state": state}, count) for state, count in runs)
+    )
+    jobs = session.execute(
+        select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
+    ).all()
+    told = (({"kind": kind, "state": state}, count) for kind, state, count in jobs)
+    yield from _metric("segarena_jobs", "gauge", told)
+    oldest = session.scalar(select(func.min(Turn.received_at)).where(Turn.state == "waiting"))
+    waiting_s = 0.0 if oldest is None else max(0.0, now - oldest)
+    yield from _metric("segarena_oldest_waiting_seconds", "gauge", [({}, waiting_s)])
+
+
+def _metric(
+    name: str, kind: str, values: Iterable[tuple[Mapping[str, str], float]]
+) -> Iterator[str]:
+    yield f"# TYPE {name} {kind}"
+    for labels, value in values:
+        yield _line(name, labels, value)
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    told = ",".join(f'{label}="{text}"' for label, text in labels.items())
+    return f"{name}{{{told}}} {value:g}" if told else f"{name} {value:g}"

@@ -1,0 +1,1 @@
+"""Runs of participants and submissions, and the views that pages show of them."""

@@ -1,0 +1,148 @@
+"""What the drawing process of a server does: pictures of places and of samples. What strangers sent is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import msgspec
+
+from segarena.engine.guard import TimeLimit
+from segarena.errors import StoreError
+from segarena.reports.gallery import card_of
+from segarena.reports.pages import page_of
+from segarena.reports.reading import read_runs
+from segarena.work.deadline import this_deadline
+from segarena_server.challenges.dialogue_views import Exchanged, as_heard, as_judged
+from segarena_server.challenges.evaluation_request import StepJob
+from segarena_server.challenges.evaluator import EvaluatorsAtHand
+from segarena_server.challenges.sample_view import ShownPlace
+
+_MOST_CHALLENGES = 2
+"""So many are kept at hand, each with its datasets and users."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawJudged:
+    """Draw dialogues of a place with truth and values.
+
+    Attributes:
+        challenge: its description.
+        job: the place with all its turns.
+        numbers: of the dialogues.
+        decimals: to which values are rounded; None as they are, which is for the organiser alone.
+    """
+
+    challenge: str
+    job: StepJob
+    numbers: tuple[int, ...]
+    decimals: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawHeard:
+    """Draw dialogues of a place as their participant knows them."""
+
+    exchanged: Exchanged
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawSample:
+    """Draw all targets of a sample, with runs side by side.
+
+    Attributes:
+        challenge: its description.
+        phase: from whose pool the sample is.
+        sample: its name.
+        user: whose dialogues.
+        runs: the folder of each, and what it is called.
+    """
+
+    challenge: str
+    phase: str
+    sample: str
+    user: str
+    runs: tuple[tuple[str, str], ...]
+
+
+class ShownCard(msgspec.Struct, frozen=True, kw_only=True):
+    """A target with runs side by side, as HTML, and what it is called."""
+
+    target: str
+    name: str
+    viewers: list[str]
+
+
+class ShownCards(msgspec.Struct, frozen=True, kw_only=True):
+    """The targets of a sample."""
+
+    cards: list[ShownCard]
+
+
+Drawing: TypeAlias = DrawJudged | DrawHeard | DrawSample
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The job of the drawing process.
+
+    Attributes:
+        soft_s: a drawing that takes longer is told to stop.
+        hard_s: then the process is ended.
+    """
+
+    soft_s: float
+    hard_s: float
+
+    def open(self) -> Callable[[Drawing], bytes]:
+        """Return what draws: a `ShownPlace` or `ShownCards`, as JSON."""
+        return _Hand(
+            TimeLimit(self.soft_s, this_deadline(), grace_s=self.hard_s - self.soft_s)
+        ).draw
+
+
+class _Hand:
+    def __init__(self, limit: TimeLimit) -> None:
+        self._limit = limit
+        self._evaluators = EvaluatorsAtHand(_MOST_CHALLENGES)
+
+    def draw(self, drawing: Drawing) -> bytes:
+        with self._limit.watch("drawing"):
+            return msgspec.json.encode(self._shown(drawing))
+
+    def _shown(self, drawing: Drawing) -> ShownPlace | ShownCards:
+        match drawing:
+            case DrawJudged():
+                evaluator = self._evaluators.of(drawing.challenge)
+                return as_judged(evaluator, drawing.job, drawing.numbers, decimals=drawing.decimals)
+            case DrawHeard():
+                return as_heard(drawing.exchanged, drawing.numbers)
+            case DrawSample():
+                return self._side_by_side(drawing)
+
+    def _side_by_side(self, drawing: DrawSample) -> ShownCards:
+        dataset = self._evaluators.of(drawing.challenge).cast(drawing.phase)[1].dataset
+        runs = read_runs([folder for folder, _ in drawing.runs])
+        own = page_of(
+            [replace(run, label=name) for run, (_, name) in zip(runs, drawing.runs, strict=True)]
+        )
+        if own.pictures is None:
+            return ShownCards(cards=[])
+        about = {
+            d.target: d
+            for run in own.every_run
+            for d in run.finished(drawing.user)
+            if d.sample == drawing.sample
+        }
+        cards: list[ShownCard] = []
+        for number, target in enumerate(about, 1):
+            key = (drawing.sample, target, drawing.user, 0)
+            card, problem = card_of(
+                own, [dataset] * len(own.drawn_runs), own.pictures, key, f"target-{number}"
+            )
+            if card is None:
+                raise StoreError(problem or f"target {target} cannot be drawn")
+            cards.append(ShownCard(target=target, name=card.name, viewers=list(card.viewers)))
+        return ShownCards(cards=cards)

@@ -1,0 +1,1 @@
+"""Challenges that `segarena serve --demo` shows, one module per system."""

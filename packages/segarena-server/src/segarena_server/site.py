@@ -1,0 +1,82 @@
+"""All that one serving process has: settings, data folder, database, who evaluates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from segarena_server.auth.login_throttle import Attempts
+from segarena_server.auth.rate_limit import Pace
+from segarena_server.challenges.boards import Boards
+from segarena_server.challenges.time_charge import Moment
+from segarena_server.db.database import Database
+from segarena_server.http.upload_limits import Intake
+from segarena_server.prometheus import Requests
+from segarena_server.settings import Settings
+from segarena_server.storage.data_folder import DataFolder
+from segarena_server.storage.image_cache import Album
+from segarena_server.turns.notifier import News
+from segarena_server.turns.repository import Key
+
+_QUARTER_HOUR_S = 900.0
+
+
+@dataclass(slots=True)
+class Site:
+    """One serving process.
+
+    Attributes:
+        settings: what was set.
+        folder: the data folder.
+        database: its tables.
+        secret: signs cookies and forms.
+        requests: how often anyone may ask this process.
+        attempts: how often anyone may mistake a password, make an account and the like; of all servers together.
+        news: wakes requests that wait for an evaluation.
+        sent: when responses left whose moment is not in the table yet.
+        hurry: called when there is something to evaluate.
+        counted: the requests so far.
+        held: the leases that this process works under.
+        is_draining: tells whether it is about to end, and keeps nobody waiting.
+        clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
+        intake: room for large bodies of requests.
+        album: pictures of what was asked and answered.
+        boards: of its phases.
+        only_person: the one whom this machine's site is for; None where people have accounts.
+        things: what rooms keep beside all that, by its type.
+        at_end: called when it serves no more.
+    """
+
+    settings: Settings
+    folder: DataFolder
+    database: Database
+    secret: bytes
+    requests: Pace = field(init=False)
+    attempts: Attempts = field(init=False)
+    news: News = field(default_factory=News)
+    sent: dict[Key, Moment] = field(default_factory=dict[Key, Moment])
+    hurry: Callable[[], object] = field(default=lambda: None)
+    counted: Requests = field(default_factory=Requests)
+    held: set[str] = field(default_factory=set[str])
+    is_draining: Callable[[], bool] = field(default=lambda: False)
+    clock: Callable[[], float] = time.time
+    intake: Intake = field(init=False)
+    album: Album = field(init=False)
+    boards: Boards = field(default_factory=Boards)
+    only_person: int | None = None
+    things: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any])
+    at_end: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+
+    def __post_init__(self) -> None:
+        """Make what counts."""
+        self.requests = Pace(self.settings.limits.requests_per_minute, 60.0)
+        most = self.settings.limits.sign_ins
+        self.attempts = Attempts(self.database, most, _QUARTER_HOUR_S, self.now)
+        self.intake = Intake(int(self.settings.limits.bodies_mb * 2**20))
+        self.album = Album(self.folder.pictures, self.settings.limits)
+
+    def now(self) -> float:
+        """Return the time: seconds since 1970."""
+        return self.clock()

@@ -1,0 +1,1 @@
+"""Turns of participants: received once, evaluated by workers, answered once."""

@@ -1,0 +1,134 @@
+"""Turns in the database: received once, handed out, and answered once, whatever dies in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sqlalchemy import case, func, or_, select
+from sqlalchemy.orm import Session, defer
+
+from segarena_server.challenges.time_charge import Charged
+from segarena_server.db.orm_models import Place, Run, Turn
+from segarena_server.http import http_errors
+from segarena_server.jobs.row_queue import take
+
+Key: TypeAlias = tuple[str, int, int]
+"""A turn: run, place, number."""
+
+WITHOUT_BODIES = (defer(Turn.request), defer(Turn.response), defer(Turn.given))
+"""An option of queries for turns: what may have megabytes stays in the database."""
+
+_FOR_ANOTHER_S = 0.5
+"""So long a turn is left to the worker that has its dialogues in memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A turn as it came.
+
+    Attributes:
+        request: its bytes, packed.
+        sha256: of its bytes.
+        charged: for it.
+        client_s: by the participant's clock.
+        round_trip_s: as the participant measured it.
+    """
+
+    request: bytes
+    sha256: str
+    charged: Charged
+    client_s: float
+    round_trip_s: float = 0.0
+
+
+def turns_of(session: Session, place: Place) -> dict[int, Turn]:
+    """Return the turns of a place by number, without their bodies."""
+    found = select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)
+    return {turn.number: turn for turn in session.scalars(found.options(*WITHOUT_BODIES))}
+
+
+def receive(
+    session: Session,
+    run: Run,
+    place: Place,
+    turns: Mapping[int, Turn],
+    came: Received,
+    *,
+    number: int,
+    now: float,
+) -> Turn:
+    """Return the turn, kept and waiting; or as it stands, if it came before. `turns` are those of the place.
+
+    Raises:
+        Refusal: it contradicts what came before, or comes too early.
+    """
+    if run.kind != "dialogue" and not (run.kind == "masks" and number == 0):
+        raise http_errors.conflict("this run is answered by what is sent: segarena submit")
+    known = turns.get(number)
+    if known is not None and known.state != "refused":
+        if known.sha256 != came.sha256:
+            raise http_errors.conflict(
+                f"turn {number} came before with other content, and what came first counts"
+            )
+        return known
+    before = turns.get(number - 1)
+    if number != len(turns) - (known is not None) or (
+        before is not None and before.state != "done"
+    ):
+        expected = max((turn for turn in turns if turns[turn].state == "done"), default=-1) + 1
+        raise http_errors.conflict(f"turn {number} cannot come now; the next one is {expected}")
+    if place.state == "over":
+        raise http_errors.conflict("all dialogues about this sample are over")
+    turn = known or Turn(run_id=run.id, place=place.number, number=number)
+    turn.sha256, turn.request = came.sha256, came.request
+    turn.state, turn.failure, turn.tries, turn.received_at = "waiting", "", 0, now
+    turn.charged_s, turn.is_sure, turn.client_s = (
+        came.charged.seconds,
+        came.charged.is_sure,
+        came.client_s,
+    )
+    turn.round_trip_s = came.round_trip_s
+    turn.spent_s = spent(session, run.id) - (known.charged_s if known else 0.0)
+    session.add(turn)
+    return turn
+
+
+def spent(session: Session, run_id: str) -> float:
+    """Return what all turns of a run were charged."""
+    return (
+        session.scalar(
+            select(func.coalesce(func.sum(Turn.charged_s), 0.0)).where(Turn.run_id == run_id)
+        )
+        or 0.0
+    )
+
+
+def lease_next(session: Session, worker: str, lease: str, now: float) -> Turn | None:
+    """Return a turn that waits, leased to a worker: first what it has in memory, then what nobody has."""
+    mine = case((Place.worker == worker, 0), (Place.worker == "", 1), else_=2)
+    # One that was received later than now was left over when the clock was set back.
+    is_old = or_(Turn.received_at < now - _FOR_ANOTHER_S, Turn.received_at > now)
+    is_for_me = or_(Place.worker.in_((worker, "")), is_old)
+    found = session.scalar(
+        select(Turn)
+        .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
+        .where(Turn.state == "waiting", is_for_me)
+        .order_by(mine, Turn.received_at)
+        .limit(1)
+        .with_for_update(of=Turn, skip_locked=True)
+    )
+    if found is not None:
+        take(found, lease)
+    return found
+
+
+def waiting_before(session: Session, turn: Turn) -> int:
+    """Return how many turns wait that came before this one."""
+    before = (
+        select(func.count())
+        .select_from(Turn)
+        .where(Turn.state == "waiting", Turn.received_at < turn.received_at)
+    )
+    return session.scalar(before) or 0

@@ -1,0 +1,114 @@
+"""A run folder is judged again from its masks: what its values say does not matter, what its prompts say does."""
+
+import polars as pl
+import pytest
+
+import segarena
+from segarena.engine.rows import Rows
+from segarena.engine.sample_job import limit_of
+from segarena.engine.store import RunFolder, files_of_rows
+from segarena.records.rounds import RoundRecord
+from segarena_server.challenges.evaluator import Evaluator
+from segarena_server.challenges.run_plan import plan_of
+from segarena_server.challenges.submissions.runs import Sent, faults_of
+
+ROUNDS = 3
+SAMPLES = ("p0", "p1")
+
+
+@pytest.fixture
+def practice(challenge):
+    return challenge(
+        f"clicks(rounds={ROUNDS})", kind="practice", takes=("run",), seed=5, samples_per_run=2
+    )
+
+
+@pytest.fixture
+def held(practice, pool, tmp_path):
+    """A run of a participant's own."""
+
+    def hold(**options):
+        how = {
+            "dataset": pool,
+            "seed": 5,
+            "rounds": ROUNDS,
+            "keep_rounds": (1, 2, 3),
+            "limit": 2,
+            **options,
+        }
+        return segarena.evaluate("clicks", segmenter="watershed", out=tmp_path / "held", **how)
+
+    return hold
+
+
+def judge(practice, path, sample):
+    plan, cast = Evaluator(practice).cast("final")
+    return Sent(path).judge(sample, cast, limit_of(plan))
+
+
+def look(practice, path):
+    return faults_of(path, plan_of(practice, practice.phases[0]), SAMPLES)
+
+
+def test_the_same_values_come_out_of_the_masks_alone(practice, held):
+    run = held()
+    assert look(practice, run.path) == []
+    for number, sample in enumerate(SAMPLES):
+        again = judge(practice, run.path, sample)
+        assert again.faults == ()
+        found = files_of_rows(again.rows)
+        assert found["records"] == files_of_rows(_rows_of(run, number))["records"]
+
+
+def _rows_of(run, number):
+    """Return the rows of a sample, from the tables."""
+    rows = Rows()
+    table = run.read("records", only={number})
+    keys = [name for name in RoundRecord.__struct_fields__ if name != "values"]
+    values = [name for name in table.columns if name not in keys]
+    rows.records += [
+        RoundRecord(
+            **{name: row[name] for name in keys}, values={name: row[name] for name in values}
+        )
+        for row in table.iter_rows(named=True)
+    ]
+    return rows
+
+
+OTHER = {
+    "seed": ({"seed": 6}, "seed: expected 5, the run has 6"),
+    "rounds": ({"rounds": 2}, "rounds: expected 3, the run has 2"),
+    "masks": ({"keep_rounds": ()}, "masks of all rounds are needed"),
+    "samples": ({"limit": 1}, "1 of 2 samples are missing, p1 first"),
+    "users": ({"users": ["uniform"]}, "users: expected"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_a_run_by_other_rules_is_refused(case, practice, held):
+    options, told = OTHER[case]
+    (fault,) = [each for each in look(practice, held(**options).path) if told in each]
+    assert fault
+
+
+def test_prompts_that_nobody_would_give_are_found(practice, held, monkeypatch):
+    run = held()
+    moved = run.read("records", only={0}).with_columns(
+        prompts=pl.when(pl.col("round") == 1).then(pl.lit("[]")).otherwise(pl.col("prompts"))
+    )
+    real = RunFolder.read
+    monkeypatch.setattr(
+        RunFolder,
+        "read",
+        lambda self, table, *rest, **how: (
+            moved if table == "records" else real(self, table, *rest, **how)
+        ),
+    )
+    again = judge(practice, run.path, "p0")
+    assert "round 1: has other prompts than are given here" in again.faults[0]
+
+
+def test_what_is_no_run_is_said_without_a_path_of_ours(practice, tmp_path):
+    (fault,) = look(practice, tmp_path)
+    assert str(tmp_path) not in fault
+    assert "run.json" in fault

@@ -1,0 +1,196 @@
+"""What the database promises: whole transactions, foreign keys, waiting for the disk, and a schema that is known."""
+
+import sqlite3
+import threading
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import func, inspect, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from segarena.errors import InvalidInput, StoreError
+from segarena_server.db import database as databases
+from segarena_server.db.database import Database, DatabaseAway
+from segarena_server.db.orm_models import Key, Person, Table
+from segarena_server.db.schema import bring_up_to_date, migrate, revision_of
+from segarena_server.extensions.site_sections import rooms
+
+
+def person(name):
+    return Person(
+        name=name, folded=name, password="-", role="participant", state="confirmed", made_at=1.0
+    )
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows(empty_database):
+    assert rooms()  # they bring tables
+    assert bring_up_to_date(empty_database) == ""
+    with empty_database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Table.metadata) == []
+
+
+def test_down_removes_all_and_up_makes_all_again(empty_database):
+    bring_up_to_date(empty_database)
+    migrate(empty_database, "base")
+    assert set(inspect(empty_database.engine).get_table_names()) == {"alembic_version"}
+    assert bring_up_to_date(empty_database) == ""
+    assert set(Table.metadata.tables) < set(inspect(empty_database.engine).get_table_names())
+
+
+def test_starting_again_changes_nothing(database):
+    with database.writing() as session:
+        session.add(person("ada"))
+    assert bring_up_to_date(database) == revision_of(database)
+    with database.reading() as session:
+        assert session.scalars(select(Person.name)).all() == ["ada"]
+
+
+def test_a_later_schema_is_refused_in_a_line(database):
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreError, match=r"later version of segarena .*9999"):
+        bring_up_to_date(database)
+
+
+def test_a_block_that_raises_leaves_nothing(database):
+    def write():
+        with database.writing() as session:
+            session.add(person("ada"))
+            session.flush()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write()
+    with database.reading() as session:
+        assert session.scalar(select(func.count(Person.id))) == 0
+
+
+def test_a_key_of_nobody_is_refused(database):
+    def write():
+        with database.writing() as session:
+            session.add(Key(kind="token", hash="0" * 64, person_id=77, made_at=1.0, ends_at=2.0))
+
+    with pytest.raises(DBAPIError, match=r"(?i)foreign key"):
+        write()
+
+
+def test_two_names_that_are_one_when_folded_are_refused(database):
+    def write():
+        with database.writing() as session:
+            session.add_all([person("ada"), person("ada")])
+
+    with pytest.raises(IntegrityError):
+        write()
+
+
+def test_writers_wait_for_one_another_and_lose_nothing(database):
+    with database.writing() as session:
+        session.add(person("0"))
+
+    def count():
+        for _ in range(20):
+            with database.writing() as session:
+                one = session.scalars(select(Person).with_for_update()).one()
+                one.name = str(int(one.name) + 1)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with database.reading() as session:
+        assert session.scalars(select(Person.name)).one() == "80"
+
+
+def test_a_writer_in_line_for_too_long_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("segarena_server.db.database._WAIT_S", 0.05)
+    database = Database(tmp_path / "x.sqlite")
+
+    def write():
+        with database.writing():
+            pass
+
+    with database.writing(), pytest.raises(DatabaseAway, match="written to by others"):
+        write()
+    write()
+    database.close()
+
+
+def test_sqlite_waits_for_the_disk_and_keeps_a_log(tmp_path, monkeypatch, usual_pragmas):
+    monkeypatch.setattr(databases, "_PRAGMAS", usual_pragmas)
+    database = Database(tmp_path / "x.sqlite")
+    with database.engine.connect() as connection:
+        told = [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous")
+        ]
+    database.close()
+    assert told == ["wal", 2]
+
+
+def test_no_room_is_told_and_nothing_is_acknowledged(tmp_path):
+    database = Database(tmp_path / "x.sqlite")
+    bring_up_to_date(database)
+    with database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+
+    def write():
+        with database.writing() as session:
+            session.connection().exec_driver_sql(f"PRAGMA max_page_count={pages}")
+            session.add_all([person("x" * 30 + str(number)) for number in range(500)])
+
+    with pytest.raises(DatabaseAway, match="full"):
+        write()
+    database.close()
+    with sqlite3.connect(tmp_path / "x.sqlite") as plain:
+        assert plain.execute("SELECT count(*) FROM people").fetchone() == (0,)
+        assert plain.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    plain.close()
+
+
+@pytest.mark.parametrize("address", ["mysql://here/x", "://here", "file:///etc/passwd"])
+def test_another_address_is_refused(address):
+    with pytest.raises(InvalidInput, match="postgresql"):
+        Database(address)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_away"), [("57P01", True), ("57P03", True), ("40P01", True), ("22012", False)]
+)
+def test_what_postgresql_says_of_itself_is_told_as_away(postgres, code, is_away):
+    database = Database(postgres.new_database())
+
+    def fail():
+        with database.writing() as session:
+            session.execute(text(f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{code}'; END $$"))
+
+    with pytest.raises(DatabaseAway if is_away else DBAPIError):
+        fail()
+    database.close()
+
+
+def test_a_connection_that_breaks_below_the_driver_is_told_as_away(database):
+    with pytest.raises(DatabaseAway, match="try again"), database.reading():
+        raise BrokenPipeError
+
+
+def test_a_database_that_was_started_again_is_told_and_then_used_again(postgres):
+    database = Database(postgres.new_database())
+    bring_up_to_date(database)
+
+    def write(name, in_between=lambda: None):
+        with database.writing() as session:
+            session.add(person(name))
+            session.flush()
+            in_between()
+            session.scalars(select(Person)).all()
+
+    write("before")
+    with pytest.raises(DatabaseAway):
+        write("lost", postgres.restart)
+    write("after")
+    with database.reading() as session:
+        assert set(session.scalars(select(Person.name))) == {"before", "after"}
+    database.close()

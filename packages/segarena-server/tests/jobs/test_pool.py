@@ -1,0 +1,271 @@
+"""Hands: jobs that die, hang, fail, cannot be, wait for something, or whose process cannot start."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pytest
+from sqlalchemy import false
+
+from segarena.errors import (
+    InvalidInput,
+    RunConflict,
+    StoreAway,
+    UnitFailed,
+    WorkersInvalid,
+    WorkStopped,
+)
+from segarena.work.jobs import attempt
+from segarena.work.persistent_process import StandingProcess
+from segarena_server.jobs import job_runner, pool
+from segarena_server.jobs.enqueue import find_job, post
+from segarena_server.jobs.job_runner import JobHand
+from segarena_server.jobs.kind import Kind
+from segarena_server.jobs.lease import new_lease
+from segarena_server.jobs.worker_processes import AtBench
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_server.turns.queue_position import queue_of_job
+
+
+@dataclass(frozen=True)
+class Act:
+    """A unit that does what it is told."""
+
+    what: str
+
+    def do(self, bench):
+        if self.what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "hang":
+            with bench.within("hanging"):
+                time.sleep(60)
+        if self.what.startswith("raise"):
+            raise {
+                "invalid": InvalidInput,
+                "room": StoreAway,
+                "busy": RunConflict,
+                "fault": UnitFailed,
+            }[self.what.split()[1]]("no")
+        return self.what.upper()
+
+
+class Acting(Kind):
+    name = "act"
+
+    def unit(self, session, site, job):
+        return None if job.told == "nothing" else Act(job.told)
+
+    def write(self, session, site, job, result):
+        job.said = result
+
+    def fail(self, session, site, job, error):
+        job.said = f"failed: {error}"
+
+
+class Later(Acting):
+    name = "later"
+
+    def is_due(self):
+        return false()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    kinds = {kind.name: kind for kind in (Acting(), Later())}
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (job_runner, pool):
+            patch.setattr(module, "kinds", lambda: kinds)
+        patch.setattr("segarena_server.turns.queue_position.kinds", lambda: kinds)
+        made = open_site(tmp_path_factory.mktemp("jobs") / "data", Settings())
+        yield made
+        made.database.close()
+
+
+class Here:
+    """What does units in this process, where that is enough: a process takes seconds to start."""
+
+    job_runner, number = "", None
+
+    def __init__(self):
+        self._do = AtBench(0.05, 30.0).open()
+
+    def do(self, unit, meanwhile, limit_s=None):
+        meanwhile()
+        return attempt(self._do, unit)
+
+    def end(self):
+        pass
+
+
+@pytest.fixture(scope="module")
+def hand(site):
+    return JobHand(site, list(job_runner.kinds().values()), Here())
+
+
+@pytest.fixture
+def real(site):
+    process = StandingProcess(AtBench(0.3, 30.0), 30.0)
+    yield JobHand(site, list(job_runner.kinds().values()), process)
+    process.end()
+
+
+def ask(site, told, kind="act", about=None):
+    with site.database.writing() as session:
+        return post(session, kind, about or told, site.now(), told).about
+
+
+def job(site, about, kind="act"):
+    with site.database.reading() as session:
+        found = find_job(session, kind, about)
+        return found.state, found.tries, found.failure, found.said
+
+
+def test_what_came_of_a_job_is_written_with_its_state(site, hand):
+    ask(site, "well")
+    assert hand.one()
+    assert job(site, "well") == ("done", 1, "", "WELL")
+    assert not hand.one()
+
+
+def test_hands_that_are_idle_look_at_once_when_something_was_done(site, hand, monkeypatch):
+    """A job may have others done, and what is idle would look half a second later."""
+    called = []
+    monkeypatch.setattr(site, "hurry", lambda: called.append(True))
+    ask(site, "well again")
+    assert hand.one()
+    assert called
+    assert not hand.one()
+    assert len(called) == 1
+
+
+def test_a_job_that_has_become_needless_is_done(site, hand):
+    ask(site, "nothing")
+    assert hand.one()
+    assert job(site, "nothing") == ("done", 1, "", "")
+
+
+def test_a_job_that_is_not_due_waits(site, hand):
+    ask(site, "well", kind="later")
+    assert not hand.one()
+
+
+@pytest.mark.parametrize(
+    ("what", "told"), [("hang", "hanging took longer than 0.05 s"), ("raise fault", "no")]
+)
+def test_what_fails_again_and_again_is_dead_and_its_kind_is_told_why(site, hand, what, told):
+    ask(site, what)
+    for tries in (1, 2):
+        assert hand.one()
+        assert job(site, what)[:2] == ("waiting", tries)
+    assert hand.one()
+    state, tries, failure, said = job(site, what)
+    assert (state, tries) == ("dead", 3)
+    assert said == f"failed: {failure}"
+    assert told in failure
+
+
+def test_what_cannot_be_is_dead_at_once(site, hand):
+    ask(site, "raise invalid")
+    assert hand.one()
+    assert job(site, "raise invalid") == ("dead", 1, "no", "failed: no")
+
+
+@pytest.mark.parametrize("what", ["raise room", "raise busy"])
+def test_what_passes_by_itself_is_no_try(site, hand, what):
+    ask(site, what)
+    for _ in range(4):
+        with pytest.raises(StoreAway if "room" in what else RunConflict):
+            hand.one()
+        assert job(site, what)[:2] == ("waiting", 0)
+    ask_no_more(site, what)
+
+
+def ask_no_more(site, about):
+    with site.database.writing() as session:
+        session.delete(find_job(session, "act", about))
+
+
+def test_a_process_that_dies_costs_a_try_and_one_that_is_killed_while_it_starts_costs_none(
+    site, real
+):
+    ask(site, "die")
+    assert real.one()
+    assert job(site, "die")[:2] == ("waiting", 1)
+    assert "SIGKILL" in job(site, "die")[2]
+    ask_no_more(site, "die")
+    ask(site, "well", about="started")
+    is_over = threading.Event()
+    killer = threading.Thread(target=kill_what_starts, args=(real.process, is_over))
+    killer.start()
+    for _ in range(4):
+        with pytest.raises(WorkersInvalid, match="could not start"):
+            real.one()
+        assert job(site, "started")[:2] == ("waiting", 0)
+    is_over.set()
+    killer.join()
+    assert real.one()
+    assert job(site, "started") == ("done", 1, "", "WELL")
+
+
+def kill_what_starts(process, is_over):
+    while not is_over.is_set():
+        if number := process.number:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def test_a_server_that_ends_leaves_a_long_job_to_others(site, hand):
+    leaving = JobHand(site, list(job_runner.kinds().values()), hand.process, lambda: True)
+    ask(site, "well", about="left")
+    with pytest.raises(WorkStopped, match="the server ends"):
+        leaving.one()
+    assert job(site, "left")[:2] == ("waiting", 0)
+    assert hand.one()
+    assert job(site, "left")[0] == "done"
+
+
+def test_a_lease_of_this_process_under_which_nobody_works_is_handed_on(site, hand):
+    about, lease = ask(site, "well", about="lost"), new_lease()
+    with site.database.writing() as session:
+        assert hand.lease(session, lease).about == about
+    site.held.add(lease)
+    looking = pool.Hands(site)
+    looking._recover(job_runner.Job, pool.Watched(90.0))
+    assert job(site, about)[0] == "leased"
+    site.held.discard(lease)
+    looking._recover(job_runner.Job, pool.Watched(90.0))
+    assert job(site, about)[:2] == ("waiting", 0)
+    assert hand.one()
+
+
+def test_a_lease_that_was_silent_too_long_costs_a_try(site, hand):
+    ask(site, "well", about="silent")
+    with site.database.writing() as session:
+        row = hand.lease(session, "another/machine:1:1:x")
+        row.lease = lease = "another/machine:1:1:x"
+    watched = pool.Watched(0.0)
+    looking = pool.Hands(site)
+    looking._is_gone = lambda _: False
+    looking._recover(job_runner.Job, watched)
+    assert job(site, "silent")[:3] == (
+        "waiting",
+        1,
+        "the process that had it was not heard of any more",
+    )
+    assert lease
+    assert hand.one()
+
+
+def test_the_place_in_the_queue_is_told(site, hand):
+    first, second = ask(site, "well", about="a"), ask(site, "well", about="b")
+    with site.database.reading() as session:
+        told = [queue_of_job(session, find_job(session, "act", about)) for about in (first, second)]
+    assert [one["place"] for one in told] == [0, 1]
+    assert told[0]["phase"] == "waiting"
+    assert hand.one()
+    assert hand.one()

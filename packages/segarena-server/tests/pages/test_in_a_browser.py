@@ -1,0 +1,391 @@
+"""Every page in a browser: found by its links, for each role, narrow and wide, light and dark, by keyboard alone."""
+
+import re
+import time
+import uuid
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from sqlalchemy import select
+from starlette.routing import Route
+
+from segarena.client import participate
+from segarena_server.app import ROUTERS
+from segarena_server.auth.accounts import invite
+from segarena_server.auth.keys import make_key
+from segarena_server.challenges.description import Challenge, Phase, read_challenge
+from segarena_server.challenges.management import make_challenge
+from segarena_server.challenges.showcases import Showcase, Try
+from segarena_server.db.orm_models import Challenge as Row
+from segarena_server.db.orm_models import Person, Submission
+from segarena_server.demo_site import ROLES, Demonstration
+from segarena_server.extensions.site_sections import rooms
+from segarena_server.jobs.enqueue import find_job, post
+from segarena_server.jobs.prepare_challenge import LookAtChallenge, Told
+from segarena_server.serving import first_link
+
+NO_PAGES = {
+    "/static/{name}": "a file",
+    "/static/reports/{script}": "a file",
+    "/static/{room}/{version}/{module}": "a file",
+    "/oidc": "leads elsewhere",
+    "/oidc/back": "leads back",
+}
+"""Routes that are no pages, and why; whatever else is asked for by GET can be reached by links."""
+
+LETTERS = ("reset", "address")
+"""Pages that letters link to, with a key."""
+
+ROUTES = [
+    route
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, Route) and "GET" in route.methods and not route.path.startswith("/api/")
+]
+ROOMS = [[name] for name in rooms()]
+"""What is there of other packages has tests of its own."""
+
+PERSONS = {"nobody": "", **{name.lower(): name for name in ROLES}, "ada": "Ada"}
+SIZES = ((1400, "light"), (390, "dark"), (390, "light"), (1400, "dark"))
+
+
+@pytest.fixture(scope="module")
+def working_alone(serve):
+    """A server on which the demonstration is made."""
+    return serve()
+
+
+@pytest.fixture(scope="module")
+def starting(serve):
+    """A server on which nothing has happened."""
+    return serve()
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory, working_alone):
+    """A site on which something has happened, as the demonstration makes it."""
+    served = working_alone
+    now = datetime.now(UTC)
+    phase = Phase(
+        name="test",
+        closes=now + timedelta(days=2),
+        samples_per_run=1,
+        shows="board",
+        runs_at_once=3,
+    )
+    later = Phase(name="later", opens=now + timedelta(days=2), shows="own")
+    described = Challenge(
+        slug="squares", title="Squares", text="Find them.\n\nAll.", benchmark="clicks(rounds=2)",
+        dataset="sample-squares(count=2)", phases=(phase, later, Phase(name="own", kind="practice", takes=("run",))),
+    )  # fmt: skip
+    held = {"who": "Ada", "phase": "test", "days_ago": 0.5}
+    tries = (
+        Try(name="one", segmenter="watershed", **held),
+        Try(name="left", segmenter="watershed", samples=0, **held),
+    )
+    demonstration = Demonstration(served.site, [Showcase(challenge=described, tries=tries)])
+    demonstration.lay(lambda _: None)
+    demonstration.take_part(served.address, tmp_path_factory.mktemp("participants"), lambda _: None)
+    return demonstration
+
+
+class Links(HTMLParser):
+    """The addresses that a page leads to on this site."""
+
+    def __init__(self, place, text):
+        super().__init__()
+        self.found, self._place = [], place
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        to = dict(attributes).get("href") if tag == "a" else None
+        is_ours = to and not urlsplit(to).netloc and to.split("/")[1:2] not in ROOMS
+        if is_ours:
+            self.found.append(urljoin(self._place, to).partition("#")[0])
+
+
+def sign_in(served, demonstration, name):
+    client = served.client()
+    if name:
+        form = {"name": name, "password": demonstration.password}
+        assert client.post("/sign-in", data=form).status_code == 303
+    return client
+
+
+def pages_of(client, letters=(), mains=None):
+    """Return the pages that links lead to from the first one and letters: one address for each route.
+
+    What is in `<main>` there is put into `mains`, by address.
+    """
+    waiting = ["/", *letters]
+    seen, pages = set(waiting), {}
+    while waiting:
+        place = waiting.pop(0)
+        answer = client.get(place)
+        assert answer.status_code == 200, place
+        route = route_of(place)
+        if not answer.headers["content-type"].startswith("text/html"):
+            pages[route.path] = None
+            continue
+        if pages.setdefault(route.path, place) == place and mains is not None:
+            mains[place] = re.sub(r'value="[0-9a-f]{64}"', "", answer.text.partition("<main")[2])
+        fresh = set(Links(place, answer.text).found) - seen
+        seen |= fresh
+        waiting += sorted(fresh)
+    return pages
+
+
+def route_of(place):
+    return next(route for route in ROUTES if route.path_regex.match(place.partition("?")[0]))
+
+
+@pytest.fixture(scope="module")
+def maps(looked):
+    """What links lead each person to: one address for each route."""
+    return looked[0]
+
+
+@pytest.fixture(scope="module")
+def fresh(looked):
+    """The first page of each person, and of the others those that show something else than a page of those before."""
+    seen, fresh = set(), {}
+    for person, mains in looked[1].items():
+        fresh[person] = [place for place, main in mains.items() if place == "/" or main not in seen]
+        seen |= set(mains.values())
+    return fresh
+
+
+@pytest.fixture(scope="module")
+def looked(working_alone, shown):
+    """What links lead each person to; somebody who is not signed in has letters, too."""
+    site = working_alone.site
+    with site.database.writing() as session:
+        ada = session.scalars(select(Person).where(Person.name == "Ada")).one().id
+        keys = {
+            kind: make_key(session, kind, site.now(), person_id=ada, label="ada@x.org")
+            for kind in LETTERS
+        }
+        challenge = session.scalars(select(Row).where(Row.slug == "squares")).one()
+        session.add(_refused(challenge.id, ada, site.now(), site.folder.sent.keep(b"no run")))
+        told = Told(read_challenge(challenge.description), {}, "").text()
+        post(session, LookAtChallenge.name, "a draft", site.now(), told)
+    _wait_for_draft(site)
+    letters = {"nobody": [f"/{kind}?link={text}" for kind, text in keys.items()]}
+    found = {person: sign_in(working_alone, shown, name) for person, name in PERSONS.items()}
+    mains = {person: {} for person in PERSONS}
+    pages = {
+        person: pages_of(client, letters.get(person, ()), mains[person])
+        for person, client in found.items()
+    }
+    return pages, mains
+
+
+def _wait_for_draft(site):
+    """Wait until nothing is under way: the page would be fetched again while it is looked at."""
+    site.hurry()
+    for _ in range(600):
+        with site.database.reading() as session:
+            if find_job(session, LookAtChallenge.name, "a draft").state == "done":
+                return
+        time.sleep(0.05)
+    raise AssertionError("the draft was not looked at")
+
+
+def _refused(challenge_id, person_id, now, kept):
+    """Something that was sent, with what is wrong with it."""
+    about = {
+        "challenge_id": challenge_id,
+        "phase": "own",
+        "person_id": person_id,
+        "kind": "run",
+        "sent_at": now,
+    }
+    content = {"sha256": kept, "bytes": 6, "name": "mine", "segmenter": "", "note": ""}
+    return Submission(
+        id=str(uuid.uuid4()),
+        state="refused",
+        told='["the run is not finished"]',
+        **about,
+        **content,
+    )
+
+
+def test_links_lead_to_every_page(maps):
+    met = {path for pages in maps.values() for path in pages}
+    assert met | set(NO_PAGES) == {route.path for route in ROUTES}
+
+
+@pytest.mark.parametrize("person", PERSONS)
+def test_every_page_is_whole_for_everybody(
+    person, fresh, working_alone, shown, open_page, barriers
+):
+    cookies = sign_in(working_alone, shown, PERSONS[person]).cookies
+    page = open_page(working_alone.address)
+    for name, value in cookies.items():
+        page.context.add_cookies([{"name": name, "value": value, "url": working_alone.address}])
+    for place in fresh[person]:
+        page.set_viewport_size({"width": 1400, "height": 900})
+        page.emulate_media(color_scheme="light")
+        page.goto(f"{working_alone.address}{place}")
+        assert page.locator("h1").count() == 1, place
+        assert page.locator("main").count() == 1, place
+        for width, scheme in SIZES:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (place, width)
+            if (width, scheme) in SIZES[:2]:
+                assert barriers(page) == {}, (place, width, scheme)
+        assert unreached(page) == [], place
+
+
+REACHABLE = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(
+  (one) => one.type !== 'hidden' && !one.disabled && one.checkVisibility({visibilityProperty: true})
+    && !(one.type === 'radio' && !one.checked)
+).map((one, number) => { one.dataset.number = number; return one.outerHTML; })"""
+FOCUSED = """() => {
+  const one = document.activeElement, style = getComputedStyle(one);
+  const isShown = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+  return [one.dataset.number ?? '', one === document.body, isShown];
+}"""
+NAME = """() => {
+  const one = document.activeElement;
+  return one.ariaLabel || one.labels?.[0]?.innerText || one.innerText;
+}"""
+
+
+def unreached(page):
+    """Return what the tab key does not come to, and what does not show that it is there."""
+    page.evaluate("document.activeElement.blur()")
+    there, seen, unseen = page.evaluate(REACHABLE), set(), set()
+    for _ in range(2 * len(there) + 20):
+        page.keyboard.press("Tab")
+        number, is_body, is_shown = page.evaluate(FOCUSED)
+        if is_body:
+            break
+        seen.add(number)
+        unseen |= set() if is_shown else {number}
+    return [
+        html[:200]
+        for number, html in enumerate(there)
+        if str(number) not in seen or str(number) in unseen
+    ]
+
+
+def go_to(page, what, most=80):
+    """Press the tab key until what has the focus is called so."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        name = page.evaluate(NAME)
+        if re.match(what, name or "", re.IGNORECASE):
+            return
+    raise AssertionError(f"the tab key does not come to {what}")
+
+
+def press(page, what):
+    """Go to a link or button and press it."""
+    go_to(page, what)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def fill(page, what, text):
+    go_to(page, what)
+    page.keyboard.insert_text(text)
+
+
+def test_organising_by_keyboard_alone(starting, open_page):
+    """From the link of the first start to somebody who was let in."""
+    link = first_link(starting.site).replace(starting.site.settings.address, starting.address)
+    page = open_page(link, width=390)
+    register_there(page, "Olga")
+    assert "What to do next" in page.text_content("main")
+    press(page, "on a page")
+    fill(page, "Title", "Made here")
+    fill(page, "Short name", "made-here")
+    fill(page, "Benchmark", "clicks(rounds=2)")
+    fill(page, "Dataset", "sample-squares(count=2)")
+    press(page, "See what it will be")
+    page.get_by_role("button", name="Make the challenge").wait_for(timeout=60_000)
+    press(page, "Make the challenge")
+    page.get_by_role("link", name="Its page").wait_for(timeout=60_000)
+    press(page, "Its page")
+    assert page.text_content("h1") == "Made here"
+    press(page, "Organise")
+    fill(page, "For", "a colleague")
+    press(page, "Make a link")
+    assert "/register?invitation=" in page.text_content("pre.copy")
+    visitor = open_page(f"{starting.address}/register")
+    register_there(visitor, "Ada")
+    assert "waits for an organiser" in visitor.text_content("main")
+    page.goto(starting.address)
+    press(page, "1 account waits")
+    press(page, "Confirm Ada")
+    press(visitor, "sign in")
+    fill(visitor, "Name", "Ada")
+    fill(visitor, "Password", "a long password")
+    press(visitor, "Sign in$")
+    assert visitor.text_content(".account .name") == "Ada"
+
+
+def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
+    """From an invitation to the board."""
+    phase = Phase(name="test", samples_per_run=1, shows="board")
+    described = Challenge(
+        slug="squares",
+        title="Squares",
+        benchmark="clicks(rounds=2)",
+        dataset="sample-squares(count=2)",
+        phases=(phase,),
+    )
+    make_challenge(starting.site, described, lambda *_: None)
+    with starting.site.database.writing() as session:
+        invitation = invite(session, starting.site.now(), "participant")
+    page = open_page(
+        f"{starting.address}/register?invitation={invitation}", width=390, scheme="dark"
+    )
+    register_there(page, "Ben")
+    press(page, "Tokens")
+    fill(page, "For", "this machine")
+    press(page, "Make a token")
+    token = page.text_content("pre.secret").split()[0].removesuffix("Copy")
+    challenge = f"{starting.address}/challenges/squares"
+    participate.evaluate(
+        challenge,
+        segmenter="watershed",
+        out=tmp_path / "mine",
+        token=token,
+        cache=tmp_path / "cache",
+    )
+    participate.standing(tmp_path / "mine", token=token)
+    press(page, "My runs")
+    press(page, "mine")
+    assert page.text_content("h1") == "mine"
+    assert "over" in page.text_content(".stand")
+    press(page, "squares")
+    press(page, "Board of test")
+    assert "Ben" in page.text_content("main")
+
+
+def test_times_are_those_of_the_visitor_s_zone(starting, open_page):
+    """In India it is half past five when it is noon in UTC."""
+    page = open_page(f"{starting.address}/sign-in", timezone_id="Asia/Kolkata")
+    assert "Asia/Calcutta" in page.text_content("footer") or "Asia/Kolkata" in page.text_content(
+        "footer"
+    )
+
+
+def test_pages_are_whole_without_scripts(working_alone, shown, maps, open_page):
+    cookies = sign_in(working_alone, shown, "Ada").cookies
+    page = open_page(working_alone.address, java_script_enabled=False)
+    for name, value in cookies.items():
+        page.context.add_cookies([{"name": name, "value": value, "url": working_alone.address}])
+    page.goto(f"{working_alone.address}{maps['ada']['/runs/{run_id}']}")
+    assert re.search(r"\d\d:\d\d UTC", page.inner_text("main"))
+
+
+def register_there(page, name):
+    fill(page, "Name", name)
+    fill(page, "Password", "a long password")
+    press(page, "Make the account")

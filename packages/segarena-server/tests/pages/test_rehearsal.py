@@ -1,0 +1,94 @@
+"""A rehearsal on a page: what is shown is what came of it, and nothing of it is a run."""
+
+import re
+import time
+
+import pytest
+from sqlalchemy import func, select
+
+from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.management import find, make_challenge
+from segarena_server.challenges.rehearsal import Rehearsal
+from segarena_server.challenges.repository import description_of
+from segarena_server.db.orm_models import Run
+
+
+@pytest.fixture(scope="module")
+def organiser(working):
+    phases = (
+        Phase(name="practice", kind="practice", rounds=1),
+        Phase(name="final", rounds=2, decimals=3),
+    )
+    make_challenge(
+        working.site,
+        Challenge(
+            slug="photos",
+            title="Photos",
+            benchmark="clicks",
+            dataset="sample-squares(count=2)",
+            phases=phases,
+        ),
+    )
+    return working.person("Olga", "organiser")
+
+
+PATH = "/organise/challenges/photos/rehearsal"
+
+
+def rehearse(client, **form):
+    key = re.search(r'name="key" value="([0-9a-f]{64})"', client.get(PATH).text)[1]
+    answer = client.post(PATH, data={**form, "key": key})
+    if answer.status_code != 303:
+        return answer
+    for _ in range(600):
+        page = client.get(PATH)
+        if "refresh" not in page.headers:
+            return page
+        time.sleep(0.05)
+    raise AssertionError(page.text)
+
+
+def test_a_segmenter_takes_part_and_what_a_participant_would_see_is_shown(
+    working, organiser, tmp_path
+):
+    assert "What came of it" not in organiser.get(PATH).text
+    page = rehearse(organiser, phase="final", segmenter="watershed")
+    described = description_of(find(working.site, "photos"))
+    expected = Rehearsal(described, "final", "watershed")
+    names = expected.evaluator.samples("final")[:2]
+    _, places = expected.hold(names, tmp_path / "run")
+    for place in places:
+        row = re.search(rf"<tr><td[^>]*>{re.escape(place.sample)}.*?</tr>", page.text, re.DOTALL)[0]
+        numbers = re.findall(r'class="num">([^<]*)<', row)
+        blind = sum(leak.peak for leak in place.leaks.values()) / len(place.leaks)
+        assert numbers[0] == str(place.turns)
+        assert numbers[-1] == f"{blind:.2f}"
+    assert "NoC@90" in page.text
+    assert "a dialogue has at most 2 rounds" in page.text
+    with working.site.database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(Run)) == 0
+
+
+@pytest.mark.parametrize(
+    ("segmenter", "told"),
+    [
+        ("no-such-one", "installed"),
+        ("evil.py:Evil", "installed"),
+        ("worker('touch x')", "programs"),
+        ("sam(weights='/etc/passwd')", "files"),
+        ("", "expected"),
+    ],
+)
+def test_segmenters_that_a_page_may_not_name_are_refused(organiser, segmenter, told):
+    page = rehearse(organiser, phase="final", segmenter=segmenter)
+    assert page.status_code == 422
+    assert told in re.search(r'role="alert">([^<]*)<', page.text)[1]
+
+
+def test_a_segmenter_that_does_not_fit_is_told_in_a_line(organiser):
+    page = rehearse(organiser, phase="practice", segmenter="graph(nothing=1)")
+    assert re.search(r'role="alert">[^<]*nothing', page.text)
+
+
+def test_a_phase_that_is_none_is_refused(organiser):
+    assert rehearse(organiser, phase="last", segmenter="graph").status_code == 404

@@ -1,0 +1,120 @@
+"""A PostgreSQL of one's own for the tests, in a temporary folder; it listens at a socket there and nowhere else."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+from sqlalchemy import create_engine
+
+from segarena_server.db.database import Database
+from segarena_server.db.schema import bring_up_to_date
+
+PLACES = (
+    *sorted(Path("/usr/lib/postgresql").glob("*/bin")),
+    Path("/usr/local/bin"),
+    Path("/usr/bin"),
+)
+
+
+def programs():
+    """Return the folder of PostgreSQL's programs; None where it is not installed."""
+    return next((place for place in reversed(PLACES) if (place / "initdb").is_file()), None)
+
+
+class Postgres:
+    """A server of databases, of somebody who is not root: it refuses root.
+
+    Args:
+        fsync: "on" lets it wait for the disk; tests have no use for that.
+    """
+
+    def __init__(self, fsync="off"):
+        self._template = ""
+        self._folder = Path(tempfile.mkdtemp(prefix="segarena-postgres-"))
+        self._as = []
+        if os.getuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(self._folder, user.pw_uid, user.pw_gid)
+            self._as = [
+                "setpriv",
+                f"--reuid={user.pw_uid}",
+                f"--regid={user.pw_gid}",
+                "--clear-groups",
+            ]
+        self._data = self._folder / "data"
+        self._run(
+            "initdb", "-D", self._data, "-U", "tests", "--auth=trust", "--no-sync", "-E", "UTF8"
+        )
+        self._settings = (
+            f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync={fsync}"
+        )
+        self._start()
+
+    def new_database(self, with_tables=False):
+        """Return the address of a new database, with nothing in it or with all tables, which are made once."""
+        if with_tables and not self._template:
+            self._template = self._with_tables()
+        name, template = f"d{uuid.uuid4().hex}", self._template if with_tables else "template1"
+        engine = create_engine(
+            self._address("postgres", "postgresql+pg8000"), isolation_level="AUTOCOMMIT"
+        )
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+        engine.dispose()
+        return self._address(name, "postgresql")
+
+    def _with_tables(self):
+        """Return the name of a new database with all tables."""
+        address = self.new_database()
+        made = Database(address)
+        bring_up_to_date(made)
+        made.close()
+        return address.rpartition("?")[0].rpartition("/")[2]
+
+    def restore(self, dump, address):
+        """Put what pg_dump wrote into a database."""
+        name = address.rpartition("?")[0].rpartition("/")[2]
+        words = ["pg_restore", "-h", self._folder, "-U", "tests", "-d", name, "--no-owner", dump]
+        subprocess.run(words, check=True, timeout=60)
+
+    def restart(self, mode="immediate", away_s=0.0):
+        """Stop it at once, whatever is under way, and start it again some time later."""
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+        time.sleep(away_s)
+        self._start()
+
+    def stop(self):
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", "immediate", "stop")
+        shutil.rmtree(self._folder)
+
+    def _start(self):
+        self._run(
+            "pg_ctl",
+            "-D",
+            self._data,
+            "-w",
+            "-l",
+            self._folder / "log",
+            "-o",
+            self._settings,
+            "start",
+        )
+
+    def _address(self, name, driver):
+        return f"{driver}://tests@/{name}?unix_sock={self._folder}/.s.PGSQL.5432"
+
+    def _run(self, program, *words):
+        told = [*self._as, programs() / program, *words]
+        subprocess.run(
+            told,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            timeout=60,
+        )

@@ -1,0 +1,31 @@
+"""Tables that are made once for all tests of a process: revision by revision takes longer than many a test."""
+
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+from segarena_server import serving
+from segarena_server.db.database import Database
+from segarena_server.db.schema import bring_up_to_date, newest_revision, revision_of
+
+
+@contextmanager
+def tables_made_once(folder):
+    """Let new files of databases begin as copies of one; gives what does so, as a server does it when it starts."""
+    template = folder / "tables.sqlite"
+
+    def begin(database):
+        if database.is_sqlite and not database.file.exists():
+            if not template.exists():
+                first = Database(template)
+                bring_up_to_date(first)
+                first.close()
+            shutil.copyfile(template, database.file)
+            return ""
+        before = revision_of(database)
+        return before if before and before == newest_revision("") else bring_up_to_date(database)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "bring_up_to_date", begin)
+        yield begin

@@ -1,0 +1,90 @@
+"""Two machines that have a PostgreSQL and a storage in common, and no folder: one serves, the other evaluates."""
+
+import time
+import uuid
+
+import pytest
+
+from segarena.engine.store import RunFolder
+from segarena.errors import StoreAway, StoreError
+from segarena.protocol.turns import Turn, pack_turn
+from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.management import make_challenge
+from segarena_server.http.responses import refusal_of
+from segarena_server.jobs.pool import Hands
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_server.storage import s3 as remote
+from segarena_server.storage.data_folder import DataFolder
+
+pytest.importorskip("obstore")
+
+
+@pytest.fixture(scope="module")
+def machines(postgres, s3, tmp_path_factory):
+    """The site of a machine that evaluates nothing, and one of a machine that does nothing else."""
+    db, storage = postgres.new_database(with_tables=True), "s3://files/event"
+    settings = Settings(db=db, storage=storage, port=0, workers=0)
+    serving = open_site(tmp_path_factory.mktemp("serving") / "data", settings)
+    evaluating = open_site(
+        tmp_path_factory.mktemp("evaluating") / "data", Settings(db=db, storage=storage)
+    )
+    hands = Hands(evaluating)
+    hands.start()
+    yield serving, evaluating
+    hands.stop()
+    evaluating.database.close()
+
+
+@pytest.fixture(scope="module")
+def api(machines, serve_site):
+    site = machines[0]
+    phase = Phase(name="try", kind="practice", rounds=1, samples_per_run=2)
+    told = Challenge(
+        slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,)
+    )
+    make_challenge(site, told, lambda *_: None)
+    served = serve_site(site)
+    return served.api(served.token("ada"))
+
+
+def test_what_one_machine_evaluates_the_other_serves(machines, api):
+    serving = machines[0]
+    run = api.post(
+        "/challenges/photos/phases/try/runs", json={"id": str(uuid.uuid4()), "name": "x"}
+    ).json()
+    for place in run["places"]:
+        path = f"/runs/{run['id']}/samples/{place['key']}"
+        assert len(api.get(path).content) == place["bytes"]
+        body = pack_turn(Turn(id=str(uuid.uuid4()), open=list(range(len(place["dialogues"])))))
+        assert api.post(f"{path}/turns/0", content=body).status_code == 200
+        gone = pack_turn(Turn(id=str(uuid.uuid4()), failed="nothing to say"))
+        assert api.post(f"{path}/turns/1", content=gone).status_code == 200
+    deadline = time.monotonic() + 60
+    while (told := api.get(f"/runs/{run['id']}").json())["state"] != "over":
+        assert time.monotonic() < deadline, told
+        time.sleep(0.05)
+    assert told["fault"] == ""
+    assert not serving.folder.run_folders.path(run["id"]).exists()
+    here, there = (RunFolder.open(site.folder.run_folders.fetch(run["id"])) for site in machines)
+    assert here.is_complete
+    assert here.records().equals(there.records())
+
+
+def test_a_storage_that_is_away_is_told_as_busy_and_by_no_name(machines, s3, monkeypatch):
+    monkeypatch.setattr(remote, "_TIMES", 0)
+    elsewhere = DataFolder(machines[0].folder.path / "none", "s3://files/event").samples
+    s3.trouble = "busy"
+    with pytest.raises(StoreAway) as raised:
+        elsewhere.fetch("0" * 64)
+    s3.trouble = ""
+    told = refusal_of(raised.value)
+    assert (told.status, told.kind) == (503, "busy")
+    assert "s3://" not in str(told)
+
+
+def test_whoever_keeps_files_elsewhere_is_refused(machines, tmp_path):
+    with pytest.raises(
+        StoreError, match="keep their files in s3://files/event, this one in one folder"
+    ):
+        open_site(tmp_path / "data", Settings(db=machines[0].settings.db))

@@ -1,0 +1,73 @@
+"""`segarena amodal export`: what was drawn in the studio, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from segarena.terminal.exits import one_line_errors
+
+
+def export(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
+    data: Annotated[
+        Path, typer.Option("--data", help="The folder of the server, or that of `segarena studio`.")
+    ] = Path("challenges"),
+    project: Annotated[
+        str,
+        typer.Option(
+            help="Name or number of the project. [default: the only one]", show_default=False
+        ),
+    ] = "",
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", help="coco-amodal, coco, coco-modal, png-16, png-palette, rle, labelme or csv."
+        ),
+    ] = "coco-amodal",
+    which: Annotated[
+        str, typer.Option(help="Tasks that are approved, finished or begun.")
+    ] = "finished",
+    annotator: Annotated[str, typer.Option(help="Only of this account.", show_default=False)] = "",
+    nameless: Annotated[
+        bool, typer.Option("--nameless", help="Number annotators instead of naming them.")
+    ] = False,
+    photographs: Annotated[
+        bool, typer.Option("--photographs", help="Write the photographs, too.")
+    ] = False,
+    db: Annotated[
+        str | None, typer.Option("--db", help="The database, as for `segarena serve`.")
+    ] = None,
+) -> None:
+    """Write what was drawn in the studio as files, with points and seconds of each region.
+
+        segarena amodal export drawn --data photographs --to coco
+
+    Says what the format cannot carry. The server may be at work meanwhile.
+    """
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena_studio.annotation.exporting import export as write
+        from segarena_studio.annotation.outgoing import Wanted
+        from segarena_studio.annotation.projects import find_named
+        from segarena_studio.standalone import find_site
+
+        wanted = Wanted(
+            file_format=to,
+            which=which,
+            annotator=annotator,
+            is_nameless=nameless,
+            with_photographs=photographs,
+        )
+        wanted.check()
+        site = find_site(data, db)
+        with site.database.reading() as session:
+            found = find_named(session, project)
+        for lost in write(site, found.id, out, wanted):
+            typer.echo(f"{to} cannot carry {lost}")
+        typer.echo((out / "README.txt").read_text(encoding="utf-8").partition("\n")[0])
+        typer.echo(f"it is in {out}")

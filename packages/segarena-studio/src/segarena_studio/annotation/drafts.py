@@ -1,0 +1,190 @@
+"""Drafts: every save is a new revision on the newest one, and never takes the place of what it did not know.
+
+A save names the revision that it was made from. When another one came meanwhile, from another window, nothing is
+written and the newest is told. Each save has a name of its own, so that one that is sent twice counts once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import msgspec
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from segarena.errors import InvalidInput
+from segarena_server.storage.compression import pack, unpack
+from segarena_studio.annotation.access import Found
+from segarena_studio.annotation.documents import MOST_REGIONS, Document, read_document
+from segarena_studio.annotation.times import Entry, add_times
+from segarena_studio.orm_models import Decision, Draft, Logged, Task
+
+MOST_BYTES = 8 * 2**20
+"""Of one save."""
+MOST_HISTORY_BYTES = 2 * 2**20
+RECENT = 16
+"""How many of the newest revisions are all kept."""
+
+_CLIENT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+_OfRegions = Annotated[dict[str, _Milliseconds], msgspec.Meta(max_length=MOST_REGIONS)]
+_NOTHING = msgspec.Raw(b"null")
+
+
+class Save(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What an editor sends.
+
+    Attributes:
+        base: the revision that it drew on; 0 before the first.
+        id: made by the editor, another one for each save.
+        scene: the document.
+        history: what the editor can undo; only the newest is kept.
+        log: what was done since the last save that was answered.
+        time_ms: time with each region since then, and `active_ms` that of it with the window in front.
+    """
+
+    base: Annotated[int, msgspec.Meta(ge=0)]
+    id: str
+    scene: msgspec.Raw
+    history: msgspec.Raw = _NOTHING
+    log: tuple[Entry, ...] = ()
+    time_ms: _OfRegions = {}
+    active_ms: _OfRegions = {}
+
+
+class Newest(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest draft of a task; its `id` is what the editor called it."""
+
+    revision: int
+    id: str
+    scene: msgspec.Raw
+    saved_at: float | None
+    state: str
+
+
+def check_save(save: Save) -> Document:
+    """Return the document of a save; this takes the longest, and needs no database.
+
+    Raises:
+        InvalidInput: the document, the name of the save or the history cannot be.
+    """
+    if not _CLIENT_ID.fullmatch(save.id):
+        raise InvalidInput("id: expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
+    if len(bytes(save.history)) > MOST_HISTORY_BYTES:
+        raise InvalidInput(
+            f"history: expected at most {MOST_HISTORY_BYTES:,} bytes, got {len(bytes(save.history)):,}"
+        )
+    return read_document(save.scene)
+
+
+def save_draft(
+    session: Session, task: Task, save: Save, document: Document, now: float
+) -> int | None:
+    """Write a draft, and return its revision; None when it was not drawn on the newest.
+
+    Args:
+        session: writes.
+        task: may be changed by who saves.
+        save: what came.
+        document: what `check_save` made of it.
+        now: the time.
+    """
+    known = session.scalar(
+        select(Draft.revision).where(Draft.task_id == task.id, Draft.client_id == save.id)
+    )
+    if known is not None:
+        return known
+    if save.base != task.revision:
+        return None
+    put_draft(session, task, bytes(save.scene), document, now, client_id=save.id)
+    task.history = pack(bytes(save.history))
+    if save.log:
+        session.add(
+            Logged(
+                task_id=task.id, revision=task.revision, entries=pack(msgspec.json.encode(save.log))
+            )
+        )
+    add_times(task, save.log, save.time_ms, save.active_ms)
+    return task.revision
+
+
+def put_draft(
+    session: Session,
+    task: Task,
+    text: bytes,
+    document: Document,
+    now: float,
+    *,
+    client_id: str,
+    is_kept: bool = False,
+) -> None:
+    """Add a revision to a task, which begins with it, and let go of old ones."""
+    if task.state == "clean":
+        task.state = "in progress"
+        session.add(
+            Decision(
+                task_id=task.id, person_id=task.person_id, kind="begun", revision=0, made_at=now
+            )
+        )
+    task.revision += 1
+    task.saved_at = now
+    task.regions, task.points = len(document.regions), document.corners
+    session.add(
+        Draft(
+            task_id=task.id,
+            revision=task.revision,
+            client_id=client_id,
+            scene=pack(text),
+            is_kept=is_kept,
+            saved_at=now,
+        )
+    )
+    gone = delete(Draft).where(Draft.task_id == task.id, Draft.revision == outgrown(task.revision))
+    session.connection().execute(gone.where(Draft.is_kept.is_(False)))
+
+
+def outgrown(newest: int) -> int:
+    """Return the revision that is let go of when `newest` comes; below 1 there is none.
+
+    Of the newest 16 all stay, of the 16 before them every second one, of the 32 before those every fourth, and so on:
+    revision n goes when it is 16 times as old as the largest power of two that divides n.
+    """
+    return newest - RECENT * (newest & -newest)
+
+
+def newest_draft(session: Session, task: Task) -> Newest:
+    """Return the newest draft of a task; before the first its scene is null."""
+    draft = session.get(Draft, (task.id, task.revision)) if task.revision else None
+    scene, client_id = (unpack(draft.scene), draft.client_id) if draft else (b"null", "")
+    return Newest(
+        revision=task.revision,
+        id=client_id,
+        scene=msgspec.Raw(scene),
+        saved_at=task.saved_at,
+        state=task.state,
+    )
+
+
+def document_of(
+    session: Session, task: Task, revision: int | None = None
+) -> tuple[Document, bytes] | None:
+    """Return a revision of a task as document and text, by default the newest; None when it is not there."""
+    draft = session.get(Draft, (task.id, task.revision if revision is None else revision))
+    if draft is None:
+        return None
+    text = unpack(draft.scene)
+    return read_document(text), text
+
+
+def keep_revision(session: Session, found: Found) -> None:
+    """Keep the newest revision of a task for good, as somebody decided on it."""
+    draft = session.get(Draft, (found.task.id, found.task.revision))
+    if draft is not None:
+        draft.is_kept = True
+
+
+def history_of(session: Session, task: Task) -> bytes:
+    """Return what the editor sent to undo with, as JSON."""
+    packed: Any = session.scalar(select(Task.history).where(Task.id == task.id))
+    return unpack(packed) if packed else b"null"

@@ -1,0 +1,251 @@
+"""Pictures of a project: checked before they are decoded, kept as browsers can show them, upright.
+
+A file is taken for what its first bytes say it is, and decoded by nothing else. Its size is held against the limits of
+`segarena.files.limits` by its header alone.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ExifTags, Image
+from sqlalchemy import event, func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from segarena.errors import DatasetError, InvalidInput, StoreError
+from segarena.files.hashes import sha256
+from segarena.files.images import IMAGE_SUFFIXES, read_image
+from segarena.files.within import within
+from segarena.systems.scenes.files.label_png import encode_png
+from segarena_server.http import http_errors
+from segarena_server.http.middleware import LOG
+from segarena_server.storage.content_store import Storage
+from segarena_studio.orm_models import Picture, Project, Task
+
+MOST_BYTES = 64 * 2**20
+"""Of one file."""
+THUMBNAIL_PX = 360
+_BEGINNINGS = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"RIFF": "image/webp",
+    b"BM": "image/bmp",
+    b"II*\0": "image/tiff",
+    b"MM\0*": "image/tiff",
+    b"P5": "image/x-portable-anymap",
+    b"P6": "image/x-portable-anymap",
+}
+_SHOWN_AS_THEY_ARE = ("image/jpeg", "image/png", "image/webp")
+"""By every browser, in the colours that `read_image` finds, when they are plain RGB or grey; of those that say how
+they are to be turned, only JPEG is by all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file that is a picture.
+
+    Attributes:
+        name: as it is kept.
+        content: of the file as it is kept: as it came, or as PNG where browsers would show it otherwise.
+        kind: media type of that.
+        thumbnail: a JPEG of at most 360 pixels along a side.
+        shape: (H, W), upright.
+    """
+
+    name: str
+    content: bytes
+    kind: str
+    thumbnail: bytes
+    shape: tuple[int, int]
+
+
+def check_picture(name: str, content: bytes) -> Checked:
+    """Return a file that somebody brought as a picture.
+
+    Raises:
+        InvalidInput: the name is none for a picture, it is too large, no picture, damaged, or of several frames.
+    """
+    name = picture_name(name)
+    if len(content) > MOST_BYTES:
+        raise InvalidInput(
+            f"{name}: expected at most {MOST_BYTES:,} bytes, got {len(content):,}; scale it down"
+        )
+    kind = _kind(content)
+    if not kind:
+        raise InvalidInput(
+            f"{name}: expected JPEG, PNG, WebP, TIFF, BMP or PNM, got something else; export it again"
+        )
+    pixels = read_image(Path(name), data=content)
+    if not _is_shown_as_it_is(content, kind):
+        content, kind = encode_png(pixels), "image/png"
+    return Checked(
+        name=name,
+        content=content,
+        kind=kind,
+        thumbnail=_thumbnail(pixels),
+        shape=(pixels.shape[0], pixels.shape[1]),
+    )
+
+
+def picture_name(name: str) -> str:
+    """Return the name of a picture as it is kept.
+
+    Raises:
+        InvalidInput: it leads elsewhere, is no plain name, or not that of a picture.
+    """
+    name = unicodedata.normalize("NFC", name)
+    try:
+        within(Path("pictures"), name)
+    except DatasetError as error:
+        raise InvalidInput(f"{name[:80]!r}: expected a plain name of a file; rename it") from error
+    if len(name) > 255 or not name.isprintable():
+        raise InvalidInput(f"{name[:80]!r}: expected at most 255 printable characters; rename it")
+    if PurePosixPath(name).suffix.lower() not in IMAGE_SUFFIXES:
+        raise InvalidInput(
+            f"{name[:80]!r}: expected a name that ends in {', '.join(sorted(IMAGE_SUFFIXES))}"
+        )
+    return name
+
+
+def add_picture(
+    session: Session, project: Project, storage: Storage, checked: Checked, now: float
+) -> bool:
+    """Add a picture to a project, with its tasks; return False when it is there already.
+
+    Raises:
+        InvalidInput: another picture has the name, or one that would be its folder or in it.
+        StoreError: it cannot be kept.
+    """
+    _check_folders(session, project, checked.name)
+    _hold(session, [sha256(checked.content), sha256(checked.thumbnail)])
+    known = session.scalar(
+        select(Picture).where(Picture.project_id == project.id, Picture.name == checked.name)
+    )
+    if known is not None:
+        if known.sha256 == sha256(checked.content):
+            return False
+        raise InvalidInput(
+            f"{checked.name}: the project has another picture of this name; rename one of them"
+        )
+    picture = Picture(
+        project_id=project.id,
+        name=checked.name,
+        sha256=storage.keep(checked.content),
+        kind=checked.kind,
+        thumbnail=storage.keep(checked.thumbnail),
+        height=checked.shape[0],
+        width=checked.shape[1],
+        bytes=len(checked.content),
+        place=_place(project.seed, checked.name),
+        made_at=now,
+    )
+    session.add(picture)
+    session.flush()
+    session.add_all(
+        Task(project_id=project.id, picture_id=picture.id) for _ in range(project.annotators)
+    )
+    return True
+
+
+def remove_picture(session: Session, storage: Storage, picture: Picture) -> None:
+    """Remove a picture that nobody has begun to annotate, with its tasks, and the files that no other picture needs.
+
+    Raises:
+        Refusal: somebody has begun.
+    """
+    held = select(Task).where(Task.picture_id == picture.id).order_by(Task.id).with_for_update()
+    states = {
+        task.state for task in session.scalars(held.execution_options(populate_existing=True))
+    }
+    if states - {"clean"}:
+        raise http_errors.conflict(
+            "somebody has begun to annotate this picture; what was drawn stays"
+        )
+    drop_unused(session, storage, {picture.sha256, picture.thumbnail})
+    session.delete(picture)
+    session.flush()
+
+
+def files_of(session: Session, project_id: int) -> set[str]:
+    """Return the files that the pictures of a project need."""
+    files = select(Picture.sha256, Picture.thumbnail).where(Picture.project_id == project_id)
+    return {name for row in session.execute(files) for name in row}
+
+
+def drop_unused(session: Session, storage: Storage, names: Iterable[str]) -> None:
+    """Delete those of some files that no picture needs once the transaction is on disk.
+
+    That is looked up when it is: who adds the same picture at this moment keeps its file.
+    """
+    engine, names = session.get_bind(), sorted(names)
+
+    def drop(_: Session) -> None:
+        try:
+            with Session(engine) as after, after.begin():
+                _hold(after, names)
+                for name in names:
+                    if not _is_used(after, name):
+                        storage.drop(name)
+        except (SQLAlchemyError, StoreError) as error:  # that nobody needs them is written by now
+            LOG.warning("files that nobody needs could not be deleted: %s", error)
+
+    event.listen(session, "after_commit", drop, once=True)
+
+
+def _is_used(session: Session, name: str) -> bool:
+    used = select(Picture.id).where((Picture.sha256 == name) | (Picture.thumbnail == name))
+    return session.scalar(used.limit(1)) is not None
+
+
+def _hold(session: Session, names: Iterable[str]) -> None:
+    """Let nobody else add or delete these files until the transaction ends; in a file writers are one by one anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        for name in sorted(names):
+            session.execute(select(func.pg_advisory_xact_lock(int(name[:15], 16))))
+
+
+def _check_folders(session: Session, project: Project, name: str) -> None:
+    """Raise `InvalidInput` where a name is a folder of another one: an export could not hold both."""
+    folders = [str(folder) for folder in PurePosixPath(name).parents][:-1]
+    is_other = Picture.name.in_(folders) | Picture.name.startswith(f"{name}/", autoescape=True)
+    other = session.scalar(
+        select(Picture.name).where(Picture.project_id == project.id, is_other).limit(1)
+    )
+    if other is not None:
+        raise InvalidInput(
+            f"{name}: the project has {other}, and a file is no folder as well; rename one of them"
+        )
+
+
+def _place(seed: int, name: str) -> float:
+    """Return where a picture comes in the order of a project, 0 to 1; the same whenever it was added."""
+    return int(sha256(f"{seed}:{name}")[:13], 16) / 16**13
+
+
+def _kind(content: bytes) -> str:
+    """Return the media type of what its first bytes say it is; "" for anything that is not taken."""
+    kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), "")
+    return "" if kind == "image/webp" and content[8:12] != b"WEBP" else kind
+
+
+def _is_shown_as_it_is(content: bytes, kind: str) -> bool:
+    if kind not in _SHOWN_AS_THEY_ARE:
+        return False
+    with Image.open(io.BytesIO(content)) as image:  # its header, once more; it was decoded before
+        is_upright = kind == "image/jpeg" or image.getexif().get(ExifTags.Base.Orientation, 1) == 1
+        return image.mode in ("RGB", "L") and "transparency" not in image.info and is_upright
+
+
+def _thumbnail(pixels: NDArray[np.uint8]) -> bytes:
+    image = Image.fromarray(pixels)
+    image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
+    buffer = io.BytesIO()
+    image.save(buffer, format="JPEG", quality=82)
+    return buffer.getvalue()

@@ -1,0 +1,206 @@
+"""How far a project is, who did what, and how long it took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session, selectinload
+
+from segarena_server.db.orm_models import Person
+from segarena_studio.annotation.agreement import FINISHED
+from segarena_studio.orm_models import STATES, Picture, Project, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What somebody did in a project.
+
+    Attributes:
+        person_id, name: who; "" for tasks that nobody has.
+        states: tasks in each state.
+        regions, points: in tasks that were begun; corners count once.
+        annotation_s: sum of gaps of less than five seconds between what they did.
+        total_s, active_s: time with regions, and that of it with the window in front.
+        finished: tasks that are finished, and `finished_regions` and `finished_s` of those.
+    """
+
+    person_id: int | None
+    name: str
+    states: Counter[str]
+    regions: int
+    points: int
+    annotation_s: float
+    total_s: float
+    active_s: float
+    finished: int
+    finished_regions: int
+    finished_s: float
+
+    @property
+    def per_region_s(self) -> float | None:
+        """Seconds for a region of what is finished; None before anything is."""
+        return self.finished_s / self.finished_regions if self.finished_regions else None
+
+    @property
+    def per_picture_s(self) -> float | None:
+        """Seconds for a picture of what is finished, by annotation time; None before anything is."""
+        return self.finished_s / self.finished if self.finished else None
+
+
+class _Sums(NamedTuple):
+    """Over the tasks of somebody in one state."""
+
+    state: str
+    tasks: int
+    regions: int
+    points: int
+    annotation_ms: float
+    total_ms: float
+    active_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A picture with its tasks, those that who asks may see."""
+
+    picture: Picture
+    tasks: tuple[Task, ...]
+
+
+def state_counts(session: Session, project_id: int) -> dict[str, int]:
+    """Return how many tasks of a project are in each state."""
+    rows = session.execute(
+        select(Task.state, func.count(Task.id))
+        .where(Task.project_id == project_id)
+        .group_by(Task.state)
+    )
+    counts = {row[0]: row[1] for row in rows}
+    return {state: counts.get(state, 0) for state in STATES}
+
+
+def counts_of(session: Session, project_ids: Sequence[int]) -> dict[int, Counter[str]]:
+    """Return the tasks of several projects by state."""
+    asked = select(Task.project_id, Task.state, func.count(Task.id)).where(
+        Task.project_id.in_(project_ids)
+    )
+    found: dict[int, Counter[str]] = {project_id: Counter() for project_id in project_ids}
+    for project_id, state, count in session.execute(asked.group_by(Task.project_id, Task.state)):
+        found[project_id][state] = count
+    return found
+
+
+def work_in(
+    session: Session, project: Project, *, since: float | None = None, until: float | None = None
+) -> list[Work]:
+    """Return what everybody did in a project, those who finished most first.
+
+    Args:
+        session: reads.
+        project: which.
+        since: only tasks that were saved last at this time or later.
+        until: only tasks that were saved last before.
+    """
+    columns = (Task.regions, Task.points, Task.annotation_ms, Task.total_ms, Task.active_ms)
+    asked = (
+        select(
+            Task.person_id, Person.name, Task.state, func.count(Task.id), *map(func.sum, columns)
+        )
+        .join(Person, Person.id == Task.person_id)
+        .where(Task.project_id == project.id)
+        .group_by(Task.person_id, Person.name, Task.state)
+    )
+    if since is not None:
+        asked = asked.where(Task.saved_at >= since)
+    if until is not None:
+        asked = asked.where(Task.saved_at < until)
+    rows: dict[tuple[int | None, str], list[_Sums]] = {}
+    for row in session.execute(asked):
+        rows.setdefault((row[0], row[1]), []).append(
+            _Sums(row[2], row[3], int(row[4]), int(row[5]), row[6], row[7], row[8])
+        )
+    found = [_work(person_id, name, told) for (person_id, name), told in rows.items()]
+    return sorted(found, key=lambda work: (-work.finished, work.name))
+
+
+def pictures_of(
+    session: Session,
+    project: Project,
+    *,
+    person_id: int | None = None,
+    state: str = "",
+    of_person: int | None = None,
+    text: str = "",
+    most: int,
+    begin: int = 0,
+) -> tuple[list[Shown], int]:
+    """Return pictures of a project in its order with their tasks, and how many there are.
+
+    Args:
+        session: reads.
+        project: which.
+        person_id: whose own tasks alone are shown; None shows all.
+        state: only pictures with a task in this state.
+        of_person: only pictures with a task of this person.
+        text: only pictures with this in their name.
+        most: of a page.
+        begin: pictures before the page.
+    """
+    asked = _pictures(project.id, person_id, state, of_person, text)
+    count = session.scalar(select(func.count()).select_from(asked.subquery())) or 0
+    page = asked.order_by(Picture.place, Picture.id).limit(most).offset(begin)
+    pictures = list(session.scalars(page))
+    tasks: dict[int, list[Task]] = {}
+    of_page = (
+        select(Task)
+        .where(Task.picture_id.in_([picture.id for picture in pictures]))
+        .order_by(Task.id)
+    )
+    for task in session.scalars(of_page.options(selectinload(Task.person))):
+        if person_id is None or task.person_id == person_id:
+            tasks.setdefault(task.picture_id, []).append(task)
+    return [Shown(picture=one, tasks=tuple(tasks.get(one.id, ()))) for one in pictures], count
+
+
+def next_to_review(session: Session, project: Project, person_id: int) -> Task | None:
+    """Return the task that waits longest for a reviewer who did not draw it; None when none waits."""
+    waiting = select(Task).where(Task.project_id == project.id, Task.state == "finished")
+    others = waiting.where(Task.person_id.is_distinct_from(person_id))
+    return session.scalar(others.order_by(Task.finished_at, Task.id).limit(1))
+
+
+def _pictures(
+    project_id: int, person_id: int | None, state: str, of_person: int | None, text: str
+) -> Select[Picture]:
+    asked = select(Picture).where(Picture.project_id == project_id)
+    of_tasks = select(Task.picture_id).where(Task.project_id == project_id)
+    is_limited = person_id is not None or bool(state) or of_person is not None
+    if person_id is not None:
+        of_tasks = of_tasks.where(Task.person_id == person_id)
+    if state:
+        of_tasks = of_tasks.where(Task.state == state)
+    if of_person is not None:
+        of_tasks = of_tasks.where(Task.person_id == of_person)
+    if text:
+        asked = asked.where(Picture.name.icontains(text, autoescape=True))
+    return asked.where(Picture.id.in_(of_tasks)) if is_limited else asked
+
+
+def _work(person_id: int | None, name: str, rows: Sequence[_Sums]) -> Work:
+    finished = [row for row in rows if row.state in FINISHED]
+    return Work(
+        person_id=person_id,
+        name=name,
+        states=Counter({row.state: row.tasks for row in rows}),
+        regions=sum(row.regions for row in rows),
+        points=sum(row.points for row in rows),
+        annotation_s=sum(row.annotation_ms for row in rows) / 1000,
+        total_s=sum(row.total_ms for row in rows) / 1000,
+        active_s=sum(row.active_ms for row in rows) / 1000,
+        finished=sum(row.tasks for row in finished),
+        finished_regions=sum(row.regions for row in finished),
+        finished_s=sum(row.annotation_ms for row in finished) / 1000,
+    )

@@ -1,0 +1,174 @@
+"""`segarena studio` and `segarena look`: the studio, and its viewer, on this machine alone."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from segarena.terminal.exits import one_line_errors
+
+
+def studio(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Pictures to draw in; what is drawn is kept beside them.", show_default=False
+        ),
+    ] = None,
+    example: Annotated[
+        bool,
+        typer.Option(
+            "--example", help="Try it: photographs to draw in, and scenes that others drew."
+        ),
+    ] = False,
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 8766,
+    segmenter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segmenter",
+            "-s",
+            help="Helps to draw, beside those without weights: NAME, or sam(...).",
+        ),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Draw scenes, give prompts and look at what there is, in the browser, on this machine alone; no account is needed.
+
+        segarena studio photographs
+
+        segarena studio --example
+
+    What is drawn is kept in the folder, in segarena-studio/. Ctrl-C ends it; nothing is lost.
+    """
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors("ended; start it again to go on"):
+        check_installed()
+        from segarena.errors import InvalidInput
+        from segarena_server.http.middleware import log_to
+
+        if (folder is None) != example:
+            raise InvalidInput("name a folder of pictures, or --example to try it without one")
+        if folder is not None and not folder.is_dir():
+            raise InvalidInput(
+                f"{folder}: expected a folder of pictures; make it, or name another one"
+            )
+        log_to(None, logging.WARNING)
+        with ExitStack() as stack:
+            scratch = (
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="segarena-studio-"))
+                if example
+                else ""
+            )
+            _serve(
+                folder or Path(scratch),
+                port,
+                segmenter or (),
+                is_example=example,
+                opens_browser=browser,
+            )
+        typer.echo("ended" if example else "ended; start it again to go on")
+
+
+def _serve(
+    folder: Path, port: int, segmenters: Sequence[str], *, is_example: bool, opens_browser: bool
+) -> None:
+    """Serve the studio of a folder until it is stopped."""
+    from segarena_server.serving import Serving
+    from segarena_studio.annotation.example import lay_example
+    from segarena_studio.annotation.folders import open_folder
+    from segarena_studio.standalone import check_port, open_alone
+
+    check_port(port)
+    site, key = open_alone(folder, port, segmenters=segmenters)
+    person = site.only_person or 0
+    if is_example:
+        typer.echo("laying an example, which goes with the end of this command")
+        lay_example(site, person)
+    else:
+        added = open_folder(site, person, folder, _tell_now_and_then)
+        typer.echo(f"{added.new + added.known} pictures, {added.new} of them new")
+        for line in added.refused:
+            typer.secho(line, fg="yellow")
+
+    def welcome(port: int) -> None:
+        address = f"http://127.0.0.1:{port}/studio/open?key={key}"
+        where = "the example" if is_example else str(folder)
+        typer.echo(f"The studio of {where} is here, for you alone:\n  {address}\nCtrl-C ends it.")
+        if opens_browser:
+            typer.launch(address)
+
+    Serving(site).run(welcome)
+
+
+def _tell_now_and_then(files: int) -> None:
+    if files % 100 == 0:
+        typer.echo(f"looked at {files} pictures")
+
+
+def look(
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DATASET|RUN...",
+            help="Datasets as --dataset takes them, run folders, folders above runs, folders of pictures. "
+            "[default: the demo dataset]",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the runs' dataset is now, if its files moved; or OPTION=FOLDER.",
+        ),
+    ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Run what run folders name from files and other packages, for pictures."
+        ),
+    ] = False,
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Look at datasets with their targets, and at every round of runs, side by side, in the browser.
+
+        segarena look "folder(path='photos')"
+
+        segarena look runs/graph runs/watershed
+
+    Runs on the same data stand side by side. Only this machine reaches it, by the link that is printed; nothing is
+    kept when Ctrl-C ends it.
+    """
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors("ended; start it again to go on"):
+        check_installed()
+        from segarena_server.http.middleware import log_to
+        from segarena_server.serving import Serving
+        from segarena_studio.standalone import open_alone
+        from segarena_studio.viewer.shelf import Shelf, open_shelf
+
+        log_to(None, logging.ERROR)
+        with tempfile.TemporaryDirectory(prefix="segarena-look-") as scratch:
+            shelf = open_shelf(named or ["demo"], Path(scratch, "shelf"), trust=trust, data=data)
+            site, key = open_alone(Path(scratch), port, workers=0)
+            site.things[Shelf] = shelf
+
+            def welcome(port: int) -> None:
+                address = f"http://127.0.0.1:{port}/studio/open?key={key}&to=look"
+                for one in shelf.collections:
+                    typer.echo(f"{one.name}: {one.counted}")
+                typer.echo(
+                    f"They are here to look at, for you alone:\n  {address}\nCtrl-C ends it."
+                )
+                if browser:
+                    typer.launch(address)
+
+            Serving(site).run(welcome)

@@ -1,0 +1,39 @@
+"""The first page of the studio, and the way into one that is on this machine alone."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena_server.auth.keys import find_key
+from segarena_server.auth.permissions import ANYONE, needs, site_of
+from segarena_server.http import http_errors
+from segarena_server.pages.accounts import set_session
+from segarena_studio.pages.rendering import studio_page
+from segarena_studio.viewer.shelf import Shelf
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/studio")
+@needs("participant")
+def show_studio(request: Request) -> Response:
+    """Show what there is to do."""
+    return studio_page(
+        request, "studio.html", title="Studio", looks=Shelf in site_of(request).things
+    )
+
+
+@router.get("/studio/open")
+@needs(ANYONE)
+def open_studio(request: Request, key: str = "", to: str = "") -> Response:
+    """Let the one person in whom this machine's studio is for, by the link that was printed, to a page of it."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        found = find_key(session, "session", key, site.now())
+    if site.only_person is None or found is None or found.person_id != site.only_person:
+        raise http_errors.unknown()
+    to = to if to.isascii() and to.isalpha() else ""
+    answer = RedirectResponse(f"/studio/{to}".rstrip("/"), 303)
+    set_session(answer, site, key)
+    return answer

@@ -1,0 +1,73 @@
+"""Who is in a project, and which tasks they have; for its leads."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form, LargeForm, number_in
+from segarena_studio.annotation.access import find_project, find_task
+from segarena_studio.annotation.assignment import deal, free_begun_of, give
+from segarena_studio.annotation.projects import members_of, put_member, remove_member
+from segarena_studio.pages.projects import note_about, settings_page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.post("/studio/projects/{project_id:int}/members")
+@needs("participant")
+def put(request: Request, project_id: int, form: Form) -> Response:
+    """Bring somebody in, give them another role, let them go, or let others go on with what they left behind."""
+    site, visitor = site_of(request), visitor_of(request)
+    person = number_in(form.get("person", ""))
+    with site.database.writing() as session:
+        project, _ = find_project(
+            session, project_id, visitor.person_id, needed="lead", for_change=True
+        )
+        if form.get("do") == "remove" and person is not None:
+            remove_member(session, project, person)
+        elif form.get("do") == "free" and person is not None:
+            free_begun_of(session, project.id, person)
+        else:
+            put_member(
+                session, project, form.get("name", ""), form.get("role", "annotator"), site.now()
+            )
+        note_about(session, request, "project members", project)
+    return RedirectResponse(f"/studio/projects/{project_id}/settings#people", 303)
+
+
+@router.post("/studio/projects/{project_id:int}/deal")
+@needs("participant")
+def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
+    """Deal the free tasks out to those who are chosen."""
+    site, visitor = site_of(request), visitor_of(request)
+    chosen = {number_in(name.removeprefix("to:")) for name in form if name.startswith("to:")}
+    with site.database.writing() as session:
+        project, _ = find_project(
+            session, project_id, visitor.person_id, needed="lead", for_change=True
+        )
+        people = [person.id for person, _ in members_of(session, project) if person.id in chosen]
+        if not people:
+            raise http_errors.invalid("choose who gets tasks")
+        left = deal(session, project, people)
+        note_about(session, request, "tasks dealt", project)
+    told = "All tasks are given."
+    if left:
+        told = f"{left} tasks are left: everybody who is chosen has these pictures already. Choose more people."
+    return settings_page(request, project_id, dealt=told)
+
+
+@router.post("/studio/tasks/{task_id:int}/give")
+@needs("participant")
+def give_task(request: Request, task_id: int, form: Form) -> Response:
+    """Give a task to a member, or take it back: one that nobody began, or whose annotator left."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
+        was_begun = found.task.state != "clean"
+        give(session, found.task, number_in(form.get("to", "")))
+        if was_begun:
+            note_about(session, request, "task handed on", found.project, f"task {task_id}")
+    return RedirectResponse(f"/studio/tasks/{task_id}/look", 303)

@@ -1,0 +1,293 @@
+"""Projects: those one is in, a new one, how far one is, and what is next."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
+from starlette.responses import RedirectResponse, Response
+
+from segarena.errors import InvalidInput
+from segarena_server.audit_log import note
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form, LargeForm, number_in
+from segarena_server.site import Site
+from segarena_studio.annotation.access import find_project, is_at_least
+from segarena_studio.annotation.agreement import (
+    agreement_of,
+    compare_pending,
+    compared,
+    of_people,
+    of_pictures,
+    pending,
+)
+from segarena_studio.annotation.assignment import free_count, left_behind, next_task, own_open
+from segarena_studio.annotation.progress import counts_of, pictures_of, state_counts, work_in
+from segarena_studio.annotation.projects import (
+    Rules,
+    change_project,
+    make_project,
+    members_of,
+    projects_of,
+    remove_project,
+    rules_of,
+    segmenters_of,
+)
+from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.orm_models import STATES, Project
+from segarena_studio.pages.rendering import studio_page
+
+router = APIRouter(include_in_schema=False)
+ON_A_PAGE = 48
+"""Pictures."""
+
+
+@router.get("/studio/projects")
+@needs("participant")
+def list_projects(request: Request) -> Response:
+    """List the projects that one is in."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        found = projects_of(session, visitor.person_id or 0)
+        counts = counts_of(session, [project.id for project, _ in found])
+    shown = [(project, role, counts[project.id]) for project, role in found]
+    return studio_page(request, "projects.html", title="Projects", projects=shown, states=STATES)
+
+
+@router.get("/studio/projects/new")
+@needs("organiser")
+def show_new(request: Request) -> Response:
+    """Show the form of a new project."""
+    offered = segmenters(site_of(request))
+    return studio_page(
+        request, "project_new.html", title="New project", rules=Rules(name=""), offered=offered
+    )
+
+
+@router.post("/studio/projects/new")
+@needs("organiser")
+def make(request: Request, form: LargeForm) -> Response:
+    """Make a project."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        project = make_project(session, _rules(site, form), visitor.person_id or 0, site.now())
+        note_about(session, request, "project made", project)
+    return RedirectResponse(f"/studio/projects/{project.id}/settings#pictures", 303)
+
+
+@router.get("/studio/projects/{project_id:int}")
+@needs("participant")
+def show_project(
+    request: Request,
+    project_id: int,
+    state: str = "",
+    person: str = "",
+    text: str = "",
+    page: int = 1,
+) -> Response:
+    """Show how far a project is: to annotators their own tasks, to reviewers and leads all."""
+    site, visitor = site_of(request), visitor_of(request)
+    me, page = visitor.person_id or 0, max(1, page)
+    state = state if state in STATES else ""
+    chosen = number_in(person)
+    with site.database.reading() as session:
+        project, role = find_project(session, project_id, me)
+        sees_all = is_at_least(role, "reviewer")
+        how: dict[str, Any] = {
+            "state": state,
+            "text": text[:100],
+            "of_person": chosen if sees_all else None,
+        }
+        shown, count = pictures_of(
+            session,
+            project,
+            person_id=None if sees_all else me,
+            most=ON_A_PAGE,
+            begin=ON_A_PAGE * (max(1, page) - 1),
+            **how,
+        )
+        told: dict[str, Any] = {
+            "counts": state_counts(session, project.id) if sees_all else None,
+            "own": list(session.scalars(own_open(project.id, me))),
+            "free": free_count(session, project, me),
+            "members": members_of(session, project) if sees_all else [],
+        }
+        measured = compared(session, project.id) if sees_all else ()
+        is_behind = sees_all and bool(pending(session, project.id, 1))
+    query = urlencode({"state": state, "person": person if chosen else "", "text": text[:100]})
+    told |= {
+        "project": project,
+        "role": role,
+        "sees_all": sees_all,
+        "me": me,
+        "is_behind": is_behind,
+        "states": STATES,
+    }
+    told |= {"shown": shown, "count": count, "asked": how, "query": query}
+    told |= {"agreement": agreement_of(measured), "agreed": of_pictures(measured)}
+    told |= {"number": page, "pages": max(1, math.ceil(count / ON_A_PAGE))}
+    answer = studio_page(request, "project.html", title=project.name, **told)
+    if is_behind:
+        answer.background = BackgroundTask(compare_pending, site, project_id)
+    return answer
+
+
+@router.post("/studio/projects/{project_id:int}/next")
+@needs("participant")
+def go_on(request: Request, project_id: int, form: Form) -> Response:
+    """Lead to what somebody is to annotate next."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        project, _ = find_project(session, project_id, visitor.person_id)
+        task = next_task(
+            session, project, visitor.person_id or 0, besides=number_in(form.get("besides", ""))
+        )
+    return RedirectResponse(
+        f"/studio/tasks/{task.id}" if task else f"/studio/projects/{project_id}?done=1", 303
+    )
+
+
+@router.get("/studio/projects/{project_id:int}/people")
+@needs("participant")
+def show_people(request: Request, project_id: int, since: str = "", until: str = "") -> Response:
+    """Show who did what and how long it took; to annotators their own work alone."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        project, role = find_project(session, project_id, visitor.person_id)
+        work = work_in(session, project, since=day_of(since), until=day_of(until, after=1))
+        measured = compared(session, project.id)
+    sees_all = is_at_least(role, "reviewer")
+    shown = [one for one in work if sees_all or one.person_id == visitor.person_id]
+    days = {"since": since if day_of(since) else "", "until": until if day_of(until) else ""}
+    told: dict[str, Any] = {
+        "project": project,
+        "role": role,
+        "work": shown,
+        "states": STATES,
+        **days,
+    }
+    told["agreed"] = of_people(measured) if sees_all else {}
+    return studio_page(request, "people.html", title=f"People of {project.name}", **told)
+
+
+@router.get("/studio/projects/{project_id:int}/settings")
+@needs("participant")
+def show_settings(request: Request, project_id: int) -> Response:
+    """Show what a lead decides."""
+    return settings_page(request, project_id)
+
+
+@router.post("/studio/projects/{project_id:int}/settings")
+@needs("participant")
+def change(request: Request, project_id: int, form: LargeForm) -> Response:
+    """Change what a lead decided."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        project, _ = find_project(
+            session, project_id, visitor.person_id, needed="lead", for_change=True
+        )
+        change_project(session, project, _rules(site, form))
+        note_about(session, request, "project changed", project)
+    return RedirectResponse(f"/studio/projects/{project_id}/settings", 303)
+
+
+@router.post("/studio/projects/{project_id:int}/state")
+@needs("participant")
+def change_state(request: Request, project_id: int, form: Form) -> Response:
+    """Open or close a project."""
+    site, visitor, state = site_of(request), visitor_of(request), form.get("state", "")
+    if state not in ("open", "closed"):
+        raise http_errors.invalid("state: expected open or closed")
+    with site.database.writing() as session:
+        project, _ = find_project(
+            session, project_id, visitor.person_id, needed="lead", for_change=True
+        )
+        project.state = state
+        note_about(session, request, f"project {state}", project)
+    return RedirectResponse(f"/studio/projects/{project_id}/settings", 303)
+
+
+@router.post("/studio/projects/{project_id:int}/remove")
+@needs("participant")
+def remove(request: Request, project_id: int, form: Form) -> Response:
+    """Remove a project with all that was drawn in it, for whoever writes its name."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        project, _ = find_project(
+            session, project_id, visitor.person_id, needed="lead", for_change=True
+        )
+        if " ".join(form.get("name", "").split()) != project.name:
+            raise InvalidInput(f"to remove it, write the name of the project: {project.name}")
+        note_about(session, request, "project removed", project, project.name)
+        remove_project(session, site.folder, project)
+    return RedirectResponse("/studio/projects", 303)
+
+
+def settings_page(request: Request, project_id: int, **values: Any) -> Response:
+    """Return the page of what a lead decides, with what came of something that was asked there."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        project, role = find_project(session, project_id, visitor.person_id, needed="lead")
+        told: dict[str, Any] = {
+            "members": members_of(session, project),
+            "counts": state_counts(session, project.id),
+            "free": free_count(session, project, 0),
+            "left_behind": left_behind(session, project.id),
+            "chosen": assistants_of(site).among(segmenters_of(project)),
+            "dealt": "",
+            "added": None,
+            "started": None,
+            **values,
+        }
+    return studio_page(
+        request, "project_settings.html", title=f"Settings of {project.name}", project=project, role=role,
+        rules=rules_of(project), offered=segmenters(site), roots=site.settings.roots, **told,
+    )  # fmt: skip
+
+
+def segmenters(site: Site) -> tuple[str, ...]:
+    """Return what may answer prompts in the editor."""
+    return tuple(assistants_of(site).segmenters)
+
+
+def note_about(
+    session: Session, request: Request, action: str, project: Project, more: str = ""
+) -> None:
+    """Put a line about a project into the log."""
+    visitor, now = visitor_of(request), site_of(request).now()
+    about = f"project {project.id}{': ' if more else ''}{more}"
+    note(session, now, action, about, person_id=visitor.person_id, address=visitor.address)
+
+
+def day_of(text: str, *, after: int = 0) -> float | None:
+    """Return when a day begins, in UTC, or one some days later; None for what is no day."""
+    try:
+        day = datetime.date.fromisoformat(text) + datetime.timedelta(days=after)
+        return datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _rules(site: Site, form: dict[str, str]) -> Rules:
+    told = form.get("seed", "").strip()
+    annotators, seed = number_in(form.get("annotators", "1")), number_in(told)
+    if annotators is None or (told and seed is None):
+        raise InvalidInput(
+            "annotators of a picture and seed: expected whole numbers of at most nine digits"
+        )
+    return Rules(
+        name=form.get("name", ""),
+        guide=form.get("guide", "").replace("\r\n", "\n"),
+        labels=tuple(form.get("labels", "").splitlines()),
+        segmenters=tuple(name for name in segmenters(site) if form.get(f"segmenter:{name}")),
+        annotators=annotators,
+        is_free=form.get("is_free", "") == "yes",
+        is_reviewed=form.get("is_reviewed", "") == "yes",
+        seed=seed,
+    )

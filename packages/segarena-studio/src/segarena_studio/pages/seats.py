@@ -1,0 +1,223 @@
+"""Pages of people who sit in the place of a simulated user: the runs that ask them, and the seat itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Path, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, RedirectResponse, Response
+
+from segarena.engine.human_queue import Given, SeatTold
+from segarena.engine.sample_preview import Seen, read_seen
+from segarena.errors import InvalidInput
+from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form, read_page_json
+from segarena_studio.human_user.asking import AskingRun, asking_runs, find_run
+from segarena_studio.human_user.personal import name_of
+from segarena_studio.human_user.sitting import standing, take_seat
+from segarena_studio.human_user.telling import FromPage, about_text, elapsed_s, given_of, state_text
+from segarena_studio.pages.rendering import studio_page
+
+router = APIRouter(include_in_schema=False)
+
+_MOST_BYTES = 2 * 2**20
+_PATIENCE_S = 15.0
+_LOOK_S = 0.02
+_Number = Annotated[int, Path(ge=0, le=10**6)]
+"""Of a round or a frame, from an address: it becomes the name of a file."""
+_YEAR = "private, max-age=31536000, immutable"
+
+
+@router.get("/studio/seats")
+@needs("participant")
+def show_runs(request: Request) -> Response:
+    """Show the runs that ask people."""
+    runs = [
+        (run, standing(run.seats, _person(request, run)))
+        for run in asking_runs(site_of(request).folder)
+    ]
+    return studio_page(request, "seats.html", title="Take a seat", runs=runs)
+
+
+@router.get("/studio/seats/{run}")
+@needs("participant")
+def show_seat(request: Request, run: str) -> Response:
+    """Show the seat itself; the page asks for what is looked at."""
+    return studio_page(request, "seat.html", title=_run(request, run).title, run=_run(request, run))
+
+
+@router.get("/studio/seats/{run}/dialogues")
+@needs("organiser")
+def show_dialogues(request: Request, run: str) -> Response:
+    """Show who leads a run how far each dialogue is."""
+    found = _run(request, run)
+    rows = [
+        (told, _standing_of(found, told))
+        for name in found.seats.names()
+        if (told := found.seats.seat(name))
+    ]
+    return studio_page(request, "seat_dialogues.html", title=found.title, run=found, rows=rows)
+
+
+@router.post("/studio/seats/{run}/dialogues/{seat}/free")
+@needs("organiser")
+def free_seat(request: Request, run: str, seat: str, form: Form) -> Response:
+    """Let others have a seat that somebody took and at which nothing was given."""
+    found = _run(request, run)
+    found.seats.free(_seat(found, seat).seat)
+    return RedirectResponse(f"/studio/seats/{run}/dialogues", 303)
+
+
+@router.post("/studio/seats/{run}/dialogues/{seat}/end")
+@needs("organiser")
+def end_dialogue(request: Request, run: str, seat: str, form: Form) -> Response:
+    """End a dialogue that somebody left, as it stands."""
+    found = _run(request, run)
+    told = _seat(found, seat)
+    person = found.seats.person(told.seat)
+    if not person or found.seats.is_over(told.seat):
+        raise http_errors.conflict("nobody is in the middle of this dialogue; reload the page")
+    ended = Given(id="", prompts=None, person=person, user_s=0.0, note="ended by who leads the run")
+    found.seats.give(told.seat, sum(1 for _ in found.seats.rounds(told.seat)) + 1, ended)
+    return RedirectResponse(f"/studio/seats/{run}/dialogues", 303)
+
+
+class _Nothing(msgspec.Struct, frozen=True):
+    pass
+
+
+@router.post("/studio/seats/{run}/take")
+@needs("participant")
+async def take(request: Request, run: str) -> Response:
+    """Give whoever asks a seat: the one they left, or another; or say that there is none now."""
+    await read_page_json(request, _Nothing)
+    found = _run(request, run)
+    person = _person(request, found)
+    seat = await run_in_threadpool(take_seat, found.seats, person)
+    there = await run_in_threadpool(standing, found.seats, person)
+    told = {"seat": seat, "mine": there.mine, "over": there.over, "seats": there.seats}
+    return _json({**told, "is_answered": found.is_answered})
+
+
+@router.get("/studio/seats/{run}/{seat}/about")
+@needs("participant")
+def about(request: Request, run: str, seat: str) -> Response:
+    """Tell what is looked at from a seat."""
+    found, told = _own(request, run, seat)
+    return _json(about_text(found.seats, told, _seen(found, told)))
+
+
+@router.get("/studio/seats/{run}/{seat}/state")
+@needs("participant")
+def state(request: Request, run: str, seat: str) -> Response:
+    """Tell how far the dialogue at a seat is."""
+    found, told = _own(request, run, seat)
+    return _json(state_text(found.seats, told))
+
+
+@router.put("/studio/seats/{run}/{seat}/rounds/{number}")
+@needs("participant")
+async def give(request: Request, run: str, seat: str, number: _Number) -> Response:
+    """Take what a person gives in a round, and wait a while for what comes of it.
+
+    What was given stays: the same sent again changes nothing, and something else for the same round is refused.
+    """
+    came = await read_page_json(request, FromPage, _MOST_BYTES)
+    found, told = await run_in_threadpool(_own, request, run, seat)
+    given = await run_in_threadpool(_give, request, found, told, number, came)
+    if given.id != came.id:
+        raise http_errors.conflict(
+            "this round was given already, in another window; this page shows it when it is reloaded"
+        )
+    until = time.monotonic() + _PATIENCE_S
+    while found.seats.answered(told.seat, number) is None and time.monotonic() < until:
+        await asyncio.sleep(_LOOK_S)
+    return _json(await run_in_threadpool(state_text, found.seats, told))
+
+
+@router.get("/studio/seats/{run}/{seat}/picture/{number}")
+@needs("participant")
+def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
+    """Send an image, or a frame of a video."""
+    found, told = _own(request, run, seat)
+    file = found.seats.sample_folder(told.place) / f"{number:05d}.png"
+    if not file.is_file():
+        raise http_errors.unknown()
+    return FileResponse(file, media_type="image/png", headers={"cache-control": _YEAR})
+
+
+@router.get("/studio/seats/{run}/{seat}/voxels")
+@needs("participant")
+def voxels(request: Request, run: str, seat: str) -> Response:
+    """Send the voxels of a volume, 16 bits each."""
+    found, told = _own(request, run, seat)
+    file = found.seats.sample_folder(told.place) / "voxels.gz"
+    if not file.is_file():
+        raise http_errors.unknown()
+    headers = {"cache-control": _YEAR, "content-encoding": "gzip"}
+    return FileResponse(file, media_type="application/octet-stream", headers=headers)
+
+
+def _give(request: Request, run: AskingRun, told: SeatTold, number: int, came: FromPage) -> Given:
+    there = run.seats.given(told.seat, number)
+    if there is not None:
+        return there
+    if number != sum(1 for _ in run.seats.rounds(told.seat)) + 1 or run.seats.is_over(told.seat):
+        raise http_errors.conflict(f"round {number} is not what comes next here; reload the page")
+    if number > 1 and run.seats.answered(told.seat, number - 1) is None:
+        raise http_errors.conflict("the round before is not answered yet; wait for it")
+    try:
+        most, elapsed = run.seats.told().most_prompts, elapsed_s(run.seats, told.seat, number)
+        given = given_of(came, told, most, _person(request, run), elapsed)
+    except InvalidInput as error:
+        raise http_errors.invalid(str(error)) from error
+    return run.seats.give(told.seat, number, given)
+
+
+def _run(request: Request, id_: str) -> AskingRun:
+    found = find_run(site_of(request).folder, id_)
+    if found is None:
+        raise http_errors.unknown()
+    return found
+
+
+def _seat(run: AskingRun, name: str) -> SeatTold:
+    told = run.seats.seat(name)
+    if told is None:
+        raise http_errors.unknown()
+    return told
+
+
+def _own(request: Request, run: str, seat: str) -> tuple[AskingRun, SeatTold]:
+    """Return a run and the seat of whoever asks; others are told that there is none."""
+    found = _run(request, run)
+    told = _seat(found, seat)
+    if found.seats.person(told.seat) != _person(request, found):
+        raise http_errors.unknown()
+    return found, told
+
+
+def _person(request: Request, run: AskingRun) -> str:
+    return name_of(site_of(request), run, visitor_of(request).person_id)
+
+
+def _seen(run: AskingRun, told: SeatTold) -> Seen:
+    seen = read_seen(run.seats.sample_folder(told.place))
+    if seen is None:
+        raise http_errors.unknown()
+    return seen
+
+
+def _standing_of(run: AskingRun, told: SeatTold) -> dict[str, Any]:
+    given = sum(1 for _ in run.seats.rounds(told.seat))
+    person, is_over = run.seats.person(told.seat), run.seats.is_over(told.seat)
+    return {"person": person, "given": given, "is_over": is_over, "is_free": not person}
+
+
+def _json(told: Any) -> Response:
+    return Response(msgspec.json.encode(told), media_type="application/json")

@@ -1,0 +1,352 @@
+"""Studies, for those who lead them: made on a page, with links for people, how far they are, pictures, the export."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import IO, Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
+
+from segarena.errors import InvalidInput, PluginError
+from segarena.registry import names
+from segarena.reports.overlays import View, outline
+from segarena.specs import PluginSpec
+from segarena_people.prompts import Kind
+from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
+from segarena_server.db.orm_models import Job
+from segarena_server.extensions.allowed_plugins import fault_of_name
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form, LargeForm, number_in
+from segarena_server.jobs.enqueue import find_job, post
+from segarena_studio.pages.rendering import studio_page
+from segarena_studio.studies.description import MODES, Study, read_study_text, study_text
+from segarena_studio.studies.exporting import write_export
+from segarena_studio.studies.filling import fill, texts_of
+from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
+from segarena_studio.studies.later_rounds import question
+from segarena_studio.studies.making import check_new, delete_study, set_study_state
+from segarena_studio.studies.orm_models import StudyItem, StudyLink, StudyRow
+from segarena_studio.studies.progress import (
+    groups_of,
+    items_of_study,
+    marks_of,
+    neighbours_of,
+    overview_row,
+)
+from segarena_studio.studies.segmenters import offered_segmenters
+from segarena_studio.studies.showing import decoded, shown_mask
+from segarena_studio.studies.trials import mask_of
+from segarena_studio.studies.visits import find_link, link_text, make_link
+
+router = APIRouter(include_in_schema=False)
+_PATH = "/studio/studies"
+_ITEMS = 50
+_MARKS = 500
+_PART = 2**18
+_KINDS: tuple[Kind, ...] = ("click", "box", "scribble", "lasso")
+_FIRST = {"slug": "", "title": "", "dataset": "demo", "kinds.click": "on", "modes.cut-out": "on"}
+
+
+@router.get(_PATH)
+@needs("organiser")
+def show_studies(request: Request) -> Response:
+    """List all studies."""
+    with site_of(request).database.reading() as session:
+        rows = [
+            (row, read_study_text(row.description), overview_row(session, row))
+            for row in session.scalars(select(StudyRow).order_by(StudyRow.made_at.desc()))
+        ]
+        known = {row.slug for row, _, _ in rows}
+        jobs = [
+            job
+            for job in session.scalars(select(Job).where(Job.kind == MakeStudy.name))
+            if job.about not in known
+        ]
+    return studio_page(request, "studies.html", title="Studies", rows=rows, jobs=jobs)
+
+
+@router.get(_PATH + "/new")
+@needs("organiser")
+def show_new(request: Request, like: str = "") -> Response:
+    """Show the form of a new study, filled in like another one."""
+    texts = {**texts_of(Study(slug="x", title="x", dataset="demo")), **_FIRST}
+    if like:
+        with site_of(request).database.reading() as session:
+            texts = {**texts_of(read_study_text(_row(session, like).description)), "slug": ""}
+    return _form(request, texts, {})
+
+
+@router.post(_PATH + "/new")
+@needs("organiser")
+def make(request: Request, form: LargeForm) -> Response:
+    """Have a study made."""
+    site = site_of(request)
+    filled = fill(form)
+    faults = filled.faults or _not_offered(request, filled.study)
+    if filled.study is None or faults:
+        return _form(request, form, faults)
+    told = json.dumps({"study": study_text(filled.study), "by": _by(visitor_of(request))})
+    try:
+        with site.database.writing() as session:
+            check_new(session, filled.study)
+            post(session, MakeStudy.name, filled.study.slug, site.now(), told)
+    except InvalidInput as error:
+        field, _, why = str(error).partition(": ")
+        return _form(request, form, {field: why})
+    site.hurry()
+    return RedirectResponse(f"{_PATH}/{filled.study.slug}", 303)
+
+
+@router.get(_PATH + "/{slug}")
+@needs("organiser")
+def show_study(request: Request, slug: str, first: int = 0) -> Response:
+    """Show how far a study is; of one that is being made, how far that is."""
+    return _show(request, slug, min(max(0, first), 10**9))
+
+
+def _show(
+    request: Request, slug: str, first: int = 0, *, asked: str = "", fault: str = ""
+) -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
+        if row is None:
+            return _being_made(request, session, slug)
+        study = read_study_text(row.description)
+        items, total = items_of_study(session, row, first, _ITEMS)
+        links = session.scalars(
+            select(StudyLink).where(StudyLink.study_id == row.id).order_by(StudyLink.id)
+        ).all()
+        told: dict[str, Any] = {
+            "row": row,
+            "study": study,
+            "groups": groups_of(session, row, study),
+            "items": items,
+            "total": total,
+            "first": first,
+            "most": _ITEMS,
+            "links": [
+                (link, f"{site.settings.address}/studio/take/{link_text(site, link)}")
+                for link in links
+            ],
+            "corrections": [
+                (job.about.partition(": ")[2], job) for job in CorrectStudy.of_study(session, row)
+            ],
+            "segmenters": offered_segmenters(),
+            "asked": asked,
+            "fault": fault,
+        }
+    return studio_page(
+        request, "study.html", title=study.title, status=422 if fault else 200, **told
+    )
+
+
+@router.post(_PATH + "/{slug}")
+@needs("organiser")
+def change(request: Request, slug: str, form: Form) -> Response:
+    """Open, close or delete a study."""
+    site, by, asked = site_of(request), _by(visitor_of(request)), form.get("state", "")
+    with site.database.writing() as session:
+        row = _row(session, slug)
+        if asked == "deleted":
+            delete_study(session, site.now(), row, by)
+            return RedirectResponse(_PATH, 303)
+        try:
+            set_study_state(session, site.now(), row, asked, by)
+        except InvalidInput as error:
+            raise http_errors.invalid(str(error)) from error
+    return RedirectResponse(f"{_PATH}/{slug}", 303)
+
+
+@router.post(_PATH + "/{slug}/corrections")
+@needs("organiser")
+def correct(request: Request, slug: str, form: Form) -> Response:
+    """Have a segmenter answer the clicks of the first round, so that others correct its masks."""
+    site, segmenter = site_of(request), form.get("segmenter", "").strip()
+    told = json.dumps({"segmenter": segmenter, "by": _by(visitor_of(request))})
+    try:
+        with site.database.writing() as session:
+            _row(session, slug)
+            if fault := _fault_of_segmenter(request, segmenter):
+                raise InvalidInput(fault)
+            question(session, slug, segmenter)
+            post(session, CorrectStudy.name, CorrectStudy.about(slug, segmenter), site.now(), told)
+    except (InvalidInput, PluginError) as error:
+        return _show(request, slug, asked=segmenter, fault=str(error))
+    site.hurry()
+    return RedirectResponse(f"{_PATH}/{slug}#corrections", 303)
+
+
+@router.post(_PATH + "/{slug}/links")
+@needs("organiser")
+def add_link(request: Request, slug: str, form: Form) -> Response:
+    """Make a link for people."""
+    site, most = site_of(request), number_in(form.get("most", ""))
+    if most is None:
+        raise http_errors.invalid(f"most: expected a number, got {form.get('most', '')[:40]!r}")
+    try:
+        with site.database.writing() as session:
+            make_link(session, _row(session, slug), form.get("label", ""), most, site.now())
+    except InvalidInput as error:
+        raise http_errors.invalid(str(error)) from error
+    return RedirectResponse(f"{_PATH}/{slug}#links", 303)
+
+
+@router.post(_PATH + "/{slug}/links/{link}/end")
+@needs("organiser")
+def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
+    """End a link: nobody more comes by it, who came goes on."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        found = find_link(session, site, link)
+        if found is None or found.study_id != _row(session, slug).id:
+            raise http_errors.unknown()
+        found.ended_at = site.now()
+    return RedirectResponse(f"{_PATH}/{slug}#links", 303)
+
+
+@router.get(_PATH + "/{slug}/items/{number:int}")
+@needs("organiser")
+def show_item(request: Request, slug: str, number: int) -> Response:
+    """Show a picture with what was given on it."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        row = _row(session, slug)
+        item = _item(session, row, number)
+        marks = marks_of(session, row, number, _MARKS)
+        before, after = neighbours_of(session, row, number)
+    study = read_study_text(row.description)
+    # All in pixels of the picture as it is sent, which are squares.
+    height, width = decoded(site.folder.samples.read(item.sha256)).shape[:2]
+    whole, mask = View((slice(0, height), slice(0, width)), 1.0), mask_of(item)
+    border = outline(shown_mask(mask, (height, width), is_turned=item.is_turned), whole)
+    marks = [
+        replace(mark, points=[_shown(point, item, width, height) for point in mark.points])
+        for mark in marks
+    ]
+    told: dict[str, Any] = {
+        "row": row,
+        "study": study,
+        "item": item,
+        "most": _MARKS,
+        "size": (width, height),
+    }
+    told |= {"before": before, "after": after, "border": border, "marks": marks}
+    return studio_page(
+        request, "study_item.html", title=f"{item.sample}: {item.label or item.target}", **told
+    )
+
+
+@router.get(_PATH + "/{slug}/items/{number:int}/picture")
+@needs("organiser")
+def give_picture(request: Request, slug: str, number: int) -> Response:
+    """Give the picture of an item."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        sha256 = _item(session, _row(session, slug), number).sha256
+    headers = {"cache-control": "private, max-age=3600"}
+    return FileResponse(site.folder.samples.fetch(sha256), media_type="image/jpeg", headers=headers)
+
+
+@router.get(_PATH + "/{slug}/export")
+@needs("organiser")
+def export(request: Request, slug: str) -> Response:
+    """Give the archive of a study."""
+    site = site_of(request)
+    with ExitStack() as stack, site.database.reading() as session:
+        row = _row(session, slug)
+        file = stack.enter_context(tempfile.TemporaryFile())
+        write_export(session, row, file)
+        stack.pop_all()  # it is closed once it is sent
+    file.seek(0)
+    headers = {"content-disposition": f'attachment; filename="{slug}.zip"'}
+    return StreamingResponse(
+        _parts(file),
+        media_type="application/zip",
+        headers=headers,
+        background=BackgroundTask(file.close),
+    )
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    while part := file.read(_PART):
+        yield part
+
+
+def _being_made(request: Request, session: Session, slug: str) -> Response:
+    job = find_job(session, MakeStudy.name, slug)
+    if job is None:
+        raise http_errors.unknown()
+    answer = studio_page(request, "study_made.html", title=slug, job=job)
+    if job.state in ("waiting", "leased"):
+        answer.headers["refresh"] = "2"
+    return answer
+
+
+def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str]) -> Response:
+    told: dict[str, Any] = {
+        "texts": defaultdict(str, texts),
+        "faults": defaultdict(str, faults),
+        "is_wrong": bool(faults),
+        "kinds": _KINDS,
+        "modes": MODES,
+        "datasets": sorted(names("dataset")),
+        "roots": site_of(request).settings.roots,
+    }
+    return studio_page(
+        request, "study_new.html", title="A new study", status=422 if faults else 200, **told
+    )
+
+
+def _not_offered(request: Request, study: Study | None) -> dict[str, str]:
+    """Return what of a study a page may not name; whoever is alone on a machine may name all that is on it."""
+    site = site_of(request)
+    if study is None or site.only_person is not None:
+        return {}
+    told = {"dataset": fault_of_name("dataset", study.dataset, site.settings.roots)}
+    wrong = [fault for text in study.corrections if (fault := _fault_of_segmenter(request, text))]
+    told["corrections"] = "; ".join(wrong)
+    return {field: fault for field, fault in told.items() if fault}
+
+
+def _fault_of_segmenter(request: Request, text: str) -> str:
+    """Return why a page may not name a segmenter so, with or without a name of its own; "" when it may."""
+    site = site_of(request)
+    if site.only_person is not None:
+        return ""
+    return fault_of_name("segmenter", str(PluginSpec.parse_named(text)), site.settings.roots)
+
+
+def _shown(
+    point: tuple[float, float], item: StudyItem, width: int, height: int
+) -> tuple[float, float]:
+    """Return where a point of the dataset's picture is on the one that is sent."""
+    x, y = point[0] * width / item.width, point[1] * height / item.height
+    return (width - x, height - y) if item.is_turned else (x, y)
+
+
+def _row(session: Session, slug: str) -> StudyRow:
+    row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
+    if row is None:
+        raise http_errors.unknown()
+    return row
+
+
+def _item(session: Session, row: StudyRow, number: int) -> StudyItem:
+    item = session.get(StudyItem, (row.id, number)) if number < 2**31 else None
+    if item is None:
+        raise http_errors.unknown()
+    return item
+
+
+def _by(visitor: Visitor) -> dict[str, Any]:
+    return {"person_id": visitor.person_id, "address": visitor.address}

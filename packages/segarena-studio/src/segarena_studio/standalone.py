@@ -1,0 +1,86 @@
+"""A studio on this machine alone: a site for one person, who needs no account."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy import select
+
+from segarena.errors import InvalidInput, StoreError
+from segarena_server.auth.accounts import folded
+from segarena_server.auth.identities import NO_PASSWORD
+from segarena_server.auth.keys import end_keys, make_key
+from segarena_server.config_file import own_settings, read_settings
+from segarena_server.db.orm_models import Person
+from segarena_server.serving import open_site
+from segarena_server.settings import Limits, Settings
+from segarena_server.site import Site
+from segarena_server.storage.data_folder import DataFolder
+
+OWN = "segarena-studio"
+"""What a studio keeps, in the folder that it is about."""
+_NAME = "me"
+_PACE = 10**6
+"""Requests a minute: nobody else can ask, and whoever goes through slices asks often."""
+
+
+def open_alone(
+    folder: Path, port: int, *, workers: int = 1, segmenters: Sequence[str] = ()
+) -> tuple[Site, str]:
+    """Return the site of a folder's studio, reached from this machine alone, and the key that lets its person in.
+
+    Keys that were printed before end. With 0 `workers` it has no processes for long work.
+
+    Raises:
+        SegarenaError: the folder cannot be used.
+    """
+    limits = Limits(requests_per_minute=_PACE)
+    site = open_site(
+        folder / OWN,
+        Settings(port=port, workers=workers, segmenters=tuple(segmenters), limits=limits),
+    )
+    now = site.now()
+    with site.database.writing() as session:
+        person = session.scalar(select(Person).where(Person.folded == folded(_NAME)))
+        if person is None:
+            kept = {"name": _NAME, "folded": folded(_NAME), "password": NO_PASSWORD}
+            person = Person(**kept, role="admin", state="confirmed", made_at=now)
+            session.add(person)
+            session.flush()
+        end_keys(session, person.id, now, kind="session")
+        site.only_person = person.id
+        return site, make_key(
+            session, "session", now, person_id=person.id, label=secrets.token_hex(4)
+        )
+
+
+def check_port(port: int) -> None:
+    """Raise `StoreError` when nothing can listen at a port of this machine, before anything is begun for it."""
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            raise StoreError(
+                f"cannot listen at port {port}: taken or not allowed; choose another --port"
+            ) from error
+
+
+def find_site(data: Path, db: str | None = None, *, is_new: bool = False) -> Site:
+    """Return the site of a server's data folder, or of the folder that `segarena studio` is about.
+
+    Args:
+        data: the folder.
+        db: the database, as for `segarena serve`.
+        is_new: whether it may be made.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    folder = data / OWN if (data / OWN).is_dir() else data
+    if not is_new and not DataFolder(folder).exists:
+        raise InvalidInput(f"{folder} is no folder of a server; name one with --data")
+    return open_site(folder, read_settings(own_settings(folder), {"db": db}))

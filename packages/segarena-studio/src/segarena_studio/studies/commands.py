@@ -1,0 +1,168 @@
+"""`segarena people study`: studies, by which prompts of people are collected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.terminal.exits import one_line_errors
+
+if TYPE_CHECKING:
+    from segarena_server.site import Site
+
+study = typer.Typer(
+    help="Studies: people are shown targets in the browser and give prompts.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+Data = Annotated[
+    Path, typer.Option("--data", help="The folder of the server, or that of `segarena studio`.")
+]
+Db = Annotated[str | None, typer.Option("--db", help="The database, as for `segarena serve`.")]
+Name = Annotated[str, typer.Argument(help="Of the study.")]
+DATA = Path("challenges")
+
+
+@study.command("new")
+def new(
+    described: Annotated[Path, typer.Argument(help="The study in TOML; see docs/studies.md.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Make a study: its dataset is opened, and what people will be shown is kept ready.
+
+    segarena people study new study.toml --data challenges
+    """
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena_studio.studies.description import read_study
+        from segarena_studio.studies.making import make_study
+
+        found = read_study(described)
+        made = make_study(_site(data, db, is_new=True), found)
+    shown = sum(not row["is_easy"] for row in made.rows)
+    typer.echo(f"{found.slug}: {shown} things to be shown, of {made.dataset}")
+    for line in made.unusable:
+        typer.echo(f"left out: {line}")
+    typer.echo(f"next: segarena people study link {found.slug} --data {data}")
+
+
+@study.command("list")
+def list_studies(data: Data = DATA, db: Db = None) -> None:
+    """List the studies, with the people who came and what they gave."""
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.terminal.tables import show_sheet
+        from segarena_studio.studies.progress import overview
+
+        show_sheet(overview(_site(data, db)))
+
+
+@study.command("link")
+def link(
+    name: Name,
+    most: Annotated[int, typer.Option(help="So many people may come by it.")] = 100,
+    label: Annotated[str, typer.Option(help="Whom it is for.")] = "",
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Make a link by which people take part without an account."""
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena_studio.studies.exporting import study_named
+        from segarena_studio.studies.visits import link_text, make_link
+
+        site = _site(data, db)
+        with site.database.writing() as session:
+            made = make_link(session, study_named(session, name), label, most, site.now())
+            address = f"{site.settings.address}/studio/take/{link_text(site, made)}"
+    typer.echo(address)
+
+
+@study.command("correct")
+def correct(
+    name: Name,
+    segmenter: Annotated[
+        str,
+        typer.Option(
+            "--segmenter",
+            "-s",
+            help="Answers their clicks, as for `segarena run`; or NAME=SEGMENTER.",
+        ),
+    ],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Add a second round: a segmenter answers the clicks that people gave, and others correct its masks.
+
+    segarena people study correct photos -s graph
+    """
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena_studio.studies.later_rounds import add_corrections
+
+        added = add_corrections(_site(data, db), name, segmenter)
+    typer.echo(f"{name}: {added} more things to be shown")
+
+
+@study.command("close")
+def close(
+    name: Name,
+    again: Annotated[bool, typer.Option("--open", help="Open it again instead.")] = False,
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Close a study: nobody begins any more; who is in the middle of a batch may end it."""
+    from segarena_server.requirements import check_installed
+
+    state = "open" if again else "closed"
+    with one_line_errors():
+        check_installed()
+        from segarena_studio.studies.exporting import study_named
+        from segarena_studio.studies.making import COMMAND_LINE, set_study_state
+
+        site = _site(data, db)
+        with site.database.writing() as session:
+            set_study_state(session, site.now(), study_named(session, name), state, COMMAND_LINE)
+    typer.echo(f"{name} is {state}")
+
+
+@study.command("export")
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A file that ends in .zip.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Write what was collected: the table of prompts, the clicks table, the masks that were corrected.
+
+    segarena people study export photos --out photos.zip
+    """
+    from segarena_server.requirements import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.errors import InvalidInput
+        from segarena_studio.studies.exporting import export_study
+
+        if out.suffix != ".zip":
+            raise InvalidInput(f"--out {out}: expected a name that ends in .zip")
+        export_study(_site(data, db), name, out)
+    typer.echo(f"written: {out}")
+
+
+def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
+    from segarena_studio.standalone import find_site
+
+    return find_site(data, db, is_new=is_new)

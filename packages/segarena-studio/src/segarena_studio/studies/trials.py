@@ -1,0 +1,312 @@
+"""The trials of a visit, one after the other: training, then batches, in each some checks of attention.
+
+A trial is given, begun (from then on the server's clock says what may be seen), and answered, once. Whoever loads the
+page again comes back to the same trial at the same moment: nobody is shown a target for longer, or again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from segarena.arrays.rle import decode_rle
+from segarena.errors import InvalidInput
+from segarena.files.hashes import sha256
+from segarena.samples import Mask
+from segarena_people.prompts import Purpose
+from segarena_server.site import Site
+from segarena_studio.studies.answers import Answer, Judged, check_answer, judge
+from segarena_studio.studies.assigning import Candidate, choose_items, places_of_checks
+from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
+from segarena_studio.studies.preparing import TRAINING_TRIES
+from segarena_studio.studies.visits import Visit, finish
+
+LAPSE_S = 1800.0
+"""A trial that was given and not answered for so long is given to somebody else, too."""
+SLACK_S = 2.0
+"""So much later than its time the target is still sent, to a page that was loaded again in the middle."""
+_CLOCKS_S = 0.05
+"""So far two clocks may be apart over a trial."""
+
+Feedback = Literal["right", "wrong", ""]
+"""What is said of an answer: only of training."""
+
+
+class OutOfTurn(InvalidInput):
+    """It contradicts what went before: answered already, not begun, or too early."""
+
+
+def next_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
+    """Return the trial that a visit is at, made where there is none yet; None when the person is to choose, or is done.
+
+    The state of the visitor says which: ready, done, failed.
+    """
+    visitor = visit.visitor
+    if visitor.state == "training":
+        return _open_trial(session, visit) or _training_trial(session, site, visit)
+    if visitor.state == "working":
+        found = _open_trial(session, visit)
+        if found is None:
+            _end_batch(session, site, visit)
+        return found
+    return None
+
+
+def begin_batch(session: Session, site: Site, visit: Visit) -> None:
+    """Give a visit its next batch; where nothing is left, or all batches were given, it is done."""
+    if visit.visitor.state != "ready":
+        return
+    session.scalars(select(StudyRow).where(StudyRow.id == visit.row.id).with_for_update()).one()
+    chosen = (
+        _chosen(session, site.now(), visit) if visit.visitor.batches < visit.study.batches else []
+    )
+    if not chosen or visit.row.state != "open":
+        finish(session, site, visit)
+        return
+    visit.visitor.batches += 1
+    visit.visitor.state = "working"
+    _give(session, site.now(), visit, chosen)
+
+
+def find_trial(session: Session, visit: Visit, trial_id: str) -> StudyTrial | None:
+    """Return a trial of a visit; None for any other."""
+    trial = session.get(StudyTrial, trial_id[:36])
+    return trial if trial is not None and trial.visitor_id == visit.visitor.id else None
+
+
+def trial_after(session: Session, trial: StudyTrial) -> StudyTrial | None:
+    """Return the trial that comes next in the batch of one, so that its pictures can be fetched ahead."""
+    same = (
+        StudyTrial.visitor_id == trial.visitor_id,
+        StudyTrial.batch == trial.batch,
+        StudyTrial.place > trial.place,
+    )
+    return session.scalar(select(StudyTrial).where(*same).order_by(StudyTrial.place).limit(1))
+
+
+def begin_trial(trial: StudyTrial, now: float) -> float:
+    """Note that the picture is to be seen now; return for how many seconds it is already.
+
+    Raises:
+        OutOfTurn: the trial was answered.
+    """
+    if trial.answered_s is not None:
+        raise OutOfTurn("this was answered already; go on with the next one")
+    trial.loads += 1
+    if trial.begun_at is None:
+        trial.begun_at = now
+    return max(0.0, now - trial.begun_at)
+
+
+def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
+    """Tell whether the target may still be sent."""
+    if trial.answered_s is not None:
+        return False
+    seconds = visit.study.seconds_of(visit.arm.mode)
+    return trial.begun_at is None or now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
+
+
+def judged_answer(visit: Visit, item: StudyItem, answer: Answer) -> Judged:
+    """Return whether what came back about an item is right; that takes a while, and needs no transaction.
+
+    Raises:
+        InvalidInput: it cannot be an answer to this.
+    """
+    check_answer(answer, visit.arm.kind, (item.height, item.width))
+    return judge(answer, visit.arm.kind, mask_of(item), visit.study.radius_share)
+
+
+def take_answer(
+    site: Site, visit: Visit, trial: StudyTrial, answer: Answer, judged: Judged
+) -> Feedback:
+    """Keep what came back, as it was judged; the same once more changes nothing.
+
+    Raises:
+        OutOfTurn: there is another answer, or it is too early for one.
+    """
+    now, body = site.now(), msgspec.json.encode(answer).decode()
+    digest = sha256(body)
+    if trial.answered_s is not None:
+        if trial.sha256 != digest:
+            raise OutOfTurn("this was answered already; go on with the next one")
+        return _feedback(trial)
+    _check_time(visit, trial, now)
+    trial.answered_s = now - (trial.begun_at or now)
+    trial.sha256, trial.answer, trial.device = digest, body, answer.device
+    trial.is_inside, trial.is_near = judged.is_inside, judged.is_near
+    _count(visit.visitor, trial)
+    return _feedback(trial)
+
+
+def item_of(session: Session, trial: StudyTrial) -> StudyItem:
+    """Return what a trial shows."""
+    return session.get_one(StudyItem, (trial.study_id, trial.item))
+
+
+def mask_of(item: StudyItem) -> Mask:
+    """Return what is to be pointed at."""
+    return decode_rle(item.mask, (item.height, item.width))
+
+
+def _check_time(visit: Visit, trial: StudyTrial, now: float) -> None:
+    if trial.begun_at is None:
+        raise OutOfTurn("this was not begun; load the page again")
+    if now - trial.begun_at < visit.study.seconds_of(visit.arm.mode).until_allowed - _CLOCKS_S:
+        raise OutOfTurn("this came before an answer was allowed; load the page again")
+
+
+def _feedback(trial: StudyTrial) -> Feedback:
+    if trial.purpose != "training":
+        return ""
+    return "right" if trial.is_inside else "wrong"
+
+
+def _count(visitor: StudyVisitor, trial: StudyTrial) -> None:
+    if trial.purpose == "training":
+        visitor.tries += 1
+        visitor.passed += trial.is_inside
+    elif trial.purpose == "attention":
+        visitor.checks += 1
+        visitor.missed += not trial.is_inside
+
+
+def _open_trial(session: Session, visit: Visit) -> StudyTrial | None:
+    """Return the first trial of the batch under way that has no answer."""
+    batch = visit.visitor.batches if visit.visitor.state == "working" else 0
+    own = (
+        StudyTrial.visitor_id == visit.visitor.id,
+        StudyTrial.batch == batch,
+        StudyTrial.answered_s.is_(None),
+    )
+    return session.scalar(select(StudyTrial).where(*own).order_by(StudyTrial.place).limit(1))
+
+
+def _training_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
+    visitor, study = visit.visitor, visit.study
+    if visitor.passed >= study.training:
+        visitor.state = "ready"
+        return None
+    easy = _unseen_easy(session, visit)
+    if visitor.tries >= TRAINING_TRIES * study.training or not easy:
+        visitor.state = "failed"
+        return None
+    trial = _trial(visit, easy[0], 0, visitor.tries + 1, "training", site.now())
+    session.add(trial)
+    session.flush()
+    return trial
+
+
+def _end_batch(session: Session, site: Site, visit: Visit) -> None:
+    """Say whether the batch that is over counts; what does not is asked of others."""
+    visitor = visit.visitor
+    of_batch = (
+        StudyTrial.visitor_id == visitor.id,
+        StudyTrial.batch == visitor.batches,
+        StudyTrial.purpose == "main",
+    )
+    inside = session.scalars(select(StudyTrial.is_inside).where(*of_batch)).all()
+    # A ratio of small whole numbers: 7 / 10 must pass 0.7 whatever the last bit says.
+    counts = sum(inside) >= visit.study.valid_share * len(inside) - 1e-9
+    if not counts:
+        session.execute(update(StudyTrial).where(*of_batch).values(is_void=True))
+    visitor.counted += counts
+    visitor.state = "ready"
+    if visitor.batches >= visit.study.batches:
+        finish(session, site, visit)
+
+
+def _chosen(session: Session, now: float, visit: Visit) -> list[int]:
+    study, visitor = visit.study, visit.visitor
+    items = select(StudyItem.number, StudyItem.image).where(
+        StudyItem.study_id == visit.row.id, ~StudyItem.is_easy
+    )
+    if visit.arm.mode == "text":  # only a whole object that has a name can be shown in words
+        items = items.where(StudyItem.label != "", StudyItem.goal == "object")
+    answers = _answers(session, now, visit)
+    candidates = [
+        Candidate(number, image, answers.get(number, 0)) for number, image in session.execute(items)
+    ]
+    return choose_items(
+        candidates, _seen(session, visit), size=study.batch, wanted=study.answers, seed=study.seed,
+        person=visitor.name, batch=visitor.batches + 1,
+    )  # fmt: skip
+
+
+def _seen(session: Session, visit: Visit) -> set[str]:
+    """Return the images that a visit was given."""
+    own = StudyTrial.visitor_id == visit.visitor.id
+    joined = (StudyItem.study_id == StudyTrial.study_id) & (StudyItem.number == StudyTrial.item)
+    return set(session.scalars(select(StudyItem.image).join(StudyTrial, joined).where(own)))
+
+
+def _answers(session: Session, now: float, visit: Visit) -> dict[int, int]:
+    """Return how many answers each item has, or is about to have, in the visit's arm and on such devices."""
+    same: tuple[ColumnElement[bool], ...] = (
+        StudyTrial.study_id == visit.row.id,
+        StudyTrial.purpose == "main",
+        StudyTrial.device == visit.visitor.device,
+        StudyVisitor.kind == visit.visitor.kind,
+        StudyVisitor.mode == visit.visitor.mode,
+        StudyVisitor.missed * 2 <= StudyVisitor.checks,
+        ~StudyTrial.is_void,
+        or_(StudyTrial.answered_s.is_not(None), StudyTrial.given_at > now - LAPSE_S),
+    )
+    joined = select(StudyTrial.item, func.count()).join(
+        StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id
+    )
+    return {
+        row[0]: row[1] for row in session.execute(joined.where(*same).group_by(StudyTrial.item))
+    }
+
+
+def _unseen_easy(session: Session, visit: Visit) -> list[int]:
+    seen = select(StudyTrial.item).where(StudyTrial.visitor_id == visit.visitor.id)
+    easy = select(StudyItem.number).where(StudyItem.study_id == visit.row.id, StudyItem.is_easy)
+    return list(
+        session.scalars(easy.where(StudyItem.number.not_in(seen)).order_by(StudyItem.number))
+    )
+
+
+def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> None:
+    study, visitor = visit.study, visit.visitor
+    easy = _unseen_easy(session, visit)[: study.attention]
+    checks = places_of_checks(len(easy), len(chosen), study.seed, visitor.name, visitor.batches)
+    order: list[tuple[int, Purpose]] = [(item, "main") for item in chosen]
+    for place, item in zip(checks, easy, strict=True):
+        order.insert(place, (item, "attention"))
+    for place, (item, purpose) in enumerate(order, 1):
+        session.add(_trial(visit, item, visitor.batches, place, purpose, now))
+    session.flush()
+
+
+def _trial(
+    visit: Visit, item: int, batch: int, place: int, purpose: Purpose, now: float
+) -> StudyTrial:
+    about: dict[str, Any] = {
+        "study_id": visit.row.id,
+        "visitor_id": visit.visitor.id,
+        "device": visit.visitor.device,
+    }
+    kept = {
+        "loads": 0,
+        "sha256": "",
+        "answer": "",
+        "is_inside": False,
+        "is_near": False,
+        "is_void": False,
+    }
+    return StudyTrial(
+        id=str(uuid.uuid4()),
+        item=item,
+        batch=batch,
+        place=place,
+        purpose=purpose,
+        given_at=now,
+        **about,
+        **kept,
+    )

@@ -1,0 +1,162 @@
+"""Pictures as planes: a photograph has one, a volume slices along three axes, a video its frames.
+
+A slice of a volume is turned round as radiologists look at it: volumes are read (plane to Superior, row to Anterior,
+column to Right), so superior or anterior comes to lie on top, and the patient's right, or anterior, on the left. Where
+the affine says otherwise, the letters at the edges do too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.levels import Levels, in_sixteen_bits, levels_of
+from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample
+from segarena.systems.volumes.page.pictures import NAMES
+
+LOSSLESS_PX = 1_500_000
+"""Larger photographs, and frames, travel as JPEG of quality 95 with full colour; all others as PNG, as they are."""
+
+_DIRECTIONS = ("RL", "AP", "SI")
+_OF_DIRECTION = ("sagittal", "coronal", "axial")
+_FROM = {"axial": 0, "coronal": 1, "sagittal": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """A direction in which a sample can be gone through.
+
+    Attributes:
+        name: "axial", ..., "frame"; "" where there is one picture.
+        axis: of the sample's array, that the planes are perpendicular to; None for a photograph.
+        count: how many planes there are.
+        size: (rows, columns) of each, in pixels or voxels.
+        edges: (height, width) of a pixel; the shorter one is 1.
+        letters: what lies on top, at the right, at the bottom, at the left of a patient; "" where it is not known.
+        is_turned: whether rows and columns run against those of the array.
+    """
+
+    name: str
+    axis: int | None
+    count: int
+    size: tuple[int, int]
+    edges: tuple[float, float] = (1.0, 1.0)
+    letters: str = ""
+    is_turned: bool = False
+
+    def cut(self, array: NDArray[Any], index: int) -> NDArray[Any]:
+        """Return what a plane shows of an array of the sample's shape, as it is shown."""
+        if self.axis is None:
+            return array
+        found: NDArray[Any] = np.take(array, index, axis=self.axis)
+        return np.ascontiguousarray(found[::-1, ::-1]) if self.is_turned else found
+
+
+def planes_of(sample: Sample) -> Sequence[Plane]:
+    """Return the directions in which a sample can be gone through."""
+    match sample:
+        case ImageSample():
+            height, width = sample.shape
+            return [Plane(name="", axis=None, count=1, size=(height, width))]
+        case VideoSample():
+            return [Plane(name="frame", axis=0, count=len(sample.frames), size=sample.frame_shape)]
+        case VolumeSample():
+            return planes_of_volume(sample.shape, sample.spacing_mm, sample.affine)
+
+
+def planes_of_volume(
+    shape: Shape, spacing_mm: Sequence[float], affine: NDArray[np.float64] | None = None
+) -> Sequence[Plane]:
+    """Return axial, coronal and sagittal slices of a volume; see `segarena.samples.VolumeSample`."""
+    planes = [_slices(shape, spacing_mm, affine, axis) for axis in range(3)]
+    return sorted(planes, key=lambda plane: _FROM[plane.name])
+
+
+def _slices(
+    shape: Shape, spacing_mm: Sequence[float], affine: NDArray[np.float64] | None, axis: int
+) -> Plane:
+    rows, columns = (other for other in range(3) if other != axis)
+    shortest = min(spacing_mm[rows], spacing_mm[columns])
+    name, letters = NAMES[axis], ""
+    if affine is not None:
+        ends = [_ends(affine, other) for other in range(3)]
+        if len({end for end, _ in ends}) == 3:
+            name = _OF_DIRECTION[ends[axis][0]]
+            (top, bottom), (left, right) = ends[rows][1], ends[columns][1]
+            letters = top + right + bottom + left
+    return Plane(
+        name=name,
+        axis=axis,
+        count=shape[axis],
+        size=(shape[rows], shape[columns]),
+        edges=(spacing_mm[rows] / shortest, spacing_mm[columns] / shortest),
+        letters=letters,
+        is_turned=True,
+    )
+
+
+def _ends(affine: NDArray[np.float64], axis: int) -> tuple[int, str]:
+    """Return the direction that an axis runs along most, and the letters of its far and its near end."""
+    direction = int(np.argmax(np.abs(affine[:3, axis])))
+    letters = _DIRECTIONS[direction]
+    return direction, letters if affine[direction, axis] >= 0 else letters[::-1]
+
+
+def picture_of(
+    sample: Sample, plane: Plane, index: int, levels: Levels | None
+) -> tuple[bytes, str]:
+    """Return the picture of one plane as a file, and its media type.
+
+    Voxels are PNG with the high byte of their 16 bits in red and the low byte in green, so that the browser sets the
+    window on the values themselves.
+    """
+    match sample:
+        case VolumeSample():
+            if levels is None:
+                levels = levels_of(sample.voxels)
+            return _png(_two_bytes(plane.cut(sample.voxels, index), levels)), "image/png"
+        case VideoSample():
+            return _jpeg(np.asarray(sample.frames[index])), "image/jpeg"
+        case ImageSample():
+            is_small = math.prod(sample.shape) <= LOSSLESS_PX
+            return (
+                (_png(sample.image), "image/png")
+                if is_small
+                else (_jpeg(sample.image), "image/jpeg")
+            )
+
+
+def _two_bytes(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint8]:
+    """Return (H, W, 3): high byte, low byte, 0."""
+    bits = in_sixteen_bits(voxels, levels)
+    shown = np.zeros((*bits.shape, 3), np.uint8)
+    shown[:, :, 0], shown[:, :, 1] = bits >> 8, bits & 255
+    return shown
+
+
+def _png(image: NDArray[np.uint8]) -> bytes:
+    how = [
+        cv2.IMWRITE_PNG_COMPRESSION,
+        0,
+    ]  # it stays on this machine: to compress takes longer than to send
+    return _encoded(image, ".png", how)
+
+
+def _jpeg(image: NDArray[np.uint8]) -> bytes:
+    quality = [
+        cv2.IMWRITE_JPEG_QUALITY,
+        95,
+        cv2.IMWRITE_JPEG_SAMPLING_FACTOR,
+        cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444,
+    ]
+    return _encoded(image, ".jpg", quality)
+
+
+def _encoded(image: NDArray[np.uint8], ending: str, how: Sequence[int]) -> bytes:
+    return cv2.imencode(ending, np.ascontiguousarray(image[:, :, ::-1]), how)[1].tobytes()

@@ -1,0 +1,69 @@
+"""Servers for the tests of the studio."""
+
+import pytest
+from argon2 import PasswordHasher
+from at_work import Served
+from forked import workers_are_forked
+from tables_once import tables_made_once
+
+from segarena_server.auth import passwords
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_studio.standalone import open_alone
+
+
+@pytest.fixture(autouse=True, scope="session")
+def passwords_are_quick():
+    """Let a password cost little: what argon2 takes is its own matter."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+        )
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def processes_are_forked():
+    """Let worker processes have what others import."""
+    with workers_are_forked():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def tables_are_made_once(tmp_path_factory):
+    """Let new databases begin as copies of one that has all tables."""
+    with tables_made_once(tmp_path_factory.mktemp("tables")):
+        yield
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A server with accounts on a new data folder, for all tests of a module."""
+    made = Served(
+        open_site(tmp_path_factory.mktemp("served") / "data", Settings(port=0, workers=0))
+    )
+    yield made
+    made.stop()
+
+
+class Alone:
+    """A studio of this machine alone, and the address that lets its person in."""
+
+    def __init__(self, folder):
+        site, self.key = open_alone(folder, 0)
+        self.served = Served(site)
+        self.link = f"{self.served.address}/studio/open?key={self.key}"
+
+    def client(self):
+        """Return a client that was let in."""
+        client = self.served.client(follow_redirects=True)
+        assert client.get(self.link).status_code == 200
+        return client
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A studio of this machine alone, for all tests of a module."""
+    made = Alone(tmp_path_factory.mktemp("pictures"))
+    yield made
+    made.served.stop()

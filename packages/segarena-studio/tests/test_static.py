@@ -1,0 +1,170 @@
+"""The studio's ES modules: their own tests, and what they say of scenes against what Python says."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from segarena.arrays.rle import run_lengths
+from segarena.systems.scenes.checks.quality import check_scene
+from segarena.systems.scenes.model import polygons
+from segarena.systems.scenes.model.rasters import rasterise
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
+
+HERE = Path(__file__).parent / "static"
+SIZE = (160, 120)
+# The checks before finishing find more: what needs pictures, other people or seconds.
+FOUND_AT_ONCE = {
+    *("unnamed", "repeated-vertex", "degenerate", "few-vertices", "self-intersection"),
+    *("spike", "small", "contained", "hidden", "duplicate"),
+}
+
+
+def node(script, text=""):
+    """Return what a script writes; skips where there is no node."""
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip("no node here; make test installs Debian's")
+    return subprocess.run(
+        [program, HERE / script], input=text, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_modules_do_what_their_tests_say():
+    done = node("all.js")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr
+    assert "\n# pass 0" not in done.stdout
+
+
+def random_document(rng):
+    """Return a document as people draw: some vertices shared, outside or repeated, some outlines crossing."""
+    width, height = SIZE
+    points, regions = [], []
+    for number in range(1, int(rng.integers(1, 8))):
+        count = int(rng.integers(3, 14))
+        angles = np.sort(rng.random(count)) * 2 * np.pi
+        reach = rng.uniform(4, 70) * rng.uniform(0.3, 1, (count, 1))
+        outline = (
+            rng.uniform((-10, -10), (width + 10, height + 10))
+            + reach * np.c_[np.cos(angles), np.sin(angles)]
+        )
+        outline = outline.round(int(rng.integers(0, 4)))
+        if rng.random() < 0.2:
+            outline[rng.integers(count)] = rng.uniform((0, 0), SIZE).round(1)
+        if rng.random() < 0.1:
+            outline[1] = outline[0]
+        ring = list(range(len(points), len(points) + count))
+        points += outline.tolist()
+        if regions and rng.random() < 0.5:  # a piece of a neighbour's border
+            other = regions[-1]["ring"]
+            ring[: int(rng.integers(1, 4))] = other[: int(rng.integers(1, len(other)))]
+        if regions and rng.random() < 0.1:
+            ring = list(regions[-1]["ring"])
+        flags = {"is_stuff": False, "is_hidden": False, "is_locked": False}
+        regions.append(
+            {"id": f"r{number}", "ring": ring, "name": rng.choice(["", " ", "dog"]), **flags}
+        )
+    return {"version": 1, "points": points, "regions": regions, "next_id": 9}
+
+
+def scene_of(document):
+    """Return a document as a scene: its own points, rows before columns."""
+    regions = tuple(
+        Region(id=one["id"], name=one["name"], rings=(tuple(one["ring"]),))
+        for one in document["regions"]
+    )
+    vertices = tuple((y, x) for x, y in document["points"])
+    return Scene(image=ImageRecord(id="1", shape=SIZE[::-1]), regions=regions, vertices=vertices)
+
+
+def filled_parts(mask):
+    """Return each part of a mask, joined over sides, with its holes filled."""
+    count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=4)
+    for label in range(1, count):
+        outlines = cv2.findContours(
+            (labels == label).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE
+        )[0]
+        yield cv2.drawContours(
+            np.zeros(mask.shape, np.uint8), outlines, -1, 1, thickness=cv2.FILLED
+        ).astype(bool)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Random documents, and what the modules say of each."""
+    rng = np.random.default_rng(18)
+    documents = [random_document(rng) for _ in range(120)]
+    done = node(
+        "answers.js", json.dumps([{"size": SIZE, "document": document} for document in documents])
+    )
+    assert done.returncode == 0, done.stderr
+    return list(zip(documents, json.loads(done.stdout), strict=True))
+
+
+def test_documents_come_back_as_they_were(asked):
+    assert all(said["document"] == document for document, said in asked)
+
+
+def test_outlines_measure_the_same(asked):
+    simple = 0
+    for document, said in asked:
+        scene = scene_of(document)
+        drawn = [scene.polygons(region)[0] for region in scene.regions]
+        np.testing.assert_allclose(
+            said["areas"], [polygons.area(one) for one in drawn], rtol=1e-12, atol=1e-9
+        )
+        np.testing.assert_allclose(
+            said["perimeters"], [polygons.perimeter(one) for one in drawn], rtol=1e-12
+        )
+        assert said["simple"] == [len(one) > 2 and not polygons.crossings(one) for one in drawn]
+        assert {tuple(edge) for edge in said["shared"]} == {
+            edge for edge in scene.shared_edges() if edge[0] != edge[1]
+        }
+        simple += sum(said["simple"])
+    assert 100 < simple < sum(len(document["regions"]) for document, _ in asked) - 50
+
+
+def test_pixels_are_the_same_to_the_last(asked):
+    for document, said in asked:
+        rasters = rasterise(scene_of(document))
+        assert np.array_equal(
+            np.reshape(said["overlap_px"], (len(rasters.regions),) * 2), rasters.overlap_px()
+        )
+        assert said["visible_px"] == [region.visible_px for region in rasters.regions]
+        assert said["occlusion"] == [region.occlusion for region in rasters.regions]
+        for place, runs in enumerate(said["visible_runs"]):
+            assert runs == run_lengths(rasters.visible(place)).tolist()
+
+
+def test_outlines_of_masks_are_those_of_their_parts(asked):
+    for document, said in asked[:40]:
+        rasters = rasterise(scene_of(document))
+        for place, outlines in enumerate(said["outlines"]):
+            found = []
+            for outline in outlines:
+                # On a grid twice as fine, whose odd rows and columns are the centres of pixels.
+                fine = cv2.fillPoly(
+                    np.zeros((241, 321), np.uint8), [2 * np.array(outline, dtype=np.int32)], 1
+                )
+                found.append(fine[1::2, 1::2].astype(bool).tobytes())
+            assert sorted(found) == sorted(
+                part.tobytes() for part in filled_parts(rasters.visible(place))
+            )
+
+
+def test_the_same_is_wrong_with_them(asked):
+    kinds = set()
+    for document, said in asked:
+        found = check_scene(scene_of(document))
+        told = [
+            (one.kind, list(one.regions), one.severity)
+            for one in found
+            if one.kind in FOUND_AT_ONCE
+        ]
+        assert sorted(map(tuple, said["faults"])) == sorted(told)
+        kinds |= {kind for kind, _, _ in told}
+    assert kinds == FOUND_AT_ONCE

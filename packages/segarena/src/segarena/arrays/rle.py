@@ -1,0 +1,165 @@
+"""Run lengths: a mask as the lengths of its alternating runs of False and True, in a few kilobytes.
+
+Runs follow the row-major order of the array, whatever its number of axes, and start with the False run (0
+when the first pixel is True). Each length is a little-endian base-128 number: seven bits to a byte, lowest
+first, the eighth bit set on all but the last byte. The same mask gives the same bytes on every machine,
+which a general compressor does not promise, and never needs more than one byte per pixel plus one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidMask
+from segarena.files.limits import check_voxels
+from segarena.samples import Mask, Shape, as_mask
+
+_LONGEST = 9  # bytes of one length: 63 bits
+
+
+def encode_rle(mask: Mask) -> bytes:
+    """Return the run lengths of `mask`, row-major.
+
+    >>> list(encode_rle(np.array([[False, True], [True, False]])))
+    [1, 2, 1]
+
+    Args:
+        mask: bool, any number of axes; a mask without pixels is one run of 0.
+
+    Raises:
+        InvalidMask: the values are not 0 and 1.
+    """
+    return _pack(run_lengths(as_mask(mask)))
+
+
+def encode_labels_rle(labels: NDArray[np.uint8]) -> dict[int, bytes]:
+    """Return for each label above 0 that occurs, in order, the run lengths of its pixels, as `encode_rle` gives them.
+
+    >>> {label: list(data) for label, data in encode_labels_rle(np.array([[0, 2, 2], [1, 1, 2]], np.uint8)).items()}
+    {1: [3, 2, 1], 2: [1, 2, 2, 1]}
+
+    One pass over the pixels, however many labels there are.
+    """
+    flat = labels.ravel()
+    starts = (
+        np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1))
+        if flat.size
+        else np.zeros(0, np.int64)
+    )
+    stops, values = np.append(starts[1:], flat.size), flat[starts]
+    found: dict[int, bytes] = {}
+    for label in np.unique(values[values > 0]).tolist():
+        own = values == label
+        edges = np.column_stack([starts[own], stops[own]]).ravel()
+        lengths = np.diff(edges, prepend=0, append=flat.size)
+        found[label] = _pack(lengths[:-1] if lengths[-1] == 0 else lengths)
+    return found
+
+
+def decode_rle(data: bytes, shape: Shape) -> Mask:
+    """Return the bool mask of `shape` whose run lengths are `data`.
+
+    Memory is taken only after the lengths were found to fit, so foreign data cannot ask for more than
+    `shape` does.
+
+    >>> decode_rle(bytes([1, 2, 1]), (2, 2)).astype(int)
+    array([[0, 1],
+           [1, 0]])
+
+    Raises:
+        InvalidMask: the data ends inside a length, or the lengths do not add up to the pixels of `shape`; or it is
+            larger than `files.limits` allows.
+    """
+    pixels = math.prod(shape)
+    check_voxels(pixels, "run lengths", error=InvalidMask)
+    lengths = lengths_in(data)
+    # A single length above the limit could make the sum wrap around, so it is looked at first.
+    is_fitting = int(lengths.max(initial=0)) <= pixels and int(lengths.sum()) == pixels
+    if not is_fitting or min(shape, default=0) < 0:
+        raise InvalidMask(
+            f"run lengths: expected {pixels} pixels for shape {tuple(shape)}; these do not add up to that"
+        )
+    is_on = np.arange(len(lengths)) % 2 == 1
+    return np.repeat(is_on, lengths).reshape(shape)
+
+
+def run_lengths(mask: Mask) -> NDArray[np.int64]:
+    """Return the lengths of the runs of `mask` in row-major order, the False run first (maybe 0).
+
+    >>> run_lengths(np.array([True, True, False])).tolist()
+    [0, 2, 1]
+    """
+    flat = mask.ravel()
+    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    lengths = np.diff(np.concatenate(([0], changes, [flat.size])))
+    return np.concatenate(([0], lengths)) if flat.size and flat[0] else lengths
+
+
+def _pack(lengths: NDArray[np.int64]) -> bytes:
+    sizes = np.ones(len(lengths), dtype=np.int64)
+    for place in range(1, -(-int(lengths.max(initial=0)).bit_length() // 7)):
+        sizes += lengths >> (7 * place) > 0
+    return digits_of(lengths, sizes, bits=7).tobytes()
+
+
+def lengths_in(data: bytes) -> NDArray[np.int64]:
+    """Return the run lengths that packed ones are; whether they fit a shape is not looked at.
+
+    >>> lengths_in(bytes([1, 2, 1])).tolist()
+    [1, 2, 1]
+
+    Raises:
+        InvalidMask: the data ends inside a length.
+    """
+    packed = np.frombuffer(data, dtype=np.uint8)
+    lengths, sizes = numbers_of(packed, bits=7)
+    if len(packed) and (packed[-1] >= 128 or int(sizes.max()) > _LONGEST):
+        raise InvalidMask(
+            f"run lengths: {len(packed)} bytes that do not end with a whole length; the data is damaged"
+        )
+    return lengths
+
+
+def digits_of(
+    numbers: NDArray[np.int64], sizes: NDArray[np.int64], *, bits: int
+) -> NDArray[np.uint8]:
+    """Return numbers one after the other as digits of `bits` bits, lowest first; a higher bit says that more follow.
+
+    >>> digits_of(np.array([5, 130]), np.array([1, 2]), bits=7).tolist()
+    [5, 130, 1]
+
+    Args:
+        numbers: negative ones in two's complement.
+        sizes: how many digits each has.
+        bits: at most 7.
+    """
+    starts = np.cumsum(sizes) - sizes
+    digits = np.zeros(int(sizes.sum()), dtype=np.uint8)
+    for place in range(int(sizes.max(initial=0))):
+        here = np.flatnonzero(sizes > place)
+        more = sizes[here] > place + 1
+        digits[starts[here] + place] = (
+            numbers[here] >> bits * place & (1 << bits) - 1
+        ) | more << bits
+    return digits
+
+
+def numbers_of(digits: NDArray[Any], *, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what `digits_of` was given, and how many digits each has; a number that does not end is left out.
+
+    >>> numbers_of(np.array([5, 130, 1], np.uint8), bits=7)
+    (array([  5, 130]), array([1, 2]))
+    """
+    ends = np.flatnonzero(digits < 1 << bits)
+    if not len(ends):
+        return ends, ends
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    sizes = ends - starts + 1
+    whole = digits[: ends[-1] + 1].astype(np.int64) & (1 << bits) - 1
+    return np.add.reduceat(
+        whole << bits * (np.arange(len(whole)) - np.repeat(starts, sizes)), starts
+    ), sizes

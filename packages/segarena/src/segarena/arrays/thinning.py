@@ -1,0 +1,135 @@
+"""Thinning: lines of any width to lines one pixel wide, in the middle, as edge benchmarks do it.
+
+Source: Guo & Hall, Parallel Thinning with Two-Subiteration Algorithms, CACM 1989; the conditions as Lam, Lee & Suen,
+Thinning Methodologies, PAMI 1992, write them (algorithm A1). MATLAB's `bwmorph(..., "thin", inf)` and scikit-image's
+`thin` are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from segarena.arrays.bits import WORD_PX, Words, pack, unpack
+from segarena.arrays.boxes import bounding_window
+from segarena.samples import Mask
+
+_PASSES = 4
+"""Passes of both subiterations after which is looked at which rows still change."""
+_ONE, _LAST = np.uint64(1), np.uint64(WORD_PX - 1)
+
+
+def thin(mask: Mask) -> Mask:
+    """Return `mask` thinned until nothing changes.
+
+    The two subiterations look at all pixels at once, 64 of them in a word: some forty passes over the words of those
+    rows near which something changed. What lies outside the array counts as False; no pixels give no pixels.
+
+    >>> thin(np.ones((3, 7), bool)).astype(int)
+    array([[0, 0, 0, 0, 0, 0, 0],
+           [0, 1, 1, 1, 1, 1, 0],
+           [0, 0, 0, 0, 0, 0, 0]])
+
+    Args:
+        mask: bool (H, W).
+    """
+    window = bounding_window(mask)
+    crop = np.pad(mask[window], 1)
+    words = pack(crop, margin=0)  # a pixel is margin enough
+    first, stop = 1, len(words) - 1
+    while first < stop:
+        changed = first + np.flatnonzero(_thin_rows(words[first - 1 : stop + 1]).any(axis=1))
+        if not len(changed):
+            break
+        # What is removed changes what becomes of its neighbours: a row farther with every subiteration.
+        first = max(1, int(changed[0]) - 2 * _PASSES)
+        stop = min(len(words) - 1, int(changed[-1]) + 1 + 2 * _PASSES)
+    thinned = np.zeros_like(mask)
+    thinned[window] = unpack(words, crop.shape[1], margin=0)[1:-1, 1:-1]
+    return thinned
+
+
+def _thin_rows(words: Words) -> Words:
+    """Thin all rows but the first and the last, in place; return the pixels that the last pass has removed."""
+    width = words.shape[1]
+    there = np.empty(
+        (3, words.size), dtype=words.dtype
+    )  # the pixels, their eastern and their western neighbours
+    absent = np.empty_like(there)
+    own, east, west = there
+    own[:] = words.reshape(-1)
+    inner = own[width:-width]
+    sides = _around(there, width), _around(absent, width)
+    # The second subiteration is the first one, turned by half a circle.
+    turned = [neighbours[4:] + neighbours[:4] for neighbours in sides]
+    before = inner
+    for number in range(_PASSES):
+        before = inner.copy() if number == _PASSES - 1 else before
+        for neighbours in (sides, turned):
+            # Pixels move by a bit, those at the ends of words into the next word.
+            np.right_shift(own, _ONE, out=east)
+            np.left_shift(own, _ONE, out=west)
+            east[:-1] |= own[1:] << _LAST
+            west[1:] |= own[:-1] >> _LAST
+            np.invert(there, out=absent)
+            gone = _removable(*neighbours)
+            gone &= inner
+            inner ^= gone
+    words[1:-1] = inner.reshape(-1, width)
+    return (before ^ inner).reshape(-1, width)
+
+
+def _around(columns: Words, width: int) -> list[Words]:
+    """Return the eight neighbours of all pixels of the inner rows: the eastern one first, then against the clock.
+
+    Args:
+        columns: the pixels themselves, their eastern and their western neighbours, rows of `width` words in a line.
+        width: words in a row.
+    """
+    own, east, west = (
+        (line[: -2 * width], line[width:-width], line[2 * width :]) for line in columns
+    )
+    return [east[1], east[0], own[0], west[0], west[1], west[2], own[2], east[2]]
+
+
+def _removable(there: Sequence[Words], absent: Sequence[Words]) -> Words:
+    """Return which pixels the first subiteration removes, if they are there.
+
+    The condition: the eight neighbours, in a circle, are one run; it has a middle but is not nearly closed (of the four
+    pairs of a side and the corner after it two or three hold something, or of those with the corner before it); and the
+    eastern one is not there, or it is, with the south-eastern one, but neither the north-eastern nor the northern one.
+    Written out as a tree of decisions (is the north-eastern one there? the western? ...) that is the fewest operations
+    found. They are done in place, for most of the time is that of making new arrays.
+
+    Args:
+        there: whether each neighbour is there, in the order of `_around`.
+        absent: the same inverted.
+    """
+    east, north_east, north, north_west, west, south_west, south, south_east = there
+    no_east, no_north_east, no_north, no_north_west, _, no_south_west, no_south, no_south_east = (
+        absent
+    )
+    open_east = no_east & no_south_east
+    with_north_east = north_west & no_south_west
+    with_north_east &= no_south
+    with_north_east |= west
+    with_north_east &= north
+    with_north_east &= open_east
+    with_north_east &= north_east
+    turns_south = no_north & south_east
+    without_west = east | south_west
+    without_west &= turns_south
+    without_west &= no_north_west
+    without_west &= south
+    turns_south |= no_east
+    turns_south &= south
+    without = north_west & south_west
+    without |= north
+    without &= open_east
+    without |= turns_south
+    without &= west
+    without |= without_west
+    without &= no_north_east
+    with_north_east |= without
+    return with_north_east

@@ -1,0 +1,45 @@
+"""`segarena demo`: the main job from end to end on photographs that come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
+
+SEGMENTERS = ("graph", "grabcut", "image-blind")
+"""The last one is the line that the others must beat."""
+
+
+@takes_workers
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for runs and report.")] = Path(
+        "runs/demo"
+    ),
+    rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
+    workers: Workers = 2,
+) -> None:
+    """Evaluate two segmenters by clicks on ten photographs, beside one that sees no image; write a report.
+
+    Needs no download.
+    """
+    from segarena.reports import write_report
+    from segarena.terminal.running import run_and_show
+
+    with one_line_errors("stopped; the same command resumes where it stopped"):
+        runs = [out / name for name in SEGMENTERS]
+        failures = sum(
+            run_and_show(
+                "clicks", segmenter=name, dataset="demo", rounds=rounds, workers=workers, out=folder
+            )
+            for name, folder in zip(SEGMENTERS, runs, strict=True)
+        )
+        files = write_report(runs, out / "report")
+        typer.echo(
+            f"\nThe report is at {files.html.resolve()}\nOpen it in a browser; it works offline."
+        )
+    if failures:
+        raise typer.Exit(FAILURES)

@@ -1,0 +1,105 @@
+"""`segarena plan`: what a run will cost, before it is started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from segarena.cli.options import takes_what_to_run
+
+if TYPE_CHECKING:
+    from segarena.engine.forecast import Forecast
+
+
+@takes_what_to_run(leaves_out=("out",))
+def plan(
+    asked: dict[str, Any],
+    samples: Annotated[
+        int, typer.Option(help="How many samples to time at most, spread over the dataset.")
+    ] = 3,
+) -> None:
+    """Estimate what a run will cost: passes, hours, memory and disk, from a few of its samples.
+
+    Takes the options of `segarena run`. The trial takes at most about a tenth of the time that it forecasts, beside
+    what it takes to start and one encoder pass: of a few samples it holds a part. It leaves nothing behind, except in
+    the folder of --cache.
+
+        segarena plan rclicks --segmenter grabcut --dataset demo --workers 8
+    """
+    from segarena.engine.forecast import forecast
+
+    with Console(stderr=True).status("starting") as status:
+        cost = forecast(
+            timed=samples,
+            on_sample=lambda done, tried: status.update(f"timing samples: {done} of {tried} done"),
+            **asked,
+        )
+    _show(cost, asked)
+
+
+def _show(cost: Forecast, asked: dict[str, Any]) -> None:
+    typer.echo(
+        f"{asked['benchmark']} · {asked['segmenter']}, from {cost.timed} of {cost.samples} samples timed"
+    )
+    for name, text in rows(cost):
+        typer.echo(f"{name:<16}{text}")
+    if cost.predictions < cost.predictions_at_most:
+        typer.echo(
+            'Some dialogues of the timed samples ended early; if none does, the "at most" figures apply.'
+        )
+    else:
+        typer.echo("No dialogue of the timed samples ended early, so this is an upper estimate.")
+    if cost.failures:
+        typer.secho(
+            f"failures among the samples tried: {cost.failures}; a run would record them",
+            fg="yellow",
+            err=True,
+        )
+
+
+def rows(cost: Forecast) -> list[tuple[str, str]]:
+    """Return the lines of a forecast: what it is about, and how much."""
+    from segarena.terminal.progress import duration_text
+
+    low, middle, high, most = (
+        duration_text(3600 * hours)
+        for hours in (cost.hours_low, cost.hours, cost.hours_high, cost.hours_at_most)
+    )
+    processes = max(1, cost.workers)
+    memory = f"{size_text(cost.process_bytes)} in a process"
+    lines = [
+        ("targets", f"{cost.targets:,} in {cost.samples:,} samples"),
+        ("encoder passes", f"{cost.encodes:,}" + ", one per answer" * cost.encodes_with_prompts),
+        ("predictions", f"{cost.predictions:,}, at most {cost.predictions_at_most:,}"),
+        ("time", f"{middle} with --workers {cost.workers}, at most {most}"),
+        ("", f"{duration_text(cost.startup_s)} of it to start, before the first sample"),
+        (
+            "memory",
+            memory
+            if processes == 1
+            else f"{memory}, {size_text(processes * cost.process_bytes)} in {processes}",
+        ),
+        (
+            "disk",
+            f"{size_text(cost.records_bytes)} for records, {size_text(cost.masks_bytes)} for masks",
+        ),
+    ]
+    if cost.gpu_hours is not None:
+        lines.insert(5, ("GPU", f"{cost.gpu_hours:.3g} GPU hours on {cost.device}"))
+    if cost.timed > 1:
+        told = (
+            f"{low} to {high} if all targets were like those of the quickest or the slowest sample"
+        )
+        lines.insert(4, ("", told))
+    return lines
+
+
+def size_text(size_bytes: float) -> str:
+    """Return a size in the unit that reads best: "12 kB", "3.4 MB", "1.2 TB"."""
+    for unit in ("kB", "MB", "GB"):
+        size_bytes /= 1000
+        if size_bytes < 999.5:
+            return f"{size_bytes:.3g} {unit}"
+    return f"{size_bytes / 1000:.3g} TB"

@@ -1,0 +1,296 @@
+"""`segarena reproduce`: a table of a paper, measured again."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
+
+if TYPE_CHECKING:
+    from segarena.published.tables import Found, PublishedTable
+    from segarena.reproduction.measuring import Key
+    from segarena.reproduction.needs import Job, Need
+    from segarena.reproduction.places import Places
+
+
+@takes_workers
+def reproduce(
+    table: Annotated[
+        str,
+        typer.Argument(help="A table: a name from `segarena list tables`, or a file of your own."),
+    ],
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--models", "-m", help="Only this model of the table; repeat for several."),
+    ] = None,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--datasets", "-d", help="Only this dataset of the table; repeat for several."
+        ),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder in which the datasets lie.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Folder in which the weights lie.")] = None,
+    adapters: Annotated[
+        Path, typer.Option(help="Folder of adapters, for models in environments of their own.")
+    ] = Path("adapters"),
+    adapter_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--adapter-option",
+            help="Of every adapter: NAME=VALUE, like device=cuda:0; repeat for several.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder of the runs and the comparison. [default: runs/TABLE]"
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first N samples of each dataset.")
+    ] = None,
+    workers: Workers = 0,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Stand-ins for models and data: does the way to every measure work?"
+        ),
+    ] = False,
+) -> None:
+    """Measure a published table again: say what it takes and costs, run what can be run, compare.
+
+    Stop it at any time; the same command goes on where it was. What is missing is named with where it can be had.
+
+        segarena reproduce amodal:3 --data DATA
+
+        segarena reproduce rclicks:9 --dry-run
+
+        segarena reproduce radioactive:3 --models SAM2 --datasets D1 --data DATA --weights WEIGHTS
+
+    Exit code 0: everything asked for was measured; 1: part of it was not, for want of something or by a failure; 2:
+    refused.
+    """
+    from segarena.published import find_table
+    from segarena.reproduction.needs import chosen
+    from segarena.reproduction.places import Places
+
+    with one_line_errors("stopped; the same command goes on where it was"):
+        told = find_table(table)
+        folder = out or Path("runs") / re.sub(r"\W+", "-", told.name)
+        request = _Request(
+            table=told,
+            models=chosen("model", models or (), told.model_names),
+            datasets=chosen("dataset", datasets or (), told.own_datasets),
+            places=Places(
+                data=_folder("--data", data),
+                weights=_folder("--weights", weights),
+                adapters=adapters,
+                options=dict(map(_option, adapter_option or ())),
+            ),
+            out=folder / "dry-run" if dry_run else folder,
+            limit=limit,
+            workers=workers,
+            is_dry=dry_run,
+        )
+        typer.echo(
+            f"{told.name}: {told.title}\n{', '.join(filter(None, [told.paper, told.where]))}"
+        )
+        if told.absent:
+            typer.secho(f"not all its figures are here: {told.absent}", fg="yellow")
+        is_whole = request.measure() if told.measuring else request.run()
+    if not is_whole:
+        raise typer.Exit(FAILURES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """A table, what of it is asked for, and how; its methods tell whether everything was measured."""
+
+    table: PublishedTable
+    models: Sequence[str]
+    datasets: Sequence[str]
+    places: Places
+    out: Path
+    limit: int | None
+    workers: Workers
+    is_dry: bool
+
+    def measure(self) -> bool:
+        """Have the system measure the table in its own way."""
+        from segarena.published.tables import Asked
+        from segarena.reproduction.needs import needs_of_data, needs_of_inputs
+        from segarena.terminal.progress import ProgressBar
+
+        of_data = {name: needs_of_data(self.table, name, self.places) for name in self.datasets}
+        inputs = needs_of_inputs(self.table, self.table.takes, self.places)
+        self._say_needs([need for needs in (*of_data.values(), inputs) for need in needs])
+        folders = {
+            name: Path(needs[0].place) for name, needs in of_data.items() if needs[0].is_there
+        }
+        if self.table.measuring is None or not (folders or self.is_dry):
+            return self._say_nothing()
+        with ProgressBar(
+            self.table.name, Console(stderr=True), unit="images", workers=self.workers
+        ) as bar:
+            asked = Asked(
+                folders={} if self.is_dry else folders,
+                inputs={need.name: Path(need.place) for need in inputs if need.is_there},
+                models=tuple(self.models),
+                out=self.out,
+                limit=self.limit,
+                workers=self.workers,
+                on_progress=bar.update,
+            )
+            found = self.table.measuring(asked)
+        told = {key: value for key, value in found.items() if key[0] in self.models}
+        self._show(told, is_whole=self.limit is None)
+        return self.is_dry or len(folders) == len(self.datasets)
+
+    def run(self) -> bool:
+        """Run the benchmark of the table for each model and dataset that is there."""
+        from segarena.reproduction.comparing import unmeasured
+        from segarena.reproduction.measuring import has_all_samples, with_means
+        from segarena.reproduction.needs import jobs_of
+        from segarena.reproduction.standing_in import stood_in
+
+        left_out = unmeasured(self.table)
+        for line in left_out:
+            typer.secho(f"not measured: {line}", fg="yellow")
+        if len(left_out) == len(self.table.measures):
+            return False
+        jobs = jobs_of(self.table, self.models, self.datasets, self.places)
+        self._say_needs([need for job in jobs for need in job.needs])
+        has_chosen = len(self.models) < len(self.table.model_names)
+        wanted = stood_in(self.table, jobs, own_models=has_chosen) if self.is_dry else jobs
+        ready = [job for job in wanted if not job.lacks] if self.table.benchmark else []
+        if not ready:
+            return self._say_nothing()
+        if not self.is_dry:
+            self._say_costs(ready)
+        found: dict[Key, Found] = {}
+        made: list[bool] = []
+        for number, job in enumerate(ready, 1):
+            path, values = self._run_one(job, f"{number} of {len(ready)}")
+            found |= values
+            made += [] if path is None else [has_all_samples(self.table, job, path)]
+        self._show(with_means(self.table, found), is_whole=all(made))
+        return len(made) == len(wanted)
+
+    @property
+    def _samples(self) -> int | None:
+        """So many samples of each dataset take part."""
+        return self.table.stand_in.limit if self.is_dry and self.limit is None else self.limit
+
+    def _run_one(self, job: Job, place: str) -> tuple[Path | None, Mapping[Key, Found]]:
+        """Run a job and return its folder and numbers; no folder where it went wrong: that is said, others go on."""
+        from segarena.errors import SegarenaError
+        from segarena.reproduction.measuring import measured_by, run_job
+        from segarena.terminal.progress import ProgressBar
+
+        title = f"{place}: {job.model} on {job.dataset}"
+        try:
+            with ProgressBar(
+                title, Console(stderr=True), rate="rounds", workers=self.workers
+            ) as bar:
+                samples, workers = self._samples, self.workers
+                path = run_job(
+                    self.table,
+                    job,
+                    self.out,
+                    limit=samples,
+                    workers=workers,
+                    on_progress=bar.update,
+                )
+            return path, measured_by(self.table, job, path)
+        except SegarenaError as error:
+            typer.secho(f"{title}: {' '.join(str(error).split())}", fg="red", err=True)
+            return None, {}
+
+    def _say_needs(self, needs: Sequence[Need]) -> None:
+        from segarena.reproduction.comparing import needs_sheet
+        from segarena.terminal.tables import show_sheet
+
+        show_sheet(
+            needs_sheet(self.table, sorted(dict.fromkeys(needs), key=lambda need: need.is_there))
+        )
+
+    def _say_costs(self, jobs: Sequence[Job]) -> None:
+        """Say what the runs will cost that are not finished."""
+        from segarena.engine.forecast import forecast
+        from segarena.errors import SegarenaError
+        from segarena.reproduction.measuring import arguments_of, is_finished
+        from segarena.terminal.progress import duration_text
+
+        pending = [job for job in jobs if not is_finished(job, self.out)]
+        typer.echo(f"{len(jobs)} runs can be made, {len(jobs) - len(pending)} of them are finished")
+        hours = 0.0
+        for job in pending:
+            name = f"{job.model} on {job.dataset}"
+            try:
+                with Console(stderr=True).status(f"timing {name}"):
+                    given: dict[str, Any] = {**arguments_of(job), "limit": self._samples}
+                    cost = forecast(self.table.benchmark, timed=1, workers=self.workers, **given)
+            except SegarenaError as error:
+                typer.secho(f"  {name}: no forecast; {error}", fg="yellow", err=True)
+                continue
+            hours += cost.hours
+            passes = (
+                f"{cost.encodes:,} encoder passes, at most {cost.predictions_at_most:,} predictions"
+            )
+            typer.echo(f"  {name}: {passes}, about {duration_text(3600 * cost.hours)}")
+        if len(pending) > 1:
+            typer.echo(f"together about {duration_text(3600 * hours)}")
+
+    def _show(self, found: Mapping[Key, Found], *, is_whole: bool) -> None:
+        """Print what was measured beside what was published, and keep it."""
+        from segarena.reproduction.comparing import comparison_sheet, dry_sheet
+        from segarena.terminal.tables import show_sheet
+
+        is_dry = self.is_dry
+        sheet = (
+            dry_sheet(self.table, found)
+            if is_dry
+            else comparison_sheet(self.table, found, is_whole=is_whole)
+        )
+        file = self.out / f"{sheet.name}.csv"
+        show_sheet(sheet, file)
+        for note in self.table.notes:
+            typer.echo(note)
+        typer.echo(f"as a table: {file}")
+
+    def _say_nothing(self) -> bool:
+        said = "nothing can be run for this table" if self.is_dry else "nothing can be measured yet"
+        hint = "" if self.is_dry else "; --dry-run tries the way to it with stand-ins"
+        typer.secho(f"{said}{hint}", fg="yellow")
+        return False
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; a value that is no literal is text."""
+    from segarena.errors import InvalidInput
+
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise InvalidInput(f"--adapter-option {text}: expected NAME=VALUE")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _folder(option: str, path: Path | None) -> Path | None:
+    from segarena.errors import InvalidInput
+
+    if path is not None and not path.expanduser().is_dir():
+        raise InvalidInput(f"{option} {path}: expected a folder, there is none")
+    return path.expanduser() if path is not None else None

@@ -1,0 +1,110 @@
+"""`segarena segment`: masks for your own images from a few examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperCommand
+
+from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Share, Workers, takes_workers
+
+if TYPE_CHECKING:
+    from segarena.engine.segmenting import Segmented
+
+_JOINT = "\0"  # no argument can hold it
+_SHOWN = 10
+
+
+class TakesPairs(TyperCommand):
+    """A command whose option --support takes two values, and can be repeated: typer knows either, not both."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, after joining the two values of each --support to one."""
+        joined: list[str] = []
+        rest = list(args)
+        while rest:
+            joined.append(rest.pop(0))
+            if joined[-1] == "--support":
+                values = [rest.pop(0) for _ in range(2) if rest and not rest[0].startswith("-")]
+                joined.append(_JOINT.join(values))
+        return super().parse_args(ctx, joined)
+
+
+@takes_workers
+def segment(
+    support: Annotated[
+        list[str],
+        typer.Option(
+            "--support",
+            metavar="IMAGE MASK",
+            help="An example: an image, and the mask of the object in it. Repeat for more examples.",
+        ),
+    ],
+    query: Annotated[
+        Path, typer.Option("--query", "-q", help="The images: a folder, or one file.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the masks.")] = Path("masks"),
+    segmenter: Annotated[
+        str,
+        typer.Option(
+            "--segmenter",
+            "-s",
+            help="NAME or NAME(option=value, ...) that answers supports: `segarena list segmenters`.",
+        ),
+    ] = "superpixel-prototypes",
+    workers: Workers = 0,
+    share: Share = False,
+) -> None:
+    """Segment your own images by example: one image with a mask in, a mask for each image out.
+
+    Nothing is trained and nothing is judged. Paint the object in one image (white on black, saved as PNG), then:
+
+        segarena segment --support cat.jpg cat_mask.png --query photos --out masks
+
+    The masks are PNGs, 0 and 255, named as the images. Several examples are used together:
+
+        segarena segment --support a.jpg a.png --support b.jpg b.png --query photos --out masks
+
+    The default needs no weights and goes by colour and texture: good for images alike. Networks do better on others;
+    `docs/weights.md` says how to get them:
+
+        segarena segment --support a.jpg a.png --query photos -s "dino(weights='facebook/dinov2-base')" --out masks
+
+    Stop it and run it again: it resumes. Exit code 0: a mask for every image; 1: some failed and are named;
+    2: refused, with one line why.
+    """
+    from segarena.engine.segmenting import segment_folder
+    from segarena.terminal.progress import ProgressBar
+
+    console = Console(stderr=True)
+    with one_line_errors("stopped; the same command resumes"):
+        pairs = [_pair(text) for text in support]
+        with ProgressBar("segment", console, unit="images", workers=workers) as bar:
+            found = segment_folder(
+                segmenter, pairs, query, out, workers=workers, share=share, on_progress=bar.update
+            )
+    _report(found, out, console)
+    if found.failed:
+        raise typer.Exit(FAILURES)
+
+
+def _pair(text: str) -> tuple[Path, Path]:
+    values = text.split(_JOINT)
+    if len(values) != 2 or not all(values):
+        raise typer.BadParameter("expected two files, --support IMAGE MASK", param_hint="--support")
+    return Path(values[0]), Path(values[1])
+
+
+def _report(found: Segmented, out: Path, console: Console) -> None:
+    before = f", {found.resumed} of them made before" if found.resumed else ""
+    typer.echo(f"{found.done} of {found.images} images have a mask in {out}{before}")
+    if found.empty:
+        console.print(f"{found.empty} masks are empty: nothing like the example was found there")
+    for name, reason in list(found.failed.items())[:_SHOWN]:
+        console.print(f"[red]failed:[/red] {name}: {' '.join(reason.split())}", highlight=False)
+    if len(found.failed) > _SHOWN:
+        console.print(f"and {len(found.failed) - _SHOWN} more")

@@ -1,0 +1,80 @@
+"""Where a challenge is: `https://host/challenges/SLUG`, or `https://host/challenges/SLUG/PHASE`."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from segarena.errors import InvalidInput
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}", re.IGNORECASE)
+_SHAPE = "https://host/challenges/NAME or https://host/challenges/NAME/PHASE"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A challenge on a server; `phase` is empty where the URL names none."""
+
+    server: str
+    slug: str
+    phase: str = ""
+
+    def __str__(self) -> str:
+        phase = f"/{self.phase}" if self.phase else ""
+        return f"{self.server}/challenges/{self.slug}{phase}"
+
+
+def read_address(url: str) -> Address:
+    """Return what a URL names.
+
+    >>> read_address("https://lab.example/challenges/spring/test/")
+    Address(server='https://lab.example', slug='spring', phase='test')
+
+    Raises:
+        InvalidInput: it names no challenge, or what is sent there could be read by others.
+    """
+    before, found, after = url.partition("/challenges/")
+    names = [name for name in after.partition("?")[0].partition("#")[0].split("/") if name]
+    if not found or not 1 <= len(names) <= 2 or not all(map(_NAME.fullmatch, names)):
+        raise InvalidInput(f"challenge: expected {_SHAPE}, got {url[:200]!r}")
+    return Address(read_server(before), *names)
+
+
+def read_server(url: str) -> str:
+    """Return the URL of a server without a slash at its end.
+
+    Raises:
+        InvalidInput: it is no URL, or what is sent there could be read by others.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise InvalidInput(
+            f"server: expected an address such as https://host, got {url[:200]!r}: {error}"
+        ) from error
+    if (
+        parts.scheme not in ("https", "http")
+        or not host
+        or parts.username
+        or parts.query
+        or parts.fragment
+    ):
+        raise InvalidInput(f"server: expected an address such as https://host, got {url[:200]!r}")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise InvalidInput(
+            f"{url[:200]}: a token sent over http can be read on the way; expected https://{host}"
+        )
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

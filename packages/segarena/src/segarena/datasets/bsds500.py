@@ -1,0 +1,199 @@
+"""BSDS500: what people see as the parts of 500 photographs, as targets to segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.datasets.encodings import DecodedMask, to_targets
+from segarena.datasets.listing import Files, ListedDataset, existing_folder
+from segarena.errors import DatasetMissing, InvalidMask, PluginInvalid
+from segarena.files.arrays import read_arrays
+from segarena.files.images import check_same_shape, read_image
+from segarena.files.matlab import read_matlab
+from segarena.registry import dataset
+from segarena.roles import Finding
+from segarena.samples import ImageSample, Mask
+
+SPLITS = {"train": 200, "val": 100, "test": 200}
+MOST_LABELS = 65535
+LAYOUT = "PATH/images/SPLIT/ID.jpg with PATH/human/SPLIT/ID.npz (compact) or PATH/groundTruth/SPLIT/ID.mat (original)"
+
+
+@dataset("bsds500")
+class Bsds500(ListedDataset[ImageSample]):
+    """Regions that a typical annotator drew.
+
+    BSDS500 has several complete segmentations of each photograph and no objects. The rule that makes targets:
+
+    1. Annotator: the one with the median number of regions (the lower of two medians; ties: the first), that
+       is neither the coarsest nor the finest eye.
+    2. Size: 1 % to 40 % of the image. Smaller ones are details that a click hits by luck, larger ones are what
+       is left over around the objects.
+    3. Border: the region touches at most one side of the image. Sky, ground and walls touch two or three.
+    4. Number: the three largest of those (ties: the lower region number), so that busy images weigh no more.
+
+    On the published data this gives 529 targets in all 200 test images, 261 in 99 of the 100 val images and 502 in
+    195 of the 200 train images; the other six have none.
+
+    Args:
+        path: the folder with the images and the segmentations; `BSR` and `BSR/BSDS500/data` work too.
+        split: "test", "val" or "train".
+        min_share: smallest area of a target, as a share of the image.
+        max_share: largest area of a target, as a share of the image.
+        max_borders: how many sides of the image a target may touch.
+        max_targets: how many targets an image gives at most.
+
+    Raises:
+        DatasetMissing: the folders are not there or empty.
+        PluginInvalid: another split, or shares that leave nothing.
+
+    Source: Arbelaez et al., Contour Detection and Hierarchical Image Segmentation, TPAMI 2011.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        split: Literal["train", "val", "test"] = "test",
+        min_share: float = 0.01,
+        max_share: float = 0.4,
+        max_borders: int = 1,
+        max_targets: int = 3,
+    ) -> None:
+        if not 0 <= min_share < max_share <= 1:
+            raise PluginInvalid(
+                f"min_share={min_share}, max_share={max_share}: expected 0 <= min_share < max_share <= 1"
+            )
+        self._split, self._max_targets, self._max_borders = split, max_targets, max_borders
+        self._shares = (min_share, max_share)
+        root = _data_folder(Path(path).expanduser())
+        images = existing_folder(root / "images" / split, f"the {split} images of BSDS500", LAYOUT)
+        is_compact = (root / "human").is_dir()
+        humans = root / ("human" if is_compact else "groundTruth") / split
+        existing_folder(humans, f"the {split} segmentations of BSDS500", LAYOUT)
+        suffix = ".npz" if is_compact else ".mat"
+        files = {
+            image.stem: (image, humans / f"{image.stem}{suffix}")
+            for image in sorted(images.glob("*.jpg"))
+        }
+        if not files:
+            raise DatasetMissing(
+                f"{images}: expected the {split} images of BSDS500 (*.jpg), found none; the layout is {LAYOUT}"
+            )
+        rules = {
+            "shares": self._shares,
+            "max_borders": max_borders,
+            "max_targets": max_targets,
+            "annotator": "median",
+        }
+        super().__init__(f"BSDS500-{split}", files, rules)
+
+    def _read(self, sample_id: str, files: Files) -> ImageSample:
+        image_path, human_path = files
+        image = read_image(image_path)
+        segmentations = (
+            read_compact(human_path) if human_path.suffix == ".npz" else read_original(human_path)
+        )
+        for labels in segmentations:
+            check_same_shape(labels, human_path, image, image_path)
+        regions = self._choose(segmentations[median_annotator(segmentations)])
+        return ImageSample(
+            id=sample_id, image=image, targets=to_targets(DecodedMask(regions, None))
+        )
+
+    def _choose(self, labels: NDArray[np.int32]) -> dict[str, Mask]:
+        areas = np.bincount(labels.ravel())
+        low, high = (share * labels.size for share in self._shares)
+        regions = [
+            int(label) for label in np.flatnonzero(areas) if label and low <= areas[label] <= high
+        ]
+        regions = [
+            label for label in regions if borders_touched(labels == label) <= self._max_borders
+        ]
+        largest = sorted(regions, key=lambda label: (-int(areas[label]), label))[
+            : self._max_targets
+        ]
+        return {f"region-{label}": labels == label for label in sorted(largest)}
+
+    def _oddities(self) -> Iterable[Finding]:
+        came, expected = len(self.sample_ids), SPLITS[self._split]
+        if came != expected:
+            yield Finding(
+                is_error=False,
+                message=f"{self.name}: the published split has {expected} images, here are {came}",
+            )
+
+
+def read_compact(path: Path) -> list[NDArray[np.int32]]:
+    """Return all segmentations in a compact file, one int32 (H, W) per annotator, regions numbered from 1.
+
+    Raises:
+        InvalidMask: missing, damaged, or without `labels` (annotators, H, W).
+    """
+    labels = read_arrays(path, ["labels"]).get("labels")
+    if labels is None or labels.ndim != 3 or not labels.size:
+        came = "no 'labels'" if labels is None else f"shape {labels.shape}"
+        raise InvalidMask(
+            f"{path}: expected 'labels' of annotators x rows x columns, got {came}; copy it again"
+        )
+    return [as_labels(one, path) for one in labels]
+
+
+def read_original(path: Path) -> list[NDArray[np.int32]]:
+    """Return all segmentations in a file of the original distribution; see `read_compact`.
+
+    Raises:
+        InvalidMask: missing, damaged, or without `groundTruth{k}.Segmentation`.
+    """
+    truth = read_matlab(path, "groundTruth").ravel()
+    try:
+        annotators: list[Any] = [cell[0, 0] for cell in truth]
+        segmentations = [
+            as_labels(np.asarray(annotator["Segmentation"]), path) for annotator in annotators
+        ]
+    except (IndexError, KeyError, ValueError, TypeError) as error:
+        raise InvalidMask(
+            f"{path}: expected groundTruth{{k}}.Segmentation, got other fields; download it again"
+        ) from error
+    if not segmentations or any(labels.ndim != 2 for labels in segmentations):
+        raise InvalidMask(
+            f"{path}: expected one segmentation of rows x columns per annotator, got none; download it again"
+        )
+    return segmentations
+
+
+def as_labels(labels: NDArray[Any], path: Path) -> NDArray[np.int32]:
+    """Return numbers of regions as int32.
+
+    Raises:
+        InvalidMask: there are negative ones, other than whole numbers, or larger ones than there are pixels.
+    """
+    if labels.dtype.kind not in "biuf" or (
+        labels.size and not (0 <= labels.min() <= labels.max() <= max(labels.size, MOST_LABELS))
+    ):
+        raise InvalidMask(
+            f"{path}: expected regions numbered from 0 on, got other numbers; copy it again"
+        )
+    return labels.astype(np.int32)
+
+
+def median_annotator(segmentations: list[NDArray[np.int32]]) -> int:
+    """Return the index of the segmentation with the median number of regions; the lower median, then the first."""
+    regions = [np.count_nonzero(np.bincount(labels.ravel())) for labels in segmentations]
+    return regions.index(sorted(regions)[(len(regions) - 1) // 2])
+
+
+def borders_touched(mask: Mask) -> int:
+    """Return how many of the four sides of the image hold a pixel of `mask`."""
+    return sum(bool(side.any()) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
+
+
+def _data_folder(path: Path) -> Path:
+    """Return the folder inside the original archive that holds the data, or `path` itself."""
+    inside = (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data")
+    return next((folder for folder in inside if (folder / "images").is_dir()), path)

@@ -1,0 +1,151 @@
+"""What was said so far about one target: the prompts, round by round, and the last prediction.
+
+A dialogue is all that a segmenter gets to see beside its own encoding of the sample. It never holds the
+ground truth, and a segmenter keeps nothing of it: whatever it wants back in the next round, it returns in
+`Prediction.logits`. So any round can be predicted again from the dialogue alone, anywhere, in any batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from segarena.errors import PredictionInvalid
+from segarena.options import Protocol
+from segarena.prompts import Click, Prompt
+from segarena.samples import Labels, Mask, Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """A segmenter's answer to one dialogue.
+
+    Attributes:
+        mask: bool (or uint8 labels for several objects), shape of the sample.
+        logits: what the segmenter wants handed back with the next round (for SAM its low-resolution
+            logits); anything, or None.
+        score: the segmenter's own estimate of its quality, or None.
+        candidates: of a video, the frames in which it asks for the next prompts; None leaves that to the user.
+    """
+
+    mask: Mask | Labels
+    logits: Any = None
+    score: float | None = None
+    candidates: tuple[int, ...] | None = None
+
+
+Spread: TypeAlias = Literal["stay", "interpolate", "propagate", "extrude"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lift:
+    """How the prompts of a few slices are meant for the others; carried out by a lift around an image segmenter.
+
+    Users give, lifts spread: the effort is that of the prompts given, whatever they are spread over.
+
+    Attributes:
+        spread: what becomes of the prompts of the first round. "stay": each belongs to its own slice.
+            "interpolate": clicks or boxes are keys, and slices between them get what lies between. "propagate":
+            from the prompted slice on, each slice is prompted by the prediction of its neighbour, up to the
+            given limits. "extrude": the box of the volume is drawn on every slice that it holds.
+        keeps_prompts: a slice that gets further prompts is predicted from all its prompts so far (the "*" of
+            RadioActive's tables), under "published" every slice prompted before too; otherwise from the new ones.
+        protocol: "careful", or "published" for the published rules where these differ.
+    """
+
+    spread: Spread = "stay"
+    keeps_prompts: bool = True
+    protocol: Protocol = "careful"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialogue:
+    """The prompts of one dialogue so far, by round, and the prediction of the round before.
+
+    Attributes:
+        rounds: one tuple of prompts per round, the last one not answered yet.
+        previous: the answer to the round before, None in the first round.
+        lift: how the user means prompts to be spread over slices; None leaves that to the segmenter.
+    """
+
+    rounds: tuple[tuple[Prompt, ...], ...] = ()
+    previous: Prediction | None = field(default=None, repr=False)
+    lift: Lift | None = None
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """All prompts so far, in the order given."""
+        return tuple(chain.from_iterable(self.rounds))
+
+    @property
+    def clicks(self) -> tuple[Click, ...]:
+        """All clicks so far, in the order given."""
+        return tuple(
+            [prompt for prompt in chain.from_iterable(self.rounds) if isinstance(prompt, Click)]
+        )
+
+    @property
+    def effort(self) -> float:
+        """Interactions the user has spent so far."""
+        return sum([prompt.effort for prompt in chain.from_iterable(self.rounds)])
+
+    def ask(self, prompts: tuple[Prompt, ...]) -> Dialogue:
+        """Return this dialogue with one more round of prompts."""
+        return Dialogue((*self.rounds, prompts), self.previous, self.lift)
+
+    def answer(self, prediction: Prediction) -> Dialogue:
+        """Return this dialogue with its last round answered."""
+        return Dialogue(self.rounds, prediction, self.lift)
+
+    def previous_mask(self, shape: Shape) -> Mask | Labels:
+        """Return the mask of the round before; all False of `shape` in the first round."""
+        return np.zeros(shape, dtype=np.bool_) if self.previous is None else self.previous.mask
+
+
+def as_prediction(
+    answer: Any, shape: Shape, *, objects: int = 1, name: str = "prediction"
+) -> Prediction:
+    """Return what a segmenter gave for one dialogue as a checked `Prediction`.
+
+    A bare array is taken as the mask. Numbers other than bool are taken only if they are all 0 or 1 (one
+    object) or whole labels 0..255 (several): thresholding probabilities is the segmenter's business.
+
+    Args:
+        answer: a `Prediction`, or an array that is its mask.
+        shape: the shape of the sample.
+        objects: how many objects the target has; above 1 the mask holds labels.
+        name: how the error names it.
+
+    Raises:
+        PredictionInvalid: wrong shape or dtype, NaN, or other values.
+    """
+    prediction = answer if isinstance(answer, Prediction) else Prediction(mask=answer)
+    try:
+        mask = np.asarray(prediction.mask)
+    except (
+        Exception
+    ) as error:  # what a foreign object raises when it is made an array is its own affair
+        raise PredictionInvalid(
+            f"{name}: {type(prediction.mask).__name__} is no mask: {error}"
+        ) from error
+    if mask.shape != tuple(shape):
+        raise PredictionInvalid(
+            f"{name}: expected a mask of shape {tuple(shape)}, got {mask.shape}"
+        )
+    if mask.dtype == np.bool_ or (objects > 1 and mask.dtype == np.uint8):
+        return prediction if mask is prediction.mask else replace(prediction, mask=mask)
+    if mask.dtype.kind == "f" and not np.isfinite(mask).all():
+        raise PredictionInvalid(f"{name}: the mask contains NaN or infinity; return a bool mask")
+    highest = 255 if objects > 1 else 1
+    is_number, is_float = mask.dtype.kind in "iuf", mask.dtype.kind == "f"
+    whole = is_number and bool(mask.min(initial=0) >= 0 and mask.max(initial=0) <= highest)
+    whole = whole and not (is_float and (mask != np.floor(mask)).any())
+    if not whole:
+        wanted = "labels 0..255" if objects > 1 else "a bool mask"
+        raise PredictionInvalid(
+            f"{name}: expected {wanted}, got other {mask.dtype} values; threshold it first"
+        )
+    return replace(prediction, mask=mask.astype(np.uint8 if objects > 1 else np.bool_))

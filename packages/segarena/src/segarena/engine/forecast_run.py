@@ -1,0 +1,116 @@
+"""What a few samples of a run came to, and how many targets the others have."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from segarena.engine.rows import ENCODED, READ
+from segarena.engine.sample_job import Held
+from segarena.engine.store import RunFolder
+from segarena.records.tables import parquet_of, sealed
+from segarena.roles import Dataset
+
+COUNTING_S = 10.0
+"""So long, targets are counted at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What one timed sample came to; where a part of it was held, what all of it would have come to.
+
+    Attributes:
+        targets: targets that were talked about.
+        seconds: from loading to writing.
+        model_s: of these, in the segmenter: encoding and predicting.
+        load_s: of these, for loading.
+        before_s: of these, for the encoding, made or read. Like loading, it does not grow with the rounds.
+        encodes: encoder passes, 0 or 1.
+        rounds: predictions.
+        rounds_at_most: predictions if every dialogue went on to the last round.
+        records_bytes: of records and timings.
+        masks_bytes: of kept masks.
+    """
+
+    targets: int
+    seconds: float
+    model_s: float
+    load_s: float = 0.0
+    before_s: float
+    encodes: int
+    rounds: int
+    rounds_at_most: int
+    records_bytes: int
+    masks_bytes: int
+
+    def at_most(self) -> Trial:
+        """Return what it would have come to, had every dialogue gone on to the last round."""
+        return self.times(self.rounds_at_most / self.rounds) if self.rounds else self
+
+    def times(self, factor: float) -> Trial:
+        """Return what it would have come to with `factor` times as much said about the same encoding."""
+        encode_s = self.before_s if self.encodes else 0.0
+        once_s = self.load_s + self.before_s
+        return replace(
+            self,
+            seconds=once_s + (self.seconds - once_s) * factor,
+            model_s=encode_s + (self.model_s - encode_s) * factor,
+        )
+
+
+def read_trial(folder: RunFolder, held: Held) -> Trial:
+    """Return what a sample that was held left in `folder`."""
+    sample = pl.col("sample") == folder.samples[held.index]
+    records, timings, masks = (
+        folder.read(table).filter(sample) for table in ("records", "timings", "masks")
+    )
+    talked = records.filter(pl.col("target") != "").height > 0
+    opened, whole = held.opened, 1 / held.opened.share
+    encoded, read = (timings.filter(pl.col("round") == round_) for round_ in (ENCODED, READ))
+    seen = Trial(
+        targets=opened.targets if talked else 0,
+        seconds=held.seconds,
+        model_s=_seconds(timings) - _seconds(read),
+        load_s=opened.load_s,
+        before_s=_seconds(encoded) + _seconds(read),
+        encodes=encoded.height,
+        rounds=round(whole * records.filter(pl.col("failure").is_null()).height),
+        rounds_at_most=opened.rounds_at_most if talked else 0,
+        records_bytes=round(
+            whole * sum(len(sealed(parquet_of(rows))) for rows in (records, timings))
+        ),
+        masks_bytes=round(whole * len(sealed(parquet_of(masks)))),
+    )
+    return seen.times(whole)
+
+
+def count_targets(
+    dataset: Dataset,
+    samples: Sequence[str],
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    within_s: float = COUNTING_S,
+) -> float:
+    """Return how many targets a sample has on average, from those that can be loaded `within_s`, in any order.
+
+    A sample that cannot be used has none.
+    """
+    counts: list[int] = []
+    until = clock() + within_s
+    order: list[int] = np.random.default_rng(0).permutation(len(samples)).tolist()
+    for place in order:
+        try:
+            counts.append(len(dataset.load(samples[place]).targets))
+        except Exception:
+            counts.append(0)
+        if clock() >= until:
+            break
+    return sum(counts) / len(counts)
+
+
+def _seconds(timings: pl.DataFrame) -> float:
+    return float(timings["predict_s"].sum())

@@ -1,0 +1,429 @@
+"""What a run is: the plug-ins by name, the rules, and the description that goes into run.json.
+
+A plan is small and made of names, so that every worker process can build the same cast from it.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, get_args
+
+from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, is_person, prompt_kinds
+from segarena.engine.embeddings import Encoder, segmenter_key
+from segarena.engine.lockstep import Cast
+from segarena.engine.session import Rules
+from segarena.engine.session_protocol import OpensSessions
+from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
+from segarena.options import close_to, options_of, with_names
+from segarena.readonly import accept_read_only
+from segarena.records.configuration import (
+    BenchmarkUsed,
+    DatasetUsed,
+    PluginUsed,
+    RunConfiguration,
+    UserUsed,
+    located,
+)
+from segarena.records.identity import FingerprintBy
+from segarena.records.tables import COLUMNS
+from segarena.registry import build, check_role, describe, find
+from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
+from segarena.specs import Plugin, PluginSpec
+from segarena.version import COMPUTING, __version__
+
+GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
+"""After these rounds (and the last) masks are kept unless the plan says otherwise."""
+
+
+_PROMPTS = {
+    "box": "boxes",
+    "click": "clicks",
+    "lasso": "lassos",
+    "mask": "masks",
+    "scribble": "scribbles",
+    "support": "examples",
+}
+"""Kinds of prompts as a sentence names them; others are called as they are."""
+
+LONGEST_S = 1e6
+"""The longest time limit; 11 days, and no alarm takes an infinite one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run before it starts.
+
+    Attributes:
+        benchmark: the rules; `segarena.engine.plan.make_plan` applies changes to them.
+        segmenter: a plug-in, an object with the segmenter's methods, or None when the participant's own script
+            answers.
+        dataset: a plug-in, or an object.
+        seed: of all random streams.
+        repeats: how often each user talks about each target.
+        limit: only the first so many samples; None takes all.
+        keep_rounds: after which rounds masks are kept.
+        time_limit_s: of one prediction.
+        name: what the segmenter is called in tables when it is not a plug-in.
+        cache: folder where encodings are kept for other runs (see `segarena.engine.embeddings`); None keeps none.
+        cache_gb: what that folder may take.
+        check_plugins: whether to look for plug-ins that write into what others read (`segarena.engine.mutation_guard`).
+        fingerprint: by what data are known again, their "content" or, on a slow disk, their "names" and sizes.
+    """
+
+    benchmark: Benchmark
+    segmenter: PluginSpec | Segmenter | None
+    dataset: PluginSpec | Dataset
+    seed: int = 0
+    repeats: int = 1
+    limit: int | None = None
+    keep_rounds: tuple[int, ...] = GALLERY_ROUNDS
+    time_limit_s: float = 60.0
+    name: str = ""
+    cache: str | Path | None = None
+    cache_gb: float = 20.0
+    check_plugins: bool = False
+    fingerprint: FingerprintBy = "content"
+
+    def cast(self) -> Cast:
+        """Build the plug-ins.
+
+        Raises:
+            PluginError, DatasetError: something cannot be found or built.
+        """
+        accept_read_only()
+        rules = self.benchmark
+        metrics, users = self._judges_and_users()
+        called = self._called("segmenter", self.segmenter)
+        dataset: Dataset = self._built("dataset", self.dataset)
+        _check_samples(dataset, rules)
+        gives = {name: prompt_kinds(user) for name, user in users.items()}
+        gives = dataset.prompt_kinds if isinstance(dataset, OpensSessions) else gives
+        try:
+            segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
+        except SegarenaError:
+            if isinstance(
+                self.segmenter, PluginSpec
+            ):  # whose prompts do not fit is not asked for weights first
+                _check_prompt_kinds(
+                    gives, find("segmenter", self.segmenter.reference), called, rules
+                )
+            raise
+        _check_prompt_kinds(gives, segmenter, called, rules)
+        return Cast(
+            dataset=dataset,
+            segmenter=segmenter,
+            encoder=self._encoder(segmenter),
+            users=users,
+            rules=Rules(
+                benchmark=rules.name,
+                dataset=dataset.name,
+                metrics=metrics,
+                rounds=rules.rounds,
+                stop_at=rules.stop_at,
+                budget=rules.budget,
+                seed=self.seed,
+                keep_rounds=self.keep_rounds,
+                most_prompts=rules.most_prompts,
+                check_plugins=self.check_plugins,
+            ),
+            repeats=self.repeats,
+        )
+
+    def _judges_and_users(self) -> tuple[tuple[Metric, ...], dict[str, User]]:
+        """Return the metrics and users; none where the dataset has its dialogues held elsewhere."""
+        if isinstance(self.dataset, OpensSessions):
+            return (), {}
+        metrics = tuple(build("metric", name) for name in self.benchmark.metrics)
+        _check_columns(self.benchmark, metrics)
+        return metrics, {spec.name: build("user", spec) for spec in self.benchmark.users}
+
+    def describe(self, dataset: Dataset) -> RunConfiguration:
+        """Return what run.json says of this plan, circumstances apart."""
+        rules = self.benchmark
+        samples = list(dataset.sample_ids)[: self.limit]
+        if not samples:
+            raise InvalidInput(f"dataset {dataset.name} has no samples to run")
+        if len(set(samples)) != len(samples):
+            twice = Counter(samples).most_common(1)[0][0]
+            raise InvalidInput(
+                f"dataset {dataset.name} has two samples with the id {twice!r}; ids must differ"
+            )
+        data = self._describe("dataset", self.dataset)
+        users = [UserUsed(**describe("user", spec), written=spec.name) for spec in rules.users]
+        return RunConfiguration(
+            version=__version__,
+            benchmark=_describe_benchmark(rules),
+            segmenter=PluginUsed(**self._describe("segmenter", self.segmenter)),
+            dataset=DatasetUsed(**data, fingerprint=dataset.fingerprint, samples=tuple(samples)),
+            users=tuple(users),
+            metrics=tuple(PluginUsed(**describe("metric", name)) for name in rules.metrics),
+            rounds=rules.rounds,
+            repeats=self.repeats,
+            seed=self.seed,
+            keep_rounds=tuple(self.keep_rounds),
+            time_limit_s=self.time_limit_s,
+        )
+
+    def _encoder(self, segmenter: Any) -> Encoder:
+        if self.cache is None:
+            return Encoder(segmenter)
+        described = (
+            describe("segmenter", self.segmenter)
+            if isinstance(self.segmenter, PluginSpec)
+            else None
+        )
+        facts = {"segarena": __version__, **environment()}
+        return Encoder(
+            segmenter,
+            key=segmenter_key(segmenter, described, facts),
+            folder=Path(self.cache),
+            limit_bytes=int(self.cache_gb * 1e9),
+        )
+
+    def _describe(self, kind: str, plugin: Any) -> dict[str, Any]:
+        if isinstance(plugin, PluginSpec):
+            return describe(kind, plugin)
+        return {"kind": kind, "name": self._called(kind, plugin), "options": {}}
+
+    def _built(self, kind: str, plugin: Any) -> Any:
+        """Return a plug-in, built or as it is, that can play its role."""
+        if isinstance(plugin, PluginSpec):
+            return build(kind, _from_here(plugin) if kind == "dataset" else plugin)
+        if plugin is not None:
+            check_role(kind, plugin, self._called(kind, plugin))
+        return plugin
+
+    def _called(self, kind: str, plugin: Any) -> str:
+        if isinstance(plugin, PluginSpec):
+            return str(plugin)
+        fallback = "participant" if plugin is None else type(plugin).__name__
+        return (self.name if kind == "segmenter" else "") or fallback
+
+
+def _from_here(dataset: PluginSpec) -> PluginSpec:
+    """Return a dataset whose files are found wherever a plug-in changes the working directory to."""
+    options = dataset.options
+    with suppress(InvalidInput):  # which ones are wrong is said when it is built
+        options = with_names(find("dataset", dataset.reference), options)
+    return replace(
+        dataset, options=located(PluginUsed(name="", options=options), str(Path.cwd())).options
+    )
+
+
+def make_plan(
+    benchmark: Plugin | Benchmark,
+    *,
+    segmenter: Plugin | Segmenter | None,
+    dataset: Plugin | Dataset | None = None,
+    users: Sequence[Plugin] | None = None,
+    metrics: Sequence[Plugin] | None = None,
+    rounds: int | None = None,
+    **options: Any,
+) -> Plan:
+    """Return the plan of `benchmark` with the given changes.
+
+    Args:
+        benchmark: a benchmark, or the plug-in that makes it.
+        segmenter: see `Plan`.
+        dataset: instead of the benchmark's default.
+        users: instead of the benchmark's users; plug-ins, or NAME=PLUGIN.
+        metrics: in addition to the benchmark's metrics.
+        rounds: instead of the benchmark's rounds.
+        options: further fields of `Plan`, and options of the benchmark.
+
+    Raises:
+        UnknownPlugin: no such benchmark.
+        PluginInvalid: an option that neither has, or the benchmark does not take.
+        InvalidInput: a value of another type, rounds, repeats or limit below 1, no time or cache at all, a text in
+            place of a list of plug-ins, or a user named twice.
+    """
+    for name, given in (("users", users), ("metrics", metrics)):
+        if isinstance(given, str):
+            raise InvalidInput(f"{name} must be a list like [{given!r}], got the text {given!r}")
+    _check_types({"rounds": rounds, "users": users, "metrics": metrics, **options})
+    of_plan = {field.name for field in fields(Plan)}
+    own = {name: options.pop(name) for name in list(options) if name not in of_plan}
+    rules = _rules(benchmark, own)
+    further = [spec for spec in map(PluginSpec.of, metrics or ()) if spec not in rules.metrics]
+    rules = replace(
+        rules,
+        users=tuple(_with_prompts(PluginSpec.named(user), rules) for user in users)
+        if users
+        else rules.users,
+        metrics=(*rules.metrics, *further),
+        rounds=rules.rounds if rounds is None else rounds,
+    )
+    plan = Plan(
+        benchmark=rules,
+        segmenter=PluginSpec.of(segmenter) if isinstance(segmenter, str) else segmenter,
+        dataset=rules.dataset
+        if dataset is None
+        else PluginSpec.of(dataset)
+        if isinstance(dataset, str)
+        else dataset,
+        **options,
+    )
+    for name, number in (
+        ("rounds", rules.rounds),
+        ("repeats", plan.repeats),
+        ("limit", plan.limit),
+    ):
+        if number is not None and number < 1:
+            raise InvalidInput(f"{name} must be at least 1, got {number}")
+    if not 0 < plan.time_limit_s <= LONGEST_S:
+        raise InvalidInput(
+            f"the time limit must be above 0 and at most {LONGEST_S:.0f} s, got {plan.time_limit_s:g}"
+        )
+    if not plan.cache_gb > 0:
+        raise InvalidInput(f"the cache must be given more than 0 GB, got {plan.cache_gb:g}")
+    if plan.fingerprint not in get_args(FingerprintBy):
+        raise InvalidInput(
+            f"fingerprint: expected {' or '.join(get_args(FingerprintBy))}, got {plan.fingerprint!r}"
+        )
+    called = [user.name for user in rules.users]
+    if len(set(called)) != len(called):
+        raise InvalidInput(f"each user may be named once, got {', '.join(called)}")
+    return plan
+
+
+def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
+    """Return a user; a person gives what the benchmark's own users give, unless it is said what.
+
+    Raises:
+        InvalidInput: no page takes that from a person.
+    """
+    if not is_person(find("user", user.reference)) or {"", "prompts"} & user.options.keys():
+        return user
+    kinds = frozenset[str]().union(*(prompt_kinds(build("user", own)) or () for own in rules.users))
+    asked = replace(
+        user, options={"prompts": tuple(sorted(kinds)), **user.options}, own_name=user.name
+    )
+    build("user", user)  # what is wrong with its own options is told as it is
+    try:
+        build("user", asked)
+    except SegarenaError as error:
+        given = ", ".join(sorted(kinds)) or "nothing"
+        raise InvalidInput(
+            f"{user.name}: people cannot be asked for what users of {rules.name} give ({given}); choose simulated users"
+        ) from error
+    return asked
+
+
+def _check_types(given: Mapping[str, Any]) -> None:
+    for option in (*options_of(make_plan), *options_of(Plan)):
+        if fault := option.fault(given[option.name]) if option.name in given else "":
+            raise InvalidInput(fault)
+
+
+def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
+    """Return the benchmark, built with options of its own if any are given."""
+    if isinstance(benchmark, Benchmark):
+        if own:
+            raise PluginInvalid(
+                f"{', '.join(sorted(own))}: options of a benchmark go with its name, not with an object"
+            )
+        return benchmark
+    spec = PluginSpec.of(benchmark)
+    plain = {name: str(value) if isinstance(value, Path) else value for name, value in own.items()}
+    its_own = [option.name for option in options_of(find("benchmark", spec.reference))]
+    for name in plain:
+        if name not in its_own:
+            known = sorted({*its_own, *(field.name for field in fields(Plan))})
+            hint = close_to(name, known) or f"known: {', '.join(known)}"
+            raise PluginInvalid(f"unknown option {name!r} for a run of {spec.reference}; {hint}")
+    return build("benchmark", replace(spec, options={**spec.options, **plain}))
+
+
+def environment() -> dict[str, str]:
+    """Return the versions that could matter to someone who repeats a run."""
+    return {"python": platform.python_version(), "machine": platform.machine(), **_versions()}
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Look them up once: what a process has imported stays as it is."""
+    versions: dict[str, str] = {}
+    for package in COMPUTING:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return versions
+
+
+def _describe_benchmark(rules: Benchmark) -> BenchmarkUsed:
+    return BenchmarkUsed(
+        name=rules.name,
+        protocol=rules.protocol,
+        paper=rules.paper,
+        stop_at=rules.stop_at,
+        budget=rules.budget,
+        sample_kind=rules.sample_kind,
+        adapter=PluginUsed(**describe("segmenter", rules.adapter)) if rules.adapter else None,
+        options=rules.options,
+        summary=rules.summary,
+    )
+
+
+def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
+    columns = [column for metric in metrics for column in metric.columns]
+    if rules.stop_at is not None and rules.stop_at[0] not in columns:
+        raise InvalidInput(
+            f"stop_at names {rules.stop_at[0]!r}; the metrics give {', '.join(columns)}"
+        )
+    for name, metric in zip(rules.metrics, metrics, strict=True):
+        keys = [column for column in metric.columns if column in COLUMNS["records"]]
+        if keys:
+            raise InvalidInput(
+                f"metric {name} gives the column {keys[0]!r}, which records have already; rename it"
+            )
+        twice = [column for column in metric.columns if columns.count(column) > 1]
+        if twice:
+            raise InvalidInput(
+                f"metric {name} gives the column {twice[0]!r}, and so does another metric of this run"
+            )
+
+
+def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
+    holds = dataset.sample_kind if isinstance(dataset, KnowsItsSamples) else rules.sample_kind
+    if holds != rules.sample_kind:
+        raise InvalidInput(
+            f"{rules.name} is about {rules.sample_kind}s, dataset {dataset.name} holds {holds}s; "
+            "choose another -d, or a benchmark that fits: segarena list benchmarks"
+        )
+
+
+def _fit(segmenter: Any, called: str, rules: Benchmark) -> Any:
+    """Return a segmenter that takes the benchmark's samples: as it is, or with the benchmark's lift around it."""
+    kinds = abilities_of_segmenter(segmenter).sample_kinds
+    if segmenter is None or rules.sample_kind in kinds:
+        return segmenter
+    if rules.adapter and "image" in kinds:
+        given = {**rules.adapter.options, "segmenter": segmenter}
+        return build("segmenter", replace(rules.adapter, options=given))
+    raise PluginInvalid(
+        f"{called} segments {' and '.join(f'{kind}s' for kind in sorted(kinds))}; {rules.name} is about "
+        f"{rules.sample_kind}s. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"
+    )
+
+
+def _check_prompt_kinds(
+    gives: Mapping[str, AbstractSet[str] | None], segmenter: Any, called: str, rules: Benchmark
+) -> None:
+    understood = prompt_kinds(segmenter)
+    for name, given in gives.items():
+        if understood is not None and given is not None and not given <= understood:
+            raise PluginInvalid(
+                f"{called} takes {_in_words(understood)}; user {name} of {rules.name} gives {_in_words(given)}. "
+                "Choose another benchmark or -u: 'segarena list' says who takes and gives what"
+            )
+
+
+def _in_words(kinds: AbstractSet[str]) -> str:
+    return " and ".join(sorted(_PROMPTS.get(kind, kind) for kind in kinds))

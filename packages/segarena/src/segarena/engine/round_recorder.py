@@ -1,0 +1,128 @@
+"""What one dialogue leaves behind, round by round, whoever asks and judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+import numpy as np
+
+from segarena.arrays.rle import encode_rle
+from segarena.dialogue import Dialogue
+from segarena.engine.rows import Rows
+from segarena.records.prompts import prompts_text
+from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Timing, attributes_text
+
+
+class DialogueKey(TypedDict):
+    """The columns that all tables have of a dialogue."""
+
+    sample: str
+    target: str
+    user: str
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What records say of a dialogue beside its rounds; `objects` are those that the target has."""
+
+    benchmark: str
+    dataset: str
+    key: DialogueKey
+    label: str = ""
+    attributes: Mapping[str, str | float] = field(default_factory=dict[str, str | float])
+    objects: int = 1
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return f"sample {self.key['sample']}, target {self.key['target']}"
+
+
+class KeptRounds:
+    """The rows of one dialogue.
+
+    Args:
+        about: which dialogue.
+        keep_rounds: after which rounds masks are kept; that of the last round always is.
+
+    Attributes:
+        answered: rounds that have been answered.
+    """
+
+    def __init__(self, about: About, keep_rounds: tuple[int, ...] = ()) -> None:
+        self.about = about
+        self.answered = 0
+        self._keep_rounds = keep_rounds
+        self._rows = Rows()
+
+    def answer(
+        self,
+        dialogue: Dialogue,
+        seconds: float,
+        values: Mapping[str, float],
+        parts: Iterable[tuple[int, int, Mapping[str, float]]] = (),
+    ) -> None:
+        """Keep a round: a dialogue whose last prompts are answered by its `previous`, and what was measured."""
+        self.answered += 1
+        key, round_ = self.about.key, self.answered
+        self._record(dialogue, values)
+        self._rows.timings.append(Timing(**key, round=round_, predict_s=seconds))
+        for number, frame, found in parts:
+            self._rows.parts.append(
+                PartValues(**key, round=round_, object=number, frame=frame, values=found)
+            )
+        if round_ in self._keep_rounds:
+            self._rows.masks.extend(self._masks(dialogue))
+
+    def drop(self, seconds: float) -> None:
+        """Keep only the seconds of an answer that came too late."""
+        self._rows.timings.append(
+            Timing(**self.about.key, round=self.answered + 1, predict_s=seconds)
+        )
+
+    def failure(self, dialogue: Dialogue, message: str) -> None:
+        """Keep why the last prompts of a dialogue have no answer, or could not be had."""
+        self._record(dialogue, {}, failure=" ".join(message.split()))
+
+    def rows(self, dialogue: Dialogue) -> Rows:
+        """Return all rows; the mask of the last answered round is always among them."""
+        rows = Rows()
+        rows.extend(self._rows)
+        if self.answered and self.answered not in self._keep_rounds:
+            rows.masks.extend(self._masks(dialogue))
+        return rows
+
+    def _masks(self, dialogue: Dialogue) -> list[KeptMask]:
+        """Return the last prediction, object by object."""
+        if dialogue.previous is None:
+            return []
+        last = dialogue.previous.mask
+        objects = range(1, 1 + self.about.objects)
+        masks = (last,) if last.dtype == np.bool_ else (last == number for number in objects)
+        key, round_ = self.about.key, self.answered
+        return [
+            KeptMask(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
+            for number, mask in enumerate(masks, start=1)
+        ]
+
+    def _record(
+        self, dialogue: Dialogue, values: Mapping[str, float], failure: str | None = None
+    ) -> None:
+        about = self.about
+        self._rows.records.append(
+            RoundRecord(
+                benchmark=about.benchmark,
+                dataset=about.dataset,
+                **about.key,
+                label=about.label,
+                attributes=attributes_text(about.attributes),
+                round=len(dialogue.rounds),
+                effort=dialogue.effort,
+                prompts=prompts_text(dialogue.rounds[-1]),
+                values=values,
+                failure=failure,
+            )
+        )

@@ -1,0 +1,85 @@
+"""The rows that dialogues leave behind, table by table, before they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from segarena.records.failures import Cause, Failure, by_cause
+from segarena.records.prompts import prompts_text
+from segarena.records.rounds import (
+    KeptMask,
+    PartValues,
+    PersonRound,
+    RoundRecord,
+    Timing,
+    attributes_text,
+)
+
+ENCODED, READ = 0, -1
+"""The rounds of timings that belong to a sample: an encoder pass, and an encoding read from the cache instead."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of the tables of a run (see `segarena.engine.store`)."""
+
+    records: list[RoundRecord] = field(default_factory=list[RoundRecord])
+    timings: list[Timing] = field(default_factory=list[Timing])
+    masks: list[KeptMask] = field(default_factory=list[KeptMask])
+    parts: list[PartValues] = field(default_factory=list[PartValues])
+    people: list[PersonRound] = field(default_factory=list[PersonRound])
+
+    def extend(self, other: Rows) -> None:
+        """Append all rows of `other`."""
+        self.records.extend(other.records)
+        self.timings.extend(other.timings)
+        self.masks.extend(other.masks)
+        self.parts.extend(other.parts)
+        self.people.extend(other.people)
+
+    @property
+    def causes(self) -> list[Cause]:
+        """Why dialogues went wrong; a sample that could not be used counts once."""
+        failed = (row for row in self.records if row.failure is not None)
+        return by_cause(
+            Failure(row.sample, row.target, row.user, row.failure or "") for row in failed
+        )
+
+    @property
+    def encodes(self) -> int:
+        """Encoder passes."""
+        return sum(row.round == ENCODED for row in self.timings)
+
+    @property
+    def rounds(self) -> int:
+        """Answered rounds."""
+        return sum(row.failure is None for row in self.records)
+
+
+def encoder_row(
+    sample_id: str, seconds: float, *, support: str = "", is_from_cache: bool = False
+) -> Timing:
+    """Return the timing of one encoder pass; the target is empty, or names the support image that was encoded."""
+    round_ = READ if is_from_cache else ENCODED
+    return Timing(
+        sample=sample_id, target=support, user="", repeat=0, round=round_, predict_s=seconds
+    )
+
+
+def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> RoundRecord:
+    """Return the record of a sample of which no dialogue could be held; its target and user are empty."""
+    return RoundRecord(
+        benchmark=benchmark,
+        dataset=dataset,
+        sample=sample_id,
+        target="",
+        label="",
+        attributes=attributes_text({}),
+        user="",
+        repeat=0,
+        round=0,
+        effort=0.0,
+        prompts=prompts_text(()),
+        values={},
+        failure=" ".join(message.split()),
+    )

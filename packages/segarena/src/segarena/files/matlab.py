@@ -1,0 +1,261 @@
+"""MATLAB files of version 5 to 7 to arrays, read by ourselves: a damaged file becomes an error and never a crash.
+
+Numbers, cells and structures are read; what else a file holds (text, sparse and function values) is passed over. A
+file of version 7.3 is HDF5 and refused.
+
+Source: The MathWorks, MAT-File Format (level 5).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidMask
+from segarena.files.limits import check_pixels
+
+_HEADER_BYTES = 128
+_MATRIX, _COMPRESSED = 14, 15
+_STORED = {
+    1: "i1",
+    2: "u1",
+    3: "i2",
+    4: "u2",
+    5: "i4",
+    6: "u4",
+    7: "f4",
+    9: "f8",
+    12: "i8",
+    13: "u8",
+    16: "u1",
+}
+_CELL, _STRUCTURE = 1, 2
+_NUMBERS = {
+    6: "f8",
+    7: "f4",
+    8: "i1",
+    9: "u1",
+    10: "i2",
+    11: "u2",
+    12: "i4",
+    13: "u4",
+    14: "i8",
+    15: "u8",
+}
+_LOGICAL = 0x0200
+_DEEPEST = 16
+_OPAQUE = 17
+_MOST_ELEMENTS = 200_000
+_WIDEST = 8  # bytes of the widest number, and of a tag
+
+
+class _Element(NamedTuple):
+    kind: int
+    data: memoryview
+
+
+class _Damaged(ValueError):
+    """The bytes are not what the format allows."""
+
+
+def read_matlab(path: Path, variable: str) -> NDArray[Any]:
+    """Return one variable of a MATLAB file; structures are arrays with fields, cells arrays of objects, all 2D or more.
+
+    Raises:
+        InvalidMask: the file is missing, damaged, of another version or larger than allowed, or has no such variable.
+    """
+    variables = _Reader(path).variables({variable})
+    value = variables.get(variable)
+    if value is None:
+        came = ", ".join(variables) or "nothing"
+        raise InvalidMask(
+            f"{path}: expected the variable {variable!r}, got {came}; is it a file of this dataset?"
+        )
+    return value
+
+
+def list_matlab(path: Path) -> list[str]:
+    """Return the names of the variables of a MATLAB file.
+
+    Raises:
+        InvalidMask: as `read_matlab`.
+    """
+    return list(_Reader(path).variables(set()))
+
+
+class _Reader:
+    """Reads one file, and counts what it asks for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._numbers = 0
+        self._elements = 0
+        self._order: Literal["<", ">"] = "<"
+
+    def variables(self, wanted: set[str]) -> dict[str, NDArray[Any] | None]:
+        """Return the variables by name; None for those that are not wanted, or not of a kind that is read."""
+        path = self._path
+        if not path.is_file():
+            raise InvalidMask(
+                f"{path}: expected a MATLAB file here, got none; restore it or leave the sample out"
+            )
+        try:
+            return self._read(wanted)
+        except InvalidMask:
+            raise
+        except (OSError, ValueError, TypeError, struct.error, zlib.error, MemoryError) as error:
+            raise InvalidMask(
+                f"{path}: expected a readable MATLAB file, got: {error}; download it again"
+            ) from error
+
+    def _read(self, wanted: set[str]) -> dict[str, NDArray[Any] | None]:
+        check_pixels(self._path.stat().st_size // _WIDEST, self._path, error=InvalidMask)
+        data = self._path.read_bytes()
+        self._check_version(data)
+        found: dict[str, NDArray[Any] | None] = {}
+        for element in self._split(memoryview(data)[_HEADER_BYTES:]):
+            matrix = self._unpacked(element) if element.kind == _COMPRESSED else element
+            if matrix.kind == _MATRIX:
+                name, value = self._matrix(matrix.data, wanted, 0)
+                found[name] = value
+        return found
+
+    def _check_version(self, data: bytes) -> None:
+        if b"MATLAB 7.3" in data[:_HEADER_BYTES] or data[:4] == b"\x89HDF":
+            raise InvalidMask(
+                f"{self._path}: expected MATLAB version 5 to 7, got 7.3 (HDF5); save it with '-v7'"
+            )
+        if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
+            raise _Damaged("a file without the header of version 5")
+        self._order = "<" if data[126:128] == b"IM" else ">"
+
+    def _split(self, data: memoryview) -> Iterator[_Element]:
+        """Yield the elements that follow one another in these bytes."""
+        at = 0
+        while at < len(data):
+            self._elements += 1
+            if self._elements > _MOST_ELEMENTS:
+                raise _Damaged(f"more than {_MOST_ELEMENTS:,} elements")
+            if len(data) - at < 8:
+                raise _Damaged("an element that is cut off")
+            kind, size = struct.unpack(f"{self._order}II", data[at : at + 8])
+            start = at + 8
+            if kind >> 16:  # up to four bytes stand in the tag itself
+                kind, size, start = kind & 0xFFFF, kind >> 16, at + 4
+                if size > 4:
+                    raise _Damaged(f"a short element of {size} bytes")
+            if size > len(data) - start:
+                raise _Damaged(f"an element of {size:,} bytes where {len(data) - start:,} are left")
+            yield _Element(kind, data[start : start + size])
+            at = (
+                start + 4
+                if start == at + 4
+                else start + size + (-size % 8 if kind != _COMPRESSED else 0)
+            )
+
+    def _unpacked(self, element: _Element) -> _Element:
+        """Return the element in a compressed one; no more than allowed is unpacked."""
+        decoder = zlib.decompressobj()
+        tag = decoder.decompress(element.data, 8)
+        if len(tag) < 8:
+            raise _Damaged("a compressed element that is cut off")
+        kind, size = struct.unpack(f"{self._order}II", tag)
+        self._count(size // _WIDEST)
+        data = decoder.decompress(decoder.unconsumed_tail, size) if size else b""
+        if len(data) < size:
+            raise _Damaged(f"{len(data):,} bytes where {size:,} were promised")
+        return _Element(kind, memoryview(data))
+
+    def _matrix(
+        self, data: memoryview, wanted: set[str] | None, depth: int
+    ) -> tuple[str, NDArray[Any] | None]:
+        """Return the name and the value of a matrix; None for a kind that is not read, or a name not in `wanted`."""
+        if not len(data):
+            return "", np.zeros((0, 0))
+        if depth > _DEEPEST:
+            raise _Damaged(f"more than {_DEEPEST} matrices in each other")
+        parts = self._split(data)
+        flags = self._plain(self._next(parts, 1)[0])
+        if (
+            flags.size and int(flags[0]) & 0xFF == _OPAQUE
+        ):  # objects of classes, which have no sizes
+            return "", None
+        dimensions, name = (self._plain(part) for part in self._next(parts, 2))
+        if (
+            not flags.size
+            or dimensions.size < 2
+            or dimensions.size > 32
+            or min(map(int, dimensions)) < 0
+        ):
+            raise _Damaged("a matrix without sizes")
+        shape, kind = tuple(map(int, dimensions)), int(flags[0]) & 0xFF
+        called = name.astype(np.uint8).tobytes().decode("utf-8", "replace")
+        if wanted is not None and called not in wanted:
+            return called, None
+        self._count(math.prod(shape))
+        if kind in _NUMBERS:
+            numbers = self._plain(self._next(parts, 1)[0])
+            dtype = np.bool_ if int(flags[0]) & _LOGICAL else np.dtype(_NUMBERS[kind])
+            if numbers.size != math.prod(shape):
+                raise _Damaged(f"{numbers.size:,} numbers for a matrix of {shape}")
+            return called, numbers.astype(dtype).reshape(shape, order="F")
+        if kind in (_CELL, _STRUCTURE) and math.prod(shape) * _WIDEST > len(data):
+            raise _Damaged(f"{math.prod(shape):,} values in {len(data):,} bytes")
+        if kind == _CELL:
+            return called, self._objects(parts, shape, depth)
+        return called, self._structure(parts, shape, depth) if kind == _STRUCTURE else None
+
+    def _objects(
+        self, parts: Iterator[_Element], shape: tuple[int, ...], depth: int
+    ) -> NDArray[Any]:
+        cells = np.empty(math.prod(shape), dtype=object)
+        for place in range(len(cells)):
+            cells[place] = self._value(parts, depth)
+        return cells.reshape(shape, order="F")
+
+    def _structure(
+        self, parts: Iterator[_Element], shape: tuple[int, ...], depth: int
+    ) -> NDArray[Any]:
+        length, names = (self._plain(part) for part in self._next(parts, 2))
+        width = int(length[0]) if length.size else 0
+        text = names.astype(np.uint8).tobytes()
+        if not 0 < width <= len(text) or len(text) % width:
+            raise _Damaged("a structure without names of fields")
+        fields = [
+            text[at : at + width].split(b"\0")[0].decode("utf-8", "replace")
+            for at in range(0, len(text), width)
+        ]
+        array = np.empty(math.prod(shape), dtype=[(field, object) for field in fields])
+        for place in range(len(array)):
+            array[place] = tuple(self._value(parts, depth) for _ in fields)
+        return array.reshape(shape, order="F")
+
+    def _value(self, parts: Iterator[_Element], depth: int) -> NDArray[Any] | None:
+        part = self._next(parts, 1)[0]
+        if part.kind != _MATRIX:
+            raise _Damaged(f"an element of type {part.kind} where a matrix was expected")
+        return self._matrix(part.data, None, depth + 1)[1]
+
+    def _plain(self, part: _Element) -> NDArray[Any]:
+        if part.kind not in _STORED:
+            raise _Damaged(f"numbers of the unknown type {part.kind}")
+        dtype = np.dtype(_STORED[part.kind]).newbyteorder(self._order)
+        return np.frombuffer(part.data, dtype=dtype) if len(part.data) else np.zeros(0, dtype)
+
+    def _next(self, parts: Iterator[_Element], count: int) -> list[_Element]:
+        found = list(islice(parts, count))
+        if len(found) < count:
+            raise _Damaged("a matrix that is cut off")
+        return found
+
+    def _count(self, numbers: int) -> None:
+        self._numbers += numbers
+        check_pixels(self._numbers, self._path, error=InvalidMask)

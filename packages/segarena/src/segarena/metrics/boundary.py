@@ -1,0 +1,101 @@
+"""Boundary IoU: the overlap of the inner bands along the outlines of two masks.
+
+Source: Cheng et al., "Boundary IoU", CVPR 2021; with ignored pixels as in the published RClicks evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from segarena.arrays.boundary import band_width_px, inner_band
+from segarena.arrays.boxes import Window, intersect_windows, is_empty, within_window
+from segarena.comparison import Comparison, Reference
+from segarena.registry import metric
+from segarena.samples import Mask
+
+
+def boundary_iou(
+    prediction: Any,
+    target: Any,
+    ignore: Any = None,
+    *,
+    dilation_ratio: float = 0.02,
+    empty: float = 1.0,
+) -> float:
+    """Return the IoU of the inner bands of two masks.
+
+    The band of a mask is the mask without its erosion by `max(1, round(dilation_ratio * diagonal))` steps of a
+    3 x 3 square; the frame's border counts as an edge.
+
+    >>> square = np.zeros((40, 40), bool)
+    >>> square[10:30, 10:30] = True
+    >>> boundary_iou(np.roll(square, 1, axis=1), square)
+    0.3333333333333333
+
+    Args:
+        prediction: bool (or 0 and 1), any number of axes.
+        target: same shape.
+        ignore: same shape, True where pixels count nowhere; None when all count. Bands are those of the masks as
+            given, and lose their ignored pixels then: the edge of an ignored region is no edge of the object.
+        dilation_ratio: width of the bands as a share of the frame's diagonal.
+        empty: what two empty bands give. Published click benchmarks get NaN: `empty=nan`.
+
+    Raises:
+        InvalidMask: shapes differ, or values other than 0 and 1.
+    """
+    comparison = Comparison.of(prediction, target, ignore)
+    return BoundaryIou(dilation_ratio=dilation_ratio, empty=empty)(comparison)["boundary_iou"]
+
+
+@metric("boundary_iou")
+class BoundaryIou:
+    """Boundary IoU and the pixel counts behind it; see `boundary_iou`.
+
+    Args:
+        dilation_ratio: width of the bands as a share of the frame's diagonal.
+        empty: what two empty bands give; "nan" as in published click benchmarks.
+    """
+
+    columns = ("boundary_iou", "boundary_intersection", "boundary_union")
+    titles = MappingProxyType({"boundary_iou": "boundary IoU"})
+    shown = ("boundary_iou",)
+
+    def __init__(self, *, dilation_ratio: float = 0.02, empty: float | str = 1.0) -> None:
+        self._dilation_ratio = dilation_ratio
+        self._empty = float(empty)
+
+    def __call__(self, comparison: Comparison) -> Mapping[str, float]:
+        """Return boundary IoU, and counts in pixels, ignored ones apart."""
+        reference = comparison.reference
+        width_px = band_width_px(reference.shape, self._dilation_ratio)
+        window, band, area = _judged_band(comparison, width_px)
+        target_window, target, target_area = reference.remember(
+            ("inner_band", width_px), lambda: _judged_band(reference, width_px)
+        )
+        both = intersect_windows(window, target_window)
+        intersection = 0
+        if not is_empty(both):
+            here, there = (
+                band[within_window(both, window)],
+                target[within_window(both, target_window)],
+            )
+            intersection = int(np.count_nonzero(here & there))
+        union = area + target_area - intersection
+        return {
+            "boundary_iou": intersection / union if union else self._empty,
+            "boundary_intersection": intersection,
+            "boundary_union": union,
+        }
+
+
+def _judged_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Mask, int]:
+    """Return the band of a prediction or target in its window, ignored pixels apart, and how many pixels it has."""
+    window = masks.given_window
+    band = inner_band(masks.given[window], width_px)
+    if masks.ignore is not None:
+        band = np.greater(band, masks.ignore[window])
+    return window, band, int(np.count_nonzero(band))

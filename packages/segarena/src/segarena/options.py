@@ -1,0 +1,303 @@
+"""The options of a plug-in, as its signature declares them: what is there, what each may be, what it means.
+
+Nobody lists the options of a plug-in a second time: the registry checks values against the annotations, a run records
+the defaults, `segarena list` and the command line show them with the sentences of the docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import re
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from segarena.errors import InvalidInput
+
+Plain = (type(None), bool, int, float, str, list, tuple, dict)
+"""Values that can be written down. Only these are checked; an object in place of an option is taken on trust."""
+
+Protocol: TypeAlias = Literal["careful", "published"]
+"""What an option `protocol` says: the rules a careful reader would want, or those behind the published numbers."""
+
+_CALLED_CAREFUL_BEFORE = ("segarena", "corrected")
+
+_WORDS: dict[Any, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "text",
+}
+_SEQUENCES = (list, tuple, Sequence, Collection, Iterable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of a plug-in.
+
+    Attributes:
+        name: as it is written.
+        hint: its resolved annotation; Any where there is none, or none that can be resolved.
+        default: `inspect.Parameter.empty` where the option must be given.
+        meaning: what the docstring says of it under "Args".
+    """
+
+    name: str
+    hint: Any
+    default: Any
+    meaning: str
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is inspect.Parameter.empty
+
+    def __str__(self) -> str:
+        return self.name if self.is_required else f"{self.name}={self.default!r}"
+
+    def fault(self, value: Any) -> str:
+        """Return what is wrong with `value`: what was expected, and what came; empty when it fits."""
+        if _fits(value, self.hint):
+            return ""
+        near = close_to(value, [known for known in choices(self.hint) if isinstance(known, str)])
+        return f"{self.name}: expected {expected(self.hint)}; got {value!r}" + (
+            f", {near}" if near else ""
+        )
+
+
+@cache
+def options_of(factory: Callable[..., Any]) -> tuple[Option, ...]:
+    """Return the options of a class or function, in the order of its signature; `*args` and `**kwargs` are none."""
+    scope = getattr(inspect.unwrap(_function(factory)), "__globals__", {})
+    meanings: dict[str, str] = {}
+    for one in reversed(_explaining(factory, scope)):
+        meanings |= _meanings(inspect.cleandoc(one.__doc__ or ""))
+    return tuple(
+        Option(
+            name=parameter.name,
+            hint=_resolved(parameter.annotation, scope),
+            default=parameter.default,
+            meaning=meanings.get(parameter.name, ""),
+        )
+        for parameter in inspect.signature(factory).parameters.values()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    )
+
+
+def show_options(factory: Callable[..., Any]) -> str:
+    """Return the options of a plug-in as one writes them: `name` where it is needed, `name=default` otherwise."""
+    return ", ".join(map(str, options_of(factory)))
+
+
+def find_fault(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
+    """Return what is wrong with the options `given` to `factory`; empty when it takes them.
+
+    Looked at are names (with near ones for a name that it does not take), missing ones, choices of a `Literal`, and
+    plain values of another type: `superpixels='many'` for an int. Whole numbers are numbers, lists are tuples.
+    """
+    known = {option.name: option for option in options_of(factory)}
+    try:
+        inspect.signature(factory).bind(**given)
+    except TypeError as error:
+        unknown = next((close_to(name, known) for name in given if name not in known), "")
+        return (
+            f"{error}; "
+            + (f"{unknown} " if unknown else "")
+            + f"it takes {show_options(factory) or 'no options'}"
+        )
+    faults = (known[name].fault(value) for name, value in given.items() if name in known)
+    return next(filter(None, faults), "")
+
+
+def with_names(factory: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with the name of the first one, where that was written without.
+
+    Raises:
+        InvalidInput: `factory` has no options, or that one is given by its name too.
+    """
+    if "" not in given:
+        return dict(given)
+    first = next((option.name for option in options_of(factory)), "")
+    if not first or first in given:
+        raise InvalidInput(
+            f"{given['']!r} is given without a name; it takes {show_options(factory) or 'no options'}"
+        )
+    return {first if name == "" else name: value for name, value in given.items()}
+
+
+def from_text(option: Option, texts: Sequence[str]) -> Any:
+    """Return the value of an option that a command line gave once or several times.
+
+    Text is kept where the option takes text; `3`, `0.5`, `(0, 3)`, `true` and `none` are read where it takes those.
+    What fits nowhere stays text, for the registry to refuse.
+    """
+    if len(texts) == 1:
+        value = _read(texts[0], option.hint)
+        return [value] if not _fits(value, option.hint) and _fits([value], option.hint) else value
+    return [_read(text, _item_of(option.hint)) for text in texts]
+
+
+def in_todays_words(written: Any) -> Any:
+    """Return options or a run's description with today's word for the careful protocol, which had several before."""
+    if isinstance(written, Mapping):
+        found = {key: in_todays_words(value) for key, value in written.items()}
+        return (
+            {**found, "protocol": "careful"}
+            if found.get("protocol") in _CALLED_CAREFUL_BEFORE
+            else found
+        )
+    return [in_todays_words(value) for value in written] if isinstance(written, list) else written
+
+
+def as_protocol(word: str) -> Protocol:
+    """Return the protocol that a command was given, also by a word of before.
+
+    Raises:
+        InvalidInput: there is no such protocol.
+    """
+    match in_todays_words({"protocol": word})["protocol"]:
+        case "careful" | "published" as known:
+            return known
+        case other:
+            raise InvalidInput(f"protocol: expected 'careful' or 'published'; got {other!r}")
+
+
+def close_to(word: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return "did you mean 'this'?" for known words that look like `word` to at least `cutoff` of 1, or nothing."""
+    near = difflib.get_close_matches(str(word), list(known), n=3, cutoff=cutoff)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def choices(hint: Any) -> tuple[Any, ...]:
+    """Return the values that the `Literal`s in an annotation name, also those of the items of a sequence."""
+    hint = _plain_hint(hint)
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return tuple(dict.fromkeys(value for inner in get_args(hint) for value in choices(inner)))
+
+
+def expected(hint: Any) -> str:
+    """Return an annotation in words: "a whole number or None", "one of 'stop', 'published'"."""
+    hint = _plain_hint(hint)
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return ("one of " if len(inner) > 1 else "") + ", ".join(map(repr, inner))
+    if _is_union(origin):
+        return " or ".join(dict.fromkeys(expected(one) for one in inner))
+    if hint is type(None):
+        return "None"
+    if origin in _SEQUENCES or hint in _SEQUENCES:
+        items = [one for one in inner if one is not Ellipsis]
+        count = f" of {len(items)}" if origin is tuple and Ellipsis not in inner and items else ""
+        return f"a list{count}" + (f", each {expected(items[0])}" if items else "")
+    if _is_mapping(origin or hint):
+        return "a table {key: value}"
+    return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Tell whether a value is what an annotation asks for; what is not plain, or not understood, fits."""
+    hint = _plain_hint(hint)
+    origin, inner = get_origin(hint), get_args(hint)
+    if not isinstance(value, Plain) or isinstance(hint, TypeVar):
+        return True
+    if _is_union(origin):
+        return any(_fits(value, one) for one in inner)
+    if origin is Literal:
+        return any(type(value) is type(known) and value == known for known in inner)
+    if hint is type(None):
+        return value is None
+    if hint is float or hint is int:
+        return isinstance(value, (int, float) if hint is float else int) and not isinstance(
+            value, bool
+        )
+    if hint is bool or hint is str:
+        return isinstance(value, hint)
+    if origin in _SEQUENCES or hint in _SEQUENCES:
+        return isinstance(value, (list, tuple)) and _items_fit(value, origin, inner)
+    if inspect.isclass(hint) and issubclass(hint, PurePath):
+        return isinstance(value, str)
+    return isinstance(value, dict) if _is_mapping(origin or hint) else True
+
+
+def _read(text: str, hint: Any) -> Any:
+    """Return the literal that a text is, if that fits; the text otherwise."""
+    try:
+        value = ast.literal_eval(
+            {"true": "True", "false": "False", "none": "None"}.get(text.lower(), text)
+        )
+    except (SyntaxError, ValueError):
+        return text
+    return value if _fits(value, hint) else text
+
+
+def _item_of(hint: Any) -> Any:
+    """Return what each item of a list has to be, where an annotation allows a list."""
+    hint = _plain_hint(hint)
+    if _is_union(get_origin(hint)):
+        return Union[tuple(_item_of(one) for one in get_args(hint))]  # noqa: UP007 -- put together here
+    return get_args(hint)[0] if get_origin(hint) in _SEQUENCES else hint
+
+
+def _items_fit(values: Sequence[Any], origin: Any, inner: tuple[Any, ...]) -> bool:
+    if not inner:
+        return True
+    if origin is tuple and Ellipsis not in inner:
+        return len(values) == len(inner) and all(map(_fits, values, inner))
+    return all(_fits(value, inner[0]) for value in values)
+
+
+def _is_union(origin: Any) -> bool:
+    return origin is Union or origin is types.UnionType
+
+
+def _is_mapping(kind: Any) -> bool:
+    return inspect.isclass(kind) and issubclass(kind, Mapping)
+
+
+def _plain_hint(hint: Any) -> Any:
+    """Return an annotation without `Annotated[...]` around it, and what a `type` statement gave a name to."""
+    while hasattr(hint, "__metadata__") or hasattr(hint, "__value__"):
+        hint = hint.__origin__ if hasattr(hint, "__metadata__") else hint.__value__
+    return type(None) if hint is None else hint
+
+
+def _function(factory: Callable[..., Any]) -> Any:
+    return factory.__init__ if inspect.isclass(factory) else factory
+
+
+def _explaining(factory: Callable[..., Any], scope: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what explains options: a class and those it inherits from; a function and the class that it returns."""
+    if inspect.isclass(factory):
+        return inspect.getmro(factory)
+    return (factory, _resolved(inspect.signature(factory).return_annotation, scope))
+
+
+def _resolved(annotation: Any, scope: dict[str, Any]) -> Any:
+    """Return what an annotation means; Any where a name in it is imported for type checkers alone."""
+    if annotation is inspect.Parameter.empty:
+        return Any
+    holder = types.SimpleNamespace(__annotations__={"option": annotation})
+    try:
+        return get_type_hints(holder, scope, {})["option"]
+    except Exception:  # whatever a text that is no expression of this scope raises
+        return Any
+
+
+def _meanings(docstring: str) -> dict[str, str]:
+    """Return the sentences of a docstring's "Args" (or "Options"), by option."""
+    section = re.search(
+        r"^(?:Args|Options):\n((?:[ \t]+.*\n?|\n)+)", docstring + "\n", flags=re.MULTILINE
+    )
+    if section is None:
+        return {}
+    found = re.findall(
+        r"^    (\w+):\s*((?:.*\n?)(?:^     +.*\n?)*)", section.group(1), flags=re.MULTILINE
+    )
+    return {name: " ".join(text.split()) for name, text in found}

@@ -1,0 +1,175 @@
+"""What a user gives a segmenter: clicks, boxes, limits, scribbles, lassos, masks, a support example; what each costs.
+
+Positions follow the sample's axes: (row, column) in an image, (plane, row, column) in a volume,
+(frame, row, column) in a video. `effort` counts interactions as the field does: a click 1, a box 2 (two
+corners; 3 in a volume), the limits of an object along an axis 2 (one per end), a scribble or lasso 3 (RadioActive,
+Table 1), a whole mask or support example 1 per mask given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from segarena.errors import InvalidPrompt
+from segarena.samples import Mask, Shape, Support
+
+Position: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """One point, on the object (`is_positive`) or on what is not the object.
+
+    Attributes:
+        position: whole pixel indices along the sample's axes.
+        is_positive: True for "this belongs to it".
+        object_id: which object of a multi-object target; 1 otherwise.
+    """
+
+    position: Position
+    is_positive: bool = True
+    object_id: int = 1
+
+    kind: ClassVar[str] = "click"
+    effort: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An axis-aligned box from `start` (inclusive) to `stop` (exclusive), along the sample's axes."""
+
+    start: Position
+    stop: Position
+    object_id: int = 1
+
+    kind: ClassVar[str] = "box"
+
+    @property
+    def effort(self) -> float:
+        """2 interactions when drawn in a plane (an image, one slice of a volume), 3 in a volume."""
+        extents = [b - a for a, b in zip(self.start, self.stop, strict=True)]
+        return 2.0 if len(extents) == 2 or 1 in extents else 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The first and the last slice (both inclusive) that the object reaches along `axis`."""
+
+    first: int
+    last: int
+    axis: int = 0
+    object_id: int = 1
+
+    kind: ClassVar[str] = "limits"
+    effort: ClassVar[float] = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scribble:
+    """A drawn line through `points`, in order; sub-pixel positions allowed."""
+
+    points: tuple[tuple[float, ...], ...]
+    is_positive: bool = True
+    object_id: int = 1
+
+    kind: ClassVar[str] = "scribble"
+    effort: ClassVar[float] = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lasso:
+    """A closed outline through `points`, in order, around what is meant; in one plane, sub-pixel positions allowed."""
+
+    points: tuple[tuple[float, ...], ...]
+    is_positive: bool = True
+    object_id: int = 1
+
+    kind: ClassVar[str] = "lasso"
+    effort: ClassVar[float] = 3.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskPrompt:
+    """A mask drawn by the user: bool, shape of the sample."""
+
+    mask: Mask
+    object_id: int = 1
+
+    kind: ClassVar[str] = "mask"
+    effort: ClassVar[float] = 1.0
+
+
+Drawn: TypeAlias = Click | Box | Limits | Scribble | Lasso
+"""What is drawn in the sample itself, and can be read back from a record."""
+
+Prompt: TypeAlias = Drawn | MaskPrompt | Support
+
+
+def check_prompt(prompt: Prompt, shape: Shape) -> None:
+    """Raise unless `prompt` lies inside a sample of `shape`.
+
+    Points of scribbles and lassos may lie anywhere in the closed frame [0, n - 1] along each axis.
+
+    Raises:
+        InvalidPrompt: wrong number of axes, not finite, or outside.
+    """
+    if isinstance(prompt, Click) and _is_pixel(prompt.position, shape):  # most prompts
+        return
+    if isinstance(prompt, Support):
+        if prompt.mask.shape != prompt.sample.shape:
+            raise InvalidPrompt(
+                f"support mask has shape {prompt.mask.shape}, its image {prompt.sample.shape}"
+            )
+        return
+    if isinstance(prompt, MaskPrompt):
+        if prompt.mask.shape != shape:
+            raise InvalidPrompt(f"mask prompt has shape {prompt.mask.shape}, the sample {shape}")
+        return
+    if isinstance(prompt, Limits):
+        _check_limits(prompt, shape)
+        return
+    points = np.asarray(_corners(prompt), dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != len(shape) or not len(points):
+        raise InvalidPrompt(
+            f"{prompt.kind}: expected positions with {len(shape)} coordinates, got {_corners(prompt)}"
+        )
+    inside = (
+        np.isfinite(points).all()
+        and (points >= 0).all()
+        and (points <= np.asarray(shape) - 1).all()
+    )
+    if not inside:
+        raise InvalidPrompt(
+            f"{prompt.kind} at {_corners(prompt)} lies outside a sample of shape {shape}"
+        )
+    if isinstance(prompt, Box) and any(
+        a >= b for a, b in zip(prompt.start, prompt.stop, strict=True)
+    ):
+        raise InvalidPrompt(f"box from {prompt.start} to {prompt.stop} is empty; stop is exclusive")
+
+
+def _is_pixel(position: Position, shape: Shape) -> bool:
+    inside = [
+        type(place) is int and 0 <= place < side
+        for place, side in zip(position, shape, strict=False)
+    ]
+    return len(position) == len(shape) and all(inside)
+
+
+def _check_limits(limits: Limits, shape: Shape) -> None:
+    fits = 0 <= limits.axis < len(shape) and 0 <= limits.first <= limits.last < shape[limits.axis]
+    if not fits:
+        raise InvalidPrompt(
+            f"limits {limits.first} to {limits.last} on axis {limits.axis} do not fit a sample of shape {shape}"
+        )
+
+
+def _corners(prompt: Click | Box | Scribble | Lasso) -> tuple[tuple[float, ...], ...]:
+    if isinstance(prompt, Click):
+        return (prompt.position,)
+    if isinstance(prompt, Box):
+        return (prompt.start, tuple(i - 1 for i in prompt.stop))
+    return prompt.points

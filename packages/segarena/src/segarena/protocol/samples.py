@@ -1,0 +1,101 @@
+"""Samples as participants get them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from segarena.errors import InvalidInput
+from segarena.protocol.frames import converted, read_frame, restored, write_frame
+from segarena.readonly import without_truth
+from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample, as_image
+from segarena.serialization import tell_sample
+
+_Edge = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
+
+
+def pack_sample(sample: Sample) -> bytes:
+    """Return a sample as participants get it: without truth and without its name.
+
+    The same sample gives the same bytes for each run, so that it travels once and is known by its hash.
+    """
+    arrays: list[Any] = []
+    told = tell_sample(replace(without_truth(sample), id=""), arrays)
+    return write_frame({"sample": told}, arrays)
+
+
+def unpack_sample(data: bytes, key: str) -> Sample:
+    """Return what `pack_sample` was given, without truth, under a key in place of its name.
+
+    Raises:
+        InvalidInput: it is no sample.
+    """
+    header, arrays = read_frame(data, what="sample")
+    return replace(sample_from(header.get("sample"), arrays), id=key)
+
+
+def shape_of_sample(data: bytes) -> Shape:
+    """Return the shape of what `pack_sample` was given, without making its arrays; only for what is ours.
+
+    Raises:
+        InvalidInput: it is no sample.
+    """
+    size = int.from_bytes(data[:4], "little")
+    try:
+        header = msgspec.json.decode(data[12 : 12 + size])
+        told = header["sample"]
+        pixels, axes = {"image": ("image", 2), "volume": ("voxels", 3), "video": ("frames", 3)}[
+            told["kind"]
+        ]
+        return tuple(header["arrays"][told[pixels]["array"]]["shape"][:axes])
+    except (msgspec.MsgspecError, LookupError, TypeError) as error:
+        raise InvalidInput("sample: expected a frame with an image, a volume or a video") from error
+
+
+def sample_from(told: Any, arrays: Sequence[Any]) -> Sample:
+    """Return the sample that a header tells of.
+
+    Raises:
+        InvalidInput: it tells of none.
+    """
+    fields = restored(told, arrays, "sample")
+    kind, name = fields.get("kind"), converted(fields.get("id"), str, "id")[:200]
+    if not isinstance(kind, str):
+        raise InvalidInput(f"sample: expected a kind, got {type(kind).__name__}")
+    if kind == "image":
+        return ImageSample(id=name, image=as_image(_array(fields.get("image"), 3)))
+    if kind == "volume":
+        return _volume(fields, name)
+    if kind != "video":
+        raise InvalidInput(f"sample: expected an image, a volume or a video, got {kind[:40]!r}")
+    frames = _array(fields.get("frames"), 4)
+    if frames.dtype != np.uint8 or frames.shape[3] != 3:
+        raise InvalidInput(
+            f"sample: expected frames of 8-bit colours, got {frames.dtype} {frames.shape}"
+        )
+    return VideoSample(id=name, frames=list(frames), frame_shape=frames.shape[1:3])
+
+
+def _volume(fields: Mapping[str, Any], name: str) -> VolumeSample:
+    affine = fields.get("affine")
+    if affine is not None and _array(affine, 2).shape != (4, 4):
+        raise InvalidInput(f"sample: expected an affine of 4 × 4, got {affine.shape}")
+    return VolumeSample(
+        id=name,
+        voxels=_array(fields.get("voxels"), 3),
+        spacing_mm=converted(fields.get("spacing_mm"), tuple[_Edge, _Edge, _Edge], "spacing_mm"),
+        affine=affine,
+        modality=converted(fields.get("modality", ""), str, "modality")[:200],
+    )
+
+
+def _array(value: Any, axes: int) -> Any:
+    if not isinstance(value, np.ndarray) or value.ndim != axes or 0 in value.shape:
+        raise InvalidInput(
+            f"sample: expected an array with {axes} axes, got {type(value).__name__} {np.shape(value)}"
+        )
+    return value

@@ -1,0 +1,101 @@
+"""What crosses the border of a role: read-only, without copies; and of a sample, what a segmenter may see.
+
+NumPy's flag stops accidental writes. It is no lock: a plug-in can take it away again, and `--check-plugins`
+(`segarena.engine.mutation_guard`) finds who did.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample
+
+Kind = TypeVar("Kind", bound=np.generic)
+AnySample = TypeVar("AnySample", bound=ImageSample | VolumeSample | VideoSample)
+
+
+def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
+    """Return a view of `array` that cannot be written to; who owns the array still can."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def accept_read_only() -> None:
+    """Let PyTorch take read-only arrays without a warning: a segmenter that does so does nothing wrong."""
+    warnings.filterwarnings(
+        "ignore", message="The given NumPy array is not writable", category=UserWarning
+    )
+
+
+def freeze(value: Any) -> None:
+    """Let nobody write to an array any more, its maker included; also to arrays in a tuple or list."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            freeze(each)
+
+
+def settled(mask: NDArray[Kind]) -> NDArray[Kind]:
+    """Return `mask` so that nobody can change it any more; a copy only where it is part of another array."""
+    if mask.flags.writeable and mask.base is not None:
+        mask = mask.copy()
+    freeze(mask)
+    return mask
+
+
+def read_only_sample(sample: Sample) -> Sample:
+    """Return `sample` with its pixels and targets read-only."""
+    targets = tuple(map(_read_only_target, sample.targets))
+    if isinstance(sample, ImageSample):
+        return replace(sample, image=read_only(sample.image), targets=targets)
+    if isinstance(sample, VolumeSample):
+        affine = None if sample.affine is None else read_only(sample.affine)
+        return replace(sample, voxels=read_only(sample.voxels), affine=affine, targets=targets)
+    return replace(sample, frames=ReadOnlyFrames(sample.frames), targets=targets)
+
+
+def without_truth(sample: AnySample) -> AnySample:
+    """Return what a segmenter gets: no targets, nor what people drew or are to be shown about them."""
+    hidden: dict[str, Any] = {"targets": ()}
+    if isinstance(sample, ImageSample):
+        hidden["supports"] = {}
+    elif isinstance(sample, VideoSample):
+        hidden["scribbles"] = ()
+    return replace(sample, **hidden)
+
+
+class ReadOnlyFrames(Sequence[NDArray[np.uint8]]):
+    """The frames of a video, each loaded when asked for as before, and read-only."""
+
+    def __init__(self, frames: Sequence[NDArray[np.uint8]]) -> None:
+        self._frames = frames
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[np.uint8]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[np.uint8]]: ...
+    def __getitem__(self, index: int | slice) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        return read_only(self._frames[index])
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        return map(read_only, self._frames)
+
+
+def _read_only_target(target: Target) -> Target:
+    ignore = None if target.ignore is None else read_only(target.ignore)
+    return replace(target, mask=read_only(target.mask), ignore=ignore)

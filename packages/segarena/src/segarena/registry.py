@@ -1,0 +1,352 @@
+"""Names to plug-ins: built-in names, names of installed packages, and `file.py:Name` paths.
+
+A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`, `benchmark`; a
+package that has plug-ins of a further kind registers them by `register(kind, name)`). Modules that do so are imported
+when a name is first looked up: our own folders, and every module that an installed package names in the entry point
+group `segarena.plugins`. `segarena.specs` says how plug-ins are written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, partial
+from importlib.metadata import entry_points
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from segarena.errors import (
+    InvalidInput,
+    NotTrusted,
+    PluginError,
+    PluginInvalid,
+    SegarenaError,
+    UnknownPlugin,
+)
+from segarena.files.hashes import sha256, sha256_of_file
+from segarena.notebook import table_html
+from segarena.options import close_to, find_fault, options_of, with_names
+from segarena.specs import PluginSpec
+
+KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
+"""The five roles. Packages may register plug-ins of further kinds: see `kinds`."""
+
+BUILT_IN = (
+    "segarena.segmenters",
+    "segarena.segmenters.images",
+    "segarena.segmenters.volumes",
+    "segarena.segmenters.videos",
+    "segarena.segmenters.examples",
+    "segarena.segmenters.learned",
+    "segarena.segmenters.workers",
+    "segarena.users",
+    "segarena.metrics",
+    "segarena.datasets",
+    "segarena.statistics.over_rounds",
+)
+
+_MEMBERS = {
+    "segmenter": ("encode", "predict"),
+    "user": ("next",),
+    "metric": ("columns", "__call__"),
+    "dataset": ("name", "sample_ids", "fingerprint", "load"),
+    "benchmark": ("users", "metrics", "rounds", "summary"),
+}
+"""What a run needs of each role; see `segarena.roles`."""
+
+Factory = TypeVar("Factory", bound=Callable[..., Any])
+_factories: defaultdict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
+_todays_names: defaultdict[str, dict[str, str]] = defaultdict(dict)
+_is_guarded: ContextVar[bool] = ContextVar("only_built_in", default=False)
+
+
+def register(kind: str, name: str, *, formerly: Sequence[str] = ()) -> Callable[[Factory], Factory]:
+    """Return a decorator that makes a class or function the plug-in `name` of `kind`.
+
+    What was written with a name that it had `formerly`, such as a run folder, finds it still; lists have today's.
+
+    Raises:
+        PluginError: another plug-in has that name already.
+    """
+
+    def add(factory: Factory) -> Factory:
+        other = _factories[kind].get(name)
+        if other is not None and _origin(other) != _origin(factory):
+            raise PluginError(
+                f"{kind} {name!r} is registered twice: {_origin(other)} and {_origin(factory)}"
+            )
+        _factories[kind][name] = factory
+        _todays_names[kind].update(dict.fromkeys(formerly, name))
+        return factory
+
+    return add
+
+
+segmenter = partial(register, "segmenter")
+user = partial(register, "user")
+metric = partial(register, "metric")
+dataset = partial(register, "dataset")
+benchmark = partial(register, "benchmark")
+"""The decorators of the five roles: `@segmenter("name")`. A benchmark is a function that returns one."""
+
+
+def kinds() -> tuple[str, ...]:
+    """Return the kinds of plug-ins that there are: the five roles, then those of packages, in alphabetical order."""
+    _import_plugins()
+    return (
+        *KINDS,
+        *sorted(kind for kind, factories in _factories.items() if factories and kind not in KINDS),
+    )
+
+
+class Plugins(dict[str, Callable[..., Any]]):
+    """Plug-ins by name; a notebook shows what each is and its options."""
+
+    def _repr_html_(self) -> str:
+        told = ((inspect.getdoc(factory) or "").partition("\n")[0] for factory in self.values())
+        options = (", ".join(map(str, options_of(factory))) for factory in self.values())
+        return table_html(["name", "what it is", "options"], zip(self, told, options, strict=True))
+
+
+def names(kind: str) -> Plugins:
+    """Return every registered plug-in of `kind`, by name, in alphabetical order."""
+    _import_plugins()
+    return Plugins(sorted(_factories[kind].items()))
+
+
+def known(kind: str, name: str) -> Callable[..., Any] | None:
+    """Return the factory that has that name, or had it; None where there is none."""
+    return names(kind).get(todays_name(kind, name))
+
+
+def todays_name(kind: str, name: str) -> str:
+    """Return what the plug-in that had a name is called today; any other name as it is."""
+    _import_plugins()
+    return _todays_names[kind].get(name, name)
+
+
+def find(kind: str, reference: str) -> Callable[..., Any]:
+    """Return the factory behind a name or a `file.py:Name` path.
+
+    Raises:
+        UnknownPlugin: nothing has that name; the message lists the near ones.
+        PluginInvalid: the file cannot be imported, has no such name in it, or none was given: it says which there are.
+        NotTrusted: within `only_built_in`, it is not part of segarena.
+    """
+    is_file = ".py:" in reference or reference.endswith(".py")
+    if is_file and not _is_guarded.get():
+        return _from_file(kind, reference)
+    if is_file or (_is_guarded.get() and not _is_ours(registered(kind, reference))):
+        raise NotTrusted(
+            f"{kind} {reference} is not part of segarena; reading a run does not run it unless trusted"
+        )
+    return registered(kind, reference)
+
+
+def registered(kind: str, name: str) -> Callable[..., Any]:
+    """Return the factory of that name, which segarena or an installed package registered; never one from a file.
+
+    Raises:
+        UnknownPlugin: nothing has that name; the message lists the near ones.
+    """
+    if (factory := known(kind, name)) is not None:
+        return factory
+    every = names(kind)
+    hint = close_to(name, every) or f"known: {', '.join(every) or 'none'}."
+    missing = "".join(f"{text}; " for text in broken())
+    raise UnknownPlugin(
+        f"{missing}no {kind} is called {name!r}; {hint} A file works too: my_file.py:MyClass."
+    )
+
+
+@contextmanager
+def only_built_in() -> Generator[None]:
+    """Within this block, `find` and `build` give only what is part of segarena; see `segarena.records.trust`."""
+    before = _is_guarded.set(True)
+    try:
+        yield
+    finally:
+        _is_guarded.reset(before)
+
+
+def build(kind: str, plugin: PluginSpec | str) -> Any:
+    """Return the plug-in, constructed with its options.
+
+    Raises:
+        UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
+            `segarena.options.find_fault`; or what it makes cannot play the role.
+    """
+    spec = PluginSpec.of(plugin)
+    factory = find(kind, spec.reference)
+    options = _options_for(kind, spec, factory)
+    fault = find_fault(factory, options)
+    if fault:
+        raise PluginInvalid(f"{kind} {spec}: {fault}")
+    try:
+        made = factory(**options)
+    except SegarenaError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginInvalid(
+            f"{kind} {spec} cannot be built: {type(error).__name__}: {error}"
+        ) from error
+    check_role(kind, made, str(spec))
+    return made
+
+
+def check_role(kind: str, plugin: object, name: str) -> None:
+    """Raise PluginInvalid unless a plug-in has what its role needs; its values are not looked at."""
+    needed = _MEMBERS.get(kind, ())
+    lacking = [
+        member
+        for member in needed
+        if not (hasattr(type(plugin), member) or hasattr(plugin, member))
+    ]
+    if lacking:
+        raise PluginInvalid(
+            f"{kind} {name} has no {' and no '.join(lacking)}; a {kind} has {', '.join(needed)}: see segarena.roles"
+        )
+
+
+def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
+    """Return what a run records of a plug-in: its name, all its options resolved, the hash of its file."""
+    spec = PluginSpec.of(plugin)
+    factory = find(kind, spec.reference)
+    defaults = {
+        option.name: option.default for option in options_of(factory) if not option.is_required
+    }
+    options = {
+        key: _plain(value)
+        for key, value in {**defaults, **_options_for(kind, spec, factory)}.items()
+    }
+    description: dict[str, Any] = {"kind": kind, "name": spec.reference, "options": options}
+    if ".py:" in spec.reference:
+        description["sha256"] = sha256_of_file(Path(_split_path(spec.reference)[0]))
+    return description
+
+
+def broken() -> tuple[str, ...]:
+    """Return one line for each module with plug-ins that cannot be imported; the others' plug-ins are there."""
+    return _import_plugins()
+
+
+@cache
+def _import_plugins() -> tuple[str, ...]:
+    """Import every module that registers plug-ins; return one line for each that fails."""
+    rooms = map(importlib.import_module, BUILT_IN)
+    return (*chain.from_iterable(map(_import_room, rooms)), *import_packages("segarena.plugins"))
+
+
+@cache
+def import_packages(group: str) -> tuple[str, ...]:
+    """Import every module that installed packages name in an entry point group; return one line for each that fails.
+
+    Another package's fault must not stop ours, so its error only becomes part of messages.
+    """
+    failed: list[str] = []
+    for entry in entry_points(group=group):
+        try:
+            failed += _import_room(entry.load())
+        except Exception as error:  # importing runs the code of another package
+            failed.append(
+                f"plug-in package {entry.value} failed to import: {type(error).__name__}: {error}"
+            )
+    return tuple(failed)
+
+
+def _import_room(package: Any) -> Iterator[str]:
+    """Import the modules that lie directly in a package; yield one line for each that fails.
+
+    Packages within it are its modules' own affair.
+    """
+    for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        name = f"{package.__name__}.{module.name}"
+        try:
+            if not module.ispkg:
+                importlib.import_module(name)
+        except Exception as error:  # as above
+            yield f"plug-in module {name} failed to import: {type(error).__name__}: {error}"
+
+
+def _from_file(kind: str, reference: str) -> Callable[..., Any]:
+    path, name = _split_path(reference)
+    if not Path(path).is_file():
+        raise PluginInvalid(f"{kind} {reference!r}: there is no file {path}")
+    module = _load_file(str(Path(path).resolve()))
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        own = {
+            key: value
+            for key, value in vars(module).items()
+            if getattr(value, "__module__", "") == module.__name__
+        }
+        classes = [key for key, value in own.items() if inspect.isclass(value)]
+        fitting = [
+            key
+            for key in classes
+            if all(hasattr(own[key], member) for member in _MEMBERS.get(kind, ()))
+        ]
+        has_no = f"has no {name!r}; it " if name else ""
+        write = f"; write {path}:{(fitting or classes)[0]}" if classes and not name else ""
+        raise PluginInvalid(
+            f"{kind} {reference!r}: {path} {has_no}defines {', '.join(fitting or classes) or 'no class'}{write}"
+        )
+    return factory
+
+
+@cache
+def _load_file(path: str) -> ModuleType:
+    name = "segarena_file_" + sha256(path)[:12]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginInvalid(f"{path} cannot be imported as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up while they are being made
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise PluginInvalid(
+            f"{path} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    return module
+
+
+def _options_for(kind: str, spec: PluginSpec, factory: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return with_names(factory, spec.options)
+    except InvalidInput as error:
+        raise PluginInvalid(f"{kind} {spec}: {error}") from error
+
+
+def _split_path(reference: str) -> tuple[str, str]:
+    path, ending, name = reference.rpartition(".py")
+    return path + ending, name.removeprefix(":")
+
+
+def _is_ours(factory: Callable[..., Any]) -> bool:
+    """Tell whether a plug-in is part of segarena, and runs nothing but that: some start programs that options name."""
+    return factory.__module__.partition(".")[0] == "segarena" and not getattr(
+        factory, "starts_programs", False
+    )
+
+
+def _origin(factory: Callable[..., Any]) -> str:
+    return f"{factory.__module__}.{factory.__qualname__}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

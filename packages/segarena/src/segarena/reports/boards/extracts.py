@@ -1,0 +1,222 @@
+"""What a board needs of one run, read once from its columns: values per target, curves, how it was made.
+
+An extract is JSON text, a few kilobytes for a hundred targets. Names in it are whatever somebody chose, and are escaped
+where they are shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.abilities import ignores_image
+from segarena.errors import StoreError
+from segarena.records.configuration import DatasetUsed, PluginUsed
+from segarena.records.trust import reading
+from segarena.registry import known
+from segarena.reports.pages import Page, page_of
+from segarena.reports.reading import Run, read_runs, rules_of
+from segarena.reports.tables import TargetKey, image_clusters, metrics_of, target_values
+from segarena.reports.wording import definition
+from segarena.roles import Statistic
+from segarena.statistics.intervals import Interval, bootstrap_means
+
+FORMAT = 1
+
+Numbers = tuple[float | None, ...]
+"""Values, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """The mean over targets after each round, with the ends of its interval."""
+
+    mean: Numbers
+    low: Numbers
+    high: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetNames:
+    """The targets of a run, an entry for each in every column.
+
+    Attributes:
+        sample, target, label: as in the records.
+        attributes: those that are words or numbers.
+    """
+
+    sample: tuple[str, ...]
+    target: tuple[str, ...]
+    label: tuple[str, ...]
+    attributes: tuple[Mapping[str, str | float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extract:
+    """What a board needs of one run.
+
+    Attributes:
+        rules: of the benchmark, as JSON has them; runs of other rules cannot stand on one board.
+        words: what a round, a target and a sample are called.
+        decides: the name of the statistic that the benchmark ranks by.
+        summary: its statistics.
+        definitions: what each of them is, in a sentence.
+        segmenter: as the run had it.
+        dataset: likewise, without the samples.
+        ignores_image: whether the segmenter is a control that looks at no image.
+        users: those that count for the board.
+        created, finished: ISO 8601; empty where the run does not say.
+        samples, done: how many there are, how many are done.
+        failures: by user, dialogues that went wrong.
+        seconds: by user, the median of a round.
+        targets: the targets that anyone finished.
+        values: by user and statistic, a value for each target, the mean over repeats.
+        curves: by user and metric.
+    """
+
+    format: int = FORMAT
+    rules: Mapping[str, Any]
+    words: tuple[str, str, str]
+    decides: str
+    summary: tuple[Statistic, ...]
+    definitions: Mapping[str, str]
+    segmenter: PluginUsed
+    dataset: DatasetUsed
+    ignores_image: bool
+    users: tuple[str, ...]
+    created: str
+    finished: str
+    samples: int
+    done: int
+    failures: Mapping[str, int]
+    seconds: Mapping[str, float | None]
+    targets: TargetNames
+    values: Mapping[str, Mapping[str, Numbers]]
+    curves: Mapping[str, Mapping[str, Curve]] = field(
+        default_factory=dict[str, Mapping[str, Curve]]
+    )
+
+
+def extract_of(run: str | Path) -> Extract:
+    """Return what a board needs of a run folder; no code that the folder names is run.
+
+    Raises:
+        RunMissing: there is no run.
+        StoreError: its records are damaged.
+    """
+    with reading(trust=False):
+        own = page_of(read_runs([run]))
+        return _extract(own, own.usual_runs[0])
+
+
+def extract_text(extract: Extract) -> str:
+    """Return an extract as JSON; equal records and run.json give equal text."""
+    return msgspec.json.encode(extract).decode()
+
+
+def read_extract(text: str | bytes) -> Extract:
+    """Return the extract that `extract_text` wrote.
+
+    Raises:
+        StoreError: the text is something else, or of another version; the extract is to be made anew.
+    """
+    try:
+        found = msgspec.json.decode(text, type=Extract)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError(f"extract of a run: {error}; make it anew from the run folder") from error
+    if found.format != FORMAT:
+        raise StoreError(
+            f"extract of a run: expected format {FORMAT}, got {found.format}; make it anew"
+        )
+    return found
+
+
+def _extract(own: Page, run: Run) -> Extract:
+    config = run.config
+    values = {
+        user: {s.name: target_values(run, user, s) for s in run.summary} for user in run.users
+    }
+    keys = list(
+        dict.fromkeys(
+            key for of_user in values.values() for column in of_user.values() for key in column
+        )
+    )
+    decides = own.decides or run.summary[0]
+    return Extract(
+        rules={**rules_of(config), "more": [s.name for s in run.further]},
+        words=(own.word, own.target_word, own.sample_word),
+        decides=decides.name,
+        summary=run.summary,
+        definitions={s.name: definition(s, run) for s in run.summary},
+        segmenter=config.segmenter,
+        dataset=replace(config.dataset, samples=()),
+        ignores_image=ignores_image(known("segmenter", config.segmenter.name)),
+        users=run.users,
+        created=config.created,
+        finished=config.finished,
+        samples=len(run.samples),
+        done=run.done,
+        failures={user: sum(d.user in (user, "") for d in run.failures) for user in run.users},
+        seconds={user: _median(run.seconds_per_round(user)) for user in run.users},
+        targets=_target_names(run, keys),
+        values={
+            user: {
+                name: _numbers(column.get(key) for key in keys) for name, column in of_user.items()
+            }
+            for user, of_user in values.items()
+        },
+        curves={user: dict(_curves(run, user)) for user in run.users},
+    )
+
+
+def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetNames:
+    about = {(d.sample, d.target): d for d in run.finished()}
+    return TargetNames(
+        sample=tuple(sample for sample, _ in keys),
+        target=tuple(target for _, target in keys),
+        label=tuple(about[key].label for key in keys),
+        attributes=tuple(
+            {
+                name: one
+                for name, one in about[key].attributes.items()
+                if isinstance(one, (str, float, int))
+            }
+            for key in keys
+        ),
+    )
+
+
+def _curves(run: Run, user: str) -> Iterator[tuple[str, Curve]]:
+    """Yield the curve of each metric; repeats of a target are averaged first."""
+    for metric in metrics_of(run):
+        dialogues, values = run.curves(user, metric)
+        keys = list(dict.fromkeys(dialogue.key[:2] for dialogue in dialogues))
+        if not keys:
+            continue
+        place = {key: number for number, key in enumerate(keys)}
+        belongs = np.array([place[dialogue.key[:2]] for dialogue in dialogues])
+        summed = np.zeros((len(keys), run.rounds))
+        np.add.at(summed, belongs, values)
+        means = bootstrap_means((summed / np.bincount(belongs)[:, None]).T, image_clusters(keys))
+        yield metric, _curve(means)
+
+
+def _curve(means: Sequence[Interval]) -> Curve:
+    ends = ((one.mean, one.low, one.high) for one in means)
+    mean, low, high = (_numbers(column) for column in zip(*ends, strict=True))
+    return Curve(mean=mean, low=low, high=high)
+
+
+def _median(seconds: NDArray[np.float64]) -> float | None:
+    return float(np.median(seconds)) if len(seconds) else None
+
+
+def _numbers(values: Iterable[float | None]) -> Numbers:
+    return tuple(None if value is None or math.isnan(value) else value for value in values)

@@ -1,0 +1,368 @@
+"""The charts of a report, as SVG text: curves with bands, bars, scatter, and dots with intervals.
+
+Colours are CSS classes, so that the page chooses them for light and dark: `c0` to `c6` by number, others by name. Each
+number has a dash (`d0` to `d3`) and a marker too, so that 140 series differ, and the first 20 without colours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+from segarena.reports.axes import CHARACTER_PX, LABEL_PX, Frame, Scale, element, number, px
+from segarena.reports.rendering import macros
+
+COLOURS = 7
+"""How many numbered colours the page has; series beyond them start again, with other dashes and markers."""
+
+DASHES = 4
+
+LEGEND_PX = 30.0
+"""Room of a piece of line before a label."""
+
+MOST_MARKERS = 24
+"""The markers of a curve with more points than this are small."""
+
+MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
+    tuple(
+        (math.cos(turn * math.tau / 16), math.sin(turn * math.tau / 16)) for turn in range(16)
+    ),  # disc
+    ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    ((0, -1.3), (1.2, 0.9), (-1.2, 0.9)),
+    ((0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)),
+    ((0, 1.3), (1.2, -0.9), (-1.2, -0.9)),
+)
+"""Corners of each marker, of radius 1."""
+
+Colour: TypeAlias = int | str
+"""A number, or the name of a CSS class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A line of y over x with a band from `low` to `high`; NaN points are left out.
+
+    A faint one is thin, without band and name; a floor is thin, without band.
+    """
+
+    label: str
+    colour: Colour
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    is_faint: bool = False
+    is_floor: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """One height per category."""
+
+    label: str
+    colour: Colour
+    heights: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """A cloud; `names` show when the pointer rests on a point, `notes` stand beside it."""
+
+    label: str
+    colour: Colour
+    x: Sequence[float]
+    y: Sequence[float]
+    names: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whisker:
+    """One row of an interval chart: a dot with a whisker."""
+
+    label: str
+    colour: Colour
+    value: float
+    low: float
+    high: float
+    note: str = ""
+
+
+def colour_class(colour: Colour) -> str:
+    """Return the CSS classes of a colour and its dash."""
+    return colour if isinstance(colour, str) else f"c{colour % COLOURS} d{colour % DASHES}"
+
+
+def marker(x: float, y: float, colour: Colour, radius: float, title: str = "") -> str:
+    """Return the marker of a colour as SVG; `title` shows when the pointer rests on it."""
+    corners = MARKERS[0 if isinstance(colour, str) else colour % len(MARKERS)]
+    outline = "L".join(
+        f"{px(x + radius * across)} {px(y + radius * down)}" for across, down in corners
+    )
+    return element("path", d=f"M{outline}Z", css=f"dot {colour_class(colour)}", title=title)
+
+
+def legend(entries: Sequence[tuple[str, Colour]]) -> str:
+    """Return an HTML legend: a piece of line with its marker, and a label for each (label, colour)."""
+    named = [(swatch(colour), label) for label, colour in entries]
+    return str(macros("segarena.reports", "charts.html").legend(named))
+
+
+def swatch(colour: Colour) -> str:
+    """Return a piece of the line of a colour with its marker, as SVG beside a label."""
+    line = element("path", d="M0 6L26 6", css=f"curve {colour_class(colour)}") + marker(
+        13, 6, colour, 3.5
+    )
+    return f'<svg class="chart swatch" width="26" height="12" aria-hidden="true">{line}</svg>'
+
+
+def draw_legend(frame: Frame, entries: Sequence[tuple[str, Colour]]) -> None:
+    """Write (label, colour) in rows on top of a chart, which grows by them; nothing for fewer than two."""
+    if len(entries) < 2:
+        return
+    places: list[tuple[float, float]] = []
+    x, y = 4.0, frame.top + 4
+    for label, _ in entries:
+        wide = LEGEND_PX + len(_shorten(label)) * CHARACTER_PX
+        if x + wide > frame.width_px and x > 4:
+            x, y = 4.0, y + 18
+        places.append((x, y))
+        x += wide + 14
+    for (label, colour), (left, middle) in zip(entries, places, strict=True):
+        frame.path([(left, middle), (left + 24, middle)], f"curve {colour_class(colour)}")
+        frame.draw(marker(left + 12, middle, colour, 3.5))
+        frame.text(left + LEGEND_PX, middle + 4, _shorten(label), css="name")
+    grown = y + 22 - frame.top
+    frame.top += grown
+    frame.height_px += grown
+
+
+def line_chart(
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    x_range: tuple[float, float] | None = None,
+    y_range: tuple[float, float] = (0.0, 1.0),
+    marks: Sequence[float] = (),
+    legend: Sequence[tuple[str, Colour]] = (),
+    size_px: tuple[float, float] = (540, 330),
+) -> str:
+    """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines.
+
+    Without `x_range`, x are rounds, and the axis fits them. A legend is for curves that have no name.
+    """
+    curves = sorted(curves, key=lambda curve: not (curve.is_faint or curve.is_floor))
+    labels = ["" if curve.is_faint else _shorten(curve.label) for curve in curves]
+    room = max((len(label) for label in labels), default=0) * LABEL_PX + 18
+    frame = Frame(*size_px, title, right=room)
+    draw_legend(frame, legend)
+    xs = list(chain.from_iterable(curve.x for curve in curves)) or [0.0, 1.0]
+    x_scale, y_scale = frame.x_scale(*(x_range or (min(xs), max(xs)))), frame.y_scale(*y_range)
+    frame.y_axis(y_scale, y_label)
+    frame.x_axis(x_scale, x_label, None if x_range else _whole_ticks(min(xs), max(xs)))
+    for mark in marks:
+        frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
+    for curve in curves:
+        band = [] if curve.is_faint or curve.is_floor else _band(curve, x_scale, y_scale)
+        frame.path(band, f"band {colour_class(curve.colour)}")
+    for curve in curves:
+        faint = " faint" if curve.is_faint else ""
+        places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
+        frame.path(places, f"curve {colour_class(curve.colour)}{faint}")
+        for i, place in zip(_finite(curve), places, strict=True):
+            told = f"{x_label} {number(curve.x[i])}: {_told(curve, i)}"
+            is_small = curve.is_faint or curve.is_floor or len(places) > MOST_MARKERS
+            frame.draw(marker(*place, curve.colour, 1.6 if is_small else 3.2, told))
+    _end_labels(frame, curves, labels, y_scale)
+    return frame.svg()
+
+
+def bar_chart(
+    series: Sequence[Bars],
+    categories: Sequence[str],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    highest: float | None = None,
+    size_px: tuple[float, float] = (540, 250),
+) -> str:
+    """Return grouped bars over `categories`; neighbouring charts share an axis up to `highest`."""
+    frame = Frame(*size_px, title)
+    draw_legend(frame, [(bars.label, bars.colour) for bars in series])
+    top = (
+        max(chain.from_iterable(bars.heights for bars in series), default=0.0)
+        if highest is None
+        else highest
+    )
+    y_scale = frame.y_scale(0.0, (top or 1.0) * 1.04)
+    frame.y_axis(y_scale, y_label)
+    frame.x_axis(frame.x_scale(0, 1), x_label, ())
+    slot = (frame.width_px - frame.left - frame.right) / max(1, len(categories))
+    bar = slot * 0.84 / max(1, len(series))
+    for order, bars in enumerate(series):
+        for index, value in enumerate(bars.heights):
+            left = frame.left + index * slot + slot * 0.08 + order * bar
+            what = f"{bars.label}: {categories[index]}: {number(round(value, 4))}"
+            y, css = y_scale(value), f"bar {colour_class(bars.colour)}"
+            height = y_scale(0) - y
+            frame.draw(
+                element("rect", x=left, y=y, width=f"{bar:.2f}", height=height, css=css, title=what)
+            )
+    for index in _shown(categories, slot):
+        middle = frame.left + (index + 0.5) * slot
+        frame.text(
+            middle,
+            frame.height_px - frame.bottom + 17,
+            categories[index],
+            css="tick",
+            anchor="middle",
+        )
+    return frame.svg()
+
+
+def scatter_chart(
+    clouds: Sequence[Points],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    x_range: tuple[float, float] | None = None,
+    y_range: tuple[float, float] = (0.0, 1.0),
+    size_px: tuple[float, float] = (540, 330),
+) -> str:
+    """Return clouds of points; x without range is logarithmic when it is positive and spans more than a factor 20."""
+    frame = Frame(*size_px, title)
+    draw_legend(frame, [(cloud.label, cloud.colour) for cloud in clouds])
+    x_scale = _fitting_scale(frame, clouds) if x_range is None else frame.x_scale(*x_range)
+    y_scale = frame.y_scale(*y_range)
+    frame.y_axis(y_scale, y_label)
+    frame.x_axis(x_scale, x_label)
+    for cloud in clouds:
+        css, unnamed = colour_class(cloud.colour), [""] * len(cloud.x)
+        for x, y, name in zip(cloud.x, cloud.y, cloud.names or unnamed, strict=True):
+            frame.circle(x_scale(x), y_scale(y), 2.6, f"point {css}", name)
+        for x, y, note in zip(cloud.x, cloud.y, cloud.notes or unnamed, strict=True):
+            if note:
+                frame.text(x_scale(x) + 6, y_scale(y) + 4, note, css=f"note {css}")
+    return frame.svg()
+
+
+def interval_chart(
+    rows: Sequence[Whisker],
+    *,
+    title: str,
+    x_label: str,
+    x_range: tuple[float, float],
+    is_log: bool = False,
+) -> str:
+    """Return one line per row: its label, a whisker from low to high, a dot at the value, and a note."""
+    room = max((len(_shorten(row.label)) for row in rows), default=0) * CHARACTER_PX + 14
+    note = max((len(row.note) for row in rows), default=0) * CHARACTER_PX + 14
+    frame = Frame(540, 52 + 24 * len(rows), title, left=room, right=note)
+    x_scale = frame.x_scale(*x_range, is_log=is_log)
+    frame.x_axis(x_scale, x_label)
+    for index, row in enumerate(rows):
+        y = frame.top + 12 + 24 * index
+        css = colour_class(row.colour)
+        frame.text(room - 10, y + 4, _shorten(row.label), css="name", anchor="end")
+        frame.line(x_scale(row.low), y, x_scale(row.high), y, f"whisker {css}")
+        told = f"{row.label}: {number(round(row.value, 4))} [{number(round(row.low, 4))}, {number(round(row.high, 4))}]"
+        frame.draw(marker(x_scale(row.value), y, row.colour, 4.2, told))
+        frame.text(frame.width_px - note + 10, y + 4, row.note, css="tick")
+    return frame.svg()
+
+
+def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: str) -> str:
+    """Return a small curve of values in 0..1 over the rounds, without axes, in the colour of what it stands in."""
+    frame = Frame(180, 44, title, left=4, right=6, top=4, bottom=4)
+    x_scale, y_scale = frame.x_scale(1, max(2, len(values))), frame.y_scale(0, 1)
+    frame.line(4, 40, 174, 40, "axis")
+    for mark in marks:
+        frame.line(4, y_scale(mark), 174, y_scale(mark), "mark")
+    places = [(x_scale(r), y_scale(v)) for r, v in enumerate(values, 1) if math.isfinite(v)]
+    frame.path(places, "curve")
+    if places:
+        frame.circle(*places[-1], 2.5, "dot")
+    return frame.svg()
+
+
+def _shorten(label: str, longest: int = 28) -> str:
+    return label if len(label) <= longest else label[: longest - 1] + "…"
+
+
+def _fitting_scale(frame: Frame, clouds: Sequence[Points]) -> Scale:
+    xs = list(chain.from_iterable(cloud.x for cloud in clouds)) or [0.0, 1.0]
+    low, high = min(xs), max(xs)
+    if low > 0 and high / low > 20:
+        return frame.x_scale(low / 1.1, high * 1.1, is_log=True)
+    pad = (high - low) * 0.03
+    return frame.x_scale(low - pad, high + pad)
+
+
+def _whole_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Return ticks for rounds: the first, then every fifth (or so) up to the last."""
+    length = high - low
+    step = 1 if length <= 10 else 5 * math.ceil(length / 40)
+    return (low, *(t for t in range(step, math.floor(high) + 1, step) if t > low))
+
+
+def _shown(categories: Sequence[str], slot_px: float) -> list[int]:
+    """Return which categories have room for their name: evenly spaced ones, and always the last."""
+    last = len(categories) - 1
+    room = max((len(c) for c in categories), default=1) * CHARACTER_PX + 3
+    step = max(1, math.ceil(room / max(slot_px, 0.1)))
+    return [*(index for index in range(0, last, step) if (last - index) * slot_px >= room), last]
+
+
+def _finite(curve: Curve) -> list[int]:
+    return [i for i, y in enumerate(curve.y) if math.isfinite(y)]
+
+
+def _told(curve: Curve, i: int) -> str:
+    """Return the label, the value and the interval of a point."""
+    low, high = curve.low[i], curve.high[i]
+    has_interval = math.isfinite(low) and math.isfinite(high) and low < high
+    interval = f" [{number(round(low, 4))}, {number(round(high, 4))}]" if has_interval else ""
+    return f"{curve.label} {number(round(curve.y[i], 4))}{interval}".strip()
+
+
+def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> list[tuple[float, float]]:
+    """Return the outline of a band: along its upper side, and back along its lower side."""
+    inside = [
+        i for i in _finite(curve) if math.isfinite(curve.low[i]) and math.isfinite(curve.high[i])
+    ]
+    upper = [(x_scale(curve.x[i]), y_scale(curve.high[i])) for i in inside]
+    lower = [(x_scale(curve.x[i]), y_scale(curve.low[i])) for i in reversed(inside)]
+    return upper + lower
+
+
+def _end_labels(
+    frame: Frame, curves: Sequence[Curve], labels: Sequence[str], y_scale: Scale
+) -> None:
+    """Write each curve's name at its end, pushed apart so that none covers another; empty names are left out."""
+    ends = sorted(
+        (
+            (y_scale(curve.y[finite[-1]]), curve.colour, label)
+            for curve, label in zip(curves, labels, strict=True)
+            if label and (finite := _finite(curve))
+        ),
+        key=lambda end: end[0],
+    )
+    top, bottom = frame.top + 4, frame.height_px - frame.bottom + 4
+    step = min(15.0, (bottom - top) / max(1, len(ends) - 1))
+    places: list[float] = []
+    for y, _, _ in ends:
+        places.append(max(y + 4, places[-1] + step) if places else max(y + 4, top))
+    # What was pushed out below is pushed back up.
+    for place in range(len(places) - 1, -1, -1):
+        places[place] = min(places[place], bottom - step * (len(places) - 1 - place))
+    for place, (_, colour, label) in zip(places, ends, strict=True):
+        frame.text(
+            frame.width_px - frame.right + 8, place, label, css=f"end {colour_class(colour)}"
+        )

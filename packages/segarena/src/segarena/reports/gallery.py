@@ -1,0 +1,194 @@
+"""The gallery: dialogues with their photograph or slices, prompts and predictions.
+
+Only the samples that are shown are loaded, from the dataset that run.json names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+
+from segarena.errors import NotTrusted
+from segarena.records.configuration import RunConfiguration, located, moved
+from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
+from segarena.reports.pages import Page
+from segarena.reports.parts import Card, Gallery
+from segarena.reports.pictures import Pictures, Shown
+from segarena.reports.ranking import failed_keys
+from segarena.reports.reading import Key, Run
+from segarena.reports.rounds import DialogueRecord
+from segarena.reports.series import area_statistic, run_colours, run_columns
+from segarena.reports.tables import thresholds_of
+from segarena.reports.viewer import Pane, Stack, viewer_html
+from segarena.reports.wording import count_text
+from segarena.roles import Dataset
+
+BUDGET_BYTES = 12_000_000
+"""The gallery takes no further dialogue once it is this large."""
+
+MOVED = "If its files moved, say where they are: segarena report --data FOLDER."
+
+
+def every_key(own: Page) -> list[Key]:
+    """Return what a page can show: the worst dialogue of each target, the hardest first, then others that failed."""
+    return list(
+        dict.fromkeys([*(target.worst for target in own.ranked), *failed_keys(own.shown_runs)])
+    )
+
+
+def gallery(
+    own: Page,
+    drawn: Pictures,
+    keys: Sequence[Key],
+    *,
+    every: Sequence[Key],
+    budget_bytes: float = BUDGET_BYTES,
+) -> Gallery:
+    """Return cards for `keys`, in this order; each shows that dialogue in every run that has it, drawn by `drawn`.
+
+    What cannot be loaded is said in a note and left out: a report never fails for want of its photographs. Of `every`
+    target the page tells how many it shows; it takes no further card once it has `budget_bytes`.
+    """
+    sources = [open_dataset(run) for run in own.drawn_runs]
+    notes = list(dict.fromkeys(note for _, note in sources if note))
+    cards: list[Card] = []
+    shown: dict[Key, str] = {}
+    size = 0
+    for key in keys:
+        if size >= budget_bytes:
+            notes.append(f"Only {len(shown)} dialogues are shown, to keep this file small.")
+            break
+        anchor = f"dialogue-{len(shown) + 1}"
+        card, problem = card_of(own, [dataset for dataset, _ in sources], drawn, key, anchor)
+        if problem:
+            notes.append(problem)
+        if card:
+            shown[key] = anchor
+            cards.append(card)
+            size += sum(map(len, card.viewers))
+    targets, there = ({key[:2] for key in some} for some in (every, shown))
+    return Gallery(
+        lead=drawn.lead(),
+        cards=cards,
+        told=f"{len(there)} of {count_text(len(targets), own.target_word)} are shown",
+        others={
+            place: " / ".join(filter(None, key[:2]))
+            for place, key in enumerate(every)
+            if key not in shown
+        },
+        shown=shown,
+        notes=list(dict.fromkeys(notes)),
+    )
+
+
+def open_dataset(run: Run) -> tuple[Dataset | None, str]:
+    """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
+    return dataset_of(run.config, run.data_folder, trust=run.trust)
+
+
+def dataset_of(
+    config: RunConfiguration, data: str | None, *, trust: bool
+) -> tuple[Dataset | None, str]:
+    """Return the dataset that a configuration names, or a line about why not; `data` is where its files are now."""
+    described = located(config.dataset, config.directory)
+    if data is not None:
+        described = moved(described, data)
+    try:
+        dataset: Dataset = rebuilt("dataset", described, trust=trust)
+        changed = change_of(described) if trust else ""
+        if not changed and dataset.fingerprint != config.dataset.fingerprint:
+            changed = f"Dataset {described.name} has changed since the run"
+    except NotTrusted as error:
+        return None, f"No photographs: {error}. {HOW_TO_TRUST}"
+    except (
+        Exception
+    ) as error:  # a dataset is foreign code; without it the report still has its numbers
+        return (
+            None,
+            f"No photographs: dataset {described.name} cannot be opened ({one_line(error)}). {MOVED}",
+        )
+    if changed:
+        return dataset, f"{changed}; pictures may not be what was judged."
+    return dataset, ""
+
+
+def card_of(
+    own: Page, datasets: Sequence[Dataset | None], drawn: Pictures, key: Key, anchor: str
+) -> tuple[Card | None, str]:
+    """Return one card, if there is one, and a line about what went wrong, if anything did."""
+    found: dict[str, list[Shown]] = {}
+    sources = {
+        run.data: dataset
+        for run, dataset in zip(own.drawn_runs, datasets, strict=True)
+        if dataset is not None
+    }
+    for run in own.drawn_runs:
+        dialogue = _dialogue_of(run, key)
+        if dialogue is not None and run.data in sources:
+            found.setdefault(run.data, []).append((run, dialogue))
+    viewers: list[str] = []
+    problem = ""
+    for number, (data, shown) in enumerate(found.items(), 1):
+        try:
+            sample = sources[data].load(key[0])
+            target = next(target for target in sample.targets if key[1] in ("", target.id))
+            stacks = [
+                _with_runs(stack, shown, own) for stack in drawn.stacks(shown, sample, target)
+            ]
+            viewers.append(viewer_html(f"{anchor}-{number}", stacks, drawn.word))
+        except (
+            Exception
+        ) as error:  # as in open_dataset; and the sample may be of another kind than run.json says
+            problem = f"Sample {key[0]} cannot be shown: {one_line(error)}."
+    if not viewers:
+        return None, problem
+    every = [dialogue for _, dialogue in chain.from_iterable(found.values())]
+    told = max(every, key=lambda dialogue: bool(dialogue.target))
+    repeat = f", repeat {key[3]}" if key[3] else ""
+    return Card(
+        anchor=anchor,
+        name=own.name_of(told) if told.target else "whole sample",
+        where=f"{' / '.join(filter(None, key[:2]))}{repeat}",
+        user=key[2],
+        viewers=viewers,
+        address=own.viewer(key) if own.viewer else "",
+    ), problem
+
+
+def _dialogue_of(run: Run, key: Key) -> DialogueRecord | None:
+    """Return a run's dialogue, or the failure of the sample as a whole; None where it has neither."""
+    there = (*run.about(*key[:3]), *run.about(key[0], "", ""))
+    return next(
+        (dialogue for dialogue in there if dialogue.key == key or not dialogue.target), None
+    )
+
+
+def _with_runs(stack: Stack, shown: Sequence[Shown], own: Page) -> Stack:
+    """Return a stack whose panes, one for each dialogue, say what became of it, in the colour of the run."""
+    colours, columns = dict(run_colours(own.shown_runs)), run_columns(own.drawn_runs)
+    panes: list[Pane] = []
+    for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
+        told = replace(
+            pane, label=columns[run], state=_state(run, dialogue), failure=dialogue.failure or ""
+        )
+        panes.append(replace(told, colour=colours.get(run.label)))
+    return replace(stack, panes=panes)
+
+
+def _state(run: Run, dialogue: DialogueRecord) -> str:
+    """Return whether a run solved it: reached the highest threshold; "" without thresholds."""
+    if dialogue.failure is not None:
+        return "failed"
+    metric = area_statistic(run).metric
+    thresholds = thresholds_of(run, metric)
+    if not thresholds:
+        return ""
+    return (
+        "solved" if max(dialogue.values_of(metric), default=0.0) >= thresholds[-1] else "unsolved"
+    )
+
+
+def one_line(error: Exception) -> str:
+    """Return what happened and why, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,144 @@
+"""What stands above the sections of a report: what was judged, by which rules, how it was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+from segarena.records.configuration import Counts, PluginUsed
+from segarena.reports.differing import differing_texts
+from segarena.reports.naming import set_options, short_name
+from segarena.reports.pages import Page, broken_pages
+from segarena.reports.reading import Run
+from segarena.reports.tables import user_names
+from segarena.reports.wording import count_text, empty_text, partial_text, verified_text
+from segarena.specs import PluginSpec
+
+Facts: TypeAlias = "list[tuple[str, str]]"
+"""Names and texts; those without a text are left out."""
+
+
+MOST_NAMED = 4
+"""Of more segmenters the title tells how many."""
+
+MOST_USERS = 6
+"""More are counted in the lines on top, and named below."""
+
+
+def title_of(runs: Sequence[Run]) -> str:
+    """Return the title: who was judged on what."""
+    data = dict.fromkeys(run.data for run in runs)
+    who = dict.fromkeys(run.label if len(data) == 1 else run.segmenter for run in runs)
+    named = ", ".join(who) if len(who) <= MOST_NAMED else f"{len(who)} segmenters"
+    return f"{named} on {', '.join(data)}"
+
+
+def alarms_of(runs: Sequence[Run]) -> list[str]:
+    """Return what must be known before any number is read."""
+    told = chain.from_iterable(
+        (run.folder.damage, partial_text(run), empty_text(run)) for run in runs
+    )
+    return [*filter(None, told), *differing_texts(runs), *broken_pages()]
+
+
+def what_ran(own: Page) -> list[str]:
+    """Return what was judged on what, in two lines; of options only those that were set."""
+    runs, rules = own.runs, own.runs[0].config.benchmark
+    data = dict.fromkeys(str(_as_set(run.config.dataset)) for run in runs)
+    segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in own.every_run)
+    users = user_names(runs)
+    took_part = f"{len(users)} users" if len(users) > MOST_USERS else ", ".join(users)
+    return [
+        f"{rules.name} on {', '.join(data)}: {_amount(own)}; {took_part}; {_rounds(own)}",
+        ", ".join(segmenters),
+    ]
+
+
+def _as_set(used: PluginUsed) -> PluginSpec:
+    return PluginSpec(short_name(used.name), set_options(used))
+
+
+def _amount(own: Page) -> str:
+    targets = {
+        (run.data, dialogue.sample, dialogue.target)
+        for run in own.runs
+        for dialogue in run.finished()
+    }
+    samples = {(run.data, sample) for run in own.runs for sample in run.samples}
+    return f"{count_text(len(targets), own.target_word)} in {count_text(len(samples), own.sample_word)}"
+
+
+def _rounds(own: Page) -> str:
+    config = own.runs[0].config
+    stop = config.benchmark.stop_at
+    until = f", until {stop[0]} is at least {stop[1]:g}" if stop else ""
+    return f"at most {count_text(config.rounds, own.word)}{until}"
+
+
+def facts_of(own: Page) -> Facts:
+    """Return what was judged, and by which rules."""
+    runs, rules = own.runs, own.runs[0].config.benchmark
+    return [
+        ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
+        ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
+        (f"{own.target_word.capitalize()}s", _amount(own)),
+        ("Users", ", ".join(user_names(runs))),
+        ("Rounds", _rounds(own)),
+        ("Rules", "; ".join(dict.fromkeys(_rules_text(own, run) for run in runs))),
+    ]
+
+
+def run_facts(run: Run) -> Facts:
+    """Return how a run was made."""
+    config = run.config
+    return [
+        ("Segmenter", str(config.segmenter.spec)),
+        ("Dataset", str(config.dataset.spec)),
+        ("File", f"sha256 {config.segmenter.sha256}" if config.segmenter.sha256 else ""),
+        ("Users", "; ".join(f"{user.written}: {user.spec}" for user in config.users)),
+        ("Metrics", ", ".join(str(metric.spec) for metric in config.metrics)),
+        ("Repeats, seed", f"{config.repeats}, {config.seed}"),
+        ("Started in", config.directory),
+        ("Made", f"{config.created} with segarena {config.version}"),
+        ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
+        ("Counts", "" if config.counts is None else _counts_text(run, config.counts)),
+        ("Verified", verified_text(run)),
+    ]
+
+
+def _counts_text(run: Run, counts: Counts) -> str:
+    """Return what a run came to; encodings read from a cache only where there were any."""
+    parts = [
+        count_text(counts.samples, "sample"),
+        count_text(counts.targets, "target"),
+        count_text(counts.rounds, "round"),
+        count_text(counts.encodes, "encoder pass", "encoder passes")
+        + ", one per answer" * run.encodes_with_prompts,
+        count_text(counts.failures, "failure"),
+        *(
+            f"no dialogue of {user} about {count_text(n, 'target')}"
+            for user, n in counts.targets_without.items()
+        ),
+    ]
+    if counts.encodes_from_cache:
+        parts.insert(4, f"{count_text(counts.encodes_from_cache, 'encoding')} read from the cache")
+    return ", ".join(parts)
+
+
+def _rules_text(own: Page, run: Run) -> str:
+    return ", ".join(f"{name}: {_option_text(value)}" for name, value in own.rules(run).items())
+
+
+def _option_text(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return (
+        " ".join(f"{key} {str(inner)[:16]}" for key, inner in value.items() if inner is not None)
+        or "none"
+    )
+
+
+def _dataset_text(run: Run) -> str:
+    dataset = run.config.dataset
+    return f"{PluginSpec(short_name(dataset.name), dict(dataset.options))}, fingerprint {dataset.fingerprint}"

@@ -1,0 +1,235 @@
+"""Masks and prompts drawn over a photograph, as SVG: outlines stay sharp however large they are shown."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from segarena.arrays.boxes import Window, grow_window, is_empty, join_windows, window_shape
+from segarena.prompts import Box, Click, Lasso, Scribble
+from segarena.records.prompts import RecordedPrompt
+from segarena.reports.axes import element, px
+from segarena.samples import Labels, Mask
+
+VIEW_PX = 480
+"""Longest side of a picture, in SVG units and at most in JPEG pixels."""
+
+JPEG_QUALITY = 80
+LEAST_CROP_PX = 96
+NUMBER_PX = 24.0
+"""Room of a click's number, in SVG units."""
+
+MARGIN = 0.12
+"""Context around what must be seen, as a share of its longest side."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A crop of a sample and its size on the page.
+
+    Attributes:
+        window: which part of the sample.
+        scale: SVG units per pixel.
+    """
+
+    window: Window
+    scale: float
+
+    @property
+    def height(self) -> float:
+        """In SVG units."""
+        return (self.window[0].stop - self.window[0].start) * self.scale
+
+    @property
+    def width(self) -> float:
+        """In SVG units."""
+        return (self.window[1].stop - self.window[1].start) * self.scale
+
+    def place(self, row: float, column: float) -> tuple[float, float]:
+        """Return (x, y) in SVG units of the centre of a pixel."""
+        rows, columns = self.window
+        return (column - columns.start + 0.5) * self.scale, (row - rows.start + 0.5) * self.scale
+
+    @property
+    def box(self) -> str:
+        """The viewBox."""
+        return f"0 0 {px(self.width)} {px(self.height)}"
+
+
+def view_of(
+    shape: tuple[int, int], windows: Sequence[Window], positions: Sequence[tuple[float, float]]
+) -> View:
+    """Return the view that holds all windows and positions, with a margin, not too narrow, inside the sample."""
+    seen: Window = (slice(0, 0), slice(0, 0))
+    points = [(slice(int(r), int(r) + 1), slice(int(c), int(c) + 1)) for r, c in positions]
+    for window in [*windows, *points]:
+        seen = join_windows(seen, window)
+    if is_empty(seen):
+        seen = (slice(0, shape[0]), slice(0, shape[1]))
+    longest = max(window_shape(seen))
+    grown = grow_window(seen, max(4, round(longest * MARGIN)), shape)
+    height, width = window_shape(grown)
+    window = (
+        _widen(grown[0], max(LEAST_CROP_PX, round(width * 0.66)), shape[0]),
+        _widen(grown[1], max(LEAST_CROP_PX, round(height * 0.75)), shape[1]),
+    )
+    return View(window, VIEW_PX / max(window_shape(window)))
+
+
+def jpeg_uri(image: NDArray[np.uint8], view: View) -> str:
+    """Return the crop as a data URI, scaled down to the size it is shown at, never up."""
+    crop = Image.fromarray(np.ascontiguousarray(image[view.window]))
+    if view.scale < 1:
+        crop = crop.resize(
+            (max(1, round(view.width)), max(1, round(view.height))), Image.Resampling.BOX
+        )
+    buffer = io.BytesIO()
+    crop.save(buffer, format="JPEG", quality=JPEG_QUALITY, optimize=True)
+    return data_uri(buffer.getvalue(), "jpeg")
+
+
+def data_uri(data: bytes, kind: str) -> str:
+    """Return the bytes of a picture file ("jpeg", "png") as a URI that holds them."""
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def outline(mask: Mask | Labels, view: View) -> str:
+    """Return the SVG path data around the True pixels inside the view; empty when there are none.
+
+    Holes are paths of their own: fill with the even-odd rule.
+    """
+    crop = np.ascontiguousarray(mask[view.window] > 0).astype(np.uint8)
+    size = (max(1, round(view.width)), max(1, round(view.height)))
+    if view.scale < 1:
+        shown = (cv2.resize(crop * 255, size, interpolation=cv2.INTER_AREA) >= 128).astype(np.uint8)
+        shown = shown if shown.any() else cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
+    else:
+        shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
+    contours, _ = cv2.findContours(np.pad(shown, 1), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    return "".join(
+        _closed(cv2.approxPolyDP(contour, 0.8, True).reshape(-1, 2) - 1) for contour in contours
+    )
+
+
+def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View) -> list[str]:
+    """Return the prompts of each round, its clicks with the round's number; no number covers another one."""
+    taken: list[tuple[float, float]] = []
+    return [
+        "".join(_mark(prompt, view, number, taken) for prompt in prompts)
+        for number, prompts in enumerate(rounds, 1)
+    ]
+
+
+def positions_of(prompt: RecordedPrompt) -> list[tuple[float, float]]:
+    """Return the (row, column) positions that a recorded prompt names; none for masks and examples."""
+    return [(float(point[-2]), float(point[-1])) for point in points_of(prompt)]
+
+
+def points_of(prompt: RecordedPrompt) -> list[Sequence[float]]:
+    """Return the positions that a recorded prompt names, in all dimensions; none for limits, masks and examples."""
+    match prompt:
+        case Click(position=position):
+            return [position]
+        case Box(start=start, stop=stop):
+            return [start, [i - 1 for i in stop]]
+        case Scribble(points=points) | Lasso(points=points):
+            return list(points)
+        case _:
+            return []
+
+
+def sign_of(prompt: RecordedPrompt) -> str:
+    """Return the CSS class of a prompt on the object, "pos", or off it, "neg"."""
+    return (
+        "neg" if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive else "pos"
+    )
+
+
+def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[float, float]]) -> str:
+    places = [view.place(*position) for position in positions_of(prompt)]
+    sign = sign_of(prompt)
+    if not places:
+        return ""
+    if isinstance(prompt, Click):
+        return _click(places[0], sign, number, _free_place(places[0], view, taken))
+    if isinstance(prompt, Box):
+        (left, top), (right, bottom) = places
+        return _lined(
+            partial(element, "rect", x=left, y=top, width=right - left, height=bottom - top), sign
+        )
+    return _lined(
+        partial(element, "polyline", points=" ".join(f"{px(x)},{px(y)}" for x, y in places)), sign
+    )
+
+
+def _lined(shape: Callable[..., str], sign: str) -> str:
+    """Return a thin line over a lighter one, so that it stays visible on any ground."""
+    return shape(css="drawn halo") + shape(css=f"drawn {sign}")
+
+
+def _free_place(
+    place: tuple[float, float], view: View, taken: list[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return where a click's number goes and take it: at the click, else nearby where it covers no other number."""
+    nearby = [place]
+    for ring, step in product(range(1, 6), range(8)):
+        angle, far = (step + ring / 2) * math.tau / 8, NUMBER_PX * 1.05 * ring
+        nearby.append((place[0] + far * math.cos(angle), place[1] + far * math.sin(angle)))
+    edge = NUMBER_PX / 2
+    inside = [
+        (x, y)
+        for x, y in nearby[1:]
+        if edge <= x <= view.width - edge and edge <= y <= view.height - edge
+    ]
+    found = max(
+        [place, *inside],
+        key=lambda at: min([NUMBER_PX, *(math.dist(at, other) for other in taken)]),
+    )
+    taken.append(found)
+    return found
+
+
+def _click(
+    place: tuple[float, float], sign: str, number: int, numbered: tuple[float, float]
+) -> str:
+    """Return a dot where the click is, and its number, with a line to it where it stands beside."""
+    (x, y), (at_x, at_y) = place, numbered
+    line = (
+        ""
+        if place == numbered
+        else _lined(partial(element, "line", x1=x, y1=y, x2=at_x, y2=at_y), sign)
+    )
+    text = element("text", str(number), x=at_x, y=at_y + 5, css="number")
+    return f'{_dot(x, y, 4.5, sign)}<g class="numbered">{line}{_dot(at_x, at_y, NUMBER_PX / 2 - 1, sign)}{text}</g>'
+
+
+def _dot(x: float, y: float, radius: float, sign: str) -> str:
+    """Return a disc on the object and a square off it, so that colour is not needed."""
+    if sign == "pos":
+        return element("circle", cx=x, cy=y, r=radius, css="click pos")
+    side = 2 * radius
+    return element(
+        "rect", x=x - radius, y=y - radius, width=side, height=side, rx=2, css="click neg"
+    )
+
+
+def _closed(points: NDArray[Any]) -> str:
+    return "M" + "L".join(f"{x} {y}" for x, y in points.tolist()) + "Z"
+
+
+def _widen(side: slice, least: int, size: int) -> slice:
+    """Return `side` grown evenly to `least` pixels, moved so that it stays in the frame."""
+    length = min(size, max(least, side.stop - side.start))
+    start = min(max(0, side.start - (length - (side.stop - side.start)) // 2), size - length)
+    return slice(start, start + length)

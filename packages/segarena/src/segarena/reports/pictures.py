@@ -1,0 +1,155 @@
+"""How the gallery draws one dialogue, for each kind of samples; a package registers its own with `pictures`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from segarena.arrays.boxes import bounding_window
+from segarena.errors import PluginError
+from segarena.reports.charts import sparkline
+from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
+from segarena.reports.reading import DialogueRecord, Run
+from segarena.reports.rendering import macros
+from segarena.reports.series import area_statistic
+from segarena.reports.tables import thresholds_of
+from segarena.reports.viewer import Marks, Pane, Plate, Stack
+from segarena.reports.wording import metric_name
+from segarena.samples import ImageSample, Mask, Target
+
+HARDEST = 12
+"""Hardest targets that the gallery shows at most."""
+
+DIALOGUES = 72
+"""Dialogues with pictures, counted over all runs."""
+
+Shown: TypeAlias = tuple[Run, DialogueRecord]
+"""A run, and its dialogue about the target that is shown."""
+
+
+class Pictures(Protocol):
+    """Draws dialogues about samples of one kind; made with the word for a round."""
+
+    word: str
+
+    def how_many(self, runs: int) -> tuple[int, int]:
+        """Return how many of the hardest targets and how many others the gallery shows of so many runs."""
+        ...
+
+    def lead(self) -> str:
+        """Return what must be known to read the pictures."""
+        ...
+
+    def stacks(self, shown: Sequence[Shown], sample: Any, target: Target) -> Sequence[Stack]:
+        """Return what the runs answered about one target, all at one zoom; each stack has a pane for each run."""
+        ...
+
+
+PicturesClass = TypeVar("PicturesClass", bound=Callable[[str], Pictures])
+_by_kind: dict[str, Callable[[str], Pictures]] = {}
+
+
+def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
+    """Return a decorator that makes a class draw the samples of a kind: "image", "volume", "video" or one of its own.
+
+    Raises:
+        PluginError: another class does so already.
+    """
+
+    def add(found: PicturesClass) -> PicturesClass:
+        known = _by_kind.setdefault(kind, found)
+        if known.__module__ != found.__module__:
+            raise PluginError(
+                f"samples of kind {kind!r} are drawn twice: by {known.__module__} and {found.__module__}"
+            )
+        return found
+
+    return add
+
+
+def pictures_of(kind: str, word: str) -> Pictures | None:
+    """Return what draws samples of a kind, with the word for a round; None where nothing does."""
+    found = _by_kind.get(kind)
+    return None if found is None else found(word)
+
+
+@pictures("image")
+class ImagePictures:
+    """Photographs: the target, and for each run the prediction and the prompts after each round that was kept."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def how_many(self, runs: int) -> tuple[int, int]:
+        """Return 12 and as many others as make 72 dialogues over all runs."""
+        return HARDEST, max(0, DIALOGUES // runs - HARDEST)
+
+    def lead(self) -> str:
+        """Explain the outlines and marks."""
+        return str(macros("segarena.reports", "photographs.html").lead(self.word))
+
+    def stacks(
+        self, shown: Sequence[Shown], sample: ImageSample, target: Target
+    ) -> Sequence[Stack]:
+        """Return the one photograph, cut to what the target, the last predictions and all prompts need."""
+        kept = [
+            {
+                number: mask
+                for number, mask in run.masks(dialogue.key).items()
+                if mask.shape == sample.shape
+            }
+            for run, dialogue in shown
+        ]
+        lasts = [masks[max(masks)] for masks in kept if masks]
+        windows = [bounding_window(mask > 0) for mask in (target.mask, *lasts)]
+        prompts = chain.from_iterable(
+            chain.from_iterable(dialogue.prompts) for _, dialogue in shown
+        )
+        view = view_of(
+            sample.image.shape[:2], windows, list(chain.from_iterable(map(positions_of, prompts)))
+        )
+        plate = Plate(
+            picture=jpeg_uri(sample.image, view),
+            targets=[outline(target.mask, view)],
+            ignored="" if target.ignore is None else outline(target.ignore, view),
+        )
+        panes = [
+            _pane(run, dialogue, masks, view)
+            for (run, dialogue), masks in zip(shown, kept, strict=True)
+        ]
+        return [Stack(view=view, plates=[plate], panes=panes)]
+
+
+def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: View) -> Pane:
+    statistic = area_statistic(run)
+    metric, values = metric_name(statistic.metric), dialogue.values_of(statistic.metric)
+    return Pane(
+        label=run.label,
+        values=[value_text(values, number, metric) for number in range(1, dialogue.rounds + 1)],
+        kept={number: [[outline(mask, view)]] for number, mask in masks.items()},
+        marks=[
+            Marks(round=n, svg=svg)
+            for n, svg in enumerate(prompt_marks(dialogue.prompts, view), 1)
+            if svg
+        ],
+        chart=sparkline(
+            values, thresholds_of(run, statistic.metric), title=f"{metric} after each round"
+        )
+        if len(values) > 1
+        else "",
+    )
+
+
+def value_text(values: Sequence[float], round_: int, metric: str) -> str:
+    """Return the name and value of a metric after a round, a dash where it has none."""
+    value = values[round_ - 1] if round_ <= len(values) else math.nan
+    return f"{metric} {value:.3f}" if math.isfinite(value) else "–"
+
+
+def evenly(values: Sequence[int], most: int) -> list[int]:
+    """Return at most `most` of the values: the first, the last, and others evenly between."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]

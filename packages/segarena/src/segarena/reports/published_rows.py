@@ -1,0 +1,255 @@
+"""Published figures beside one's own: rows marked as not run here, where measure and protocol are the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from segarena.published.reading import told_apart
+from segarena.published.tables import Figure, Found, Measure, PublishedTable
+from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.pages import Page
+from segarena.reports.reading import Run
+from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.wording import count_text
+from segarena.specs import PluginSpec
+
+HERE = "run here"
+PUBLISHED = "published, not run here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A published table beside the runs of a report.
+
+    Attributes:
+        sheet: rows of the runs, then those of the paper; None where nothing can stand side by side.
+        notes: what does not agree, and why, one line each.
+    """
+
+    sheet: Sheet | None
+    notes: tuple[str, ...] = ()
+
+
+def facts_of(run: Run) -> dict[str, str]:
+    """Return what a run's rules are, as text by name: "protocol", "rounds", options as `name` or `name.inner`."""
+    rules = run.config.benchmark
+    facts = {"benchmark": rules.name, "protocol": rules.protocol, "rounds": str(run.rounds)}
+    return facts | dict(_flat(rules.options))
+
+
+def faults_of(run: Run, needs: Mapping[str, str]) -> list[str]:
+    """Return how a run's rules differ from those that a table or measure needs."""
+    facts = facts_of(run)
+    return [
+        f"{name} is {facts.get(name, 'not stated')}, expected {wanted}"
+        for name, wanted in needs.items()
+        if not fnmatchcase(facts.get(name, ""), wanted)
+    ]
+
+
+def dataset_of(run: Run, table: PublishedTable) -> tuple[str, str]:
+    """Return which dataset of the table a run is on; or nothing, and why none."""
+    near = [
+        name
+        for name in table.own_datasets
+        if name in table.data and _is_plugin(run, table.data[name].plugin)
+    ]
+    named = [name for name in near if _last(table.data[name].folder) == run.data.casefold()]
+    found = near if len(near) == 1 else named
+    if not found:
+        known = ", ".join(table.own_datasets)
+        return "", f"it is on {run.data}; the table is about {known}"
+    samples = table.data[found[0]].samples
+    if samples is not None and len(run.samples) != samples:
+        return (
+            "",
+            f"it is on {count_text(len(run.samples), 'sample')} of {found[0]}; the table is over {samples}",
+        )
+    return found[0], "" if run.is_complete else "it is not finished"
+
+
+def beside_of(own: Page, table: PublishedTable) -> Beside:
+    """Return a published table beside the runs of a page, in the paper's units."""
+    notes: list[str] = []
+    measured: list[tuple[Run, str, Mapping[str, Measure]]] = []
+    for run in own.runs:
+        dataset, fault = dataset_of(run, table)
+        faults = _faults(run, table)
+        if fault or faults:
+            notes.append(
+                f"{run.label} does not stand beside {table.name}: {'; '.join([*faults, fault][:3]).strip('; ')}."
+            )
+            continue
+        usable, lost = _usable(run, table)
+        notes += lost
+        measured.append((run, dataset, usable))
+    measures = {
+        name: table.measures[name]
+        for name in table.measures
+        if any(name in one[2] for one in measured)
+    }
+    if not measures:
+        return Beside(sheet=None, notes=_once(notes))
+    if table.absent:
+        notes.append(f"Not all figures of {table.name} are here: {table.absent}.")
+    shown = [
+        row
+        for run, dataset, usable in measured
+        for row in _rows_of(own, run, dataset, usable, table)
+    ]
+    there = {(dataset, user) for _, dataset, user, _ in shown}
+    rows = [
+        _cells(label, dataset, user, values, measures, HERE)
+        for label, dataset, user, values in shown
+    ]
+    rows += _published_rows(table, there, measures)
+    head = (
+        Column("Segmenter", key="segmenter"),
+        Column("Dataset", key="dataset"),
+        Column("User", key="user"),
+        *(_column(measure, name) for name, measure in measures.items()),
+        Column("From", key="from"),
+    )
+    kept = Sheet(
+        name="beside", caption=f"Beside {table.name}: {table.title}", head=head, rows=tuple(rows)
+    )
+    users = any(user for _, _, user, _ in shown)
+    sheet = kept if users else kept.pick(*(key for key in kept.keys if key != "user"))
+    source = f"{table.paper}, {table.where}." if table.where else f"{table.paper}."
+    return Beside(
+        sheet=_with_notes(sheet, [source, *table.notes, *_once(notes)]), notes=_once(notes)
+    )
+
+
+def _faults(run: Run, table: PublishedTable) -> list[str]:
+    """Return why a run does not follow the table's rules; of another benchmark the rest says nothing."""
+    if not table.benchmark:
+        return ["no run measures that table; see segarena reproduce"]
+    return faults_of(run, {"benchmark": table.benchmark}) or faults_of(run, table.needs)
+
+
+def _usable(run: Run, table: PublishedTable) -> tuple[dict[str, Measure], list[str]]:
+    """Return the measures that the run's rules are right for, and a note for each other."""
+    usable: dict[str, Measure] = {}
+    lost: list[str] = []
+    for name, measure in table.measures.items():
+        faults = faults_of(run, measure.needs)
+        if not measure.sheet:
+            lost.append(f"{measure.title}: {measure.why_not or 'no report has it'}.")
+        elif faults:
+            lost.append(f"{measure.title} of {run.label} is another number: {'; '.join(faults)}.")
+        else:
+            usable[name] = measure
+    return usable, lost
+
+
+def _rows_of(
+    own: Page, run: Run, dataset: str, usable: Mapping[str, Measure], table: PublishedTable
+) -> Iterable[tuple[str, str, str, Mapping[str, Found]]]:
+    """Yield (label, dataset, user, values) for each user of the run that the table has."""
+    sheets = sheets_of(type(own)([run]))
+    found: dict[str, dict[str, Found]] = {}
+    for row in table.rows_on(dataset):
+        user = row.words.get("user", "")
+        if user and user not in run.users:
+            continue
+        for name, measure in usable.items():
+            value = find_measured(sheets, measure, row.words)
+            if value is not None:
+                found.setdefault(told_apart(row.condition if user else "", row.words, measure), {})[
+                    name
+                ] = value
+    for told, values in found.items():
+        yield run.label, dataset, told, values
+
+
+def _published_rows(
+    table: PublishedTable, there: set[tuple[str, str]], measures: Mapping[str, Measure]
+) -> list[tuple[Cell, ...]]:
+    rows: dict[tuple[str, str, str], dict[str, Figure]] = {}
+    for figure in table.figures:
+        if figure.measure in measures:
+            measure, has_user = measures[figure.measure], bool(figure.words.get("user"))
+            told = told_apart(figure.condition, figure.words, measure)
+            if (
+                figure.dataset,
+                told if has_user else told_apart("", figure.words, measure),
+            ) in there:
+                rows.setdefault((figure.model, figure.dataset, told), {})[figure.measure] = figure
+    return [_cells(*about, values, measures, PUBLISHED) for about, values in rows.items()]
+
+
+def _cells(
+    label: str,
+    dataset: str,
+    user: str,
+    values: Mapping[str, Found | Figure],
+    measures: Mapping[str, Measure],
+    source: str,
+) -> tuple[Cell, ...]:
+    return (
+        label,
+        dataset,
+        user,
+        *(_value(values.get(name), measures[name]) for name in measures),
+        source,
+    )
+
+
+def _value(found: Found | Figure | None, measure: Measure) -> Value:
+    match found:
+        case Figure():
+            return Value(mean=found.value, printed=found.printed)
+        case Found():
+            mean, low, high = (
+                measure.scale * value for value in (found.mean, found.low, found.high)
+            )
+            return Value(mean=mean, low=low, high=high, decimals=2 if measure.scale > 1 else 3)
+        case None:
+            return Value(mean=math.nan)
+
+
+def _column(measure: Measure, name: str) -> Column:
+    unit = f", {measure.unit}" if measure.unit else ""
+    return Column(
+        f"{measure.title}{unit}", "interval", key=name, higher_is_better=measure.higher_is_better
+    )
+
+
+def _with_notes(sheet: Sheet, notes: Sequence[str]) -> Sheet:
+    return Sheet(
+        name=sheet.name, caption=sheet.caption, head=sheet.head, rows=sheet.rows, notes=tuple(notes)
+    )
+
+
+def _once(notes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(notes))
+
+
+def _is_plugin(run: Run, written: str) -> bool:
+    """Tell whether a run is on the dataset that a table names, with the options that it writes out."""
+    if not written:
+        return False
+    spec, used = PluginSpec.parse(written), run.config.dataset
+    fixed = {name: value for name, value in spec.options.items() if "{" not in str(value)}
+    free = {"split": None} if "split" not in spec.options and "split" in used.options else {}
+    wanted = {**free, **fixed}
+    return spec.reference == used.name and all(
+        used.options.get(name) == value for name, value in wanted.items()
+    )
+
+
+def _last(folder: str) -> str:
+    return folder.rpartition("/")[2].casefold()
+
+
+def _flat(options: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, str]]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", str(value)

@@ -1,0 +1,45 @@
+"""Tables as CSV, for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from itertools import chain
+
+from segarena.reports.sheets import Cell, Link, Sheet, Value
+
+
+def sheet_csv(sheet: Sheet) -> str:
+    """Return CSV, headed by the keys; a column of intervals becomes three: the mean and both ends.
+
+    Equal tables give equal bytes.
+    """
+    has_ends = [column.kind == "interval" for column in sheet.columns]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(chain.from_iterable(map(_titles, sheet.keys, has_ends)))
+    for row in sheet.rows:
+        writer.writerow(chain.from_iterable(map(_texts, row, has_ends)))
+    return text.getvalue()
+
+
+def _titles(key: str, has_ends: bool) -> list[str]:
+    return [key, f"{key} low", f"{key} high"] if has_ends else [key]
+
+
+def _texts(cell: Cell, has_ends: bool) -> list[str]:
+    match cell:
+        case Value():
+            return [
+                _number(x) for x in ((cell.mean, cell.low, cell.high) if has_ends else (cell.mean,))
+            ]
+        case Link():
+            return [cell.text]
+        case _:
+            return [str(cell)]
+
+
+def _number(value: float) -> str:
+    """Return a number with six digits; nothing for NaN."""
+    return "" if math.isnan(value) else f"{value:.6g}"

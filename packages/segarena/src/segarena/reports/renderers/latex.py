@@ -1,0 +1,73 @@
+"""Tables as LaTeX, for the booktabs package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from segarena.reports.sheets import BOLD, Cell, Link, Sheet, Value
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "–": "--",
+    "±": "$\\pm$",
+    "…": r"\ldots{}",
+    "↑": "$\\uparrow$",
+    "↓": "$\\downarrow$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def sheet_tex(sheet: Sheet) -> str:
+    """Return a tabular, with the caption as a comment. Equal tables give equal bytes."""
+    alignment = "".join(
+        "l" if column.kind in ("text", "words") else "r" for column in sheet.columns
+    )
+    head = [escape_latex(column.heading + column.arrow) for column in sheet.columns]
+    comment = f"% {latex_comment(sheet.caption)}\n" if sheet.caption else ""
+    return comment + tabular(alignment, head, [list(map(_cell, row)) for row in sheet.rows])
+
+
+def tabular(alignment: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a tabular of cells that are LaTeX already, aligned by a letter for each column."""
+    lines = [r"\toprule", _line(head), r"\midrule", *map(_line, rows), r"\bottomrule"]
+    return "\n".join([rf"\begin{{tabular}}{{{alignment}}}", *lines, r"\end{tabular}", ""])
+
+
+def escape_latex(text: str) -> str:
+    """Return `text` so that LaTeX prints it; line ends and control characters become spaces."""
+    return "".join(_ESCAPES.get(letter, letter if letter.isprintable() else " ") for letter in text)
+
+
+def latex_comment(text: str) -> str:
+    """Return `text` on one line."""
+    return " ".join(text.split())
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _cell(cell: Cell) -> str:
+    if not isinstance(cell, Value):
+        return escape_latex(cell.text if isinstance(cell, Link) else str(cell))
+    text = escape_latex(cell.text)
+    marked = (
+        f"\\textbf{{{text}}}"
+        if cell.mark in BOLD
+        else f"\\underline{{{text}}}"
+        if cell.mark == "best"
+        else text
+    )
+    small = ", ".join(filter(None, [cell.bounds, cell.p_text]))
+    return f"{marked} {{\\scriptsize {escape_latex(small)}}}" if small else marked

@@ -1,0 +1,67 @@
+"""Tables for the terminal: row by row, or with rows side by side as columns, so that many statistics fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from segarena.reports.sheets import Cell, Link, Sheet, Value
+
+COLUMNS = 4
+"""So many rows of a sheet stand side by side; more go below."""
+
+STYLES = {"best": "underline", "better": "bold green", "worse": "bold red", "alarm": "bold red"}
+
+
+def sheet_rows(sheet: Sheet) -> Group:
+    """Return a sheet as it stands, with its caption above and its notes below."""
+    table = Table(box=None, pad_edge=False)
+    for column in sheet.columns:
+        is_text = column.kind in ("text", "words")
+        table.add_column(
+            column.heading + column.arrow, justify="left" if is_text else "right", overflow="fold"
+        )
+    for row in sheet.rows:
+        table.add_row(*(_text(cell, " ") for cell in row))
+    notes = [Text(note, style="dim") for note in sheet.notes]
+    return Group(Text(sheet.caption.removesuffix("."), style="bold"), table, *notes)
+
+
+def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
+    """Return a sheet whose rows are columns, a few to a table; the keys of its columns lead.
+
+    Args:
+        sheet: the table.
+        together: so many rows, those of one user, stay in one table if they can.
+    """
+    columns = max(1, COLUMNS // together) * together if together <= COLUMNS else COLUMNS
+    headings = [key + column.arrow for key, column in zip(sheet.keys, sheet.columns, strict=True)]
+    tables: list[RenderableType] = []
+    for start in range(0, len(sheet.rows), columns):
+        tables += [_table(headings, sheet.rows[start : start + columns]), Text()]
+    return Group(*tables)
+
+
+def _table(keys: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    titles, *lines = zip(keys, *rows, strict=True)
+    for place, title in enumerate(titles):
+        table.add_column(_text(title, "\n"), justify="right" if place else "left")
+    for line in lines:
+        table.add_row(*(_text(cell, "\n") for cell in line))
+    return table
+
+
+def _text(cell: Cell, between: str) -> Text:
+    """Return a cell, with what separates a number from its interval."""
+    match cell:
+        case Value():
+            small = [(between + text, "dim") for text in (cell.bounds, cell.p_text) if text]
+            return Text.assemble((cell.text, STYLES.get(cell.mark, "")), *small)
+        case Link():
+            return Text(cell.text)
+        case _:
+            return Text(str(cell))

@@ -1,0 +1,261 @@
+"""What is segmented: samples (an image, a volume, a video) and the targets in them.
+
+Axes are named once and for all: images are (row, column), volumes (plane, row, column), videos
+(frame, row, column); colour, when there is any, is a last axis of length 3. (x, y) exists only where
+files and wires demand it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidImage, InvalidInput, InvalidMask
+
+Mask: TypeAlias = NDArray[np.bool_]
+"""One object: True where it is. Shape (H, W), (D, H, W) or (T, H, W)."""
+
+Labels: TypeAlias = NDArray[np.uint8]
+"""Several objects judged together (DAVIS): 0 background, 1..N the objects."""
+
+VOID = 255
+"""What files of labels say of pixels excluded from scoring: no object has this number."""
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Target:
+    """One thing to be segmented in a sample, as the ground truth has it.
+
+    Attributes:
+        id: unique among the sample's targets.
+        mask: bool, shape of the sample, for one object; uint8 labels (0 background, 1..N) for several
+            objects judged together.
+        ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
+        label: what it is, in human words ("cat", "liver").
+        attributes: anything a summary may group by ("size", "tier", "modality").
+    """
+
+    id: str
+    mask: Mask | Labels
+    ignore: Mask | None = None
+    label: str = ""
+    attributes: Mapping[str, str | float] = field(default_factory=dict[str, str | float])
+
+    @property
+    def objects(self) -> int:
+        """How many objects are judged together: 1 for a bool mask, the highest label otherwise."""
+        return 1 if self.mask.dtype == np.bool_ else int(self.mask.max(initial=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageSample:
+    """A photograph: `image` uint8 (H, W, 3), RGB.
+
+    Attributes:
+        image: the pixels.
+        targets: what is to be segmented.
+        supports: for one-shot segmentation, the examples shown for each target, by its id; may load each when asked.
+    """
+
+    id: str
+    image: NDArray[np.uint8]
+    targets: tuple[Target, ...] = ()
+    supports: Mapping[str, Sequence[Support]] = field(
+        default_factory=dict[str, "Sequence[Support]"]
+    )
+
+    @property
+    def shape(self) -> Shape:
+        """(H, W)."""
+        return self.image.shape[:2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Support:
+    """One example for one-shot segmentation: an image and the mask of the object in it.
+
+    Attributes:
+        sample: the support image.
+        mask: bool, shape of the support image.
+        encoded: what the segmenter's `encode` made of the support image. The engine fills it in, once per
+            distinct support; users leave it None.
+    """
+
+    sample: ImageSample
+    mask: Mask
+    encoded: Any = field(default=None, repr=False)
+
+    kind: ClassVar[str] = "support"
+    effort: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VolumeSample:
+    """A 3D scan: `voxels` (D, H, W), any real dtype, in (plane, row, column).
+
+    Attributes:
+        spacing_mm: edge lengths of a voxel along (plane, row, column).
+        affine: 4 x 4, voxel index (plane, row, column, 1) to millimetres in RAS+; None when unknown.
+        modality: "CT", "MR", ... or "".
+    """
+
+    id: str
+    voxels: NDArray[Any]
+    spacing_mm: tuple[float, float, float]
+    affine: NDArray[np.float64] | None = None
+    modality: str = ""
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """(D, H, W)."""
+        return self.voxels.shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VideoSample:
+    """A video: `frames` is a sequence of uint8 (H, W, 3) images that may load each one when asked.
+
+    Attributes:
+        frames: the images, in order.
+        frame_shape: (H, W), the same for all.
+        targets: what is to be segmented; labels of all objects of the video for a challenge.
+        scribbles: first scribbles that people drew, as the challenge's files hold them: one dictionary per person.
+    """
+
+    id: str
+    frames: Sequence[NDArray[np.uint8]]
+    frame_shape: tuple[int, int]
+    targets: tuple[Target, ...] = ()
+    scribbles: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """(T, H, W)."""
+        return (len(self.frames), *self.frame_shape)
+
+
+Sample: TypeAlias = ImageSample | VolumeSample | VideoSample
+
+
+def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
+    """Return `array` as uint8 RGB (H, W, 3), or say why it cannot be.
+
+    Grey (H, W) is repeated over three channels, alpha (H, W, 4) is dropped; bool, 16-bit and float images
+    are refused, because scaling them is the reader's decision (see `segarena.files.images`).
+
+    Raises:
+        InvalidImage: wrong number of axes, channels, dtype, or no pixels.
+    """
+    image = np.asarray(array)
+    if image.ndim == 2:
+        image = np.repeat(image[:, :, None], 3, axis=2)
+    if image.ndim != 3 or image.shape[2] not in (3, 4) or 0 in image.shape:
+        raise InvalidImage(
+            f"{name}: expected (H, W), (H, W, 3) or (H, W, 4) pixels, got shape {np.shape(array)}"
+        )
+    if image.dtype != np.uint8:
+        raise InvalidImage(
+            f"{name}: expected 8-bit pixels (uint8), got {image.dtype}; scale it to 0..255 first"
+        )
+    return np.ascontiguousarray(image[:, :, :3])
+
+
+def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Mask:
+    """Return `array` as a bool mask, or say why it cannot be.
+
+    Bool is taken as it is; integers and floats only when every value is 0 or 1 (thresholding is the
+    caller's decision, never ours).
+
+    Args:
+        array: the mask, (H, W), (D, H, W) or (T, H, W).
+        shape: the shape it must have; None accepts any.
+        name: how the error names it.
+
+    Raises:
+        InvalidMask: wrong shape or dtype, NaN, or values other than 0 and 1.
+    """
+    mask = np.asarray(array)
+    if shape is not None and mask.shape != tuple(shape):
+        raise InvalidMask(f"{name}: expected shape {tuple(shape)}, got {mask.shape}")
+    if mask.dtype == np.bool_:
+        return mask
+    if mask.dtype.kind not in "iuf":
+        raise InvalidMask(f"{name}: expected bool or numbers 0 and 1, got dtype {mask.dtype}")
+    if mask.dtype.kind == "f" and not np.isfinite(mask).all():
+        raise InvalidMask(f"{name}: contains NaN or infinity; a mask holds only 0 and 1")
+    if not ((mask == 0) | (mask == 1)).all():
+        values = np.unique(mask)[:5].tolist()
+        raise InvalidMask(
+            f"{name}: expected only 0 and 1, got values {values}...; threshold it first"
+        )
+    return mask.astype(np.bool_)
+
+
+def as_labels(array: Any, *, name: str = "labels") -> Labels:
+    """Return `array` as uint8 labels, or say why it cannot be: other numbers are never cut off or wrapped around.
+
+    Raises:
+        InvalidMask: not bool or numbers, or values other than whole ones from 0 to 255.
+    """
+    labels = np.asarray(array)
+    if labels.dtype == np.uint8:
+        return labels
+    if labels.dtype.kind not in "biuf":
+        raise InvalidMask(f"{name}: expected whole numbers 0 to 255, got dtype {labels.dtype}")
+    wrong = ~((labels >= 0) & (labels <= 255)) | (labels != np.floor(labels))
+    if wrong.any():
+        raise InvalidMask(f"{name}: expected whole numbers 0 to 255, got {labels[wrong][0]:g}")
+    return labels.astype(np.uint8)
+
+
+def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | None]:
+    """Return labels in which 255 is background, and `ignore` with those pixels; None where every pixel counts.
+
+    Raises:
+        InvalidMask: `ignore` is no mask of the shape of `labels`.
+    """
+    excluded = None if ignore is None else as_mask(ignore, labels.shape, name="ignore")
+    is_void = labels == VOID
+    if not is_void.any():
+        return labels, excluded
+    return np.where(
+        is_void, np.uint8(0), labels
+    ), is_void if excluded is None else is_void | excluded
+
+
+def check_sample(sample: Sample) -> None:
+    """Raise unless every target of `sample` fits it and the target ids are distinct.
+
+    Raises:
+        InvalidMask: a target or ignore mask has another shape or dtype than the sample allows.
+        InvalidInput: two targets share an id.
+    """
+    ids = [target.id for target in sample.targets]
+    if len(set(ids)) != len(ids):
+        twice = next(i for i in ids if ids.count(i) > 1)
+        raise InvalidInput(
+            f"sample {sample.id}: two targets have the id {twice!r}; ids must differ"
+        )
+    for target in sample.targets:
+        name = f"sample {sample.id}, target {target.id}"
+        if str(target.mask.dtype) not in ("bool", "uint8"):
+            raise InvalidMask(
+                f"{name}: expected a bool mask or uint8 labels, got {target.mask.dtype}"
+            )
+        if target.mask.shape != sample.shape:
+            raise InvalidMask(
+                f"{name}: mask has shape {target.mask.shape}, the sample {sample.shape}"
+            )
+        if target.mask.dtype == np.uint8 and target.objects == VOID:
+            raise InvalidMask(
+                f"{name}: expected labels 0 to 254, got 255; set excluded pixels to 0 and give them as ignore"
+            )
+        if target.ignore is not None:
+            as_mask(target.ignore, sample.shape, name=f"{name}, ignore")

@@ -1,0 +1,343 @@
+"""Controls: segmenters that are no models, to try protocols with. Some look at the truth, the others at no image."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, bounding_window, is_empty, window_shape
+from segarena.comparison import Memory
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import PluginInvalid, SegmenterError
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
+from segarena.registry import segmenter
+from segarena.samples import Labels, Mask, Sample, Support, Target, VideoSample, VolumeSample
+from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.drawing.nearest import marked_places
+from segarena.segmenters.examples.support.examples import cell_shares, identity, supports_of
+from segarena.segmenters.volumes.lifting.drawing import limits_of
+from segarena.segmenters.volumes.seeding.blocks import Blocks
+from segarena.segmenters.volumes.seeding.drawing import Drawn, grown, points_of
+from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, volume_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """A sample with its targets, and what was made of them."""
+
+    sample: Sample
+    memory: Memory = field(default_factory=Memory)
+
+    def extents(self) -> list[Window]:
+        """Return the smallest window around each target."""
+        masks = [target.mask.astype(np.bool_, copy=False) for target in self.sample.targets]
+        return self.memory.remember("extents", lambda: [bounding_window(mask) for mask in masks])
+
+
+@segmenter("degraded-truth")
+@dataclass(kw_only=True, eq=False)
+class DegradedTruth:
+    """A control that LOOKS AT THE TRUTH: the target the prompts are about, made worse in a stated way.
+
+    Which target is meant, the first round tells: boxes, limits and masks that fit it, positive points in it; of equally
+    good ones the smallest. It is answered with its border moved and made to wobble, smoothed, and without some of its
+    slices; around every click, line or lasso, of any round, the truth itself is given. So corrections help, the
+    more the better they are placed, and a protocol can be tried on label volumes without any model or image.
+
+    Args:
+        border_mm: how far the border is moved; below 0 the answer is too small, above too large.
+        wobble_mm: standard deviation of a random displacement of the border.
+        wobble_scale_mm: how far apart displacements become unlike.
+        smooth_mm: standard deviation of the blur that rounds the shape off.
+        lost_slices: the share of the target's axial slices that is left out, 0 to 1.
+        heal_mm: how far the truth is given around prompts.
+        seed: of wobble and lost slices; the same target is always made worse in the same way.
+
+    Raises:
+        PluginInvalid: an option out of range.
+    """
+
+    prompt_kinds = VOLUME_KINDS
+    sample_kinds = frozenset({"volume"})
+    sees_truth = True
+
+    border_mm: float = -2.0
+    wobble_mm: float = 2.0
+    wobble_scale_mm: float = 8.0
+    smooth_mm: float = 0.0
+    lost_slices: float = 0.0
+    heal_mm: float = 10.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        lengths_mm = (self.wobble_mm, self.smooth_mm, self.heal_mm)
+        if min(lengths_mm) < 0 or self.wobble_scale_mm <= 0 or not 0 <= self.lost_slices <= 1:
+            raise PluginInvalid(
+                "degraded-truth: lengths must not be below 0, and lost_slices lies between 0 and 1"
+            )
+
+    def encode(self, sample: Sample) -> Truth:
+        """Return the scan with its targets.
+
+        Raises:
+            SegmenterError: the sample is no volume, has no target, or one of several objects.
+        """
+        volume = volume_of(sample, "degraded-truth")
+        if not volume.targets or any(target.mask.dtype != np.bool_ for target in volume.targets):
+            raise SegmenterError(
+                f"degraded-truth looks at targets of one object each; scan {volume.id} has others, or none"
+            )
+        return Truth(volume)
+
+    def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue from the truth; the previous prediction does not matter.
+
+        Raises:
+            SegmenterError: a prompt of another kind, or about another object than the first.
+            InvalidPrompt: a prompt outside of the scan.
+        """
+        return [self._answer(encoded, dialogue) for dialogue in dialogues]
+
+    def _answer(self, truth: Truth, dialogue: Dialogue) -> Prediction:
+        check_kinds(dialogue.prompts, VOLUME_KINDS)
+        for prompt in dialogue.prompts:
+            check_prompt(prompt, truth.sample.shape)
+        scan = volume_of(truth.sample, "degraded-truth")
+        target = meant_target(truth, dialogue.rounds[0] if dialogue.rounds else ())
+        window, worse = truth.memory.remember(
+            ("worse", target.id), lambda: self._make_worse(scan, target)
+        )
+        mask = np.zeros(truth.sample.shape, dtype=np.bool_)
+        mask[window] = worse
+        for prompt in dialogue.prompts:
+            if isinstance(prompt, Drawn):
+                self._heal(mask, target.mask.astype(np.bool_, copy=False), prompt, scan)
+        cut = np.zeros_like(mask)
+        limits = limits_of(dialogue.prompts, truth.sample.shape)
+        cut[limits] = mask[limits]
+        return Prediction(mask=cut)
+
+    def _make_worse(self, sample: VolumeSample, target: Target) -> tuple[Window, Mask]:
+        """Return a window and the worse target in it."""
+        from scipy import ndimage
+
+        extent = bounding_window(target.mask.astype(np.bool_, copy=False))
+        if is_empty(extent):
+            return extent, np.zeros((0, 0, 0), dtype=np.bool_)
+        margin = abs(self.border_mm) + 3 * (self.wobble_mm + self.smooth_mm)
+        window = grown(extent, (margin,) * 3, sample.spacing_mm, sample.shape)
+        rng = np.random.default_rng([self.seed, zlib.crc32(f"{sample.id}/{target.id}".encode())])
+        worse = _depth_mm(target.mask[window].astype(np.bool_), sample.spacing_mm) + self.border_mm
+        worse = worse + self._wobble(worse.shape, sample.spacing_mm, rng) > 0
+        if self.smooth_mm:
+            sigmas = [self.smooth_mm / edge for edge in sample.spacing_mm]
+            worse = np.asarray(ndimage.gaussian_filter(worse.astype(np.float32), sigmas)) > 0.5
+        planes = np.flatnonzero(target.mask[window].any(axis=(1, 2)))
+        worse[rng.permutation(planes)[: round(self.lost_slices * len(planes))]] = False
+        return window, worse
+
+    def _wobble(
+        self, shape: tuple[int, ...], spacing_mm: tuple[float, ...], rng: np.random.Generator
+    ) -> NDArray[np.float32]:
+        from scipy import ndimage
+
+        if not self.wobble_mm:
+            return np.zeros(shape, dtype=np.float32)
+        sigmas = [self.wobble_scale_mm / edge for edge in spacing_mm]
+        noise = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), sigmas)
+        return np.asarray(noise / max(float(noise.std()), 1e-9) * self.wobble_mm, dtype=np.float32)
+
+    def _heal(
+        self, mask: Mask, truth: Mask, prompt: Click | Scribble | Lasso, sample: VolumeSample
+    ) -> None:
+        """Give the truth wherever a prompt is near enough; what a lasso encloses is near itself alone."""
+        everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
+        positions = everywhere.at(points_of(prompt, everywhere))
+        if isinstance(prompt, Lasso):
+            mask[tuple(positions.T)] = truth[tuple(positions.T)]
+            return
+        for position in positions:
+            extent = tuple(slice(int(i), int(i) + 1) for i in position)
+            window = grown(extent, (self.heal_mm,) * 3, sample.spacing_mm, sample.shape)
+            axes = np.ogrid[window]
+            away = sum(
+                ((axis - i) * edge) ** 2
+                for axis, i, edge in zip(axes, position, sample.spacing_mm, strict=True)
+            )
+            near = np.asarray(away) <= self.heal_mm**2
+            mask[window][near] = truth[window][near]
+
+
+@segmenter("nothing")
+class Nothing:
+    """A control that answers everything with an empty mask: what a metric says of that is its floor."""
+
+    ignores_image = True
+    prompt_kinds = VOLUME_KINDS | {"support"}
+    sample_kinds = frozenset({"image", "volume", "video"})
+
+    def encode(self, sample: Sample) -> tuple[int, ...]:
+        """Return the shape of the sample."""
+        return sample.shape
+
+    def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return an empty mask for each dialogue."""
+        return [Prediction(mask=np.zeros(encoded, dtype=np.bool_)) for _ in dialogues]
+
+
+@segmenter("everything")
+class Everything(Nothing):
+    """A control that answers everything with a full mask: what a metric says of that grows with the targets' size."""
+
+    def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return a full mask for each dialogue."""
+        return [Prediction(mask=np.ones(encoded, dtype=np.bool_)) for _ in dialogues]
+
+
+@segmenter("target-box")
+class TargetBox:
+    """A control that LOOKS AT THE TRUTH: the box around the target that the prompts are about, and no more.
+
+    In a video the box in each frame. Which target is meant, all prompts so far tell. It looks at no image: a model that
+    ends below it knows less of a target than where that begins and ends.
+    """
+
+    ignores_image = True
+    sees_truth = True
+    prompt_kinds = VOLUME_KINDS
+    sample_kinds = frozenset({"image", "volume", "video"})
+
+    def encode(self, sample: Sample) -> Truth:
+        """Return the sample, which has its targets.
+
+        Raises:
+            SegmenterError: it has none.
+        """
+        if not sample.targets:
+            raise SegmenterError(
+                f"target-box: sample {sample.id} has no targets; it answers with their boxes"
+            )
+        return Truth(sample)
+
+    def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return the box of each dialogue's target, of every object in it; an empty target has none.
+
+        Raises:
+            InvalidPrompt: a prompt outside of the sample.
+        """
+        predictions: list[Prediction] = []
+        for dialogue in dialogues:
+            for prompt in dialogue.prompts:
+                check_prompt(prompt, encoded.sample.shape)
+            target = meant_target(encoded, dialogue.prompts)
+            has_frames = isinstance(encoded.sample, VideoSample)
+            predictions.append(Prediction(mask=_boxed(target, has_frames=has_frames)))
+        return predictions
+
+
+def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
+    """Return a target with each object grown to its box; of boxes that overlap the later object's is on top."""
+    boxed = np.zeros_like(target.mask)
+    for number in range(1, target.objects + 1):
+        mask = target.mask == number
+        for part, into in zip(mask, boxed, strict=True) if has_frames else [(mask, boxed)]:
+            into[bounding_window(part)] = number
+    return boxed
+
+
+@segmenter("copy-support-mask")
+class CopySupportMask(Nothing):
+    """A control that puts the support's mask where it was: what place and size alone are worth.
+
+    The mask is stretched to the image; a pixel is in where on average at least half of it is covered, over all
+    supports. Images are not looked at.
+    """
+
+    prompt_kinds = frozenset({"support"})
+    sample_kinds = frozenset({"image"})
+
+    def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return the mean of each dialogue's support masks, cut at one half.
+
+        Raises:
+            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
+        """
+        memory, shape = Memory(), (encoded[0], encoded[1])
+
+        def share_of(support: Support) -> NDArray[np.float32]:
+            return memory.remember(identity(support), lambda: cell_shares(support.mask, shape))
+
+        predictions: list[Prediction] = []
+        for dialogue in dialogues:
+            mean = np.mean([share_of(support) for support in supports_of(dialogue)], axis=0)
+            predictions.append(Prediction(mask=np.asarray(mean) >= 0.5))
+        return predictions
+
+
+def meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
+    """Return the target that prompts fit best; of equally good ones the smallest, of those the first."""
+    sample, extents = truth.sample, truth.extents()
+    ranks: list[tuple[float, int, int]] = []
+    for index, (target, extent) in enumerate(zip(sample.targets, extents, strict=True)):
+        mask = target.mask.astype(np.bool_, copy=False)
+        fit = sum(_fit(prompt, mask, extent, sample) for prompt in prompts)
+        # Rounded, so that the order of additions decides nothing.
+        ranks.append((-round(fit, 9), int(np.count_nonzero(mask[extent])), index))
+    return sample.targets[min(ranks)[2]]
+
+
+def _fit(prompt: Prompt, target: Mask, extent: Window, sample: Sample) -> float:
+    """Return how well a prompt fits a target, 0 to 1."""
+    match prompt:
+        case Box():
+            box = tuple(slice(a, b) for a, b in zip(prompt.start, prompt.stop, strict=True))
+            if box[0].stop - box[0].start == 1:  # in one slice: what the target is there
+                there = bounding_window(target[box[0].start])
+                return _overlap((box[0], *there), box)
+            return _overlap(extent, box)
+        case Limits():
+            limits = slice(prompt.first, prompt.last + 1)
+            return _overlap((extent[prompt.axis],), (limits,))
+        case MaskPrompt():
+            both = np.count_nonzero(target & prompt.mask)
+            return both / max(1, np.count_nonzero(target) + np.count_nonzero(prompt.mask) - both)
+        case Click() | Scribble() | Lasso():
+            inside = float(target[tuple(_places(prompt, sample).T)].mean())
+            return inside if prompt.is_positive else 0.0
+        case _:
+            return 0.0
+
+
+def _places(prompt: Click | Scribble | Lasso, sample: Sample) -> NDArray[np.intp]:
+    """Return the pixels that a prompt marks, (n, axes)."""
+    if not isinstance(sample, VolumeSample):
+        return marked_places(prompt, sample.shape)
+    everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
+    return everywhere.at(points_of(prompt, everywhere))
+
+
+def _overlap(one: Window, other: Window) -> float:
+    """Return the intersection over union of two boxes."""
+    both = np.prod(
+        [
+            max(0, min(a.stop, b.stop) - max(a.start, b.start))
+            for a, b in zip(one, other, strict=True)
+        ]
+    )
+    volumes = [np.prod(window_shape(window)) for window in (one, other)]
+    return float(both / max(1, volumes[0] + volumes[1] - both))
+
+
+def _depth_mm(mask: Mask, spacing_mm: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return how deep each voxel lies in a mask that is not empty, below 0 outside; halfway between voxels is 0."""
+    from scipy import ndimage
+
+    inside = np.asarray(ndimage.distance_transform_edt(mask, sampling=spacing_mm), dtype=np.float64)
+    outside = np.asarray(
+        ndimage.distance_transform_edt(~mask, sampling=spacing_mm), dtype=np.float64
+    )
+    return inside - outside - np.where(mask, 0.5, -0.5) * min(spacing_mm)

@@ -1,0 +1,79 @@
+"""Marker-controlled watershed: the plainest segmenter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import InvalidInput
+from segarena.registry import segmenter
+from segarena.samples import Mask, Sample
+from segarena.segmenters.drawing.flooding import flood, snap_border
+from segarena.segmenters.drawing.marks import INSIDE, PROMPT_KINDS, draw_marks, image_of
+
+
+@segmenter("watershed")
+@dataclass(kw_only=True, eq=False)
+class WatershedSegmenter:
+    """Marker-controlled watershed of the smoothed photograph; no weights, no learning, no superpixels.
+
+    The clicks' discs grow over the smallest colour steps first, until positive and negative ones meet. What lies
+    beyond the image's frame counts as negative: it is all that bounds the object before the first negative click.
+    Knows no "how far": between two clicks the strongest contrast decides, wherever it is.
+
+    Args:
+        sigma_px: of the Gaussian that smooths the photograph first; 0 leaves it as it is.
+        radius_px: of the disc that a click marks.
+        frame_step: the colour step, of 0..127, over which the negative side comes in from beyond the frame.
+        band_px: how near the border pixels are refined on the unsmoothed photograph; 0 refines none.
+
+    Measured as in `graph`: mean IoU 0.37 at 1 click, 0.69 at 5, 0.82 at 10, 0.87 at 20; 10 ms per click (95 of 100
+    below 13), 1 ms to encode.
+
+    Raises:
+        InvalidInput: `frame_step` is outside 0..127.
+
+    Source: F. Meyer, Color Image Segmentation, ICIP 1992 (OpenCV's `watershed`).
+    """
+
+    prompt_kinds = PROMPT_KINDS
+
+    sigma_px: float = 2.0
+    radius_px: int = 3
+    frame_step: int = 3
+    band_px: int = 4
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.frame_step <= 127:
+            raise InvalidInput(f"frame_step: expected 0..127, got {self.frame_step}")
+
+    def encode(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return the photograph and the smoothed photograph.
+
+        Raises:
+            SegmenterError: the sample is not an image.
+        """
+        image = image_of(sample, "watershed")
+        if self.sigma_px <= 0:
+            return image, image
+        return image, np.asarray(cv2.GaussianBlur(image, (0, 0), self.sigma_px), dtype=np.uint8)
+
+    def predict(
+        self, encoded: tuple[NDArray[np.uint8], NDArray[np.uint8]], dialogues: Sequence[Dialogue]
+    ) -> list[Prediction]:
+        """Answer each dialogue from its prompts alone; nothing marked inside, nothing segmented."""
+        return [Prediction(mask=self._segment(*encoded, dialogue)) for dialogue in dialogues]
+
+    def _segment(
+        self, image: NDArray[np.uint8], smooth: NDArray[np.uint8], dialogue: Dialogue
+    ) -> Mask:
+        marks = draw_marks(dialogue, image.shape[:2], radius_px=self.radius_px)
+        if not (marks == INSIDE).any():
+            return np.zeros(marks.shape, dtype=np.bool_)
+        mask = flood(smooth, marks, frame_step=self.frame_step)
+        return snap_border(image, mask, marks, band_px=self.band_px)

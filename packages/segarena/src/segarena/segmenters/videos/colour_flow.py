@@ -1,0 +1,171 @@
+"""Colours and distances in frames with strokes, carried to the others by optical flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.registry import segmenter
+from segarena.samples import Labels, Sample
+from segarena.segmenters.videos.tracking.colours import colour_bins, colour_table
+from segarena.segmenters.videos.tracking.frames import Field, WorkingVideo, watch
+from segarena.segmenters.videos.tracking.rounds import Stretch, StrokeRound
+from segarena.segmenters.videos.tracking.seeds import sure_labels
+from segarena.segmenters.videos.tracking.segmenter import StrokeSegmenter
+from segarena.segmenters.videos.tracking.strokes import Marks
+
+_UNCOVERED_PX = 4.0
+"""How far around a pixel is looked for what may have been uncovered there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedFlow:
+    """What `ColourFlowSegmenter.encode` makes of a video: its working frames, and the colour bin of each pixel."""
+
+    video: WorkingVideo
+    bins: NDArray[np.uint16]
+
+
+@segmenter("colour-flow")
+@dataclass(kw_only=True, eq=False)
+class ColourFlowSegmenter(StrokeSegmenter):
+    """Frames with strokes are cut by colour and distance, and what was found is carried on by optical flow.
+
+    In a frame with strokes a label costs the more, the farther the next sure pixel of it is, counted over edges and
+    over colours that it does not have. From there labels are carried from frame to frame, compared with the colours of
+    each frame and smoothed along its edges. Between two frames with strokes both directions are mixed, by nearness.
+
+    Strokes change their own frame, and others up to the next frame that has strokes; the rest stays as it was.
+
+    Args:
+        distance_weight: of the distance to sure pixels, in a frame with strokes.
+        colour_weight: of the colours there.
+        carried_weight: of the colours where labels were carried to.
+        floor: the least probability a carried label keeps, shared by all labels: so an object may come back.
+
+    Source: Criminisi, Sharp, Blake, GeoS, ECCV 2008, and Price, Morse, Cohen, Geodesic Graph Cut, CVPR 2010 (distances
+    over colours and edges); Hosni et al., TPAMI 35(2), 2013 (smoothing of label costs); Kroeger et al., ECCV 2016
+    (flow). Their combination is ours.
+    """
+
+    distance_weight: float = 2.0
+    colour_weight: float = 1.0
+    carried_weight: float = 0.6
+    floor: float = 0.02
+
+    def encode(self, sample: Sample) -> EncodedFlow:
+        """Shrink the frames and compute the optical flow between neighbours, in both directions.
+
+        Raises:
+            SegmenterError: the sample is not a video.
+            InvalidInput: it has no frames, or frames without pixels.
+            InvalidImage: a frame is not an 8-bit image of the video's shape.
+        """
+        video = watch(sample, "colour-flow", self.work_px)
+        return EncodedFlow(video, colour_bins(video.lab))
+
+    def _advance(self, encoded: EncodedFlow, drawn: StrokeRound) -> Labels:
+        found = {frame: drawn.layers(frame) for frame in drawn.marks if frame not in drawn.fresh}
+        # Twice: what is found by the colours of the strokes alone has more colours.
+        for _ in range(2):
+            table = colour_table(encoded.bins, drawn.ids, drawn.marks, found)
+            found |= {frame: self._cut(encoded, drawn, frame, table) for frame in drawn.fresh}
+        table = colour_table(encoded.bins, drawn.ids, drawn.marks, found)
+        changed = {frame: found[frame] for frame in drawn.fresh}
+        for stretch in drawn.stretches():
+            changed.update(self._carry(encoded, stretch, found, table))
+        return drawn.turn(changed)
+
+    def _cut(self, encoded: EncodedFlow, drawn: StrokeRound, frame: int, table: Field) -> Field:
+        """Return the labels of a frame with strokes as probabilities (labels, h, w)."""
+        sure = sure_labels(
+            drawn.marks[frame], drawn.fresh[frame], drawn.previous_at(frame), reach=self.reach
+        )
+        colour = table[:, encoded.bins[frame]]
+        away = _distances(encoded.video.lab[frame], colour, [sure == label for label in drawn.ids])
+        worth = self.colour_weight * colour - self.distance_weight * np.log(away + np.float32(0.5))
+        probabilities = _softmax(self.smooth(encoded.video, frame, worth.astype(np.float32)))
+        _impose(probabilities, drawn.marks[frame], drawn.ids)
+        return probabilities
+
+    def _carry(
+        self, encoded: EncodedFlow, stretch: Stretch, found: dict[int, Field], table: Field
+    ) -> Iterator[tuple[int, Field]]:
+        """Yield each frame of a stretch with its probabilities, from both ends of it."""
+        frames = range(stretch.first, stretch.last + 1)
+        backwards = (
+            []
+            if stretch.after is None
+            else self._walk(encoded, found[stretch.after], frames[::-1], -1, table)
+        )
+        forwards = (
+            []
+            if stretch.before is None
+            else self._walk(encoded, found[stretch.before], frames, 1, table)
+        )
+        for number, frame in enumerate(frames):
+            if not (backwards and forwards):
+                yield frame, (forwards or backwards[::-1])[number]
+                continue
+            nearness = (number + 1) / (len(frames) + 1)
+            mixed = (1 - nearness) * forwards[number] + nearness * backwards[-1 - number]
+            yield frame, mixed.astype(np.float32)
+
+    def _walk(
+        self, encoded: EncodedFlow, start: Field, frames: Sequence[int], step: int, table: Field
+    ) -> list[Field]:
+        """Return the probabilities in `frames`, each carried from the one before; `start` lies before the first."""
+        carried: list[Field] = []
+        for frame in frames:
+            moved, trust = encoded.video.carry(carried[-1] if carried else start, frame, step)
+            around = np.stack([cv2.GaussianBlur(layer, (0, 0), _UNCOVERED_PX) for layer in moved])
+            expected = trust * moved + (1 - trust) * around
+            expected = expected * np.float32(1 - self.floor) + np.float32(
+                self.floor / len(expected)
+            )
+            worth = (
+                np.log(np.maximum(expected, np.float32(1e-6)))
+                + np.float32(self.carried_weight) * table[:, encoded.bins[frame]]
+            )
+            # A little sharper each time, or borders would wash out on the way.
+            carried.append(
+                _softmax(
+                    np.float32(1.3) * self.smooth(encoded.video, frame, worth.astype(np.float32))
+                )
+            )
+        return carried
+
+
+def _distances(lab: NDArray[np.uint8], colour: Field, seeds: Sequence[NDArray[np.bool_]]) -> Field:
+    """Return how far each label's next seed is, over edges and unlikely colours; without seeds, as far as can be."""
+    from skimage.graph import MCP_Geometric
+
+    smooth = cv2.GaussianBlur(lab.astype(np.float32), (0, 0), 1.0)
+    slopes = [
+        np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *axis, ksize=3, scale=0.25))
+        for axis in ((1, 0), (0, 1))
+    ]
+    steepness = np.sqrt(sum(np.square(slope).sum(axis=2) for slope in slopes))
+    away = np.full(colour.shape, np.inf, dtype=np.float32)
+    for number, seed in enumerate(seeds):
+        if seed.any():
+            cost = 0.02 + 0.15 * steepness - 0.3 * np.maximum(colour[number], -3.0)
+            away[number], _ = MCP_Geometric(cost.astype(np.float64)).find_costs(np.argwhere(seed))
+    farthest = away[np.isfinite(away)].max(initial=1.0)
+    return np.minimum(away, farthest)
+
+
+def _impose(probabilities: Field, marks: Marks, ids: Sequence[int]) -> None:
+    for number, label in enumerate(ids):
+        is_marked = marks == label
+        probabilities[:, is_marked] = 0
+        probabilities[number, is_marked] = 1
+
+
+def _softmax(worth: Field) -> Field:
+    shares = np.exp(worth - worth.max(axis=0))
+    return np.asarray(shares / shares.sum(axis=0), dtype=np.float32)

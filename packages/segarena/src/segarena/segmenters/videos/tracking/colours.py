@@ -1,0 +1,66 @@
+"""What colours an object has: smoothed histograms in CIELAB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BINS = (16, 32, 32)
+_SHIFTS = (4, 3, 3)
+_LEAST = 5e-5
+"""Share of a label's samples that any bin is given: so that one odd pixel decides nothing."""
+
+
+def colour_bins(lab: NDArray[np.uint8]) -> NDArray[np.uint16]:
+    """Return the number of each pixel's histogram bin, uint16, from 8-bit CIELAB (..., 3)."""
+    parts = [lab[..., channel].astype(np.uint16) >> shift for channel, shift in enumerate(_SHIFTS)]
+    return ((parts[0] * BINS[1] + parts[1]) * BINS[2] + parts[2]).astype(np.uint16)
+
+
+class ColourModels:
+    """The colours of so many labels, from samples; one without any has the mean of the others' colours."""
+
+    def __init__(self, labels: int) -> None:
+        self._counts = np.zeros((labels, int(np.prod(BINS))), dtype=np.float64)
+
+    def learn(self, label: int, bins: NDArray[np.uint16]) -> None:
+        """Add pixels, which count 1 together, however many they are."""
+        if bins.size:
+            self._counts[label] += (
+                np.bincount(bins.ravel(), minlength=self._counts.shape[1]) / bins.size
+            )
+
+    def log_table(self) -> NDArray[np.float32]:
+        """Return the logarithm of the share of each label in each bin, float32 (labels, bins); shares add up to 1."""
+        from scipy.ndimage import gaussian_filter
+
+        smooth: Sequence[Any] = [
+            gaussian_filter(counts.reshape(BINS), 1.0).ravel() for counts in self._counts
+        ]
+        totals = self._counts.sum(axis=1)
+        likelihood = np.stack(smooth) / np.maximum(totals, 1e-12)[:, None] + _LEAST
+        likelihood[totals == 0] = likelihood[totals > 0].mean(axis=0) if (totals > 0).any() else 1.0
+        return np.log(likelihood / likelihood.sum(axis=0)).astype(np.float32)
+
+
+def colour_table(
+    bins: NDArray[np.uint16],
+    ids: Sequence[int],
+    marks: Mapping[int, NDArray[np.int16]],
+    found: Mapping[int, NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """Return `ColourModels.log_table` of strokes and of what was found, which count alike in each frame.
+
+    What strokes say, (h, w), and the layers found, (labels, h, w) in the order of `ids`, are given by frame; of these
+    what is more likely than not is learned.
+    """
+    models = ColourModels(len(ids))
+    for number, label in enumerate(ids):
+        for frame, drawn in marks.items():
+            models.learn(number, bins[frame][drawn == label])
+        for frame, layers in found.items():
+            models.learn(number, bins[frame][layers[number] > 0.5])
+    return models.log_table()

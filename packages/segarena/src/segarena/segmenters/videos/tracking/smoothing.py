@@ -1,0 +1,47 @@
+"""Edge-aware smoothing of label costs: the guided filter."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Field = NDArray[np.float32]
+
+
+class GuidedFilter:
+    """Smooths layers so that they keep the edges of a grey image.
+
+    Args:
+        guide: uint8 or float (H, W), 0 to 255.
+        radius_px: of the square window.
+        edge: contrasts well below this many levels are smoothed away.
+
+    Source: He, Sun, Tang, Guided Image Filtering, TPAMI 35(6), 2013; for label costs: Hosni et al., Fast Cost-Volume
+    Filtering, TPAMI 35(2), 2013.
+    """
+
+    def __init__(self, guide: NDArray[np.uint8], *, radius_px: int, edge: float) -> None:
+        self._guide: Field = guide.astype(np.float32)
+        self._side = (2 * radius_px + 1, 2 * radius_px + 1)
+        self._mean = self._box(self._guide)
+        self._variance = (
+            self._box(self._guide * self._guide) - self._mean * self._mean + np.float32(edge * edge)
+        )
+
+    def __call__(self, layers: Field) -> Field:
+        """Return the layers (n, H, W) smoothed."""
+        return np.stack([self._smooth(layer) for layer in layers])
+
+    def _smooth(self, layer: Field) -> Field:
+        mean = self._box(layer)
+        slope: Field = (
+            (self._box(self._guide * layer) - self._mean * mean) / self._variance
+        ).astype(np.float32)
+        offset: Field = (mean - slope * self._mean).astype(np.float32)
+        return self._box(slope) * self._guide + self._box(offset)
+
+    def _box(self, layer: Field) -> Field:
+        return np.asarray(
+            cv2.blur(layer, self._side, borderType=cv2.BORDER_REFLECT), dtype=np.float32
+        )

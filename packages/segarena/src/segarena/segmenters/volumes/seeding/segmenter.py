@@ -1,0 +1,73 @@
+"""What the segmenters of scans share that grow seeds in blocks of voxels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.prompts import check_prompt
+from segarena.samples import Sample, VolumeSample
+from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.volumes.lifting.drawing import limits_of
+from segarena.segmenters.volumes.seeding.layout import (
+    VOLUME_KINDS,
+    Reach,
+    SeededBlocks,
+    lay_out,
+    volume_of,
+)
+
+
+@dataclass(kw_only=True, eq=False)
+class SeededSegmenter(Reach, ABC):
+    """Answers prompts about a scan by solving which blocks belong to the INSIDE seeds, in the window of each round."""
+
+    name: ClassVar[str]
+    prompt_kinds: ClassVar[frozenset[str]] = VOLUME_KINDS
+    sample_kinds: ClassVar[frozenset[str]] = frozenset({"volume"})
+
+    def encode(self, sample: Sample) -> VolumeSample:
+        """Return the scan; there is nothing to prepare.
+
+        Raises:
+            SegmenterError: the sample is not a volume.
+        """
+        return volume_of(sample, self.name)
+
+    def predict(self, encoded: VolumeSample, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue; see `segarena.segmenters.volumes.seeding.layout.lay_out` for what changes in a round.
+
+        Clicks and limits are obeyed to the voxel.
+
+        Raises:
+            SegmenterError: a prompt of another kind, or about another object than the first.
+            InvalidPrompt: a prompt outside of the scan.
+            InvalidImage: NaN or infinity among the intensities.
+        """
+        return [self._answer(encoded, dialogue) for dialogue in dialogues]
+
+    def _answer(self, sample: VolumeSample, dialogue: Dialogue) -> Prediction:
+        check_kinds(dialogue.prompts, VOLUME_KINDS)
+        for prompt in dialogue.prompts:
+            check_prompt(prompt, sample.shape)
+        previous = dialogue.previous_mask(sample.shape).astype(np.bool_, copy=False)
+        layout = lay_out(sample, dialogue, previous, self)
+        mask = (
+            previous if layout is None else layout.blocks.paste(self._solve(layout), layout.before)
+        )
+        limits = limits_of(dialogue.prompts, sample.shape)
+        cut = np.zeros(sample.shape, dtype=np.bool_)
+        cut[limits] = mask[limits]
+        for click in dialogue.clicks:
+            cut[click.position] = click.is_positive
+        return Prediction(mask=cut)
+
+    @abstractmethod
+    def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:
+        """Return a level for each block, above 0 inside."""

@@ -1,0 +1,165 @@
+"""The lift that makes a volume segmenter of an image segmenter: slice by slice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, Literal
+
+from segarena.abilities import abilities_of_segmenter
+from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
+from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
+from segarena.options import Protocol
+from segarena.prompts import check_prompt
+from segarena.registry import build, segmenter
+from segarena.roles import Segmenter
+from segarena.samples import Sample, VolumeSample
+from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.volumes.lifting.drawing import UNDERSTOOD_IF_SILENT, kinds_in_volume
+from segarena.segmenters.volumes.lifting.pictures import Intensity, SliceEncodings, SlicePictures
+from segarena.segmenters.volumes.lifting.propagation import Answers, Asked
+from segarena.segmenters.volumes.lifting.rounds import converse
+
+
+@segmenter("slices")
+class Slices:
+    """A volume segmenter that asks an image segmenter about axial slices; which ones and what, the prompts say.
+
+    How the prompts of a few slices are meant for the others says `dialogue.lift`: see `segarena.dialogue.Lift`, and
+    for the rules `spread_prompts`, `propagate`, `draw_on_slices` and `converse` in `lifting` beside this file.
+    Slices are encoded when they are first asked about; all dialogues that need the same slice are answered together.
+
+    Args:
+        segmenter: who segments images: a plug-in as written, or an object.
+        intensity: how a slice becomes a picture of 0 to 255: "volume-percentiles" (as published for SAM and SAM 2),
+            "slice-foreground-percentiles", "slice-positive-percentiles" (as published for MedSAM and SAM-Med2D; in CT
+            it throws negative values away), "slice-min-max" (ScribblePrompt), or "none". "auto" is what the segmenter
+            says by its `slice_intensity`, and the first one of these when it does not.
+        percentiles: the lowest and the highest that are told apart; values beyond them are clipped.
+        keep_mb: what encoded slices may take in memory; the ones used last are kept.
+        spread: what becomes of the first round's prompts when the user does not say.
+        keeps_prompts: whether slices are predicted from all their prompts when the user does not say.
+        protocol: "careful", or "published", when the user does not say.
+
+    Raises:
+        PluginInvalid: an option that does not exist, or a segmenter that takes no images.
+
+    Source: Isensee et al., RadioActive, sections 3 and appendices 7 and 8. Where its code differs from its text, see
+    docs/segmenters.md.
+    """
+
+    sample_kinds = frozenset({"volume"})
+
+    def __init__(
+        self,
+        *,
+        segmenter: str | Segmenter,
+        intensity: Literal["auto"] | Intensity = "auto",
+        percentiles: tuple[float, float] = (0.5, 99.5),
+        keep_mb: float = 1024.0,
+        spread: Spread = "stay",
+        keeps_prompts: bool = True,
+        protocol: Protocol = "careful",
+    ) -> None:
+        low, high = percentiles
+        if not 0 <= low < high <= 100:
+            raise PluginInvalid(
+                f"percentiles={percentiles!r}: expected two from 0 to 100, the lower one first"
+            )
+        self.segmenter: Any = (
+            build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
+        )
+        abilities = abilities_of_segmenter(self.segmenter)
+        if "image" not in abilities.sample_kinds:
+            raise PluginInvalid(
+                f"slices needs a segmenter of images; {type(self.segmenter).__name__} takes none"
+            )
+        self.intensity = self._own_intensity(protocol) if intensity == "auto" else intensity
+        self.percentiles = (float(low), float(high))
+        self.keep_bytes = int(keep_mb * 1e6)
+        self.lift = Lift(spread=spread, keeps_prompts=keeps_prompts, protocol=protocol)
+        self.image_kinds = (
+            UNDERSTOOD_IF_SILENT if abilities.prompt_kinds is None else abilities.prompt_kinds
+        )
+        self.prompt_kinds = kinds_in_volume(self.image_kinds)
+
+    @property
+    def device(self) -> str:
+        """Where the image segmenter works."""
+        return abilities_of_segmenter(self.segmenter).device
+
+    def encode(self, sample: Sample) -> SliceEncodings:
+        """Return the slices, none of them encoded yet.
+
+        Raises:
+            SegmenterError: the sample is not a volume.
+        """
+        if not isinstance(sample, VolumeSample):
+            raise SegmenterError(
+                f"slices takes volumes only, got a {type(sample).__name__}; give it to the image segmenter itself"
+            )
+        return SliceEncodings(
+            SlicePictures(sample, self.intensity, self.percentiles), self.segmenter, self.keep_bytes
+        )
+
+    def predict(self, encoded: SliceEncodings, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue from its prompts and its previous prediction.
+
+        Raises:
+            SegmenterError: no round yet, or a prompt that the image segmenter could not be shown.
+            InvalidPrompt: a prompt outside of the volume.
+            PredictionInvalid: the image segmenter's answer is no mask of the slice.
+        """
+        waiting = {
+            index: self._begin(encoded, dialogue) for index, dialogue in enumerate(dialogues)
+        }
+        asked: dict[int, Asked] = {}
+        answers: dict[int, Answers | None] = dict.fromkeys(waiting)
+        finished: dict[int, Prediction] = {}
+        while waiting:
+            for index, conversation in list(waiting.items()):
+                try:
+                    asked[index] = conversation.send(answers[index])
+                except StopIteration as end:
+                    finished[index] = end.value
+                    del waiting[index]
+            answers = dict(self._answer(encoded, {index: asked[index] for index in waiting}))
+        return [finished[index] for index in range(len(dialogues))]
+
+    def _own_intensity(self, protocol: str) -> str:
+        own = abilities_of_segmenter(self.segmenter).slice_intensity or "volume-percentiles"
+        is_published = protocol == "published" and own == "slice-foreground-percentiles"
+        return "slice-positive-percentiles" if is_published else own
+
+    def _begin(
+        self, encoded: SliceEncodings, dialogue: Dialogue
+    ) -> Generator[Asked, Any, Prediction]:
+        if not dialogue.rounds:
+            raise SegmenterError("slices needs at least one round of prompts, got none")
+        check_kinds(dialogue.prompts, self.prompt_kinds)
+        for prompt in dialogue.prompts:
+            check_prompt(prompt, encoded.shape)
+        return converse(dialogue, encoded.shape, self.image_kinds, dialogue.lift or self.lift)
+
+    def _answer(self, encoded: SliceEncodings, asked: dict[int, Asked]) -> dict[int, Answers]:
+        """Return what the image segmenter says, asked once about each slice."""
+        who_asks: dict[int, list[int]] = defaultdict(list)
+        for index, dialogues in asked.items():
+            for plane in dialogues:
+                who_asks[plane].append(index)
+        answers: dict[int, Answers] = {index: {} for index in asked}
+        for plane, indices in sorted(who_asks.items()):
+            given: Any = self.segmenter.predict(
+                encoded.of(plane), [asked[index][plane] for index in indices]
+            )
+            came = list(given) if isinstance(given, Iterable) else []
+            if len(came) != len(indices):
+                what = len(came) if isinstance(given, Iterable) else f"a {type(given).__name__}"
+                raise PredictionInvalid(
+                    f"slice {plane}: expected a list of {len(indices)} predictions, got {what}"
+                )
+            for index, answer in zip(indices, came, strict=True):
+                answers[index][plane] = as_prediction(
+                    answer, encoded.shape[1:], name=f"prediction of slice {plane}"
+                )
+        return answers

@@ -1,0 +1,120 @@
+"""Samples, prompts and dialogues as the header of a frame tells of them: to a worker, and over a network.
+
+The frames themselves are those of `segarena.worker`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.prompts import Prompt
+from segarena.samples import ImageSample, Sample, Support, VolumeSample
+from segarena.worker import Body, as_body, dtype_name, flatten
+
+BodyOf: TypeAlias = Callable[[Any, Sequence[int], Callable[[], Iterable[Any]]], Body]
+"""Makes what travels of an array: its dtype, its shape, and what gives its bytes."""
+
+
+def in_frame(dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]]) -> Body:
+    """Return an array that travels in the body of the frame, whatever its size."""
+    told = {"dtype": dtype_name(dtype), "shape": [int(side) for side in shape]}
+    return Body(told, math.prod(shape) * np.dtype(dtype).itemsize, parts)
+
+
+def tell_sample(sample: Sample, arrays: list[Any], body: BodyOf = in_frame) -> dict[str, Any]:
+    """Return what a header tells of a sample.
+
+    Args:
+        sample: nothing is told of its targets.
+        arrays: where its pixels are put.
+        body: how large arrays travel.
+    """
+    if isinstance(sample, ImageSample):
+        return {"kind": "image", "id": sample.id, "image": flatten(sample.image, arrays)}
+    if isinstance(sample, VolumeSample):
+        return {
+            "kind": "volume",
+            "id": sample.id,
+            "voxels": flatten(_whole(sample.voxels, body), arrays),
+            "spacing_mm": flatten(tuple(map(float, sample.spacing_mm)), arrays),
+            "affine": flatten(sample.affine, arrays),
+            "modality": sample.modality,
+        }
+    shape = (len(sample.frames), *sample.frame_shape, 3)
+
+    def frames() -> Iterator[Any]:
+        return (_bytes(np.asarray(frame, np.uint8)) for frame in sample.frames)
+
+    return {
+        "kind": "video",
+        "id": sample.id,
+        "frames": flatten(body(np.uint8, shape, frames), arrays),
+    }
+
+
+def tell_dialogue(
+    dialogue: Dialogue, arrays: list[Any], handle: Callable[[Any], int]
+) -> dict[str, Any]:
+    """Return what a header tells of a dialogue.
+
+    Args:
+        dialogue: its supports may be encoded.
+        arrays: where masks and logits are put.
+        handle: under which the worker knows an encoding.
+    """
+    lift, previous = dialogue.lift, dialogue.previous
+    return {
+        "rounds": [
+            [tell_prompt(prompt, arrays, handle) for prompt in prompts]
+            for prompts in dialogue.rounds
+        ],
+        "previous": None if previous is None else _tell_previous(previous, arrays),
+        "lift": None if lift is None else asdict(lift),
+    }
+
+
+def _tell_previous(previous: Prediction, arrays: list[Any]) -> dict[str, Any]:
+    return {
+        "mask": flatten(np.asarray(previous.mask), arrays),
+        "logits": flatten(previous.logits, arrays),
+        "score": previous.score,
+        "candidates": None
+        if previous.candidates is None
+        else [int(each) for each in previous.candidates],
+    }
+
+
+def tell_prompt(prompt: Prompt, arrays: list[Any], handle: Callable[[Any], int]) -> dict[str, Any]:
+    """Return what a header tells of a prompt; see `tell_dialogue`."""
+    if isinstance(prompt, Support):
+        told = {"kind": prompt.kind, "mask": flatten(np.asarray(prompt.mask), arrays)}
+        if prompt.encoded is None:
+            return {**told, "sample": tell_sample(prompt.sample, arrays)}
+        return {**told, "handle": handle(prompt.encoded)}
+    values = {field.name: _plain(getattr(prompt, field.name)) for field in fields(prompt)}
+    return {"kind": prompt.kind, **{name: flatten(value, arrays) for name, value in values.items()}}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a prompt with plain numbers in place of NumPy's, as a header has them."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _whole(voxels: Any, body: BodyOf) -> Body:
+    values = np.asarray(voxels)
+    if values.dtype == np.bool_:
+        return as_body(values)
+    little = np.ascontiguousarray(values, dtype=np.dtype(dtype_name(values.dtype)))
+    return body(little.dtype, little.shape, lambda: [_bytes(little)])
+
+
+def _bytes(array: Any) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

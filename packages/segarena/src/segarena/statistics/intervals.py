@@ -1,0 +1,320 @@
+"""How sure a mean is: bootstrap intervals, and the paired test of two segmenters on the same targets.
+
+Values that share an image are not independent; `clusters` (image ids) draws or flips whole images instead. All
+randomness comes from `seed`, so the same values in the same order give the same interval everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.arrays.chunks import chunks
+from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import (
+    check_bootstrap,
+    percentile_interval,
+    tails,
+    times_drawn,
+    units_drawn,
+)
+
+_AT_ONCE = 1 << 21  # signs held at once: 2 MB, and 16 MB where they are multiplied
+MANY = 50_000
+"""With more clusters nothing is drawn: that would take seconds, and tell less than the limit that draws tend to."""
+_TINY = 1e-12  # sums of the same numbers in another order differ by less, relative to their size
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean with its bootstrap interval.
+
+    Attributes:
+        mean: NaN when there are no values.
+        low: lower end; NaN when there are fewer than two clusters, for then no spread can be seen.
+        high: upper end; NaN likewise.
+        n: how many values.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """How two segmenters differ on the same targets.
+
+    Attributes:
+        difference: mean of first minus second.
+        low: lower end of the interval that the test gives; NaN where the clusters are too few for the test to refuse
+            any difference: fewer than 6 at a level of 0.95.
+        high: upper end.
+        p_value: two-sided sign-flip permutation test of "no difference"; at most 1 - level where, and only where, the
+            interval leaves out zero.
+        n: how many pairs.
+        clusters: how many of them are independent.
+        better: share of pairs where the first is strictly better.
+        ties: share of pairs that are equal.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n: int
+    clusters: int
+    better: float
+    ties: float
+
+    def turned(self) -> PairedDifference:
+        """Return the second minus the first; `better` stays that of the first."""
+        return replace(self, difference=0 - self.difference, low=0 - self.high, high=0 - self.low)
+
+
+def bootstrap_mean(
+    values: ArrayLike,
+    clusters: Sequence[Any] | NDArray[Any] | None = None,
+    *,
+    repeats: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """Return the mean of `values` with its percentile bootstrap interval.
+
+    With clusters, clusters are drawn with replacement and the mean is that of all their values. Values that are
+    all equal give an interval of width 0; no values give NaN; one cluster gives the mean without an interval. Above
+    `MANY` clusters the interval is the normal one that draws tend to.
+
+    >>> bootstrap_mean([0.5, 0.5, 0.5, 0.5])
+    Interval(mean=0.5, low=0.5, high=0.5, n=4)
+    >>> bootstrap_mean([0.5, 0.9], clusters=["photograph", "photograph"])
+    Interval(mean=0.7, low=nan, high=nan, n=2)
+
+    Args:
+        values: (n,), finite.
+        clusters: what each value belongs to, n hashable and sortable ids; None: each value by itself.
+        repeats: bootstrap samples.
+        level: share of them inside the interval.
+        seed: of the resampling.
+
+    Raises:
+        InvalidInput: not one axis, not finite, another number of clusters, `repeats` below 1 or `level` not in (0, 1).
+    """
+    sums, sizes, mean = _clustered(values, clusters)
+    low, high = _interval(sums, sizes, repeats, level, np.random.default_rng(seed))
+    return Interval(mean, low, high, int(sizes.sum()))
+
+
+def bootstrap_means(
+    values: ArrayLike, clusters: Sequence[Any] | NDArray[Any] | None = None
+) -> list[Interval]:
+    """Return `bootstrap_mean` of each row of values, (rows, n); NaN are left out. Rows that have the same draw once.
+
+    >>> bootstrap_means([[0.5, 0.9], [0.5, math.nan]])
+    [Interval(mean=0.7, low=0.5, high=0.9, n=2), Interval(mean=0.5, low=nan, high=nan, n=1)]
+
+    Raises:
+        InvalidInput: as `bootstrap_mean`.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    names = np.arange(given.shape[1]) if clusters is None else np.asarray(clusters)
+    found: list[Interval] = [Interval(math.nan, math.nan, math.nan, 0)] * len(given)
+    for is_there in np.unique(np.isfinite(given), axis=0) if len(given) else ():
+        alike = np.flatnonzero((np.isfinite(given) == is_there).all(axis=1))
+        for place, interval in zip(
+            alike, _means_alike(given[alike][:, is_there], names[is_there]), strict=True
+        ):
+            found[place] = interval
+    return found
+
+
+def _means_alike(values: NDArray[np.float64], clusters: NDArray[Any]) -> Iterator[Interval]:
+    """Yield the interval of each row, all of them without NaN."""
+    count = len(set(clusters.tolist()))
+    if not 2 <= count <= MANY:
+        yield from (bootstrap_mean(row, clusters) for row in values)
+        return
+    belongs = np.unique(clusters, return_inverse=True)[1]
+    order = np.argsort(belongs, kind="stable")
+    sums = np.add.reduceat(
+        values[:, order], np.flatnonzero(np.diff(belongs[order], prepend=-1)), axis=1
+    )
+    sizes = np.bincount(belongs).astype(np.float64)
+    times = times_drawn(count, 2000, np.random.default_rng(0))
+    means = np.concatenate([part @ sums.T / (part @ sizes)[:, None] for part in times])
+    ends = np.quantile(means, tails(0.95), axis=0)
+    for row, low, high in zip(values, *ends.tolist(), strict=True):
+        yield Interval(float(row.mean()), low, high, len(row))
+
+
+def paired_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    clusters: Sequence[Any] | NDArray[Any] | None = None,
+    *,
+    higher_is_better: bool = True,
+    repeats: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> PairedDifference:
+    """Return how `first` differs from `second`, value by value.
+
+    The permutation test flips the sign of each cluster's differences together. All 2 ** clusters flips are
+    tried when they are no more than `repeats`; otherwise `repeats` random ones, and p is (1 + hits) / (1 + repeats).
+    The interval holds the differences that the same flips do not refuse. Above `MANY` clusters both are the normal ones
+    that flips tend to. No pairs give NaN everywhere; one cluster has p 1 and no interval.
+
+    >>> found = paired_difference([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
+    >>> found.difference, found.p_value, found.better
+    (0.25, 0.25, 1.0)
+
+    Args:
+        first: (n,) values of one segmenter.
+        second: (n,) values of the other on the same targets, in the same order.
+        clusters: as `bootstrap_mean`.
+        higher_is_better: which way `better` counts.
+        repeats: random flips.
+        level: of the interval.
+        seed: of the flips.
+
+    Raises:
+        InvalidInput: lengths differ, or as `bootstrap_mean`.
+
+    Source: the interval, Hartigan, Using subsample values as typical values, JASA 64 (1969): flipping the signs of
+    some clusters gives a total as far from 0 as the one seen where the mean of these clusters is beyond the difference.
+    """
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.shape != two.shape:
+        raise InvalidInput(
+            f"paired values: expected as many of each, got shapes {one.shape} and {two.shape}"
+        )
+    differences = one - two
+    sums, sizes, mean = _clustered(differences, clusters)
+    check_bootstrap(repeats, level)
+    p_value, low, high = _sign_flips(sums, sizes, repeats, level, np.random.default_rng(seed))
+    n = len(differences)
+    wins = differences > 0 if higher_is_better else differences < 0
+    return PairedDifference(
+        difference=mean,
+        low=low,
+        high=high,
+        p_value=p_value,
+        n=n,
+        clusters=len(sums),
+        better=float(np.mean(wins)) if n else math.nan,
+        ties=float(np.mean(differences == 0)) if n else math.nan,
+    )
+
+
+def _clustered(
+    values: ArrayLike, clusters: Sequence[Any] | NDArray[Any] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return the sum and number of values of each cluster, and the mean of all values."""
+    given = np.asarray(values, dtype=np.float64)
+    if given.ndim != 1:
+        raise InvalidInput(f"values: expected one axis, got shape {given.shape}")
+    if not np.isfinite(given).all():
+        raise InvalidInput(
+            "values: contain NaN or infinity; leave out the targets where the statistic is not defined"
+        )
+    mean = float(given.mean()) if len(given) else math.nan
+    if clusters is None:
+        return given, np.ones(len(given)), mean
+    if len(clusters) != len(given):
+        raise InvalidInput(
+            f"clusters: expected one id per value, {len(given)}, got {len(clusters)}"
+        )
+    belongs = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    sums = np.bincount(belongs, weights=given).astype(np.float64)
+    return sums, np.bincount(belongs).astype(np.float64), mean
+
+
+def _interval(
+    sums: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    repeats: int,
+    level: float,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    check_bootstrap(repeats, level)
+    if len(sums) < 2:
+        return math.nan, math.nan
+    if len(sums) > MANY:
+        return _normal_interval(sums, sizes, level)
+    # Most often all clusters are of one size: what a draw has of values is known then.
+    size = sizes[0] * len(sizes) if (sizes == sizes[0]).all() else None
+    means = [
+        sums.take(drawn).sum(axis=1) / (sizes.take(drawn).sum(axis=1) if size is None else size)
+        for drawn in units_drawn(len(sums), repeats, rng)
+    ]
+    return percentile_interval(np.concatenate(means), level)
+
+
+def _normal_interval(
+    sums: NDArray[np.float64], sizes: NDArray[np.float64], level: float
+) -> tuple[float, float]:
+    """Return the interval that draws tend to: a normal one."""
+    mean, spread = _normal(sums, sizes)
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * spread
+    return mean - reach, mean + reach
+
+
+def _normal(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean and the spread of a ratio of sums over clusters."""
+    mean = float(sums.sum() / sizes.sum())
+    return mean, math.sqrt(float(((sums - mean * sizes) ** 2).sum())) / float(sizes.sum())
+
+
+def _sign_flips(
+    sums: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    repeats: int,
+    level: float,
+    rng: np.random.Generator,
+) -> tuple[float, float, float]:
+    """Return how often random signs give a total at least as far from 0 as the one seen, and the interval."""
+    count = len(sums)
+    if not count:
+        return math.nan, math.nan, math.nan
+    if count > MANY:
+        mean, spread = _normal(sums, sizes)
+        p_value = 2 * NormalDist().cdf(-abs(mean) / spread) if spread else float(mean == 0)
+        return p_value, *_normal_interval(sums, sizes, level)
+    is_exact = 1 << count <= repeats
+    flipped = np.concatenate(
+        list(_flipped(np.stack([sums, sizes], axis=1), repeats, rng, is_exact=is_exact))
+    )
+    total, noise = sums.sum(), _TINY * np.abs(sums).sum()
+    hits = np.count_nonzero(np.abs(total - 2 * flipped[:, 0]) >= abs(total) - noise)
+    extra = 0 if is_exact else 1
+    tried = len(flipped) + extra
+    # Either sign of a flip is one of the two sides: those flipped, and the others.
+    sides = np.concatenate([flipped, np.array([total, sizes.sum()]) - flipped])
+    is_some = sides[:, 1] > 0
+    means = np.sort(
+        np.where(np.abs(sides[:, 0]) <= noise, 0, sides[:, 0])[is_some] / sides[is_some, 1]
+    )
+    # So many of these means must lie on one side of a difference that it is not refused; a side of nobody always does.
+    needed = math.floor(round((1 - level) * tried, 9) - extra - np.count_nonzero(~is_some)) + 1
+    ends = (math.nan, math.nan) if needed < 1 else (float(means[needed - 1]), float(means[-needed]))
+    return float((extra + hits) / tried), *ends
+
+
+def _flipped(
+    values: NDArray[np.float64], repeats: int, rng: np.random.Generator, *, is_exact: bool
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the sums of `values` (clusters, ...) over the clusters of every flip, or of random ones."""
+    count = len(values)
+    if is_exact:
+        yield (np.arange(1 << count)[:, None] >> np.arange(count) & 1) @ values
+        return
+    for part in chunks(repeats, count, most=_AT_ONCE):
+        yield rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8) @ values

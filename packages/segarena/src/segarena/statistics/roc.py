@@ -1,0 +1,87 @@
+"""The area under the ROC curve: how often a score puts the right one of two above the other; over groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import times_drawn
+from segarena.statistics.two_samples import Floats
+
+
+def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the chance that a value of the second is above one of the first, ties counting half.
+
+    >>> area_under_roc([0.1, 0.4], [0.4, 0.8])
+    0.875
+
+    Raises:
+        InvalidInput: no values in one of them, other axes, or NaN.
+    """
+    low, high = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if (
+        low.ndim != 1
+        or high.ndim != 1
+        or not low.size
+        or not high.size
+        or np.isnan(low).any()
+        or np.isnan(high).any()
+    ):
+        raise InvalidInput(
+            f"ROC: expected values without NaN in both, got shapes {low.shape} and {high.shape}"
+        )
+    return float(_below(np.sort(low), high).sum() / (low.size * high.size))
+
+
+def area_over_groups(
+    first: Floats, second: Floats, groups: NDArray[np.int64], repeats: int, rng: np.random.Generator
+) -> tuple[float, Floats]:
+    """Return the area, mean over several scores, and what it is when groups are drawn with replacement.
+
+    >>> scores = np.array([[0.1, 0.4]]), np.array([[0.4, 0.8]])
+    >>> area, draws = area_over_groups(*scores, np.array([0, 1, 0, 1]), 3, np.random.default_rng(0))
+    >>> area, draws.tolist()
+    (0.875, [1.0, 0.875, 1.0])
+
+    Args:
+        first: (scores, n1).
+        second: (scores, n2).
+        groups: (n1 + n2,) numbers from 0 of what each value belongs to, those of the first before those of the second.
+        repeats: draws.
+        rng: moved on by the draws, which depend on how many groups there are and on nothing else.
+
+    Returns:
+        the area, and (repeats,) that of each draw; NaN of draws without values of one of the two.
+    """
+    wins, sizes = _wins(first, second, groups)
+    areas: list[Floats] = []
+    for times in times_drawn(len(sizes), repeats, rng):
+        with np.errstate(invalid="ignore"):  # 0 / 0 where a draw has no values of one of the two
+            areas.append(((times @ wins) * times).sum(axis=1) / (times @ sizes).prod(axis=1))
+    return float(wins.sum() / sizes.sum(axis=0).prod()), np.concatenate(areas)
+
+
+def _wins(first: Floats, second: Floats, groups: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return in how many pairs the second of a group is above the first of another, (groups of first, of second).
+
+    Returns:
+        these, and how many values of either each group has, (groups, 2).
+    """
+    count = int(groups.max()) + 1
+    one, two = groups[: first.shape[1]], groups[first.shape[1] :]
+    wins = np.zeros((count, count))
+    for low, high in zip(first, second, strict=True):
+        for group in np.unique(one):
+            wins[group] += np.bincount(
+                two, weights=_below(np.sort(low[one == group]), high), minlength=count
+            )
+    sizes = np.stack([np.bincount(part, minlength=count) for part in (one, two)], axis=1)
+    return wins / len(first), sizes.astype(np.float64)
+
+
+def _below(ordered: Floats, values: Floats) -> Floats:
+    """Return how many of `ordered` are below each value, those that are equal counting half."""
+    return (
+        np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    ) / 2

@@ -1,0 +1,59 @@
+"""Two samples below each other, as tests of whether they come from one distribution take them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Ids: TypeAlias = tuple[ArrayLike, ArrayLike]
+"""For each sample what its values belong to, one id each; the same id in both is the same thing."""
+
+
+def below_each_other(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple[int, int]]:
+    """Return the values of both samples, (n1 + n2, k), and n1 and n2.
+
+    >>> values, sizes = below_each_other([[1.0], [2.0]], [[3.0]])
+    >>> values.tolist(), sizes
+    ([[1.0], [2.0], [3.0]], (2, 1))
+
+    Raises:
+        InvalidInput: a sample without values, other axes, or values that are not finite.
+    """
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if (
+        one.ndim != 2
+        or two.ndim != 2
+        or one.shape[1] != two.shape[1]
+        or not one.size
+        or not two.size
+    ):
+        raise InvalidInput(
+            f"samples: expected (n1, k) and (n2, k) with values, got shapes {one.shape} and {two.shape}"
+        )
+    values = np.concatenate([one, two])
+    if not np.isfinite(values).all():
+        raise InvalidInput("samples: contain NaN or infinity; leave out the rows that have it")
+    return values, (len(one), len(two))
+
+
+def numbered(ids: Ids, sizes: tuple[int, int]) -> NDArray[np.int64]:
+    """Return a number from 0 for each id of both samples, (n1 + n2,).
+
+    >>> numbered((["b", "a"], ["b"]), (2, 1)).tolist()
+    [1, 0, 1]
+
+    Raises:
+        InvalidInput: not one id for each value.
+    """
+    names = [np.asarray(part) for part in ids]
+    if [part.shape for part in names] != [(size,) for size in sizes]:
+        shapes = " and ".join(str(part.shape) for part in names)
+        raise InvalidInput(
+            f"ids: expected one for each value, {sizes[0]} and {sizes[1]}, got shapes {shapes}"
+        )
+    return np.unique(np.concatenate([part.astype(str) for part in names]), return_inverse=True)[1]

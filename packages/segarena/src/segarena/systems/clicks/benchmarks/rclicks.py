@@ -1,0 +1,97 @@
+"""RClicks: how much does the result depend on where people click?
+
+The click benchmark held with many users at once: the usual one, who clicks the centre; ten clicking groups, from those
+who click where hardly anyone does to those who click where most do; and, with a clicks table, the first clicks of real
+people beside as many drawn from the click model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from segarena.errors import InvalidInput
+from segarena.files.hashes import sha256_of_file
+from segarena.options import Protocol
+from segarena.registry import benchmark
+from segarena.roles import Benchmark
+from segarena.specs import PluginSpec
+from segarena.systems.clicks.benchmarks.clicks import clicks as click_benchmark
+from segarena.systems.clicks.models.by_name import file_of
+
+
+@benchmark("rclicks")
+def rclicks(
+    *,
+    click_model: str = "depth",
+    clicks: str | None = None,
+    clicks_dataset: str | None = None,
+    groups: int = 10,
+    rounds: int = 20,
+    protocol: Protocol = "careful",
+) -> Benchmark:
+    """Judge click by click, by many users: what `clicks` measures, for the base user and for each clicking group.
+
+    Records call the users "centre", "G1" (least likely clicks) to "G10" (most likely), "real" and "sampled"; the
+    benchmark's options name them by their part: `base`, `groups` (each with `low` and `high`), `real`, `sampled`.
+
+    Args:
+        click_model: where people click, as written: `depth`, `network(path='weights.pt')`, ...
+        clicks: path of a clicks table; with it real and sampled first clicks take part, in one round each.
+        clicks_dataset: only rows of this dataset of the table; by default all.
+        groups: how many clicking groups of equal mass; even, so that they can be halved.
+        rounds: the most clicks per dialogue.
+        protocol: "careful" or "published": clicks at (0, 0) after perfection, whole pixels in groups, a target
+            that needs the last click has failed, AHH group by group, real clicks not scaled with the image.
+
+    Source: RClicks (NeurIPS 2024), sections 3 to 5; `docs/benchmarks.md` names every difference to the published code.
+    """
+    if groups < 2 or groups % 2:
+        raise InvalidInput(f"groups: expected an even number of at least 2, got {groups}")
+    is_published = protocol == "published"
+    rules = click_benchmark(rounds=rounds, protocol=protocol)
+    bounds = {f"G{k + 1}": (k / groups, (k + 1) / groups) for k in range(groups)}
+    published = {"groups": "published", "when_solved": "published"} if is_published else {}
+    users = {"centre": rules.users[0]}
+    for name, (low, high) in bounds.items():
+        users[name] = PluginSpec(
+            "group", {"click_model": click_model, "low": low, "high": high, **published}
+        )
+    if clicks is not None:
+        table = {"clicks": clicks, "dataset": clicks_dataset}
+        users["real"] = PluginSpec(
+            "real-first", {**table, **({"other_size": "published"} if is_published else {})}
+        )
+        users["sampled"] = PluginSpec("sampled-first", {**table, "click_model": click_model})
+    return Benchmark(
+        name="rclicks",
+        users=tuple(replace(spec, own_name=name) for name, spec in users.items()),
+        metrics=rules.metrics,
+        rounds=rounds,
+        protocol=protocol,
+        paper="RClicks: Realistic Click Simulation for Benchmarking Interactive Segmentation, NeurIPS 2024",
+        options={
+            **rules.options,
+            "base": "centre",
+            "groups": [
+                {"user": name, "low": low, "high": high} for name, (low, high) in bounds.items()
+            ],
+            "real": "real" if "real" in users else None,
+            "sampled": "sampled" if "sampled" in users else None,
+            "click_model": {"written": click_model, "sha256": _sha256(file_of(click_model))},
+            "clicks": {
+                "dataset": clicks_dataset,
+                "sha256": _sha256(None if clicks is None else Path(clicks)),
+            },
+        },
+        summary=rules.summary,
+    )
+
+
+def _sha256(file: Path | None) -> str | None:
+    """Return the hash of a file that decides results: another file at the same path is another run."""
+    if file is None:
+        return None
+    if not file.is_file():
+        raise InvalidInput(f"there is no file {file}")
+    return sha256_of_file(file)

@@ -1,0 +1,206 @@
+"""Instances: one object of one image in one round, with the clicks that people made on it.
+
+An *instance* is what people were shown: the image, the target and, after the first round, the mask to correct. Its
+clicks come from the clicks table, clipped to the image and scaled to the size that the image is loaded in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import DatasetMissing, InvalidImage, SampleInvalid
+from segarena.files.hashes import fingerprint
+from segarena.files.images import read_image
+from segarena.files.within import within
+from segarena.samples import Mask
+from segarena.systems.clicks.models.maps import ClickType, error_mask
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAX_SIDE_PX: Mapping[str, int] = {"TETRIS": 2048}
+"""The datasets whose images are loaded smaller than they are: the longer side is at most this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Instance:
+    """One object of one image in one round.
+
+    Attributes:
+        full_stem: its name, unique within the dataset.
+        image: uint8 (H, W, 3), RGB.
+        target: bool (H, W).
+        previous: the mask to correct, float in [0, 1] (H, W); None in the first round.
+        positions: int (n, 2), the (row, column) of every click, possibly none.
+        click_type: what the clicks correct.
+        dataset: where the image is from.
+        image_stem: the image's name.
+        object_stem: the object's code; empty when the image has one object.
+        model_type: whose mask `previous` is; empty in the first round.
+    """
+
+    full_stem: str
+    image: NDArray[np.uint8]
+    target: Mask
+    previous: NDArray[np.float32] | None = None
+    positions: NDArray[np.int64]
+    click_type: ClickType = "first"
+    dataset: str = ""
+    image_stem: str = ""
+    object_stem: str = ""
+    model_type: str = ""
+
+    @property
+    def error(self) -> NDArray[np.float32]:
+        """What the clicks correct, float32 (H, W) in [0, 1]."""
+        return error_mask(self.target, self.previous, self.click_type)
+
+
+NAMES = ("full_stem", "dataset", "image_stem", "object_stem", "model_type", "click_type")
+
+LoadTarget = Callable[[str, str, str], tuple[NDArray[np.uint8], Mask]]
+"""(dataset, image_stem, object_stem) to the image and the object's mask, of one size."""
+
+
+class ClickedInstances(Sequence[Instance]):
+    """The instances of a clicks table, in order of first appearance; images are loaded when asked for.
+
+    Args:
+        table: the clicks.
+        load: gives the image and the object's mask; without an object code that is any label above 0.
+        previous_masks: dataset to its folder of previous masks; may be empty when there are only first rounds.
+    """
+
+    def __init__(
+        self,
+        table: pl.DataFrame,
+        load: LoadTarget,
+        *,
+        previous_masks: Mapping[str, Path] | None = None,
+    ) -> None:
+        self._load = load
+        self._folders = previous_masks or {}
+        self._rows = list(group_clicks(place_clicks(table)).iter_rows(named=True))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of the instances' names and clicks."""
+        return fingerprint(repr(self._rows))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Instance]: ...
+    def __getitem__(self, index: int | slice) -> Instance | Sequence[Instance]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self._read(self._rows[index])
+
+    def __iter__(self) -> Iterator[Instance]:
+        return map(self._read, self._rows)
+
+    def _read(self, row: dict[str, Any]) -> Instance:
+        names = {key: row[key] for key in NAMES}
+        image, target = self._load(row["dataset"], row["image_stem"], row["object_stem"])
+        size = (row["height"], row["width"])
+        if target.shape != size:
+            raise SampleInvalid(
+                f"{row['full_stem']}: its clicks are for a size of {size}, the mask has {target.shape}"
+            )
+        previous = None
+        if row["click_type"] != "first":
+            if row["dataset"] not in self._folders:
+                raise DatasetMissing(
+                    f"{row['full_stem']}: no folder of previous masks was given for {row['dataset']}"
+                )
+            previous = read_previous_mask(self._folders[row["dataset"]], row["full_stem"], size)
+        return Instance(
+            image=image, target=target, previous=previous, positions=positions_of(row), **names
+        )
+
+
+def place_clicks(
+    table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SIDE_PX
+) -> pl.DataFrame:
+    """Return the table with `row`, `column`, `height`, `width`: clicks inside the image as it is loaded.
+
+    Clicks are clipped to the image of the first row of their instance, then scaled with it and cut to whole pixels.
+    The longer side of an image becomes at most `max_side_px` of its dataset, the other one follows, rounded.
+
+    Source: RClicks, published code.
+    """
+    import polars as pl
+
+    instance = ["dataset", "full_stem"]
+    width, height = (pl.col(side).cast(pl.Int64).first().over(instance) for side in ("w", "h"))
+    table = table.with_columns(width=width, height=height)
+    width, height = pl.col("width"), pl.col("height")
+    column = pl.min_horizontal(pl.col("x").clip(lower_bound=0), width - 1)
+    row = pl.min_horizontal(pl.col("y").clip(lower_bound=0), height - 1)
+    limits = [pl.when(pl.col("dataset") == name).then(limit) for name, limit in max_side_px.items()]
+    longer, shorter = pl.max_horizontal(width, height), pl.min_horizontal(width, height)
+    limited = pl.min_horizontal(longer, *limits)
+    other = (shorter / longer * limited + 0.5).cast(
+        pl.Int64
+    )  # half a pixel rounds up, as published
+    is_tall = height > width
+    table = table.with_columns(
+        new_height=pl.when(is_tall).then(limited).otherwise(other),
+        new_width=pl.when(is_tall).then(other).otherwise(limited),
+    )
+    return table.with_columns(
+        # Whole pixels, cut and not rounded: a click never leaves the scaled image.
+        row=row * pl.col("new_height") // height,
+        column=column * pl.col("new_width") // width,
+        height=pl.col("new_height"),
+        width=pl.col("new_width"),
+    ).drop("new_height", "new_width")
+
+
+def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per instance of what `place_clicks` gives, in order of first appearance: lists `row`, `column`."""
+    import polars as pl
+
+    same = ("image_stem", "object_stem", "model_type", "click_type", "height", "width")
+    return placed.group_by("dataset", "full_stem", maintain_order=True).agg(
+        pl.col(*same).first(), pl.col("row", "column")
+    )
+
+
+def positions_of(row: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the clicks of a row of `group_clicks`, int (n, 2), rows and columns."""
+    return np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
+
+
+def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Return the mask that people were asked to correct, float32 (H, W) in [0, 1].
+
+    Raises:
+        DatasetMissing: there is no `<full_stem>.png` in the folder.
+        DatasetError: the name leads out of the folder.
+        SampleInvalid: it cannot be read, or has another size.
+    """
+    path = within(folder, f"{full_stem}.png")
+    if not path.is_file():
+        raise DatasetMissing(f"there is no previous mask {path}")
+    try:
+        pixels = read_image(path)
+    except InvalidImage as error:
+        raise SampleInvalid(
+            f"previous mask {path}: expected an image of {shape}, got not an image: {error}"
+        ) from error
+    if pixels.shape[:2] != shape:
+        raise SampleInvalid(
+            f"previous mask {path}: expected an image of {shape}, got {pixels.shape[:2]}"
+        )
+    return pixels[:, :, 0].astype(np.float32) / np.float32(255)

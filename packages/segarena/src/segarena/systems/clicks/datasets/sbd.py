@@ -1,0 +1,121 @@
+"""SBD, the Semantic Boundaries Dataset, with one target per annotated instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.datasets.encodings import DecodedMask, to_targets
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, existing_folder
+from segarena.errors import DatasetMissing, InvalidMask
+from segarena.files.images import check_same_shape, read_image
+from segarena.files.matlab import read_matlab
+from segarena.files.within import within
+from segarena.registry import dataset
+from segarena.roles import Finding
+from segarena.samples import ImageSample
+
+LAYOUT = "PATH/img/NAME.jpg, PATH/inst/NAME.mat and PATH/val.txt"
+EXPECTED = {"train": (8498, 20172), "val": (2857, 6671)}
+VOID = 255
+CATEGORIES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *("table", "dog", "horse", "motorbike", "person", "plant", "sheep", "sofa", "train", "tv"),
+)
+
+
+@dataset("sbd")
+class Sbd(ListedDataset[ImageSample]):
+    """SBD in the layout of the published archive (`benchmark_RELEASE/dataset`) and of the click segmentation codes.
+
+    Every instance number above 0 is a target, called by it and labelled with its category; 255 is ignored. The
+    published click evaluation takes the same instances, in the same order.
+
+    Args:
+        path: the folder with `img`, `inst` and the list files.
+        split: the list file without ending: "val" or "train".
+
+    Raises:
+        DatasetMissing: a folder or the list is not there, or the list is empty.
+
+    Source: Hariharan et al., Semantic Contours from Inverse Detectors, ICCV 2011.
+    """
+
+    def __init__(self, *, path: str, split: Literal["train", "val"] = "val") -> None:
+        self._split = split
+        root = Path(path).expanduser()
+        images = existing_folder(root / "img", "the images of SBD", LAYOUT)
+        instances = existing_folder(root / "inst", "the instance files of SBD", LAYOUT)
+        listing = root / f"{split}.txt"
+        if not listing.is_file():
+            raise DatasetMissing(
+                f"{listing}: expected a list with one image name per line, found none; the layout is {LAYOUT}"
+            )
+        names = [
+            line.strip()
+            for line in listing.read_text(encoding="utf-8").splitlines()
+            if line.strip()
+        ]
+        if not names:
+            raise DatasetMissing(
+                f"{listing}: expected one image name per line, found an empty file; download it again"
+            )
+        files = {
+            name: (within(images, f"{name}.jpg"), within(instances, f"{name}.mat"))
+            for name in names
+        }
+        super().__init__(f"SBD-{split}", files, {"split": split, "void": VOID})
+
+    def _read(self, sample_id: str, files: Files) -> ImageSample:
+        image_path, instance_path = files
+        image = read_image(image_path)
+        numbers, categories = read_instances(instance_path)
+        check_same_shape(numbers, instance_path, image, image_path)
+        found = [int(number) for number in np.unique(numbers) if number not in (0, VOID)]
+        if not found:
+            raise InvalidMask(
+                f"{instance_path}: expected at least one instance, got none; download it again"
+            )
+        ignore = numbers == VOID  # the border between instances, as in PASCAL VOC
+        objects = DecodedMask(
+            {str(number): numbers == number for number in found}, ignore if ignore.any() else None
+        )
+        labels = {
+            str(n): CATEGORIES[c - 1]
+            for n, c in enumerate(categories, start=1)
+            if 1 <= c <= len(CATEGORIES)
+        }
+        return ImageSample(id=sample_id, image=image, targets=to_targets(objects, labels=labels))
+
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
+        came, expected = (len(self.sample_ids), tally.targets), EXPECTED[self._split]
+        if came != expected:
+            published = f"the published split has {expected[0]} images and {expected[1]} instances"
+            message = f"{self.name}: {published}, here are {came[0]} and {came[1]}"
+            yield Finding(is_error=False, message=message)
+
+
+def read_instances(path: Path) -> tuple[NDArray[np.int32], list[int]]:
+    """Return the instance numbers of an SBD file, int32 (H, W), and the category (1 to 20) of each from number 1 on.
+
+    Raises:
+        InvalidMask: missing, damaged, or without `GTinst.Segmentation`.
+    """
+    truth = read_matlab(path, "GTinst")
+    try:
+        entry: Any = truth[0, 0]
+        numbers = np.asarray(entry["Segmentation"]).astype(np.int32)
+        categories = [int(category) for category in np.asarray(entry["Categories"]).ravel()]
+    except (IndexError, KeyError, ValueError, TypeError) as error:
+        raise InvalidMask(
+            f"{path}: expected GTinst.Segmentation and GTinst.Categories, got other fields; download it again"
+        ) from error
+    if numbers.ndim != 2:
+        raise InvalidMask(
+            f"{path}: expected GTinst.Segmentation of rows x columns, got shape {numbers.shape}; download it again"
+        )
+    return numbers, categories

@@ -1,0 +1,96 @@
+"""How much the result depends on who clicks: deviation over people or groups against the mean.
+
+The ratio of the two is the noise-to-signal ratio (NSR); of a segmenter over clicking groups it is
+`noise_to_signal(group_stds(auc), group_means(auc))` averaged over instances. Source: RClicks, section 5 and
+appendix D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+from segarena.statistics.intervals import Interval, bootstrap_mean
+
+
+@dataclass(frozen=True, slots=True)
+class FirstClickStatistics:
+    """What many people's first clicks on each instance say ("User IoU@1").
+
+    Attributes:
+        mean: mean over an instance's clicks, then over instances.
+        std: population deviation over an instance's clicks, mean over instances.
+        nsr: noise-to-signal ratio of each instance, mean over instances.
+    """
+
+    mean: Interval
+    std: Interval
+    nsr: Interval
+
+
+def noise_to_signal(
+    stds: ArrayLike, means: ArrayLike, *, epsilon: float = 0.0
+) -> NDArray[np.float64]:
+    """Return NSR, deviation over mean, elementwise; 0 where both are 0: nothing there varies.
+
+    Args:
+        stds: deviations, at least 0.
+        means: same shape; above 0 wherever the deviation is.
+        epsilon: added to the mean. The published code adds 1e-9 for real users and nothing for groups.
+
+    Raises:
+        InvalidInput: shapes differ, or there is noise without signal.
+    """
+    noise, signal = (
+        np.asarray(stds, dtype=np.float64),
+        np.asarray(means, dtype=np.float64) + epsilon,
+    )
+    if noise.shape != signal.shape or not ((signal > 0) | ((noise == 0) & (signal == 0))).all():
+        raise InvalidInput(
+            "noise-to-signal ratio: expected as many deviations as means, and means above 0"
+        )
+    # Without noise and signal nothing varies; dividing would give NaN.
+    return np.divide(noise, signal, out=np.zeros_like(noise), where=signal > 0)
+
+
+def first_click_statistics(
+    ious: Sequence[ArrayLike],
+    clusters: Sequence[Any] | None = None,
+    *,
+    epsilon: float = 0.0,
+) -> FirstClickStatistics:
+    """Return what people's first clicks say; instances without a click are left out.
+
+    Args:
+        ious: for each instance the IoU after each person's first click.
+        clusters: image of each instance, see `bootstrap_mean`.
+        epsilon: see `noise_to_signal`; the published numbers have 1e-9.
+    """
+    given = [np.asarray(of_instance, dtype=np.float64) for of_instance in ious]
+    clicked = [index for index, of_instance in enumerate(given) if len(of_instance)]
+    means = np.array([given[index].mean() for index in clicked])
+    stds = np.array([given[index].std() for index in clicked])
+    kept = None if clusters is None else [clusters[index] for index in clicked]
+
+    def mean(per_instance: NDArray[np.float64]) -> Interval:
+        return bootstrap_mean(per_instance, kept)
+
+    return FirstClickStatistics(
+        mean(means), mean(stds), mean(noise_to_signal(stds, means, epsilon=epsilon))
+    )
+
+
+def hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
+    """Return how hard each instance is for people: NSR of deviation and mean averaged over segmenters first.
+
+    Both are (segmenters, instances), of the IoU over first clicks.
+
+    Source: RClicks, Figure 8; its legend gives the mean over instances.
+    """
+    noise, signal = np.asarray(stds, dtype=np.float64), np.asarray(means, dtype=np.float64)
+    return noise_to_signal(noise.mean(axis=0), signal.mean(axis=0))

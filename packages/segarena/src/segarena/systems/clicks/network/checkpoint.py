@@ -1,0 +1,41 @@
+"""Files with the weights of a clickability network. Needs torch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
+from segarena.files.whole import whole_file
+from segarena.pytorch import torch
+from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
+
+
+def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> ClickabilityNetwork:
+    """Return the network whose weights are in `path`, ready for prediction, on the CPU.
+
+    Takes the published checkpoints and our own: a plain state dict, or one under "state_dict" or "model", with
+    or without "module." before each name. Nothing but tensors and plain values is unpickled.
+
+    Args:
+        path: the file.
+        size: the size of the network; None takes the one noted in the file, or the paper's "b".
+
+    Raises:
+        InvalidInput: there is no such file, it is not a checkpoint, it holds code, or its tensors are not those
+            of the network; the message counts the missing, unknown and differently shaped ones and names some.
+    """
+    content = read_checkpoint(path)
+    noted = content.get("size")
+    network = ClickabilityNetwork(
+        size or (NetworkSize(**noted) if isinstance(noted, dict) else "b")
+    )
+    load_weights(network, state_dict_of(content, path), path, hint="Is `size` right?")
+    return network.eval()
+
+
+def save_checkpoint(path: Path | str, network: ClickabilityNetwork, **more: Any) -> None:
+    """Write the weights and size of `network`, and `more` plain values and tensors, as a whole file."""
+    with whole_file(Path(path)) as file:
+        torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, file)

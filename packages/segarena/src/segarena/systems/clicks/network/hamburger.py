@@ -1,0 +1,114 @@
+"""Hamburger, the decoder of SegNeXt: global context by non-negative matrix factorisation. Needs torch.
+
+Source: Geng et al., Is Attention Better Than Matrix Decomposition? (ICLR 2021); Guo et al., SegNeXt (2022).
+The published clickability head reads all four stages where SegNeXt reads the last three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from segarena.pytorch import Tensor, functional, nn, torch
+
+EPSILON = 1e-6
+
+
+class ConvolutionUnit(nn.Module):
+    """A 1x1 convolution, with group normalisation if `groups` is given."""
+
+    def __init__(self, channels_in: int, channels_out: int, groups: int | None = None) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels_in, channels_out, 1, bias=groups is None)
+        self.gn = nn.Identity() if groups is None else nn.GroupNorm(groups, channels_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H, W)."""
+        return self.gn(self.conv(x))
+
+
+class NonNegativeFactorisation(nn.Module):
+    """Replaces features by their best approximation from a few non-negative bases.
+
+    The starting bases are random but fixed: they are made once from a seed and kept in the checkpoint. (The
+    published code draws them at its first forward pass, so there a checkpoint loads only after a dummy one.)
+
+    Args:
+        channels: length of a base.
+        rank: number of bases.
+        train_steps: multiplicative updates while training.
+        eval_steps: multiplicative updates otherwise.
+    """
+
+    bases: Tensor
+
+    def __init__(
+        self, channels: int, *, rank: int = 16, train_steps: int = 6, eval_steps: int = 7
+    ) -> None:
+        super().__init__()
+        self.train_steps = train_steps
+        self.eval_steps = eval_steps
+        drawn = torch.rand((1, channels, rank), generator=torch.Generator().manual_seed(0))
+        self.register_buffer("bases", functional.normalize(drawn, dim=1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the approximation of `x`, (B, C, H, W), values not negative."""
+        data = x.flatten(2)  # (B, C, N), approximated by bases (B, C, R) @ codes (B, R, N)
+        bases = self.bases.expand(len(x), -1, -1)
+        codes = torch.softmax(bases.mT @ data, dim=1)
+        for _ in range(self.train_steps if self.training else self.eval_steps):
+            codes = _update_codes(data, bases, codes)
+            bases = bases * (data @ codes.mT) / (bases @ (codes @ codes.mT) + EPSILON)
+        codes = _update_codes(data, bases, codes)
+        return (bases @ codes).reshape(x.shape)
+
+
+def _update_codes(data: Tensor, bases: Tensor, codes: Tensor) -> Tensor:
+    return codes * (bases.mT @ data) / ((bases.mT @ bases) @ codes + EPSILON)
+
+
+class Hamburger(nn.Module):
+    """Factorisation between two 1x1 convolutions, added to its input."""
+
+    def __init__(self, channels: int, groups: int) -> None:
+        super().__init__()
+        self.ham_in = ConvolutionUnit(channels, channels)
+        self.ham = NonNegativeFactorisation(channels)
+        self.ham_out = ConvolutionUnit(channels, channels, groups)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H, W)."""
+        return torch.relu(x + self.ham_out(self.ham(torch.relu(self.ham_in(x)))))
+
+
+class HamburgerHead(nn.Module):
+    """Fuses the features of all stages at the first one's size and gives one channel.
+
+    Args:
+        channels_in: width of each stage.
+        channels: width inside the head and its hamburger.
+        groups: groups of the normalisations.
+        dropout: share of channels dropped before the last convolution.
+    """
+
+    def __init__(
+        self, channels_in: Sequence[int], channels: int, *, groups: int = 32, dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.conv_seg = nn.Conv2d(channels, 1, 1)
+        self.dropout = nn.Dropout2d(dropout)
+        self.squeeze = ConvolutionUnit(sum(channels_in), channels, groups)
+        self.hamburger = Hamburger(channels, groups)
+        self.align = ConvolutionUnit(channels, channels, groups)
+
+    def forward(self, features: Sequence[Tensor]) -> Tensor:
+        """Return (B, 1, H / 4, W / 4)."""
+        size = features[0].shape[2:]
+        fused = torch.cat(
+            [
+                functional.interpolate(f, size=size, mode="bilinear", align_corners=False)
+                for f in features
+            ],
+            dim=1,
+        )
+        x = self.hamburger(torch.relu(self.squeeze(fused)))
+        return self.conv_seg(self.dropout(torch.relu(self.align(x))))

@@ -1,0 +1,104 @@
+"""Images of any size on a square canvas, and maps back from it.
+
+The longer side fills the canvas, the shorter one is centred, and what is left is zero. Colours are normalised
+before, so zero is the mean colour.
+
+Source: RClicks, published code; the paper does not mention it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
+from segarena.errors import InvalidImage
+
+MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
+STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
+LEAST_MARGIN_PX = 4
+
+
+def view_window(error: NDArray[Any], margin: float | None) -> Window:
+    """Return the part of an image that a network looks at: the box of the error and a margin around it.
+
+    Args:
+        error: bool or float in [0, 1], (H, W); counts from 0.5 on, or above 0 when nothing reaches that.
+        margin: on every side, in longer sides of the box, at least 4 pixels; None returns the whole image.
+    """
+    values = np.asarray(error)
+    whole = (slice(0, values.shape[0]), slice(0, values.shape[1]))
+    if margin is None:
+        return whole
+    box = bounding_window(values >= 0.5)
+    box = bounding_window(values > 0) if is_empty(box) else box
+    longer = max(window_shape(box))
+    return (
+        whole
+        if is_empty(box)
+        else grow_window(box, max(LEAST_MARGIN_PX, round(margin * longer)), values.shape)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Letterbox:
+    """Where an image of `shape` lies on a square canvas of `side_px`.
+
+    Attributes:
+        shape: (H, W) of the image.
+        side_px: side of the canvas.
+        rows: the rows of the canvas that the image fills.
+        columns: the columns of the canvas that the image fills.
+    """
+
+    shape: tuple[int, int]
+    side_px: int
+    rows: slice
+    columns: slice
+
+    @classmethod
+    def fit(cls, shape: tuple[int, int], side_px: int = 416) -> Letterbox:
+        """Return the letterbox of an image of `shape`.
+
+        Raises:
+            InvalidImage: the image is so long and thin that nothing of its short side is left.
+        """
+        height, width = shape
+        rows, columns = side_px, side_px
+        if height > width:
+            columns = width * side_px // height
+        else:
+            rows = height * side_px // width
+        if not rows or not columns:
+            raise InvalidImage(
+                f"an image of {height} x {width} has no pixels left on a canvas of {side_px}; crop it to under "
+                f"{side_px} : 1 first"
+            )
+        top, left = (side_px - rows) // 2, (side_px - columns) // 2
+        return cls(shape, side_px, slice(top, top + rows), slice(left, left + columns))
+
+    def put_image(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the canvas (3, S, S) of a uint8 RGB image with normalised colours.
+
+        Normalising after the resize instead of before gives the same numbers, of fewer pixels.
+        """
+        canvas = np.zeros((3, self.side_px, self.side_px), dtype=np.float32)
+        normalised = (self._resize(image.astype(np.float32)) / 255 - MEAN) / STD
+        canvas[:, self.rows, self.columns] = np.moveaxis(normalised, -1, 0)
+        return canvas
+
+    def put_mask(self, mask: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the canvas (S, S) of a mask or map; hard borders become soft."""
+        canvas = np.zeros((self.side_px, self.side_px), dtype=np.float32)
+        canvas[self.rows, self.columns] = self._resize(mask.astype(np.float32))
+        return canvas
+
+    def _resize(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        size = (self.columns.stop - self.columns.start, self.rows.stop - self.rows.start)
+        return np.asarray(
+            cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), dtype=np.float32
+        )

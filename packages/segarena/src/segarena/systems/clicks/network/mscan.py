@@ -1,0 +1,189 @@
+"""MSCAN, the convolutional backbone of SegNeXt, with an input for the mask branch.
+
+Source: Guo et al., SegNeXt (NeurIPS 2022), section 3.1; names of the parameters as in the published checkpoints.
+Needs torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from segarena.pytorch import Tensor, nn, torch
+
+
+class DropPath(nn.Module):
+    """Drops a residual branch of whole samples while training, and scales up the ones it keeps."""
+
+    def __init__(self, probability: float) -> None:
+        super().__init__()
+        self.probability = probability
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return `x`, (B, ...), with some samples set to zero."""
+        if not self.training or self.probability == 0:
+            return x
+        keep = 1 - self.probability
+        kept = x.new_empty((len(x),) + (1,) * (x.ndim - 1)).bernoulli_(keep)
+        return x * kept / keep
+
+
+class SpatialGatingUnit(nn.Module):
+    """Multi-scale depth-wise strips, summed and mixed, weigh the input pixel by pixel."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv0 = _depthwise(channels, (5, 5))
+        self.conv0_1, self.conv0_2 = _depthwise(channels, (1, 7)), _depthwise(channels, (7, 1))
+        self.conv1_1, self.conv1_2 = _depthwise(channels, (1, 11)), _depthwise(channels, (11, 1))
+        self.conv2_1, self.conv2_2 = _depthwise(channels, (1, 21)), _depthwise(channels, (21, 1))
+        self.conv3 = nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H, W)."""
+        near = self.conv0(x)
+        strips = (
+            self.conv0_2(self.conv0_1(near)),
+            self.conv1_2(self.conv1_1(near)),
+            self.conv2_2(self.conv2_1(near)),
+        )
+        return self.conv3(near + sum(strips)) * x
+
+
+class Attention(nn.Module):
+    """Mix, GELU, gate, mix, and add the input."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.proj_1 = nn.Conv2d(channels, channels, 1)
+        self.activation = nn.GELU()
+        self.spatial_gating_unit = SpatialGatingUnit(channels)
+        self.proj_2 = nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H, W)."""
+        return x + self.proj_2(self.spatial_gating_unit(self.activation(self.proj_1(x))))
+
+
+class Mlp(nn.Module):
+    """1x1 up, depth-wise 3x3, GELU, 1x1 down."""
+
+    def __init__(self, channels: int, hidden: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Conv2d(channels, hidden, 1)
+        self.dwconv = _depthwise(hidden, (3, 3))
+        self.activation = nn.GELU()
+        self.fc2 = nn.Conv2d(hidden, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H, W)."""
+        return self.fc2(self.activation(self.dwconv(self.fc1(x))))
+
+
+class Block(nn.Module):
+    """Attention and MLP, each on normalised input and added with a learnt weight per channel."""
+
+    def __init__(self, channels: int, mlp_ratio: int, drop_path: float) -> None:
+        super().__init__()
+        self.layer_scale_1 = nn.Parameter(torch.full((channels,), 0.01))
+        self.layer_scale_2 = nn.Parameter(torch.full((channels,), 0.01))
+        self.norm1 = nn.BatchNorm2d(channels)
+        self.attn = Attention(channels)
+        self.norm2 = nn.BatchNorm2d(channels)
+        self.mlp = Mlp(channels, channels * mlp_ratio)
+        self.drop_path = DropPath(drop_path)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H, W)."""
+        x = x + self.drop_path(self.layer_scale_1[:, None, None] * self.attn(self.norm1(x)))
+        return x + self.drop_path(self.layer_scale_2[:, None, None] * self.mlp(self.norm2(x)))
+
+
+class Stem(nn.Module):
+    """Two strided 3x3 convolutions: stride 4."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        half = channels // 2
+        self.proj = nn.Sequential(
+            nn.Conv2d(3, half, 3, stride=2, padding=1),
+            nn.BatchNorm2d(half),
+            nn.GELU(),
+            nn.Conv2d(half, channels, 3, stride=2, padding=1),
+            nn.BatchNorm2d(channels),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H / 4, W / 4)."""
+        return self.proj(x)
+
+
+class PatchEmbedding(nn.Module):
+    """A strided 3x3 convolution between stages: stride 2."""
+
+    def __init__(self, channels_in: int, channels_out: int) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(channels_in, channels_out, 3, stride=2, padding=1)
+        self.norm = nn.BatchNorm2d(channels_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, C, H / 2, W / 2)."""
+        return self.norm(self.proj(x))
+
+
+class Mscan(nn.Module):
+    """Four stages at strides 4, 8, 16 and 32.
+
+    Args:
+        channels: width of each stage.
+        depths: blocks of each stage.
+        mlp_ratios: how much wider the MLP of each stage is.
+        drop_path: probability at the last block; it rises linearly from 0 over all blocks.
+    """
+
+    def __init__(
+        self,
+        channels: Sequence[int],
+        depths: Sequence[int],
+        mlp_ratios: Sequence[int],
+        drop_path: float,
+    ) -> None:
+        super().__init__()
+        rates = iter(torch.linspace(0, drop_path, sum(depths)).tolist())
+        for i, (width, depth, ratio) in enumerate(zip(channels, depths, mlp_ratios, strict=True)):
+            embed = PatchEmbedding(channels[i - 1], width) if i else Stem(width)
+            self.add_module(f"patch_embed{i + 1}", embed)
+            self.add_module(
+                f"block{i + 1}",
+                nn.ModuleList(Block(width, ratio, next(rates)) for _ in range(depth)),
+            )
+            self.add_module(f"norm{i + 1}", nn.LayerNorm(width))
+        self.stages = len(channels)
+
+    def forward(self, image: Tensor, masks: Tensor) -> list[Tensor]:
+        """Return the features of every stage.
+
+        Args:
+            image: (B, 3, H, W).
+            masks: (B, channels[0], H / 4, W / 4), added to what the stem makes of the image.
+        """
+        features: list[Tensor] = []
+        x = image
+        for i in range(1, self.stages + 1):
+            x = self.get_submodule(f"patch_embed{i}")(x)
+            if i == 1:
+                x = x + masks
+            for block in self.get_submodule(f"block{i}").children():
+                x = block(x)
+            x = (
+                self.get_submodule(f"norm{i}")(x.permute(0, 2, 3, 1))
+                .permute(0, 3, 1, 2)
+                .contiguous()
+            )
+            features.append(x)
+        return features
+
+
+def _depthwise(channels: int, kernel: tuple[int, int]) -> nn.Conv2d:
+    return nn.Conv2d(
+        channels, channels, kernel, padding=(kernel[0] // 2, kernel[1] // 2), groups=channels
+    )

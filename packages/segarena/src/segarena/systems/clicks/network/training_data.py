@@ -1,0 +1,146 @@
+"""Instances on the network's canvas, in batches. Needs torch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidInput
+from segarena.pytorch import Tensor, torch
+from segarena.systems.clicks.crowd.instances import Instance
+from segarena.systems.clicks.models.maps import RadiusRule, click_map
+from segarena.systems.clicks.network.letterbox import Letterbox, view_window
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CanvasInstance:
+    """One instance on the canvas.
+
+    `planes` is float32 (6, S, S): three colours, target, error, click map; the image fills `columns` of it.
+    """
+
+    planes: NDArray[np.float32]
+    columns: slice
+
+
+@dataclass(eq=False)
+class TrainingSet:
+    """Instances prepared for the network, computed when asked for.
+
+    Args:
+        instances: with clicks.
+        side_px: of the canvas.
+        sigma: see `click_map`.
+        radius: see `click_map`.
+        margin: how much of the image around the error is seen, see `NetworkSize`.
+        is_cached: keep what was prepared in memory, 24 bytes per canvas pixel and instance.
+
+    Raises:
+        InvalidInput: there are no instances.
+    """
+
+    instances: Sequence[Instance]
+    _: KW_ONLY
+    side_px: int
+    sigma: float = 5.0
+    radius: RadiusRule = "paper"
+    margin: float | None = None
+    is_cached: bool = False
+
+    def __post_init__(self) -> None:
+        if not len(self.instances):
+            raise InvalidInput("there are no instances to train on")
+        self._cache: dict[int, CanvasInstance] = {}
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    def __getitem__(self, index: int) -> CanvasInstance:
+        if index in self._cache:
+            return self._cache[index]
+        prepared = self._prepare(self.instances[index])
+        if self.is_cached:
+            self._cache[index] = prepared
+        return prepared
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of the instances' names and clicks.
+
+        Lazy instances that know theirs are asked for it; others are looked at once.
+        """
+        known = getattr(self.instances, "fingerprint", None)
+        if known is not None:
+            return str(known)
+        digest = hashlib.sha256()
+        for instance in self.instances:
+            digest.update(f"{instance.dataset}/{instance.full_stem}".encode())
+            digest.update(np.ascontiguousarray(instance.positions, dtype=np.int64).tobytes())
+        return digest.hexdigest()[:16]
+
+    def _prepare(self, instance: Instance) -> CanvasInstance:
+        error = instance.error
+        window = view_window(error, self.margin)
+        image, target = instance.image[window], instance.target[window]
+        box = Letterbox.fit(target.shape, self.side_px)
+        # The loss divides by the sum, so the map need not sum to 1 here.
+        clicked = click_map(
+            instance.positions, error, sigma=self.sigma, radius=self.radius, normalise="none"
+        )
+        masks = [box.put_mask(plane) for plane in (target, error[window], clicked[window])]
+        return CanvasInstance(np.concatenate([box.put_image(image), np.stack(masks)]), box.columns)
+
+
+def batches(
+    data: TrainingSet,
+    batch_size: int,
+    *,
+    order: NDArray[np.int64] | None = None,
+    is_flipped: NDArray[np.bool_] | None = None,
+    workers: int = 0,
+) -> Iterator[Tensor]:
+    """Give the planes of `data` in batches, (B, 6, S, S); the last one may be smaller.
+
+    Args:
+        data: the instances.
+        batch_size: instances of a batch.
+        order: indices into `data`; None goes through it once.
+        is_flipped: for each position in `order`, whether left and right are exchanged.
+        workers: processes that prepare batches ahead; 0 does it here.
+    """
+    indices = np.arange(len(data)) if order is None else order
+    flips = np.zeros(len(indices), dtype=np.bool_) if is_flipped is None else is_flipped
+    items = _Items(data, indices, flips)
+    # Its own generator: a loader draws a seed for its workers, and the global one is not ours.
+    loader: Any = torch.utils.data.DataLoader(
+        items, batch_size=batch_size, num_workers=workers, generator=torch.Generator()
+    )
+    yield from loader
+
+
+class _Items(torch.utils.data.Dataset[Tensor]):
+    """One pass over a training set."""
+
+    def __init__(
+        self, data: TrainingSet, order: NDArray[np.int64], is_flipped: NDArray[np.bool_]
+    ) -> None:
+        self._data = data
+        self._order = order
+        self._is_flipped = is_flipped
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, place: int) -> Tensor:
+        prepared = self._data[int(self._order[place])]
+        planes = prepared.planes.copy()
+        if self._is_flipped[place]:
+            # Only where the image is: an odd margin would shift the canvas by a pixel.
+            planes[:, :, prepared.columns] = planes[:, :, prepared.columns][:, :, ::-1].copy()
+        return torch.from_numpy(planes)

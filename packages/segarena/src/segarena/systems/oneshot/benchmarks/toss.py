@@ -1,0 +1,114 @@
+"""TOSS: how well does a one-shot segmenter do, tier by tier: hard queries, misleading supports, far classes?
+
+One example is shown, one answer is given. Scores are read off the pixel counts in the records, so another variant needs
+no further run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from segarena.options import Protocol
+from segarena.registry import benchmark
+from segarena.roles import Benchmark, Statistic
+from segarena.specs import PluginSpec
+from segarena.systems.oneshot.scoring.settings import (
+    Aggregate,
+    EmptyUnion,
+    Settings,
+    Variant,
+    Void,
+    Weights,
+)
+
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "careful": {},
+    "published": {"void": "script", "empty_union": "toss", "strict_published": True},
+    "paper": {"variant": "paper"},
+}
+"""What each protocol has other than the defaults of `segarena.systems.oneshot.scoring.settings.Settings`."""
+
+RECORDED = (
+    "variant",
+    "scs_weights",
+    "aggregate",
+    "void",
+    "empty_union",
+    "weights",
+    "order",
+    "strict_published",
+)
+"""The settings that a run records; reports read them back."""
+
+
+@benchmark("toss")
+def toss(
+    *,
+    protocol: Protocol | Literal["paper"] = "careful",
+    variant: Variant | None = None,
+    aggregate: Aggregate | None = None,
+    void: Void | None = None,
+    empty_union: EmptyUnion | None = None,
+    weights: Weights | None = None,
+    scs_weights: Sequence[float] | None = None,
+) -> Benchmark:
+    """Judge one-shot segmenters by LCA, HCA, SCS and GS, on the fixed pairs of a one-shot dataset.
+
+    The summary has the mean IoU of pairs; the scores, which are no means over pairs, are the first section of the
+    report: see `scoring/scores.py`. The last six options are conventions of these scores; None is the protocol's.
+
+    Args:
+        protocol: "careful" for the defaults, "published" for everything that the scripts do
+            otherwise, "paper" for SCS as the paper's equation has it.
+        variant: of SCS: "published" or "paper".
+        aggregate: "accumulate" or "per_pair".
+        void: "ignore", "background" or "script".
+        empty_union: "clamp", "toss" or "pfenet".
+        weights: of LCA: "published", "simplicity" or four numbers.
+        scs_weights: of SCS: four numbers, seven with the variant "paper"; None is the variant's.
+
+    Raises:
+        InvalidInput: other weights.
+
+    Source: TOSS, section 4; `docs/toss.md` names the places where paper and scripts differ.
+    """
+    settings = _settings(protocol, variant, aggregate, void, empty_union, weights, scs_weights)
+    return Benchmark(
+        name="toss",
+        users=(PluginSpec("support"),),
+        metrics=(PluginSpec("iou"), PluginSpec("void")),
+        rounds=1,
+        summary=(Statistic(name="IoU", kind="at_round", round=1),),
+        dataset=PluginSpec("oneshot-demo"),
+        protocol=protocol,
+        paper="Patel et al., What Ails One-Shot Image Segmentation: A Data Perspective",
+        # JSON has no tuples: four weights are recorded as a list.
+        options={
+            name: list(value) if isinstance(value, tuple) else value
+            for name in RECORDED
+            if (value := getattr(settings, name)) is not None
+        },
+    )
+
+
+def _settings(
+    protocol: str,
+    variant: Any,
+    aggregate: Any,
+    void: Any,
+    empty_union: Any,
+    weights: Any,
+    scs_weights: Any,
+) -> Settings:
+    asked = {"variant": variant, "aggregate": aggregate, "void": void, "empty_union": empty_union}
+    asked["weights"] = (
+        weights if weights is None or isinstance(weights, str) else tuple(map(float, weights))
+    )
+    asked["scs_weights"] = None if scs_weights is None else tuple(map(float, scs_weights))
+    return Settings(
+        **{
+            **PROTOCOLS[protocol],
+            **{name: value for name, value in asked.items() if value is not None},
+        }
+    )

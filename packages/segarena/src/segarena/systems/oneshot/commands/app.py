@@ -1,0 +1,334 @@
+"""`segarena toss`: lists of pairs audited, scores from counts, the published partitions recovered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from segarena.systems.oneshot.commands import bias as toss_bias
+from segarena.systems.oneshot.commands import build as toss_build
+from segarena.systems.oneshot.commands.build import one_shot
+from segarena.terminal.exits import FAILURES, one_line_errors
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from segarena.systems.oneshot.scoring.counts import Counted
+    from segarena.systems.oneshot.scoring.settings import Settings
+
+app = typer.Typer(
+    help="One-shot segmentation in tiers (TOSS): lists, scores, own tiers.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+_SHARES = ("value", "low", "high", "spread", "miou", "iou")
+_PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
+
+
+_ELSEWHERE = (
+    toss_build.build,
+    toss_build.judge,
+    toss_bias.spurious,
+    toss_bias.bias,
+    toss_bias.cnb,
+    toss_bias.sgtss,
+)
+for _command in _ELSEWHERE:
+    app.command()(_command)
+
+
+@app.callback()
+def _toss() -> None:
+    """One-shot segmentation in tiers (TOSS): lists, scores, own tiers."""
+
+
+@app.command("audit")
+def audit(
+    lists: Annotated[list[Path], typer.Argument(help=_PAIRS_HELP)],
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", help="Look for every file: pascal5i(path='DIR'), ..."),
+    ] = None,
+    train_classes: Annotated[
+        Path | None, typer.Option(help="File of classes that a model was trained on, one per line.")
+    ] = None,
+    class_list: Annotated[
+        Path | None, typer.Option(help="File of the classes that the list should have.")
+    ] = None,
+    tiny: Annotated[
+        int, typer.Option(min=0, help="Name cells with so few distinct query images.")
+    ] = 5,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Also write findings: .csv, or .json with counts."),
+    ] = None,
+) -> None:
+    """Say what is wrong, odd or fragile in lists of pairs: wrong classes, self pairs, duplicates, tiny cells, leaks.
+
+        segarena toss audit toss/tiers toss/fixedsplits
+
+        segarena toss audit my_pairs.csv --dataset "oneshot-folder(path='mine')" --out audit.json
+
+    Exit code 0: read; 1: files are missing; 2: a list cannot be read.
+    """
+    from segarena.reports.sheets import Sheet, frame_sheet
+    from segarena.systems.oneshot.pairs.published import read_class_list, read_lists
+    from segarena.systems.oneshot.published.audit import audit as audit_pairs
+    from segarena.systems.oneshot.published.audit import count_table, findings_table
+    from segarena.terminal.tables import show_sheet
+
+    with one_line_errors():
+        _check_out(out)
+        pairs = read_lists(lists)
+        of = one_shot(dataset) if dataset else None
+        found = audit_pairs(
+            pairs,
+            tiny=tiny,
+            train_classes=read_class_list(train_classes) if train_classes else (),
+            class_list=read_class_list(class_list) if class_list else None,
+            files=of and of.source,
+            dataset=of.pairs["dataset"][0] if of else "",
+        )
+        counts = count_table(pairs)
+        show_sheet(frame_sheet("Pairs", _slim(counts.drop("tier"))))
+        rows = tuple(
+            (finding.kind, finding.list or "all", finding.count, finding.message)
+            for finding in found
+        )
+        head = ("kind", "list", "count", "what")
+        show_sheet(Sheet(name="findings", caption=f"{len(found)} findings", head=head, rows=rows))
+        if out is not None:
+            table = findings_table(found)
+            _write(out, table, {"findings": table.to_dicts(), "counts": counts.to_dicts()})
+    if any(finding.kind == "missing-files" for finding in found):
+        raise typer.Exit(FAILURES)
+
+
+@app.command("score")
+def score(
+    what: Annotated[
+        list[Path],
+        typer.Argument(help="Run folders; or one folder of masks; or one CSV of counts."),
+    ],
+    lists: Annotated[
+        list[Path] | None, typer.Option("--pairs", help="For counts: " + _PAIRS_HELP)
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", help="For masks: the one-shot dataset, with its pairs."),
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Of SCS: published or paper.")] = "published",
+    scs_weights: Annotated[
+        str | None,
+        typer.Option(
+            help="Of SCS: 4 numbers a,b,c,d, with --variant paper 7. [default: the variant's]"
+        ),
+    ] = None,
+    weights: Annotated[
+        str, typer.Option(help="Of LCA: published, simplicity, or 4 numbers a,b,c,d.")
+    ] = "published",
+    order: Annotated[str, typer.Option(help="What 4 numbers mean: paper or script.")] = "paper",
+    aggregate: Annotated[str, typer.Option(help="accumulate or per_pair.")] = "accumulate",
+    void: Annotated[
+        str, typer.Option(help="Void pixels: ignore, background or script.")
+    ] = "ignore",
+    empty_union: Annotated[
+        str, typer.Option(help="An empty union: clamp, toss or pfenet.")
+    ] = "clamp",
+    strict_published: Annotated[
+        bool, typer.Option("--strict-published", help="What is missing counts as 0, over 4 folds.")
+    ] = False,
+    drop_cross_class: Annotated[
+        bool,
+        typer.Option(
+            "--drop-cross-class", help="Leave out pairs that show another class by mistake."
+        ),
+    ] = False,
+    repeats: Annotated[
+        int, typer.Option(min=0, help="Bootstrap samples; 0 for no intervals.")
+    ] = 1000,
+    classes: Annotated[
+        bool, typer.Option("--classes", help="Show every class of every cell too.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Also write scores: .csv, or .json with all tables."),
+    ] = None,
+) -> None:
+    """Compute LCA, HCA, SCS, GS, class mIoU and FB-IoU from counts; nothing is segmented again.
+
+        segarena toss score runs/toss-superpixels
+
+        segarena toss score masks --dataset "pascal5i(path='DIR', pairs='toss/tiers')"
+
+        segarena toss score counts.csv --pairs toss/tiers/suppcog --variant published
+
+    Several run folders are scored together; a list that all of them hold is scored run by run, with mean and spread.
+    Exit code 0: all pairs are scored; 1: some have no counts; 2: nothing can be scored.
+    """
+    from segarena.systems.oneshot.scoring.settings import Settings
+
+    with one_line_errors():
+        _check_out(out)
+        # Words are checked by the settings themselves.
+        words: dict[str, Any] = {"aggregate": aggregate, "empty_union": empty_union, "void": void}
+        words |= {"variant": variant, "weights": _numbers("--weights", weights), "order": order}
+        words["scs_weights"] = (
+            None if scs_weights is None else _numbers("--scs-weights", scs_weights)
+        )
+        settings = Settings(**words, strict_published=strict_published, repeats=repeats)
+        counted = [_counts(path, lists, dataset) for path in what]
+        left_out = _show_scores(counted, settings, classes=classes, drop=drop_cross_class, out=out)
+    if left_out:
+        raise typer.Exit(FAILURES)
+
+
+@app.command("recover")
+def recover(
+    statistics: Annotated[Path, typer.Argument(help="The published statistics (test_stats.csv).")],
+    tiers: Annotated[Path, typer.Option(help="Folder with the lists of query complexity.")],
+    neighbours: Annotated[int, typer.Option(min=1, help="Of the mutual information estimate.")] = 3,
+) -> None:
+    """Recover how the published partitions were made: thresholds on the statistics, and what informs most.
+
+    segarena toss recover toss/analysis/test_stats.csv --tiers toss/tiers/attribute
+    """
+    from segarena.systems.oneshot.commands.sheets import (
+        information_sheet,
+        partition_sheet,
+        rule_sheet,
+    )
+    from segarena.systems.oneshot.pairs.published import read_lists
+    from segarena.systems.oneshot.published.recovery import read_statistics
+    from segarena.systems.oneshot.published.recovery import recover as recover_partitions
+    from segarena.terminal.tables import show_sheet
+
+    with one_line_errors():
+        found = recover_partitions(
+            read_statistics(statistics), read_lists([tiers]), neighbours=neighbours
+        )
+        typer.echo(
+            f"{found.found} of {found.queries} query targets (a class in an image) have statistics; {found.unused} of "
+            f"{found.rows} rows of statistics are in no list"
+        )
+        show_sheet(rule_sheet(found))
+        typer.echo(
+            f"at 0.5, {found.missed} salient images lie below and {found.surplus} others above"
+        )
+        show_sheet(partition_sheet(found))
+        ranking = "as published" if found.has_published_ranking else "NOT as published"
+        typer.echo(f"mutual information with one-shot IoU > 0.5, in nats; ranked {ranking}")
+        show_sheet(information_sheet(found))
+
+
+def _numbers(option: str, text: str) -> Any:
+    from segarena.errors import InvalidInput
+
+    if "," not in text:
+        return text
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InvalidInput(f"{option} {text}: expected a word, or numbers a,b,c,d") from error
+
+
+def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counted:
+    from segarena.engine.store import RunFolder
+    from segarena.errors import InvalidInput
+    from segarena.systems.oneshot.pairs.published import read_lists
+    from segarena.systems.oneshot.scoring.counts import (
+        counts_of_file,
+        counts_of_masks,
+        counts_of_records,
+    )
+
+    if path.is_file():
+        if not lists:
+            raise InvalidInput(
+                f"{path}: counts need --pairs, the list or lists whose rows they are of"
+            )
+        return counts_of_file(path, read_lists(lists))
+    if dataset is not None:
+        return counts_of_masks(path, one_shot(dataset))
+    return counts_of_records(RunFolder.open(path).records())
+
+
+def _show_scores(
+    counted: list[Counted], settings: Settings, *, classes: bool, drop: bool, out: Path | None
+) -> dict[str, str]:
+    import polars as pl
+
+    from segarena.reports.sheets import frame_sheet
+    from segarena.systems.oneshot.pairs.table import drop_cross_class
+    from segarena.systems.oneshot.scoring.breakdown import class_table, level_table
+    from segarena.systems.oneshot.scoring.runs import score_table, scores_of_runs
+    from segarena.terminal.tables import show_sheet
+
+    runs = [one.counts for one in counted]
+    runs = [drop_cross_class(run) for run in runs] if drop else runs
+    scores, together = scores_of_runs(
+        runs, settings, pl.concat([one.pairs for one in counted]).unique()
+    )
+    levels, cells = level_table(together, settings), class_table(together, settings)
+    typer.echo(f"mode: {settings.mode}")
+    table = score_table(scores)
+    shown = {
+        "Scores": table,
+        "Partitions and levels": levels,
+        **({"Classes": cells} if classes else {}),
+    }
+    for title, each in shown.items():
+        show_sheet(frame_sheet(f"{title}, percent", _slim(each), shares=_SHARES))
+    left_out = {name: why for one in counted for name, why in one.left_out.items()}
+    for name in list(left_out)[:5]:
+        typer.secho(f"left out: {name}: {left_out[name]}", fg="yellow", err=True)
+    if left_out:
+        typer.secho(
+            f"{len(left_out)} pairs or samples have no counts and are in no score",
+            fg="yellow",
+            err=True,
+        )
+    if out is not None:
+        tables = {
+            "scores": table.to_dicts(),
+            "levels": levels.to_dicts(),
+            "classes": cells.to_dicts(),
+        }
+        _write(
+            out,
+            table,
+            {"mode": settings.mode, "settings": asdict(settings), **tables, "left_out": left_out},
+        )
+    return left_out
+
+
+def _slim(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table narrow enough for a terminal: partition and level in one column, no data set if there is one."""
+    import polars as pl
+
+    if "level" in table.columns:
+        cell = pl.coalesce("partition", "level").fill_null("").alias("cell")
+        place = table.columns.index("partition")
+        table = table.drop("partition", "level").insert_column(place, table.select(cell)["cell"])
+    table = table.rename({"queries": "query images", "targets": "query targets"}, strict=False)
+    return table.drop("dataset") if table["dataset"].n_unique() == 1 else table
+
+
+def _check_out(out: Path | None) -> None:
+    from segarena.errors import InvalidInput
+
+    if out is not None and out.suffix not in (".csv", ".json"):
+        raise InvalidInput(f"--out {out}: expected a name ending in .csv or .json")
+
+
+def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
+    import json
+
+    from segarena.files.whole import write_whole
+
+    text = json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+    write_whole(out, table.write_csv() if out.suffix == ".csv" else text)

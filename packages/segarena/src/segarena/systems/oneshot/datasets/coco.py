@@ -1,0 +1,148 @@
+"""COCO-20i: COCO, 80 classes in four folds, in two conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Literal, cast
+
+import polars as pl
+
+from segarena.datasets.listing import existing_folder
+from segarena.errors import DatasetError
+from segarena.registry import dataset
+from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
+from segarena.systems.oneshot.pairs.folds import COCO_CLASSES, FoldRule, fold_of
+from segarena.systems.oneshot.pairs.items import image_name
+from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
+from segarena.systems.oneshot.pairs.sources import (
+    FileSource,
+    Item,
+    find_folder,
+    image_in,
+    label_items,
+    map_in,
+    merged_in,
+    merged_items,
+)
+
+LAYOUT = (
+    "PATH/images/000000000139.jpg with PATH/maps/000000000139.png or PATH/masks/CLASS_000000000139.png, "
+    "or PATH/val2014/COCO_val2014_000000000042.jpg with PATH/annotations/val2014/COCO_val2014_000000000042.png"
+)
+_DIGITS = 12
+
+
+@dataset("coco20i")
+class Coco20i(PairedImages):
+    """COCO-20i with a list of pairs, published or your own; without one, pairs are drawn.
+
+    Masks are label maps with contiguous classes 1 (person) to 80 (toothbrush), not COCO's category ids, in `maps`,
+    where 255 is void; or one binary mask per class, `masks/CLASS_IMAGE.png`. COCO 2014 is read as HSNet and PFENet
+    lay it out. Lists may write image ids without leading zeros, or as `COCO_val2014_000000000042`.
+
+    Args:
+        path: the folder with images and masks.
+        pairs: a list or folder of lists, several separated by commas; "" draws pairs.
+        folds: "interleaved" (FWB, HSNet, PMMs, TOSS) or "blocks" of 20 (PANet, PFENet, RePRI). Results under
+            the two are not comparable. A list under the other convention is refused.
+        fold: only pairs of this fold.
+        per_class: with drawn pairs, how many of each class.
+        shots: with drawn pairs, how many supports each has.
+        seed: of drawn pairs.
+        cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
+
+    Raises:
+        DatasetMissing: a folder or list is not there.
+        DatasetError: a list cannot be read, is of the other convention, or no pair is left.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        pairs: str = "",
+        folds: Literal["interleaved", "blocks"] = "interleaved",
+        fold: int | None = None,
+        per_class: int = 200,
+        shots: int = 1,
+        seed: int = 0,
+        cross_class: CrossClass = "keep",
+    ) -> None:
+        source = coco_source(existing_folder(Path(path).expanduser(), "COCO-20i", LAYOUT))
+        table = listed_or_drawn(
+            pairs,
+            source.items,
+            per_class=per_class,
+            shots=shots,
+            seed=seed,
+            fold_of=lambda label: fold_of(int(label), folds),
+            dataset="coco20i",
+        )
+        _check_folds(table, folds)
+        super().__init__(
+            f"COCO-20i-{folds}", source, _padded(table), cross_class=cross_class, fold=fold
+        )
+
+
+def coco_source(root: Path) -> FileSource:
+    """Return where COCO-20i's images and masks are; `DatasetMissing` without a folder of either."""
+    images = find_folder(
+        root, ("images", "val2017", "train2017", "val2014", "train2014"), "the images"
+    )
+    folder = find_folder(
+        root, ("maps", "masks", f"annotations/{images.name}"), "label maps or masks"
+    )
+    has_labels = folder.name != "masks"
+    return FileSource(
+        image_file=partial(_image_file, images),
+        mask_file=partial(_map_file if has_labels else _mask_file, folder),
+        list_items=partial(
+            _label_items if has_labels else merged_items, folder, range(1, len(COCO_CLASSES) + 1)
+        ),
+        titles={str(number): name for number, name in enumerate(COCO_CLASSES, 1)},
+        has_labels=has_labels,
+    )
+
+
+def _image_file(folder: Path, image: str) -> Path:
+    return image_in(folder, _written(folder, image))
+
+
+def _map_file(folder: Path, label: str, image: str) -> Path:
+    return map_in(folder, label, _written(folder, image))
+
+
+def _mask_file(folder: Path, label: str, image: str) -> Path:
+    return merged_in(folder, label, image.zfill(_DIGITS))
+
+
+def _written(folder: Path, image: str) -> str:
+    """Return an image's name as a folder of this name writes it."""
+    prefix = f"COCO_{folder.name}_" if folder.name.endswith("2014") else ""
+    return prefix + image.zfill(_DIGITS)
+
+
+def _label_items(folder: Path, classes: Iterable[int]) -> list[Item]:
+    return [(label, image_name(image)) for label, image in label_items(folder, classes)]
+
+
+def _check_folds(table: pl.DataFrame, folds: FoldRule) -> None:
+    classes = table.filter(pl.col("fold").is_not_null()).select("class", "fold").unique()
+    wrong = [
+        (label, fold) for label, fold in classes.iter_rows() if fold_of(int(label), folds) != fold
+    ]
+    if wrong:
+        label, fold = min(wrong, key=lambda pair: int(pair[0]))
+        other = cast(FoldRule, "blocks" if folds == "interleaved" else "interleaved")
+        raise DatasetError(
+            f"the list tests class {label} in fold {fold}, which is not so with folds={folds!r}; "
+            f"perhaps it is of folds={other!r}"
+        )
+
+
+def _padded(table: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs with the numbers of images as file names have them, so that samples have one name."""
+    pad = pl.element().str.zfill(_DIGITS)
+    return table.with_columns(pl.col("query").str.zfill(_DIGITS), pl.col("supports").list.eval(pad))

@@ -1,0 +1,231 @@
+"""An invented one-shot set with all tiers, and the demo photographs: try everything without a download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from segarena.datasets.demo import Demo
+from segarena.errors import DatasetError, InvalidMask, PluginInvalid
+from segarena.registry import dataset
+from segarena.samples import ImageSample
+from segarena.systems.oneshot.pairs.paired import PairedImages
+from segarena.systems.oneshot.pairs.published import read_lists
+from segarena.systems.oneshot.pairs.scenes import CLASSES, ClassifiedImage, draw_scene
+from segarena.systems.oneshot.pairs.sources import ClassMask, Item
+from segarena.systems.oneshot.pairs.table import PARTITIONS, pairs_table
+from segarena.systems.oneshot.pairs.transforms import Similarity
+
+FOLDS = 2
+_TESTED = tuple(CLASSES)[:6]
+_PER_CELL = 3  # scenes of each class and partition
+_PAIRS = 2  # pairs about each of them
+_PHOTOGRAPH = "photograph"
+_SALIENCE = {True: 0.8, False: 0.3}
+_DIFFICULTY = {True: 0.85, False: 0.5}
+
+
+@dataset("oneshot-demo")
+class OneShotDemo(PairedImages):
+    """Textured shapes among others, in all tiers, and each demo photograph turned, with itself as the example.
+
+    Six classes in two folds make the tiers Query Complexity (partitions by construction) and Support Cognizance (all
+    seven levels, L2 and L3 told apart); three others the Generalization tier. The numbers of salience and
+    difficulty are nominal, one for each kind of scene.
+
+    Args:
+        fold: only pairs of this fold, 0 or 1.
+        lists: some of "complexity", "cognizance", "generalization", "photographs", separated by commas; "" all.
+        pairs: tables of other pairs of these scenes instead, as `segarena toss build` and `spurious` write them.
+
+    Raises:
+        PluginInvalid: a list of another name.
+        DatasetError: see `segarena.systems.oneshot.pairs.published.read_lists`.
+    """
+
+    def __init__(self, *, fold: int | None = None, lists: str = "", pairs: str = "") -> None:
+        wanted = [part.strip() for part in lists.split(",")] if lists else list(_LISTS)
+        unknown = sorted(set(wanted) - set(_LISTS))
+        if unknown:
+            raise PluginInvalid(
+                f"lists={lists!r}: {unknown[0]!r} is unknown; expected some of {', '.join(_LISTS)}"
+            )
+        table = (
+            read_lists(Path(part.strip()) for part in pairs.split(","))
+            if pairs
+            else demo_pairs(wanted)
+        )
+        super().__init__("oneshot-demo", _Scenes(), table, fold=fold)
+
+
+def demo_pairs(lists: Iterable[str] | None = None) -> pl.DataFrame:
+    """Return the pairs of the demo set, list by list."""
+    return pl.concat(
+        [pairs_table({"list": name, **row} for row in _LISTS[name]()) for name in lists or _LISTS]
+    )
+
+
+class _Scenes:
+    """Scenes drawn when asked for, called CLASS/PARTITION/NUMBER, and photographs, called photograph/NAME."""
+
+    def __init__(self) -> None:
+        self._demo = Demo()
+
+    def items(self) -> Sequence[Item]:
+        scenes = [(label, image) for label in CLASSES for image in _images(label)]
+        return [
+            *scenes,
+            *((f"{_PHOTOGRAPH}/{name}", f"{_PHOTOGRAPH}/{name}") for name in self._demo.sample_ids),
+        ]
+
+    def files(self, label: str, image: str) -> tuple[Path, ...]:
+        del label, image
+        return ()
+
+    missing = files
+
+    def image(self, image: str) -> NDArray[np.uint8]:
+        kind, _, name = image.partition("/")
+        return self._demo.load(name).image if kind == _PHOTOGRAPH else _scene(image).image
+
+    def mask(self, label: str, image: str) -> ClassMask:
+        kind, _, name = image.partition("/")
+        if kind == _PHOTOGRAPH:
+            target = _largest(self._demo.load(name))
+            return ClassMask(mask=np.asarray(target.mask, dtype=np.bool_), ignore=target.ignore)
+        masks = _scene(image).masks
+        if label not in masks:
+            raise InvalidMask(f"scene {image} has no {label}; it has {', '.join(masks)}")
+        return ClassMask(mask=masks[label])
+
+    def title(self, label: str) -> str:
+        kind, _, name = label.partition("/")
+        return _largest(self._demo.load(name)).label if kind == _PHOTOGRAPH else label
+
+
+def _largest(sample: ImageSample) -> Any:
+    return max(sample.targets, key=lambda target: int(np.count_nonzero(target.mask)))
+
+
+@lru_cache(maxsize=128)
+def _scene(image: str) -> ClassifiedImage:
+    label, partition, number = image.split("/")
+    if label not in CLASSES or partition not in PARTITIONS:
+        raise DatasetError(f"scene {image!r}: expected CLASS/PARTITION/NUMBER")
+    return draw_scene(
+        label,
+        int(number),
+        is_easy=partition.startswith("easy"),
+        is_salient=partition.endswith("_sal"),
+    )
+
+
+def _images(label: str, partitions: Sequence[str] = PARTITIONS) -> list[str]:
+    return [
+        f"{label}/{partition}/{number}"
+        for partition, number in product(partitions, range(_PER_CELL))
+    ]
+
+
+def _facts(label: str, query: str) -> dict[str, Any]:
+    partition = query.split("/")[1]
+    return {
+        "dataset": "oneshot-demo",
+        "class": label,
+        "query": query,
+        "fold": _TESTED.index(label) * FOLDS // len(_TESTED) if label in _TESTED else None,
+        "salience": _SALIENCE[partition.endswith("_sal")],
+        "difficulty": _DIFFICULTY[partition.startswith("easy")],
+    }
+
+
+def _complexity() -> Iterator[dict[str, Any]]:
+    """Yield pairs whose supports are drawn evenly from all partitions, as published."""
+    for label in _TESTED:
+        rng = np.random.default_rng(_TESTED.index(label))
+        for query in _images(label):
+            others = [image for image in _images(label) if image != query]
+            for place in rng.choice(len(others), _PAIRS, replace=False).tolist():
+                facts = {
+                    **_facts(label, query),
+                    "tier": "query-complexity",
+                    "partition": query.split("/")[1],
+                }
+                yield {**facts, "supports": [others[place]]}
+
+
+def _cognizance() -> Iterator[dict[str, Any]]:
+    for label in _TESTED:
+        for number in range(_PER_CELL):
+            for query in (f"{label}/easy_sal/{number}", f"{label}/hard_nsal/{number}"):
+                yield from _levels(label, query, number)
+
+
+def _levels(label: str, query: str, number: int) -> Iterator[dict[str, Any]]:
+    """Yield a pair of each level about one query; similar is a scene of the same kind, dissimilar of the opposite."""
+    kind = query.split("/")[1]
+    opposite = "hard_nsal" if kind == "easy_sal" else "easy_sal"
+    similar, dissimilar = (
+        f"{label}/{kind}/{(number + 1) % _PER_CELL}",
+        f"{label}/{opposite}/{number}",
+    )
+    fold = [
+        name
+        for name in _TESTED
+        if _facts(name, f"{name}/{kind}")["fold"] == _facts(label, query)["fold"]
+    ]
+    other = fold[(fold.index(label) + 1 + number % (len(fold) - 1)) % len(fold)]
+    turned = Similarity(rotation_deg=15.0 + 10 * number, shift_row=0.03, shift_column=-0.04)
+    base = {**_facts(label, query), "tier": "support-cognizance"}
+    yield {**base, "level": "L0", "supports": [query], "similarity": 1.0}
+    yield {**base, "level": "L1", "supports": [query], "transform": str(turned), "similarity": 1.0}
+    yield {**base, "level": "L2", "supports": [similar], "similarity": 0.8}
+    yield {**base, "level": "L3", "supports": [dissimilar], "similarity": 0.4}
+    yield {
+        **base,
+        "level": "L4",
+        "supports": [f"{other}/{kind}/{number}"],
+        "support_classes": [other],
+    }
+    yield {**base, "level": "L5", "supports": [similar], "support_kind": "null-mask"}
+    yield {**base, "level": "L6", "supports": [similar], "support_kind": "empty"}
+
+
+def _generalization() -> Iterator[dict[str, Any]]:
+    for label in tuple(CLASSES)[len(_TESTED) :]:
+        images = _images(label, ("easy_sal", "hard_nsal"))
+        for place, query in enumerate(images):
+            others = (images[(place + step) % len(images)] for step in range(1, 1 + _PAIRS))
+            yield from (
+                {**_facts(label, query), "tier": "generalization", "supports": [other]}
+                for other in others
+            )
+
+
+def _photographs() -> Iterator[dict[str, Any]]:
+    for number, name in enumerate(Demo().sample_ids):
+        image = f"{_PHOTOGRAPH}/{name}"
+        turned = Similarity(rotation_deg=12.0 * (-1) ** number, scale=0.95)
+        yield {
+            "dataset": "oneshot-demo",
+            "class": image,
+            "query": image,
+            "supports": [image],
+            "transform": str(turned),
+        }
+
+
+_LISTS = {
+    "complexity": _complexity,
+    "cognizance": _cognizance,
+    "generalization": _generalization,
+    "photographs": _photographs,
+}
+"""The lists of the demo set, in order."""

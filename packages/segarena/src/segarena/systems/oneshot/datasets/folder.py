@@ -1,0 +1,112 @@
+"""Your own one-shot set: images, and a folder of masks per class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from segarena.datasets.listing import existing_folder
+from segarena.errors import DatasetError, DatasetMissing
+from segarena.files.images import IMAGE_SUFFIXES, list_files
+from segarena.files.within import within
+from segarena.registry import dataset
+from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
+from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
+from segarena.systems.oneshot.pairs.sources import FileSource, Item
+
+LAYOUT = "PATH/images/NAME.jpg with PATH/masks/CLASS/NAME.png, or PATH/images/CLASS/NAME.jpg with the same masks"
+
+
+@dataset("oneshot-folder")
+class OneShotFolder(PairedImages):
+    """Images and masks per class, with pairs drawn at random or listed.
+
+    A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`, or in `images/CLASS/NAME.jpg` when images
+    are sorted by class as well. Masks hold 0 and 1, or 0 and 255. Images without mask are not used.
+
+    Args:
+        path: the folder that holds both.
+        pairs: a table of pairs (.parquet, .jsonl, .csv) with columns class, query, supports; "" draws pairs.
+        fold: only pairs of this fold.
+        per_class: with drawn pairs, how many of each class.
+        shots: with drawn pairs, how many supports each has.
+        seed: of drawn pairs.
+        cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
+        name: as it appears in records; by default the name of the folder at `path`.
+
+    Raises:
+        DatasetMissing: a folder is not there, or holds no mask.
+        DatasetError: two images differ only in their ending, or no pair is left.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        pairs: str = "",
+        fold: int | None = None,
+        per_class: int = 20,
+        shots: int = 1,
+        seed: int = 0,
+        cross_class: CrossClass = "keep",
+        name: str | None = None,
+    ) -> None:
+        root = Path(path).expanduser()
+        called = name or root.resolve().name
+        source = folder_source(root)
+        table = listed_or_drawn(
+            pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset=called
+        )
+        super().__init__(called, source, table, cross_class=cross_class, fold=fold)
+
+
+def folder_source(root: Path) -> FileSource:
+    """Return where the images and masks of a folder are; images sorted by class are called CLASS/NAME.
+
+    Raises:
+        DatasetMissing: a folder is not there, or holds no mask.
+        DatasetError: two images differ only in their ending.
+    """
+    images = _by_name(existing_folder(root / "images", "images", LAYOUT))
+    masks = existing_folder(root / "masks", "masks per class", LAYOUT)
+    files: dict[Item, Path] = {}
+    for file in list_files(masks):
+        label, _, stem = file.relative_to(masks).with_suffix("").as_posix().partition("/")
+        if stem:
+            sorted_by_class = f"{label}/{stem}"
+            files[label, sorted_by_class if sorted_by_class in images else stem] = file
+    if not files:
+        raise DatasetMissing(
+            f"{masks}: expected a folder of masks per class, found none; the layout is {LAYOUT}"
+        )
+    return FileSource(
+        image_file=partial(_image_file, root / "images", images),
+        mask_file=partial(_mask_file, masks, files),
+        list_items=partial(list, files),
+    )
+
+
+def _image_file(folder: Path, images: Mapping[str, Path], image: str) -> Path:
+    return images.get(image) or within(folder, f"{image}.jpg")
+
+
+def _mask_file(folder: Path, files: Mapping[Item, Path], label: str, image: str) -> Path:
+    return files.get((label, image)) or within(folder, f"{label}/{image.rpartition('/')[2]}.png")
+
+
+def _by_name(folder: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for file in list_files(folder):
+        key = file.relative_to(folder).with_suffix("").as_posix()
+        if key in found:
+            raise DatasetError(
+                f"{file} and {found[key]}: expected one image of this name, got two; rename one"
+            )
+        found[key] = file
+    if not found:
+        endings = ", ".join(sorted(IMAGE_SUFFIXES))
+        raise DatasetMissing(
+            f"{folder}: expected image files ({endings}), found none; the layout is {LAYOUT}"
+        )
+    return found

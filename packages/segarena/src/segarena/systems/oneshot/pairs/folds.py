@@ -1,0 +1,181 @@
+"""Which classes a fold tests, in PASCAL-5i and in both conventions of COCO-20i."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal, TypeAlias
+
+from segarena.errors import InvalidInput
+from segarena.files.hashes import fingerprint
+
+FoldRule: TypeAlias = Literal["pascal", "interleaved", "blocks"]
+FOLDS = 4
+RULES: Mapping[str, tuple[FoldRule, ...]] = {
+    "pascal5i": ("pascal",),
+    "coco20i": ("interleaved", "blocks"),
+}
+"""Which conventions a data set has."""
+
+PASCAL_CLASSES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *(
+        "diningtable",
+        "dog",
+        "horse",
+        "motorbike",
+        "person",
+        "pottedplant",
+        "sheep",
+        "sofa",
+        "train",
+        "tvmonitor",
+    ),
+)
+COCO_CLASSES = (
+    *(
+        "person",
+        "bicycle",
+        "car",
+        "motorcycle",
+        "airplane",
+        "bus",
+        "train",
+        "truck",
+        "boat",
+        "traffic light",
+    ),
+    *(
+        "fire hydrant",
+        "stop sign",
+        "parking meter",
+        "bench",
+        "bird",
+        "cat",
+        "dog",
+        "horse",
+        "sheep",
+        "cow",
+    ),
+    *(
+        "elephant",
+        "bear",
+        "zebra",
+        "giraffe",
+        "backpack",
+        "umbrella",
+        "handbag",
+        "tie",
+        "suitcase",
+        "frisbee",
+    ),
+    *(
+        "skis",
+        "snowboard",
+        "sports ball",
+        "kite",
+        "baseball bat",
+        "baseball glove",
+        "skateboard",
+        "surfboard",
+    ),
+    *(
+        "tennis racket",
+        "bottle",
+        "wine glass",
+        "cup",
+        "fork",
+        "knife",
+        "spoon",
+        "bowl",
+        "banana",
+        "apple",
+    ),
+    *(
+        "sandwich",
+        "orange",
+        "broccoli",
+        "carrot",
+        "hot dog",
+        "pizza",
+        "donut",
+        "cake",
+        "chair",
+        "couch",
+    ),
+    *(
+        "potted plant",
+        "bed",
+        "dining table",
+        "toilet",
+        "tv",
+        "laptop",
+        "mouse",
+        "remote",
+        "keyboard",
+        "cell phone",
+    ),
+    *(
+        "microwave",
+        "oven",
+        "toaster",
+        "sink",
+        "refrigerator",
+        "book",
+        "clock",
+        "vase",
+        "scissors",
+        "teddy bear",
+    ),
+    *("hair drier", "toothbrush"),
+)
+"""Contiguous ids 1 to 80 in this order, not COCO's category ids."""
+
+
+def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
+    """Return the class ids (from 1) that fold `fold` (0 to 3) tests.
+
+    "pascal": 5 fold + 1 to 5 fold + 5. "blocks": 20 fold + 1 to 20 fold + 20, as PANet, PFENet and RePRI by default.
+    "interleaved": fold + 1, fold + 5, ..., fold + 77, as FWB, HSNet, PMMs and the lists of TOSS. The name COCO-20i
+    alone does not say which of the two; their results are not comparable.
+
+    Raises:
+        InvalidInput: no such fold or rule.
+    """
+    if fold not in range(FOLDS):
+        raise InvalidInput(f"fold {fold!r}: expected 0 to 3 (the paper prints 1 to 4)")
+    ranges = {
+        "pascal": range(5 * fold + 1, 5 * fold + 6),
+        "blocks": range(20 * fold + 1, 20 * fold + 21),
+        "interleaved": range(fold + 1, 81, 4),
+    }
+    if rule not in ranges:
+        raise InvalidInput(f"folds {rule!r}: expected one of {', '.join(ranges)}")
+    return tuple(ranges[rule])
+
+
+def fold_of(class_id: int, rule: FoldRule) -> int:
+    """Return the fold that tests a class; `InvalidInput` where none does."""
+    for fold in range(FOLDS):
+        if class_id in fold_classes(fold, rule):
+            return fold
+    raise InvalidInput(f"class {class_id}: expected 1 to {20 if rule == 'pascal' else 80}")
+
+
+def tested_classes(dataset: str, fold: int | None, known: Collection[str]) -> set[str]:
+    """Return the classes that a fold of PASCAL-5i or COCO-20i tests, by the convention that has all `known` ones.
+
+    None where there is no such convention.
+    """
+    if fold is None or fold not in range(FOLDS):
+        return set()
+    for rule in RULES.get(dataset, ()):
+        classes = {str(label) for label in fold_classes(fold, rule)}
+        if classes.issuperset(known):
+            return classes
+    return set()
+
+
+def fold_checksum(rule: FoldRule) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of the folds, written `1 2 3;6 7;...` with class ids."""
+    text = ";".join(" ".join(map(str, fold_classes(fold, rule))) for fold in range(FOLDS))
+    return fingerprint(text)

@@ -1,0 +1,100 @@
+"""What stands out in an image, as a map from 0 to 1: two ways without weights, maps made elsewhere, or a function.
+
+The two ways are those of `segarena.arrays.saliency`, scaled so that 0.5 is where one would cut such a map in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.saliency import SaliencyMap, boundary_contrast, spectral_residual
+from segarena.errors import DatasetMissing, InvalidImage, InvalidInput, SampleInvalid
+from segarena.files.arrays import read_arrays
+from segarena.files.images import read_size
+from segarena.files.within import within
+from segarena.registry import find
+from segarena.samples import ImageSample, as_image
+
+Saliency: TypeAlias = Callable[[ImageSample], SaliencyMap]
+
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".npy")
+
+
+BUILT_IN: dict[str, Callable[[NDArray[np.uint8]], SaliencyMap]] = {
+    "boundary-contrast": boundary_contrast,
+    "spectral-residual": spectral_residual,
+}
+
+
+def saliency_from(written: str) -> Saliency:
+    """Return the saliency that is meant: a name of `BUILT_IN`, `file.py:function`, or a folder of maps.
+
+    A function takes an image, uint8 (H, W, 3) RGB, and returns numbers from 0 to 1, (H, W). A folder holds a map for
+    each image, named as its sample: grey pictures (0 black, 1 white) or `.npy` of numbers from 0 to 1. A map of another
+    size than its image is scaled to it.
+
+    Raises:
+        InvalidInput: no such name.
+        DatasetMissing: no such folder; or, when called, no map of an image.
+        PluginInvalid: the file has no such function.
+        SampleInvalid: when called, a map is not (H, W) or not within 0 and 1.
+    """
+    if written in BUILT_IN:
+        return lambda sample: BUILT_IN[written](as_image(sample.image, name=f"sample {sample.id}"))
+    if ".py:" in written:
+        function = find("saliency", written)
+        return lambda sample: _checked(function(as_image(sample.image)), sample, written)
+    folder = Path(written).expanduser()
+    if folder.is_dir():
+        return lambda sample: _checked(_read(folder, sample.id), sample, str(folder))
+    known = ", ".join(BUILT_IN)
+    raise (DatasetMissing if "/" in written else InvalidInput)(
+        f"saliency {written!r}: expected {known}, a folder of maps that exists, or file.py:function"
+    )
+
+
+def _read(folder: Path, sample_id: str) -> NDArray[Any]:
+    for suffix in _SUFFIXES:
+        file = within(folder, f"{sample_id}{suffix}")
+        if file.is_file():
+            return _numbers(file)
+    others = ", ".join(_SUFFIXES[1:])
+    raise DatasetMissing(
+        f"{folder}: expected a saliency map {sample_id}.png (or {others}), found none"
+    )
+
+
+def _numbers(file: Path) -> NDArray[Any]:
+    if file.suffix == ".npy":
+        return next(iter(read_arrays(file).values()), np.zeros(0))
+    try:
+        read_size(file)
+    except InvalidImage as error:
+        raise SampleInvalid(
+            f"{file}: expected a picture, got something else; make the map again"
+        ) from error
+    # Colours become grey, and 16 bits stay 16 bits: readers of masks and photographs do neither.
+    values = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH)
+    if values is None:
+        raise SampleInvalid(f"{file}: expected a picture, got something else; make the map again")
+    return np.asarray(values) / (65535 if values.dtype == np.uint16 else 255)
+
+
+def _checked(found: Any, sample: ImageSample, source: str) -> SaliencyMap:
+    values = np.asarray(found, np.float32)
+    if values.ndim != 2 or not values.size or not (values.min() >= 0 and values.max() <= 1):
+        came = f"shape {values.shape}" if values.ndim != 2 else "other values"
+        raise SampleInvalid(
+            f"saliency of {sample.id} from {source}: expected (H, W) of 0 to 1, got {came}"
+        )
+    if values.shape == sample.shape:
+        return values
+    return np.asarray(
+        cv2.resize(values, sample.shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32
+    )

@@ -1,0 +1,56 @@
+"""What the published statistics say of the tiers: measured without a model, from files of the published repository."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from segarena.errors import DatasetMissing
+from segarena.published.tables import Asked, Found, Measured
+from segarena.systems.oneshot.pairs.published import read_lists
+from segarena.systems.oneshot.published.recovery import (
+    ATTRIBUTES,
+    Recovery,
+    read_statistics,
+    recover,
+)
+
+STATISTICS = "published statistics"
+FILES = ("analysis/test_stats.csv", "analysis/test_stats.csv.gz")
+
+
+def measure_attributes(asked: Asked) -> Measured:
+    """Return the mutual information of each attribute with a one-shot IoU above 0.5, in nats.
+
+    Raises:
+        DatasetMissing: the published repository is not there, or not whole.
+        DatasetError: a file of it cannot be read.
+    """
+    found = _recovered(asked)
+    return {
+        (ATTRIBUTES[name], STATISTICS, "", "information"): Found(mean=value)
+        for name, value in found.information.items()
+    }
+
+
+def measure_partitions(asked: Asked) -> Measured:
+    """Return the simplicity of each published partition, scaled to add up to 5; raises as `measure_attributes`."""
+    found = _recovered(asked)
+    return {
+        (name, STATISTICS, "", "weight"): Found(mean=value)
+        for name, value in found.simplicity.items()
+    }
+
+
+def _recovered(asked: Asked) -> Recovery:
+    if STATISTICS not in asked.folders:
+        raise DatasetMissing(
+            "expected a copy of github.com/fewshotseg/toss in DATA/toss; nothing stands in for it"
+        )
+    return _recover(asked.folders[STATISTICS])
+
+
+@cache
+def _recover(folder: Path) -> Recovery:
+    file = next((folder / name for name in FILES if (folder / name).is_file()), folder / FILES[0])
+    return recover(read_statistics(file), read_lists([folder / "tiers" / "attribute"]))

@@ -1,0 +1,83 @@
+"""The export of the original annotation tool: one `.ann` file for each image and annotator.
+
+Coordinates are shares of the width and height, so the photograph must be at hand for its size.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import InvalidInput
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.reading import (
+    as_record,
+    from_xy,
+    read_json,
+    text_of,
+    url_name,
+    without,
+)
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
+
+FindSize = Callable[[str], tuple[int, int]]
+"""Returns (H, W) of the photograph of a file name; raises InvalidInput when it is not at hand."""
+
+_KNOWN = ("polygons_str", "namelist", "url", "user", "depth_str")
+
+
+def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
+    """Return the scene of an `.ann` file; regions are front first, as the tool lists them.
+
+    The tool stores no name of the annotator besides the file's, so what follows the last "_" of the file's stem is
+    taken when there is no `user`. Raises as `read_json`, `as_record` and `size_of_image`.
+    """
+    value, defects = read_json(path)
+    record = as_record(value, path, "an .ann export")
+    file_name = url_name(record.get("url"))
+    image_id = Path(file_name).stem or path.stem
+    annotator = text_of(record.get("user")) or path.stem.rpartition("_")[2]
+    image = ImageRecord(id=image_id, shape=size_of_image(file_name), file_name=file_name)
+    listed = _listed(record.get("polygons_str"))
+    names = _listed(record.get("namelist"))
+    if len(names) != len(listed):
+        message = f"expected a name for each of {len(listed)} polygons, got {len(names)} names; missing ones are blank"
+        defects.append(Defect("names", message, image=image.id, annotator=annotator))
+    drawn: list[tuple[Region, list[Points]]] = []
+    for number, flat in enumerate(listed, 1):
+        name = text_of(names[number - 1]) if number <= len(names) else ""
+        try:
+            points = [from_xy(flat) * image.shape]
+        except InvalidInput as error:
+            points: list[Points] = []
+            defects.append(
+                Defect(
+                    "polygon",
+                    f"{error}; it is left out",
+                    image=image.id,
+                    annotator=annotator,
+                    regions=(str(number),),
+                )
+            )
+        drawn.append((Region(id=str(number), name=name), points))
+    scene = make_scene(
+        image, drawn, annotator=annotator, fill_rule="coco", attributes=without(record, _KNOWN)
+    )
+    return SceneSet(scenes=(scene,), defects=tuple(defects))
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list that may be written as text, or lie under the number of the photograph."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as cause:
+            raise InvalidInput(
+                f"expected JSON in 'polygons_str' and 'namelist', got something else ({cause})"
+            ) from cause
+    if isinstance(value, dict):
+        value = next(iter(value.values()), [])
+    return value if isinstance(value, list) else []

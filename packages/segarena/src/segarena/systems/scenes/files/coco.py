@@ -1,0 +1,213 @@
+"""COCO instances: one record per object, modal or amodal, and the variants that state both.
+
+COCOA-cls, D2SA, KINS and UOAIS keep the full extent, the visible and the hidden part in one record under names of
+their own; all of them are known here. There is no depth order, unless each record of an image has an `order` as
+ours have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import InvalidInput
+from segarena.files.limits import check_in_file
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.coco_images import image_records, read_images
+from segarena.systems.scenes.files.cocoa import outlines, stated
+from segarena.systems.scenes.files.reading import (
+    Record,
+    as_record,
+    integer_of,
+    mask_of,
+    number_of,
+    read_json,
+    records,
+    stuff_of,
+    text_of,
+    without,
+)
+from segarena.systems.scenes.files.writing import mask_record, plain, raw_id, to_xy, write_json
+from segarena.systems.scenes.model.filling import fill_polygons
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
+
+Extent: TypeAlias = Literal["modal", "amodal"]
+
+FULL_KEYS = ("amodal_segm", "a_segm", "amodal_mask", "amodal_seg", "segmentation")
+VISIBLE_KEYS = ("visible_mask", "inmodal_seg", "i_segm", "visible_segm", "visible_seg")
+HIDDEN_KEYS = ("invisible_mask", "occluded_mask", "invisible_segm")
+RATE_KEYS = ("occlude_rate", "occluded_rate")
+
+_KNOWN = ("image_id", "category_id", "name", "order", "isStuff", "area", *RATE_KEYS)
+_NAME_KEYS = ("name", "isStuff")
+
+
+def read_coco(path: Path) -> SceneSet:
+    """Return one scene for each image of a COCO file; what of it cannot be used is left out and reported as defects.
+
+    Raises as `read_json` and `as_record`.
+    """
+    value, defects = read_json(path)
+    top = as_record(value, path, "COCO instances")
+    images = read_images(top.get("images"), defects)
+    names = {
+        text_of(record.get("id")): text_of(record.get("name"))
+        for record in records(top.get("categories"))
+    }
+    objects: dict[str, list[Record]] = {image_id: [] for image_id in images}
+    for record in records(top.get("annotations")):
+        image_id = text_of(record.get("image_id"))
+        if image_id not in images:
+            message = "expected the record of this image under 'images', found none; its object is left out"
+            defects.append(Defect("image-missing", message, image=image_id))
+            continue
+        objects[image_id].append(record)
+    scenes = [
+        _scene(images[image_id], found, names, defects) for image_id, found in objects.items()
+    ]
+    return SceneSet(
+        scenes=tuple(scenes),
+        defects=tuple(defects),
+        attributes=without(top, ("images", "annotations", "categories")),
+    )
+
+
+def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
+    """Write the first annotator's regions of each image as COCO instances; category is the name, trimmed.
+
+    "modal" writes visible masks and leaves out regions without any; "amodal" writes polygons, with the visible and the
+    hidden mask, occlusion and order in keys of their own.
+    """
+    firsts = [found[0] for found in scenes.by_image().values()]
+    if extent == "amodal":  # readers fill the polygons by the COCO rule
+        firsts = [replace(scene, fill_rule="coco") for scene in firsts]
+    regions = chain.from_iterable(scene.regions for scene in firsts)
+    names = sorted({region.name.strip() for region in regions})
+    categories = {name: number for number, name in enumerate(names, 1)}
+    annotations: list[dict[str, Any]] = []
+    for scene in firsts:
+        for order, (region, raster) in enumerate(
+            zip(scene.regions, rasterise(scene).regions, strict=True), 1
+        ):
+            if extent == "modal" and not raster.visible_px:
+                continue
+            record = {
+                "id": len(annotations) + 1,
+                "image_id": raw_id(scene.image.id),
+                "category_id": categories[region.name.strip()],
+                "iscrowd": 0,
+            }
+            own = _modal(raster) if extent == "modal" else _amodal(scene, region, raster, order)
+            annotations.append({**record, **own})
+    value = {
+        **scenes.attributes,
+        "images": image_records(firsts),
+        "categories": [{"id": number, "name": name} for name, number in categories.items()],
+        "annotations": annotations,
+    }
+    return [write_json(value, path)]
+
+
+def _scene(
+    image: ImageRecord, found: list[Record], names: Mapping[str, str], defects: list[Defect]
+) -> Scene:
+    orders = [integer_of(record.get("order")) for record in found]
+    # Plain COCO files have no order at all, and some number their objects across images.
+    has_depth = bool(found) and sorted(order or 0 for order in orders) == list(
+        range(1, len(found) + 1)
+    )
+    if has_depth:
+        found = [
+            record for _, record in sorted(enumerate(found), key=lambda pair: orders[pair[0]] or 0)
+        ]
+    drawn: list[tuple[Region, list[Points]]] = []
+    filled = 0
+    for number, record in enumerate(found, 1):
+        region_id = str(number)
+        try:
+            filled += sum(
+                isinstance(_first(record, keys), list) for keys in (VISIBLE_KEYS, HIDDEN_KEYS)
+            )
+            check_in_file(
+                filled * image.shape[0] * image.shape[1], "visible and hidden parts as polygons"
+            )
+            drawn.append(_region(record, region_id, image, names))
+        except InvalidInput as error:
+            message = f"object {text_of(record.get('id'))}: {error}; it is left out"
+            defects.append(Defect("object", message, image=image.id, regions=(region_id,)))
+    return make_scene(image, drawn, has_depth=has_depth, fill_rule="coco")
+
+
+def _region(
+    record: Record, region_id: str, image: ImageRecord, names: Mapping[str, str]
+) -> tuple[Region, list[Points]]:
+    full = _first(record, FULL_KEYS)
+    visible, hidden = (_mask(_first(record, keys), image) for keys in (VISIBLE_KEYS, HIDDEN_KEYS))
+    is_mask = isinstance(full, dict)
+    polygons = [] if is_mask or full is None else outlines(full)
+    if full is None and visible is None:
+        raise InvalidInput("expected a segmentation, found none")
+    category = text_of(record.get("category_id"))
+    region = Region(
+        id=region_id,
+        name=text_of(record["name"])
+        if record.get("name") is not None
+        else names.get(category, category),
+        is_stuff=stuff_of(record.get("isStuff")),
+        mask=mask_of(full, image.shape) if is_mask else None,
+        visible_mask=visible,
+        hidden_mask=hidden,
+        stated_area_px=number_of(record.get("area")),
+        stated_occlusion=number_of(_first(record, RATE_KEYS)),
+        attributes=without(record, (*_KNOWN, *FULL_KEYS, *VISIBLE_KEYS, *HIDDEN_KEYS)),
+    )
+    return region, polygons
+
+
+def _first(record: Record, keys: tuple[str, ...]) -> Any:
+    return next((record[key] for key in keys if record.get(key)), None)
+
+
+def _mask(value: Any, image: ImageRecord) -> Rle | None:
+    """Return a visible or hidden part, which some sets hold as polygons; their pixels are kept."""
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return mask_of(value, image.shape)
+    return Rle.of(fill_polygons(outlines(value), image.shape, rule="coco").full(image.shape))
+
+
+def _modal(raster: RegionRaster) -> dict[str, Any]:
+    visible = raster.visible.full(raster.shape)
+    box = _box(crop(visible).window)
+    return {"segmentation": mask_record(Rle.of(visible)), "area": raster.visible_px, "bbox": box}
+
+
+def _amodal(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:
+    region = stated(region, raster)
+    polygons = [to_xy(points) for points in scene.polygons(region)]
+    full = raster.amodal.full(scene.shape)
+    record: dict[str, Any] = {
+        "segmentation": polygons or mask_record(region.mask or Rle.of(full)),
+        "area": plain(region.stated_area_px or 0),
+        "bbox": _box(crop(full).window),
+        "name": region.name,
+        "occlude_rate": plain(region.stated_occlusion or 0),
+    }
+    if region.is_stuff is not None:
+        record["isStuff"] = int(region.is_stuff)
+    if scene.has_depth:
+        record["order"] = order
+    masks = {"visible_mask": region.visible_mask, "invisible_mask": region.hidden_mask}
+    return record | {key: mask_record(mask) for key, mask in masks.items() if mask is not None}
+
+
+def _box(window: tuple[slice, ...]) -> list[int]:
+    rows, columns = window
+    return [columns.start, rows.start, columns.stop - columns.start, rows.stop - rows.start]

@@ -1,0 +1,55 @@
+"""The records of images, as COCO and all formats of its kind hold them under "images"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Any
+
+from segarena.errors import InvalidInput
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.reading import records, size_of, text_of, without
+from segarena.systems.scenes.files.writing import raw_id
+from segarena.systems.scenes.model.scene import ImageRecord, Scene
+
+_KNOWN = ("id", "file_name", "width", "height")
+
+
+def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
+    """Return the images by id; those without an id or a possible size are left out and added to `defects`."""
+    images: dict[str, ImageRecord] = {}
+    for record in records(value):
+        name = text_of(record.get("file_name"))
+        image_id = text_of(record.get("id")) or PurePosixPath(name).stem
+        try:
+            image = ImageRecord(
+                id=image_id,
+                shape=size_of(record),
+                file_name=name,
+                attributes=without(record, _KNOWN),
+            )
+        except InvalidInput as error:
+            defects.append(Defect("image-size", f"{error}; the image is left out", image=image_id))
+            continue
+        if image_id in images:
+            defects.append(
+                Defect("image-twice", "expected one record, got several", image=image_id)
+            )
+        images.setdefault(image_id, image)
+    return images
+
+
+def image_records(scenes: Iterable[Scene]) -> list[dict[str, Any]]:
+    """Return the records of the images of scenes, each once."""
+    # Twice reversed: of several scenes of an image the first one's record, in the order of the scenes.
+    images = {scene.image.id: scene.image for scene in reversed(list(scenes))}
+    return [
+        {
+            **image.attributes,
+            "id": raw_id(image.id),
+            "file_name": image.file_name,
+            "height": image.shape[0],
+            "width": image.shape[1],
+        }
+        for image in reversed(images.values())
+    ]

@@ -1,0 +1,292 @@
+"""COCO-Amodal: the format of the COCOA and BSDS annotations, one record for each annotator's work on an image.
+
+Regions are listed front first. Keys that the format does not know are kept and written back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import InvalidInput
+from segarena.files.images import read_size
+from segarena.files.within import within
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.coco_images import image_records, read_images
+from segarena.systems.scenes.files.reading import (
+    Record,
+    as_record,
+    from_xy,
+    integer_of,
+    mask_of,
+    mask_size,
+    number_of,
+    read_json,
+    records,
+    stuff_of,
+    text_of,
+    url_name,
+    without,
+)
+from segarena.systems.scenes.files.writing import (
+    flat_outline,
+    mask_record,
+    plain,
+    raw_id,
+    write_json,
+)
+from segarena.systems.scenes.model.depth_graph import occlusions
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.rasters import Rasters, RegionRaster, rasterise
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
+
+T = TypeVar("T")
+
+_TOP = ("images", "annotations")
+_MASKS = ("segmentation", "visible_mask", "invisible_mask")
+_ANNOTATION = ("image_id", "author", "size", "depth_constraint", "regions")
+_REGION = (*_MASKS, "name", "order", "isStuff", "area", "occlude_rate")
+
+
+def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
+    """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and reported as defects.
+
+    The file may be one annotation, or a list of such, without the records around them: an image then has the size of
+    its masks, else that of its photograph, which is looked for in `photographs` or beside the file.
+
+    Raises as `read_json`, `as_record`, `mask_size` and `read_size`.
+    """
+    value, defects = read_json(path)
+    bare = bare_annotations(value)
+    top = as_record(
+        _wrapped(bare, photographs or path.parent) if bare else value,
+        path,
+        "COCO-Amodal annotations",
+    )
+    images = read_images(top.get("images"), defects)
+    scenes: list[Scene] = []
+    for record in records(top.get("annotations")):
+        image = images.get(text_of(record.get("image_id")))
+        if image is None:
+            message = "expected the record of this image under 'images', found none; its annotation is left out"
+            image_id, author = text_of(record.get("image_id")), text_of(record.get("author"))
+            defects.append(Defect("image-missing", message, image=image_id, annotator=author))
+            continue
+        scenes.append(_Reader(image, record, defects).scene())
+    return SceneSet(scenes=tuple(scenes), defects=tuple(defects), attributes=without(top, _TOP))
+
+
+def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
+    """Write scenes as COCO-Amodal; what their file stated of visibility is kept, the rest computed by COCO's rule."""
+    value = {
+        **scenes.attributes,
+        "images": image_records(scenes.scenes),
+        "annotations": [
+            _annotation(scene, number) for number, scene in enumerate(scenes.scenes, 1)
+        ],
+    }
+    return [write_json(value, path)]
+
+
+def bare_annotations(value: Any) -> list[Record]:
+    """Return what JSON holds if that is one annotation or a list of them, without the records of images around it."""
+    found = value if isinstance(value, list) else [value]
+    return [
+        one
+        for one in records(found)
+        if {"image_id", "regions"} <= set(one) and "annotations" not in one
+    ]
+
+
+def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
+    """Return annotations with the records of their images."""
+    of_image: dict[str, list[Record]] = {}
+    for annotation in annotations:
+        of_image.setdefault(text_of(annotation.get("image_id")), []).append(annotation)
+    return {
+        "images": [_image(own, photographs) for own in of_image.values()],
+        "annotations": annotations,
+    }
+
+
+def _image(annotations: Sequence[Record], photographs: Path) -> Record:
+    """Return the record of an image, from all that was annotated on it."""
+    image_id = text_of(annotations[0].get("image_id"))
+    name = url_name(annotations[0].get("url")) or f"{image_id}.jpg"
+    regions = chain.from_iterable(records(annotation.get("regions")) for annotation in annotations)
+    masks = [
+        region[key] for region in regions for key in _MASKS if isinstance(region.get(key), dict)
+    ]
+    height, width = mask_size(masks[0]) if masks else read_size(within(photographs, name))
+    return {"id": image_id, "file_name": name, "height": height, "width": width}
+
+
+class _Reader:
+    """Reads one annotation, and tells where each defect is."""
+
+    def __init__(self, image: ImageRecord, record: Record, defects: list[Defect]) -> None:
+        self._image, self._record, self._defects = image, record, defects
+        self._annotator = text_of(record.get("author"))
+
+    def scene(self) -> Scene:
+        listed = records(self._record.get("regions"))
+        orders = [integer_of(region.get("order")) for region in listed]
+        is_ranked = sorted(order or 0 for order in orders) == list(range(1, len(listed) + 1))
+        if not is_ranked:
+            self._tell(
+                "order",
+                f"expected orders 1 to {len(listed)}, each once, got {orders}; check the depth order",
+            )
+        numbered = list(enumerate(listed))
+        # Even orders with gaps or repeats say more than the list does, unless one is missing.
+        if None not in orders:
+            numbered.sort(key=lambda pair: orders[pair[0]] or 0)
+        drawn = [
+            self._region(record, str(orders[index] if is_ranked else index + 1))
+            for index, record in numbered
+        ]
+        return make_scene(
+            self._image,
+            drawn,
+            annotator=self._annotator,
+            stated_pairs=self._pairs({region.id for region, _ in drawn}),
+            fill_rule="coco",
+            attributes=without(self._record, _ANNOTATION),
+        )
+
+    def _region(self, record: Record, region_id: str) -> tuple[Region, list[Points]]:
+        shape = self._image.shape
+        segmentation = record.get("segmentation")
+        is_mask = isinstance(segmentation, dict)
+        polygons = (
+            [] if is_mask else self._try("polygon", region_id, lambda: outlines(segmentation)) or []
+        )
+
+        def mask(value: Any) -> Rle | None:
+            return (
+                None
+                if value is None
+                else self._try("mask", region_id, lambda: mask_of(value, shape))
+            )
+
+        region = Region(
+            id=region_id,
+            name=text_of(record.get("name")),
+            is_stuff=stuff_of(record.get("isStuff")),
+            mask=mask(segmentation) if is_mask else None,
+            visible_mask=mask(record.get("visible_mask")),
+            hidden_mask=mask(record.get("invisible_mask")),
+            stated_area_px=number_of(record.get("area")),
+            stated_occlusion=number_of(record.get("occlude_rate")),
+            attributes=without(record, _REGION),
+        )
+        return region, polygons
+
+    def _pairs(self, known: set[str]) -> tuple[tuple[str, str], ...] | None:
+        stated = self._record.get("depth_constraint")
+        if stated is None:
+            return None
+        parts = [part.strip() for part in text_of(stated).split(",") if part.strip()]
+        pairs = [tuple(part.split("-")) for part in parts if re.fullmatch(r"\d+-\d+", part)]
+        usable = tuple((pair[0], pair[1]) for pair in pairs if set(pair) <= known)
+        if len(usable) < len(parts):
+            self._tell(
+                "pairs",
+                f"expected a depth constraint like '1-2,1-3' of orders that are there, got {stated!r}",
+            )
+        return usable
+
+    def _try(self, kind: str, region_id: str, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except InvalidInput as error:
+            self._tell(kind, f"{error}; it is left out", region_id)
+            return None
+
+    def _tell(self, kind: str, message: str, *region_ids: str) -> None:
+        self._defects.append(
+            Defect(
+                kind, message, image=self._image.id, annotator=self._annotator, regions=region_ids
+            )
+        )
+
+
+def outlines(segmentation: Any) -> list[Points]:
+    """Return the polygons of a segmentation: one flat list as in COCO-Amodal, or a list of such as in COCO."""
+    if not isinstance(segmentation, list):
+        raise InvalidInput("polygon: expected a list of coordinates, found none")
+    parts = segmentation if segmentation and isinstance(segmentation[0], list) else [segmentation]
+    return [from_xy(part) for part in parts if part]
+
+
+def _annotation(scene: Scene, number: int) -> dict[str, Any]:
+    scene = replace(scene, fill_rule="coco")
+    rasters = rasterise(scene)
+    return {
+        "id": number,
+        "category_id": 1,
+        "url": "",
+        **scene.attributes,
+        "image_id": raw_id(scene.image.id),
+        "author": scene.annotator,
+        "size": len(scene.regions),
+        "depth_constraint": _pairs(scene, rasters),
+        "regions": [
+            _region(scene, region, raster, order)
+            for order, (region, raster) in enumerate(
+                zip(scene.regions, rasters.regions, strict=True), 1
+            )
+        ],
+    }
+
+
+def _region(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:
+    region = stated(region, raster)
+    masks = {"visible_mask": region.visible_mask, "invisible_mask": region.hidden_mask}
+    return {
+        **region.attributes,
+        "segmentation": flat_outline(scene, region, raster),
+        "name": region.name,
+        "order": order,
+        "isStuff": int(bool(region.is_stuff)),
+        "area": plain(region.stated_area_px or 0),
+        "occlude_rate": plain(region.stated_occlusion or 0),
+        **{key: mask_record(mask) for key, mask in masks.items() if mask is not None},
+    }
+
+
+def stated(region: Region, raster: RegionRaster) -> Region:
+    """Return a region that states its area, its occlusion and, where it is occluded, its masks.
+
+    What its file stated is kept; where that said nothing of occlusion, all is computed from the raster.
+    """
+    area = raster.area_px if region.stated_area_px is None else region.stated_area_px
+    if region.stated_occlusion is not None:
+        return replace(region, stated_area_px=area)
+    visible, hidden = region.visible_mask, region.hidden_mask
+    if raster.visible_px < raster.area_px:
+        visible = visible or Rle.of(raster.visible.full(raster.shape))
+        hidden = hidden or Rle.of(raster.hidden.full(raster.shape))
+    return replace(
+        region,
+        stated_area_px=area,
+        stated_occlusion=raster.occlusion,
+        visible_mask=visible,
+        hidden_mask=hidden,
+    )
+
+
+def _pairs(scene: Scene, rasters: Rasters) -> str:
+    """Return the pairs of orders that the file stated, or else those of all regions that overlap."""
+    if scene.stated_pairs is not None:
+        pairs = [(scene.place(front), scene.place(behind)) for front, behind in scene.stated_pairs]
+    else:
+        pairs = np.argwhere(occlusions(rasters.overlap_px())).tolist()
+    return ",".join(f"{front + 1}-{behind + 1}" for front, behind in pairs)

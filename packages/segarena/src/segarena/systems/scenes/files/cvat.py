@@ -1,0 +1,159 @@
+"""CVAT for images, XML: polygons, boxes and masks; the higher `z_order` is in front, and the later of equals."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import DatasetError, InvalidInput, InvalidMask
+from segarena.files.limits import check_in_file
+from segarena.files.xml import parse_xml
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.reading import (
+    from_pairs,
+    integer_of,
+    number_of,
+    read_bytes,
+    size_of,
+    text_of,
+)
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
+
+_SHAPES = ("polygon", "box", "mask", "polyline", "points", "cuboid", "ellipse", "skeleton")
+_DRAWN = {
+    "points",
+    "xtl",
+    "ytl",
+    "xbr",
+    "ybr",
+    "rle",
+    "left",
+    "top",
+    "width",
+    "height",
+    "label",
+    "z_order",
+}
+
+
+class _Drawn(NamedTuple):
+    region: Region
+    polygons: list[Points]
+
+
+def read_cvat(path: Path) -> SceneSet:
+    """Return the scenes of a CVAT file; polygons, boxes and masks are regions, other shapes are reported as defects.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        DatasetError: it is no XML of CVAT for images, or more than `parse_xml` takes.
+    """
+    root = parse_xml(read_bytes(path), path)
+    if root.tag != "annotations":
+        raise DatasetError(f"{path}: expected CVAT annotations, got XML with <{root.tag}>")
+    if root.find("track") is not None and root.find("image") is None:
+        raise DatasetError(
+            f"{path}: expected CVAT for images, got CVAT for video; export it as CVAT for images"
+        )
+    defects: list[Defect] = []
+    scenes: list[Scene] = []
+    elements = root.findall("image")
+    times = Counter(element.get("name") for element in elements)
+    for element in elements:
+        name = text_of(element.get("name"))
+        # Frames of different folders may have the same file name.
+        image_id = re.sub(r"\.[^./\\]*$", "", name) or text_of(element.get("id"))
+        if times[element.get("name")] > 1 and element.get(
+            "subset"
+        ):  # a project keeps names apart by their subset
+            image_id = f"{text_of(element.get('subset'))}/{image_id}"
+        try:
+            image = ImageRecord(id=image_id, shape=size_of(element.attrib), file_name=name)
+        except InvalidInput as error:
+            defects.append(Defect("image-size", f"{error}; the image is left out", image=image_id))
+            continue
+        scenes.append(make_scene(image, _regions(element, image, defects)))
+    return SceneSet(scenes=tuple(scenes), defects=tuple(defects))
+
+
+def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) -> list[_Drawn]:
+    shapes = [element for element in image_element if element.tag in _SHAPES]
+    heights = [integer_of(element.get("z_order")) or 0 for element in shapes]
+    drawn: list[_Drawn] = []
+    filled = 0
+    for index in sorted(
+        range(len(shapes)), key=lambda index: (heights[index], index), reverse=True
+    ):
+        region_id = str(index + 1)
+        try:
+            if shapes[index].tag == "mask":
+                filled += image.shape[0] * max(1, integer_of(shapes[index].get("width")) or 1)
+                check_in_file(filled, "masks")
+            drawn.append(_region(shapes[index], region_id, image))
+        except InvalidInput as error:
+            defects.append(
+                Defect("polygon", f"{error}; it is left out", image=image.id, regions=(region_id,))
+            )
+    return drawn
+
+
+def _region(element: Element, region_id: str, image: ImageRecord) -> _Drawn:
+    facts = {key: value for key, value in element.attrib.items() if key not in _DRAWN}
+    facts |= {
+        text_of(child.get("name")): child.text or "" for child in element.findall("attribute")
+    }
+    region = Region(id=region_id, name=text_of(element.get("label")), attributes=facts)
+    if element.tag == "polygon":
+        pairs = [
+            pair.split(",") for pair in text_of(element.get("points")).split(";") if pair.strip()
+        ]
+        return _Drawn(region, [from_pairs(pairs)])
+    if element.tag == "box":
+        left, top, right, bottom = (
+            number_of(element.get(key)) for key in ("xtl", "ytl", "xbr", "ybr")
+        )
+        return _Drawn(
+            region, [from_pairs([[left, top], [right, top], [right, bottom], [left, bottom]])]
+        )
+    if element.tag == "mask":
+        mask = _mask(element, image)
+        return _Drawn(replace(region, mask=mask), [])
+    raise InvalidInput(f"shape: expected a polygon, a box or a mask, got {element.tag!r}")
+
+
+def _mask(element: Element, image: ImageRecord) -> Rle:
+    """Return a mask that CVAT cropped to a box, its run lengths row by row."""
+    left, top, width, height = (
+        integer_of(element.get(key)) for key in ("left", "top", "width", "height")
+    )
+    if (
+        left is None
+        or top is None
+        or width is None
+        or height is None
+        or min(left, top, width, height) < 0
+    ):
+        raise InvalidMask(
+            "mask: expected left, top, width and height in pixels, found something else"
+        )
+    if left + width > image.shape[1] or top + height > image.shape[0]:
+        raise InvalidMask(
+            f"mask: expected it inside the image, got {width} x {height} at column {left}, row {top}"
+        )
+    counts = [int(count) for count in re.findall(r"\d{1,12}", text_of(element.get("rle")))]
+    if sum(counts) != width * height:
+        raise InvalidMask(
+            f"mask: expected run lengths of {width * height} pixels, got {sum(counts)}; export it again"
+        )
+    band = np.zeros((image.shape[0], width), dtype=np.bool_)
+    is_on = np.arange(len(counts)) % 2 == 1
+    band[top : top + height] = np.repeat(is_on, counts).reshape(height, width)
+    return Rle.of_columns(band, left, image.shape)

@@ -1,0 +1,275 @@
+"""The formats by name: who reads it, who writes it, and what it can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import DatasetError, DatasetMissing, InvalidInput, SegarenaError
+from segarena.files.images import read_size
+from segarena.files.within import within
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.ann import read_ann
+from segarena.systems.scenes.files.coco import read_coco, write_coco
+from segarena.systems.scenes.files.cocoa import bare_annotations, read_cocoa, write_cocoa
+from segarena.systems.scenes.files.cvat import read_cvat
+from segarena.systems.scenes.files.label_png import write_label_pngs
+from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
+from segarena.systems.scenes.files.reading import read_json, records
+from segarena.systems.scenes.files.tables import read_rle, write_csv, write_rle
+from segarena.systems.scenes.model.scene import Scene, SceneSet
+
+Write = Callable[[SceneSet, Path], list[Path]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A format that scenes are written to.
+
+    Attributes:
+        title: what it is.
+        write: writes a set of scenes.
+        carries: what comes back from it, or could: names of `LOSSES`.
+    """
+
+    title: str
+    write: Write
+    carries: frozenset[str]
+
+
+LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
+    "polygons": (
+        "polygons: only their pixels are kept",
+        lambda scene: any(r.rings for r in scene.regions),
+    ),
+    "order": ("the depth order", lambda scene: scene.has_depth and len(scene.regions) > 1),
+    "no order": (
+        "that there is no depth order: the order of the list is written as one",
+        lambda scene: not scene.has_depth and len(scene.regions) > 1,
+    ),
+    "hidden": (
+        "hidden parts: only what is visible is kept",
+        lambda scene: scene.has_depth and len(scene.regions) > 1,
+    ),
+    "names": ("names", lambda scene: any(r.name for r in scene.regions)),
+    "spaces": (
+        "spaces around names",
+        lambda scene: any(r.name != r.name.strip() for r in scene.regions),
+    ),
+    "stuff": (
+        "what is stuff and what a thing",
+        lambda scene: any(r.is_stuff is not None for r in scene.regions),
+    ),
+    "unknown stuff": (
+        "that nobody said what is stuff: it is written as thing",
+        lambda scene: any(r.is_stuff is None for r in scene.regions),
+    ),
+    "annotator": ("who drew it", lambda scene: bool(scene.annotator)),
+    "attributes": (
+        "further keys of the annotation and its regions",
+        lambda scene: bool(scene.attributes) or any(r.attributes for r in scene.regions),
+    ),
+    "pixel centres": (
+        "the rule of pixels: masks and areas are written and read by the COCO rule",
+        lambda scene: scene.fill_rule != "coco" and any(r.rings for r in scene.regions),
+    ),
+}
+"""What a format may be unable to carry: how it is said, and whether a scene has it."""
+
+_SHAPES = {"polygons", "hidden"}
+FORMATS = {
+    "coco-amodal": Format(
+        title="COCO-Amodal (COCOA, BSDS): every annotator's regions of an image in one record",
+        write=write_cocoa,
+        carries=frozenset(
+            {*_SHAPES, "order", "names", "spaces", "stuff", "annotator", "attributes"}
+        ),
+    ),
+    "coco": Format(
+        title="COCO instances, full extent, with visible and hidden masks in keys of their own",
+        write=partial(write_coco, extent="amodal"),
+        carries=frozenset(
+            {*_SHAPES, "order", "no order", "names", "spaces", "stuff", "unknown stuff"}
+        ),
+    ),
+    "coco-modal": Format(
+        title="COCO instances, visible masks only",
+        write=partial(write_coco, extent="modal"),
+        carries=frozenset({"no order", "names", "unknown stuff", "pixel centres"}),
+    ),
+    "png-16": Format(
+        title="a folder of 16-bit label images, numbers in depth order",
+        write=partial(write_label_pngs, kind="16-bit"),
+        carries=frozenset({"order", "unknown stuff", "pixel centres"}),
+    ),
+    "png-palette": Format(
+        title="a folder of 8-bit label images in colours, numbers in depth order",
+        write=partial(write_label_pngs, kind="palette"),
+        carries=frozenset({"order", "unknown stuff", "pixel centres"}),
+    ),
+    "rle": Format(
+        title="a JSON list of regions: full, visible and hidden masks as COCO run lengths",
+        write=write_rle,
+        carries=frozenset(
+            {"order", "hidden", "names", "spaces", "stuff", "annotator", "pixel centres"}
+        ),
+    ),
+    "labelme": Format(
+        title="a folder with a labelme file for each annotation; the last shape is in front",
+        write=write_labelme,
+        carries=frozenset(
+            {
+                *_SHAPES,
+                "order",
+                "no order",
+                "names",
+                "spaces",
+                "unknown stuff",
+                "attributes",
+                "pixel centres",
+            }
+        ),
+    ),
+    "csv": Format(
+        title="one row of numbers for each region",
+        write=write_csv,
+        carries=frozenset(
+            {
+                *_SHAPES,
+                "order",
+                "names",
+                "spaces",
+                "stuff",
+                "unknown stuff",
+                "annotator",
+                "pixel centres",
+            }
+        ),
+    ),
+}
+
+
+class _OtherJson(DatasetError):
+    """A JSON file that holds no annotations, as folders may have."""
+
+
+READABLE = ("coco-amodal", "coco", "ann", "labelme", "cvat", "rle")
+
+
+def read_scenes(
+    path: Path, *, file_format: str | None = None, images: Path | None = None
+) -> SceneSet:
+    """Return the scenes in a file, or in all annotation files of a folder.
+
+    In a folder a file that cannot be read is a defect of the set, JSON of another kind a note, and the others are read.
+
+    Args:
+        path: a file, or a folder with `.json`, `.ann` and `.xml` files.
+        file_format: one of `READABLE`; None looks at the file.
+        images: folder of the photographs, for formats that do not state their size; by default that of the file.
+
+    Raises:
+        DatasetMissing: there is no such file, or no annotation file in the folder.
+        DatasetError: the file cannot be read.
+        InvalidInput: another format, or a size of the image that is impossible or not stated.
+    """
+    if file_format is not None and file_format not in READABLE:
+        raise InvalidInput(f"format {file_format!r}: expected one of {', '.join(READABLE)}")
+    if not path.is_dir():
+        return _read(path, file_format, images or path.parent)
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix.lower() in (".json", ".ann", ".xml")
+    )
+    if not files:
+        raise DatasetMissing(
+            f"{path}: expected annotation files (.json, .ann, .xml) in this folder, found none"
+        )
+    sets = [_read_of_many(file, file_format, images or file.parent) for file in files]
+    return SceneSet(
+        scenes=tuple(chain.from_iterable(one.scenes for one in sets)),
+        defects=tuple(chain.from_iterable(one.defects for one in sets)),
+        attributes=sets[0].attributes if len(sets) == 1 else {},
+    )
+
+
+def write_scenes(scenes: SceneSet, path: Path, file_format: str) -> list[Path]:
+    """Write scenes, and return the files; raises `InvalidInput` where the format does not exist or cannot hold them."""
+    return _format(file_format).write(scenes, path)
+
+
+def losses(scenes: SceneSet, file_format: str) -> list[str]:
+    """Return what of these scenes a format cannot carry, in words; none when nothing is lost."""
+    carried = _format(file_format).carries
+    is_numbers = file_format == "csv" and any(scene.regions for scene in scenes.scenes)
+    lost = ["outlines and masks: only numbers are kept"] if is_numbers else []
+    lost += [
+        text
+        for key, (text, has) in LOSSES.items()
+        if key not in carried and any(map(has, scenes.scenes))
+    ]
+    dropped = len(scenes.scenes) - len(kept_scenes(scenes, file_format))
+    if dropped:
+        lost.append(
+            f"annotators but the first of an image: {dropped} annotations are left out; --annotator chooses another"
+        )
+    return lost
+
+
+def kept_scenes(scenes: SceneSet, file_format: str) -> list[Scene]:
+    """Return the scenes that a format has room for: COCO instances hold one annotator's regions of each image."""
+    if file_format in ("coco", "coco-modal"):
+        return [found[0] for found in scenes.by_image().values()]
+    return list(scenes.scenes)
+
+
+def _format(name: str) -> Format:
+    if name not in FORMATS:
+        raise InvalidInput(f"format {name!r}: expected one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet:
+    try:
+        return _read(path, file_format, images)
+    except _OtherJson as error:
+        return SceneSet(defects=(Defect("file", str(error), severity="note"),))
+    except SegarenaError as error:
+        return SceneSet(defects=(Defect("file", str(error)),))
+
+
+def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
+    found = file_format or _format_of(path)
+    if found == "ann":
+        return read_ann(path, size_of_image=lambda name: read_size(within(images, name)))
+    if found == "coco-amodal":
+        return read_cocoa(path, photographs=images)
+    readers = {"coco": read_coco, "labelme": read_labelme, "cvat": read_cvat}
+    return readers.get(found, read_rle)(path)
+
+
+def _format_of(path: Path) -> str:
+    if path.suffix.lower() in (".xml", ".ann"):
+        return "cvat" if path.suffix.lower() == ".xml" else "ann"
+    value, _ = read_json(path)
+    if bare_annotations(value):
+        return "coco-amodal"
+    if any("segmentation" in record for record in records(value)):
+        return "rle"
+    top: dict[str, Any] = value if isinstance(value, dict) else {}
+    if "shapes" in top:
+        return "labelme"
+    if "polygons_str" in top:
+        return "ann"
+    if "annotations" not in top:
+        raise _OtherJson(
+            f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format"
+        )
+    return (
+        "coco-amodal"
+        if any("regions" in record for record in records(top["annotations"]))
+        else "coco"
+    )

@@ -1,0 +1,228 @@
+"""labelme: one JSON file for each image. Later shapes are drawn over earlier ones, so the last is in front.
+
+What labelme has no words for is in keys that it keeps and does not show: a region's visible and hidden mask as stated,
+as COCO-Amodal has them, and the flag `depth_order`, off where the order of the shapes means nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+import numpy as np
+
+from segarena.arrays.boxes import Window, bounding_window
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import InvalidInput, InvalidMask
+from segarena.files.images import read_values
+from segarena.files.limits import check_in_file
+from segarena.samples import Mask
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.label_png import encode_png, named_scenes
+from segarena.systems.scenes.files.reading import (
+    Record,
+    as_record,
+    from_pairs,
+    mask_of,
+    read_json,
+    records,
+    size_of,
+    text_of,
+    without,
+)
+from segarena.systems.scenes.files.writing import mask_record, write_json
+from segarena.systems.scenes.model.filling import Patch, fill_polygons, join_patches
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.rasters import rasterise
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
+
+_TOP = ("shapes", "imagePath", "imageData", "imageHeight", "imageWidth")
+_STATED = {"visible_mask": "visible_mask", "hidden_mask": "invisible_mask"}
+_SHAPE = ("label", "points", "shape_type", "mask", *_STATED.values())
+_ORDERED = "depth_order"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """A region with all that is drawn of it.
+
+    Attributes:
+        region: the region.
+        polygons: its polygons and rectangles.
+        masks: its masks.
+    """
+
+    region: Region
+    polygons: list[Points] = field(default_factory=list[Points])
+    masks: list[Patch] = field(default_factory=list[Patch])
+
+    def whole(self, image: ImageRecord) -> tuple[Region, list[Points]]:
+        """Return the region with its polygons; where part of it is a mask, all of it is one."""
+        if not self.masks:
+            return self.region, self.polygons
+        joined = join_patches([*self.masks, fill_polygons(self.polygons, image.shape)])
+        rows, columns = joined.window
+        band = np.zeros((image.shape[0], columns.stop - columns.start), dtype=np.bool_)
+        band[rows] = joined.mask
+        return replace(self.region, mask=Rle.of_columns(band, columns.start, image.shape)), []
+
+
+def read_labelme(path: Path) -> SceneSet:
+    """Return the scene of a labelme file: polygons, rectangles and masks are regions, other shapes become defects.
+
+    Shapes of one label and `group_id` are one region, at the place of the front one, and `__ignore__` is none, as in
+    labelme's own converters.
+    Raises as `read_json` and `as_record`; `InvalidInput` when it states no possible size of the image.
+    """
+    value, defects = read_json(path)
+    top = as_record(value, path, "a labelme file")
+    file_name = PureWindowsPath(text_of(top.get("imagePath"))).name
+    image = ImageRecord(
+        id=Path(file_name).stem or path.stem,
+        shape=size_of(top, "imageHeight", "imageWidth"),
+        file_name=file_name,
+    )
+    drawn: list[_Drawn] = []
+    groups: dict[tuple[str, str], _Drawn] = {}
+    filled = 0
+    # The last is drawn on top, so it is the front region.
+    for number, shape in enumerate(reversed(records(top.get("shapes"))), 1):
+        name, group = text_of(shape.get("label")), text_of(shape.get("group_id"))
+        if name == "__ignore__":
+            continue
+        try:
+            one = _drawn(
+                shape, Region(id=str(number), name=name, attributes=without(shape, _SHAPE)), image
+            )
+            filled += sum(image.shape[0] * patch.mask.shape[1] for patch in one.masks)
+            check_in_file(filled, "masks")
+        except InvalidInput as error:
+            defects.append(
+                Defect(
+                    "polygon", f"{error}; it is left out", image=image.id, regions=(str(number),)
+                )
+            )
+            continue
+        front = groups.get((name, group))
+        if front is None:
+            drawn.append(one)
+            groups |= {(name, group): one} if group else {}
+        else:
+            front.polygons.extend(one.polygons)
+            front.masks.extend(one.masks)
+    attributes = without(top, _TOP)
+    flags = attributes.get("flags")
+    scene = make_scene(
+        image,
+        [one.whole(image) for one in drawn],
+        has_depth=not isinstance(flags, dict) or flags.get(_ORDERED) is not False,
+        attributes=attributes,
+    )
+    return SceneSet(scenes=(scene,), defects=tuple(defects))
+
+
+def write_labelme(scenes: SceneSet, folder: Path) -> list[Path]:
+    """Write IMAGE.json for each scene, or IMAGE.ANNOTATOR.json where an image has several; photographs stay outside.
+
+    Polygons of one region are a group, a region without polygons is a mask.
+    """
+    files = {stem: _record(scene) for stem, scene in named_scenes(scenes).items()}
+    return [write_json(record, folder / f"{stem}.json") for stem, record in files.items()]
+
+
+def _drawn(shape: Record, region: Region, image: ImageRecord) -> _Drawn:
+    """Return what one shape draws; raises `InvalidInput` where that is nothing that a region can be."""
+    stated = {
+        name: mask_of(shape[key], image.shape)
+        for name, key in _STATED.items()
+        if shape.get(key) is not None
+    }
+    region = replace(region, **stated)
+    kind: Any = shape.get("shape_type") or "polygon"
+    points = from_pairs(shape.get("points"))
+    if kind == "polygon":
+        return _Drawn(region=region, polygons=[points])
+    if kind == "rectangle" and len(points) == 2:
+        (top, left), (bottom, right) = points
+        corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
+        return _Drawn(region=region, polygons=[from_pairs(corners)])
+    if kind == "mask" and len(points) == 2:
+        return _Drawn(region=region, masks=[_patch(shape.get("mask"), points, image)])
+    raise InvalidInput(
+        f"shape: expected a polygon, a rectangle of two corners or a mask in a box, got {kind!r}"
+    )
+
+
+def _patch(png: Any, corners: Points, image: ImageRecord) -> Patch:
+    """Return a mask that labelme cropped to a box, the pixels of both corners included."""
+    top, left = np.floor(corners.min(axis=0)).astype(int).tolist()
+    try:
+        values = read_values(Path("mask"), data=base64.b64decode(text_of(png), validate=True))
+    except ValueError as cause:  # InvalidMask is one as well
+        told = (
+            str(cause)
+            if isinstance(cause, InvalidInput)
+            else "mask: expected base64, got something else"
+        )
+        raise InvalidMask(told) from cause
+    height, width = values.shape
+    window: Window = (slice(top, top + height), slice(left, left + width))
+    if min(top, left) < 0 or top + height > image.shape[0] or left + width > image.shape[1]:
+        raise InvalidMask(
+            f"mask: expected it inside the image, got {width} x {height} at column {left}, row {top}"
+        )
+    return Patch(window, values != 0)
+
+
+def _record(scene: Scene) -> dict[str, Any]:
+    shapes: list[dict[str, Any]] = []
+    for number, region in reversed(list(enumerate(scene.regions, 1))):
+        given = {"group_id": None, "flags": {}, **region.attributes}
+        if given["group_id"] is None and len(region.rings) > 1:
+            given["group_id"] = number
+        stated = {"visible_mask": region.visible_mask, "invisible_mask": region.hidden_mask}
+        given |= {key: mask_record(mask) for key, mask in stated.items() if mask is not None}
+        outlines = [_polygon(points) for points in scene.polygons(region)]
+        drawn = outlines or [_mask_shape(_full(scene, region))]
+        shapes += [{**given, "label": region.name, **one} for one in drawn]
+    flags = scene.attributes.get("flags")
+    flags = flags if isinstance(flags, dict) else {}
+    rows, columns = scene.shape
+    return {
+        "version": "5.4.1",
+        **scene.attributes,
+        "flags": flags if scene.has_depth else {**flags, _ORDERED: False},
+        "shapes": shapes,
+        "imagePath": scene.image.file_name,
+        "imageData": None,
+        "imageHeight": rows,
+        "imageWidth": columns,
+    }
+
+
+def _full(scene: Scene, region: Region) -> Mask:
+    if region.mask is not None:
+        return region.mask.decode()
+    return rasterise(scene).regions[scene.place(region.id)].amodal.full(scene.shape)
+
+
+def _polygon(points: Points) -> dict[str, Any]:
+    return {"points": points[:, ::-1].tolist(), "shape_type": "polygon"}
+
+
+def _mask_shape(mask: Mask) -> dict[str, Any]:
+    """Return a mask cropped to its box, of one pixel at least, as labelme has it."""
+    top, left, height, width = 0, 0, 1, 1
+    if mask.any():
+        rows, columns = bounding_window(mask)
+        top, left, height, width = (
+            rows.start,
+            columns.start,
+            rows.stop - rows.start,
+            columns.stop - columns.start,
+        )
+    png = encode_png(mask[top : top + height, left : left + width].astype(np.uint8))
+    corners = [[left, top], [left + width - 1, top + height - 1]]
+    return {"points": corners, "shape_type": "mask", "mask": base64.b64encode(png).decode("ascii")}

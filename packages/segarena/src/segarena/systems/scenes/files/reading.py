@@ -1,0 +1,180 @@
+"""Reading what others wrote: bytes, JSON, and the values in their records, with typed errors for all that is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import DatasetError, DatasetMissing, InvalidInput, InvalidMask
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.model.polygons import Points, as_points
+
+Record: TypeAlias = Mapping[str, Any]
+
+LARGEST_BYTES = 2 << 30
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        DatasetError: it cannot be read, or has more than 2 GiB.
+    """
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise DatasetError(
+                f"{path}: expected at most {LARGEST_BYTES >> 30} GiB, got {size:,} bytes; split the file"
+            )
+        return path.read_bytes()
+    except FileNotFoundError as cause:
+        raise DatasetMissing(f"{path}: expected a file of annotations here, found none") from cause
+    except OSError as cause:
+        raise DatasetError(
+            f"{path}: expected a file that can be read, got: {cause.strerror}"
+        ) from cause
+
+
+def read_json(path: Path) -> tuple[Any, list[Defect]]:
+    """Return the value in a JSON file, and a defect when its text is not UTF-8 and characters were replaced.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        DatasetError: it is no JSON, or nested too deep.
+    """
+    data = read_bytes(path)
+    defects: list[Defect] = []
+    try:
+        text = data.decode(json.detect_encoding(data))
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", errors="replace")
+        defects.append(
+            Defect(
+                "encoding",
+                f"{path.name}: expected UTF-8; other bytes were replaced, check the names",
+            )
+        )
+    try:
+        return json.loads(text), defects
+    except (ValueError, RecursionError) as cause:
+        raise DatasetError(
+            f"{path}: expected JSON, got something else ({cause}); export it again"
+        ) from cause
+
+
+def as_record(value: Any, path: Path, what: str) -> dict[str, Any]:
+    """Return the object that a JSON file must hold; raises `DatasetError` when it holds something else."""
+    if not isinstance(value, dict):
+        raise DatasetError(f"{path}: expected {what}, a JSON object; got {type(value).__name__}")
+    return value
+
+
+def records(value: Any) -> list[dict[str, Any]]:
+    """Return those items of a list that are JSON objects; none when it is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: Any) -> str:
+    """Return a name as text that every file can hold; "" for None."""
+    return "" if value is None else str(value).encode("utf-8", errors="replace").decode("utf-8")
+
+
+def url_name(value: Any) -> str:
+    """Return the file name at the end of an address; "" for None."""
+    return PurePosixPath(re.split(r"[?#]", text_of(value))[0]).name
+
+
+def number_of(value: Any) -> float | None:
+    """Return a finite number, or None when `value` is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if abs(number) < float("inf") else None
+
+
+def integer_of(value: Any) -> int | None:
+    """Return a whole number, or None when `value` is none."""
+    number = number_of(value)
+    return int(number) if number is not None and number == int(number) else None
+
+
+def stuff_of(value: Any) -> bool | None:
+    """Return whether a region is stuff, from 0 or 1; None when it is not said."""
+    number = integer_of(value)
+    return None if number is None else number != 0
+
+
+def size_of(record: Record, height: str = "height", width: str = "width") -> tuple[int, int]:
+    """Return (H, W) as a record states it; raises `InvalidInput` when it states none."""
+    size = integer_of(record.get(height)), integer_of(record.get(width))
+    if size[0] is None or size[1] is None:
+        raise InvalidInput(
+            f"expected the {height} and {width} of the image in pixels, found none; add them"
+        )
+    return size[0], size[1]
+
+
+def from_xy(values: Any) -> Points:
+    """Return [x, y, x, y, ...] as rows and columns; raises `InvalidInput` when they are no finite pairs."""
+    if not isinstance(values, list) or len(values) % 2:
+        raise InvalidInput(
+            "polygon: expected an even number of coordinates x, y, x, y, ...; got something else"
+        )
+    return from_pairs(list(zip(values[::2], values[1::2], strict=True)))
+
+
+def from_pairs(pairs: Any) -> Points:
+    """Return [[x, y], ...] as rows and columns; raises `InvalidInput` when they are not finite pairs."""
+    return as_points(pairs)[:, ::-1]
+
+
+def mask_size(value: Any) -> tuple[int, int]:
+    """Return the (H, W) of COCO run lengths, {"size": [H, W], "counts": string or list}, or raise `InvalidMask`."""
+    size = value.get("size") if isinstance(value, dict) else None
+    sides = [integer_of(side) for side in size] if isinstance(size, list) else []
+    if len(sides) != 2 or sides[0] is None or sides[1] is None:
+        raise InvalidMask(
+            "mask: expected run lengths, {'size': [rows, columns], 'counts': ...}; got something else"
+        )
+    return sides[0], sides[1]
+
+
+def mask_of(value: Any, shape: tuple[int, int]) -> Rle:
+    """Return COCO run lengths as a mask.
+
+    Raises:
+        InvalidMask: no run lengths, of another size than the image, or lengths that do not add up to it.
+    """
+    size = mask_size(value)
+    if size != shape:
+        raise InvalidMask(
+            f"mask: expected the image's size {shape[0]} x {shape[1]}, rows by columns, got {size[0]} x {size[1]}"
+        )
+    counts = value.get("counts")
+    mask = (
+        Rle.of_lengths(_lengths(counts), shape)
+        if isinstance(counts, list)
+        else Rle(shape, str(counts))
+    )
+    _ = mask.lengths
+    return mask
+
+
+def without(record: Record, known: Iterable[str]) -> dict[str, Any]:
+    """Return what a record holds besides the known keys."""
+    return {key: value for key, value in record.items() if key not in set(known)}
+
+
+def _lengths(counts: list[Any]) -> list[int]:
+    lengths = [integer_of(count) for count in counts]
+    if any(length is None or not 0 <= length < 1 << 40 for length in lengths):
+        raise InvalidMask(
+            "run lengths: expected a list of whole numbers from 0 on, got something else"
+        )
+    return [length for length in lengths if length is not None]

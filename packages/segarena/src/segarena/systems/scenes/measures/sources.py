@@ -1,0 +1,145 @@
+"""Where drawings of several people come from: folders of human segmentations, and files of amodal scenes.
+
+A source names the images and reads one at a time; it can be sent to another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.label_edges import thin_label_edges
+from segarena.datasets.bsds500 import read_compact, read_original
+from segarena.errors import DatasetMissing, InvalidMask
+from segarena.files.arrays import read_arrays
+from segarena.files.limits import check_in_file
+from segarena.files.matlab import read_matlab
+from segarena.samples import Mask
+from segarena.systems.scenes.files import read_scenes
+from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels, drawing_of_scene
+from segarena.systems.scenes.model.scene import Scene
+
+LAYOUT = (
+    "PATH/human/SPLIT/ID.npz or PATH/groundTruth/SPLIT/ID.mat (human segmentations, also straight in PATH), or files "
+    "of amodal scenes"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HumanImage:
+    """One image that several people annotated.
+
+    Attributes:
+        id: of the image.
+        split: "train", "val", ...; "" when there are none.
+        path: the file of its segmentations; None for scenes.
+        scenes: its scenes, one per annotator.
+    """
+
+    id: str
+    split: str
+    path: Path | None = None
+    scenes: tuple[Scene, ...] = ()
+
+    def drawings(self) -> list[Drawing]:
+        """Read what people drew; raises `InvalidMask` when a file is missing or damaged, or a mask cannot be used."""
+        if self.path is None:
+            return [drawing_of_scene(scene) for scene in self.scenes]
+        labels = read_segmentations(self.path)
+        edges = read_boundaries(self.path, labels)
+        return [
+            drawing_of_labels(one, edge, image=self.id, annotator=str(number))
+            for number, (one, edge) in enumerate(zip(labels, edges, strict=True), 1)
+        ]
+
+
+def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
+    """Return the annotated images of a folder or file, see `LAYOUT`, by split and id; of these splits, or of all.
+
+    Raises:
+        DatasetMissing: nothing there, or none of these splits.
+        DatasetError: a file of scenes that cannot be read.
+    """
+    path = path.expanduser()
+    found = _segmentation_files(path)
+    if not found and path.exists():
+        return [
+            HumanImage(id=key, split="", scenes=group)
+            for key, group in read_scenes(path).by_image().items()
+        ]
+    images = [
+        HumanImage(id=file.stem, split=split, path=file)
+        for split, file in found
+        if not splits or split in splits
+    ]
+    if not images:
+        known = ", ".join(sorted({split for split, _ in found})) or "none"
+        raise DatasetMissing(
+            f"{path}: expected annotations{f' of {list(splits)}' if splits else ''}, found splits: {known}; "
+            f"the layout is {LAYOUT}"
+        )
+    return images
+
+
+def read_segmentations(path: Path) -> list[NDArray[np.int32]]:
+    """Return all label maps in a file (.npz or .mat), one per annotator; raises `InvalidMask` when it is damaged."""
+    return read_compact(path) if path.suffix == ".npz" else read_original(path)
+
+
+def read_boundaries(path: Path, labels: Sequence[NDArray[Any]]) -> list[Mask]:
+    """Return the thin boundaries that a file stores for its segmentations, or those of `labels` if it stores none.
+
+    Raises:
+        InvalidMask: the file is damaged, or stores boundaries of other number or size.
+    """
+    stored = _packed(path) if path.suffix == ".npz" else _matlab(path)
+    if stored is None:
+        return [thin_label_edges(one) for one in labels]
+    if len(stored) != len(labels) or any(
+        edge.shape[0] != one.shape[0] or edge.shape[1] < one.shape[1]
+        for edge, one in zip(stored, labels, strict=True)
+    ):
+        raise InvalidMask(
+            f"{path}: expected boundaries of each segmentation in its size, got others; copy it again"
+        )
+    # Packed rows are whole bytes: what lies beyond the image is padding.
+    return [edge[:, : one.shape[1]] for edge, one in zip(stored, labels, strict=True)]
+
+
+def _packed(path: Path) -> list[Mask] | None:
+    packed = read_arrays(path, ["boundaries"]).get("boundaries")
+    if packed is None:
+        return None
+    check_in_file(8 * packed.size, path, error=InvalidMask)
+    try:
+        return list(np.unpackbits(packed, axis=2).view(np.bool_))
+    except (ValueError, TypeError) as error:
+        raise InvalidMask(
+            f"{path}: expected boundaries packed along the rows, got: {error}; copy it again"
+        ) from error
+
+
+def _matlab(path: Path) -> list[Mask] | None:
+    try:
+        cells = [cell[0, 0] for cell in read_matlab(path, "groundTruth").ravel()]
+        if any("Boundaries" not in (cell.dtype.names or ()) for cell in cells):
+            return None
+        return [np.asarray(cell["Boundaries"]).astype(np.bool_) for cell in cells]
+    except (IndexError, ValueError, TypeError, AttributeError) as error:
+        raise InvalidMask(
+            f"{path}: expected groundTruth{{k}}.Boundaries, got other fields; copy it again"
+        ) from error
+
+
+def _segmentation_files(path: Path) -> list[tuple[str, Path]]:
+    for root in (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data"):
+        for folder, suffix in (("human", ".npz"), ("groundTruth", ".mat")):
+            files = sorted((root / folder).glob(f"*/*{suffix}"))
+            if files:
+                return [(file.parent.name, file) for file in files]
+    return [("", file) for file in (*sorted(path.glob("*.npz")), *sorted(path.glob("*.mat")))]

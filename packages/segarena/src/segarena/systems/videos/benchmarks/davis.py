@@ -1,0 +1,143 @@
+"""DAVIS Interactive Challenge: how good are the masks of a whole video after so much time with scribbles?
+
+A person's scribbles on one frame, then a robot's on the worst frame after each answer. Several objects are judged
+together, in all frames; the clock runs while the segmenter works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from segarena.errors import InvalidInput
+from segarena.options import Protocol
+from segarena.registry import benchmark
+from segarena.roles import Benchmark, Statistic, TimeBudget
+from segarena.specs import PluginSpec
+from segarena.systems.videos.robot.settings import Preset
+
+MetricToOptimize = Literal["J", "F", "J_AND_F"]
+"""What makes a frame bad, under the names of the challenge."""
+
+COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
+"""The columns of `jaccard-contour` of these names."""
+
+SECONDS_PER_OBJECT = 240.0
+"""The challenge: 30 s for each object and each of eight interactions."""
+
+INTERACTIONS = 8
+
+BY_TIME_ALONE = 1000
+"""The rounds of a dialogue that time alone is to end."""
+
+
+@benchmark("davis")
+def davis(
+    *,
+    preset: Preset = "local-1.0.4",
+    metric: MetricToOptimize = "J_AND_F",
+    rounds: int | None = INTERACTIONS,
+    seconds_per_object: float | None = SECONDS_PER_OBJECT,
+    counts_judging: bool | None = None,
+    kernel_size: float | None = None,
+    max_radius_px: float | None = None,
+    min_nodes: int | None = None,
+    max_points: int | None = None,
+    protocol: Protocol = "careful",
+) -> Benchmark:
+    """Judge video segmenters by J and F against the time they take.
+
+    The summary has values after interactions; those against time (AUC, J&F@60s), which are not means over dialogues,
+    are the first section of the report: see `segarena.systems.videos.measures.summary`.
+
+    Args:
+        preset: of the robot: "default", "local-1.0.4" or "server-2020".
+        metric: the robot draws in the frame where this is lowest: "J", "F" or "J_AND_F"; the curve shows it, too.
+        rounds: the most interactions; None: as many as the time allows, 1000 at most.
+        seconds_per_object: the time for all interactions about a video, for each of its objects; None: no limit.
+        counts_judging: judging and drawing run on that time as well; by default only as published.
+        kernel_size: of the robot, instead of the preset's, as are the next three; see `scribble-robot`.
+        max_radius_px: the largest radius of the disk that opens an error.
+        min_nodes: skeletons of fewer pixels give no line.
+        max_points: how many points a line has at most.
+        protocol: "careful", or "published" for everything that the published package does otherwise.
+
+    Raises:
+        InvalidInput: no time at all, or neither a limit of time nor of interactions.
+
+    Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the interactive track;
+    `docs/davis.md` names the differences.
+    """
+    if seconds_per_object is not None and not seconds_per_object > 0:
+        raise InvalidInput(
+            f"seconds_per_object: expected more than 0, or None for no limit, got {seconds_per_object}"
+        )
+    if rounds is None and seconds_per_object is None:
+        raise InvalidInput("rounds and seconds_per_object: expected at least one of them, got none")
+    is_published = protocol == "published"
+    counts = is_published if counts_judging is None else counts_judging
+    given = {"kernel_size": kernel_size, "max_radius_px": max_radius_px}
+    given |= {"min_nodes": min_nodes, "max_points": max_points}
+    own = {name: value for name, value in given.items() if value is not None}
+    robot = {
+        "preset": preset,
+        "judge": COLUMNS[metric],
+        "mode": "published" if is_published else "checked",
+        **own,
+    }
+    void = PluginSpec("jaccard-contour", {"void": "background"} if is_published else {})
+    return Benchmark(
+        name="davis",
+        users=(PluginSpec("scribble-robot", robot, "robot"),),
+        metrics=(void,),
+        rounds=rounds or BY_TIME_ALONE,
+        summary=_summary(rounds),
+        dataset=PluginSpec("demo-videos"),
+        budget=_budget(seconds_per_object, counts),
+        protocol=protocol,
+        paper="DAVIS Interactive Challenge",
+        options={
+            "preset": preset,
+            "metric": metric,
+            "seconds_per_object": seconds_per_object,
+            "counts_judging": counts,
+            **own,
+        },
+        sample_kind="video",
+    )
+
+
+def _budget(seconds_per_object: float | None, counts_judging: bool) -> TimeBudget | None:
+    if seconds_per_object is None:
+        return None
+    return TimeBudget(seconds_per_object=float(seconds_per_object), counts_judging=counts_judging)
+
+
+def robot_text(options: Mapping[str, Any]) -> str:
+    """Return the robot's parameters in words: the preset, and what replaces its numbers."""
+    names = ("kernel_size", "max_radius_px", "min_nodes", "max_points")
+    return ", ".join(
+        [options["preset"], *(f"{name} {options[name]:g}" for name in names if name in options)]
+    )
+
+
+def last_round(rounds: int) -> str:
+    """Return what the last of `rounds` interactions is called in "J&F@...": "end" where time alone ends dialogues."""
+    return "end" if rounds == BY_TIME_ALONE else str(rounds)
+
+
+def _summary(rounds: int | None) -> tuple[Statistic, ...]:
+    last = rounds or BY_TIME_ALONE
+    names = {number: str(number) for number in (1, 2, 3, 5) if number < last} | {
+        last: last_round(last)
+    }
+    area = Statistic(name="AuC over interactions", kind="auc", metric="j_and_f")
+    return (
+        *(
+            Statistic(name=f"J&F@{name}", kind="at_round", metric="j_and_f", round=n)
+            for n, name in names.items()
+        ),
+        Statistic(name=f"J@{names[last]}", kind="at_round", metric="jaccard", round=last),
+        Statistic(name=f"F@{names[last]}", kind="at_round", metric="contour", round=last),
+        *([] if rounds is None else [area]),
+    )

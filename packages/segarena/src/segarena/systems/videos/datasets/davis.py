@@ -1,0 +1,139 @@
+"""DAVIS 2017 and 2016 as downloaded: videos with several objects, and scribbles that people drew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+from segarena.datasets.listing import existing_folder, some
+from segarena.errors import DatasetMissing, InvalidImage
+from segarena.files.within import within
+from segarena.registry import dataset
+from segarena.roles import Finding
+from segarena.samples import VideoSample
+from segarena.systems.videos.files.frames import gaps, image_files
+from segarena.systems.videos.files.listing import ObjectRules, VideoDataset, VideoFiles, choose
+
+LAYOUT = "PATH/JPEGImages/480p/SEQ/00000.jpg with PATH/Annotations/480p/SEQ/00000.png"
+
+SUBSETS = ("train", "val", "trainval", "test-dev")
+PUBLISHED = {
+    "train": (60, 4209, 144),
+    "val": (30, 1999, 61),
+    "trainval": (90, 6208, 205),
+    "test-dev": (30, 2086, 89),
+}
+"""Sequences, frames and objects of DAVIS 2017."""
+
+
+@dataset("davis")
+class Davis(VideoDataset):
+    """DAVIS as downloaded; which sequences there are is what the files say.
+
+    A sample is a sequence; its target "objects" holds the labels of all its objects, 255 is `ignore`. The files in
+    `Scribbles/SEQ` are its scribbles, one of each person.
+
+    Args:
+        path: the folder with `JPEGImages`.
+        subset: "train", "val", "trainval" or "test-dev", as listed in `ImageSets`; "all" for every folder of frames; or
+            sequences by name, in this order.
+        sequences: of the subset, only these.
+        resolution: folder in `JPEGImages` and `Annotations`.
+        year: 2017, or 2016 for one object: all ids are merged to 1, and `ImageSets` of that year count.
+        renumber: close gaps in the object ids instead of refusing them.
+
+    Raises:
+        DatasetMissing: a folder, a list or a sequence is not there.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        subset: str | Sequence[str] = "val",
+        sequences: Sequence[str] | None = None,
+        resolution: str = "480p",
+        year: Literal[2016, 2017] = 2017,
+        renumber: bool = False,
+    ) -> None:
+        root = Path(path).expanduser()
+        images = existing_folder(root / "JPEGImages" / resolution, "sequences", LAYOUT)
+        self._published = (
+            PUBLISHED.get(subset)
+            if isinstance(subset, str) and year == 2017 and not sequences
+            else None
+        )
+        self._is_hidden = subset == "test-dev"
+        names = choose(_names(root, images, subset, year), sequences, images)
+        masks = {name: root / "Annotations" / resolution / name for name in names}
+        videos = {
+            name: VideoFiles(
+                frames=image_files(images / name) if (images / name).is_dir() else (),
+                masks=image_files(masks[name]) if masks[name].is_dir() else (),
+                scribbles=tuple(sorted((root / "Scribbles" / name).glob("*.json"))),
+            )
+            for name in names
+        }
+        self._images = images
+        rules = ObjectRules(single=year == 2016, renumber=renumber)
+        super().__init__("davis", videos, masks, rules, needs_masks=not self._is_hidden)
+
+    def _read(self, sample_id: str, files: tuple[Path, ...]) -> VideoSample:
+        frames = self._videos[sample_id].frames
+        missing = list(gaps(frames))
+        if missing or not frames:
+            came = f"none for {some(missing)}" if frames else "none"
+            raise InvalidImage(
+                f"{self._images / sample_id}: expected frames without gaps, found {came}; copy them again"
+            )
+        return super()._read(sample_id, files)
+
+    def _oddities(self) -> Iterable[Finding]:
+        if self._is_hidden:
+            message = (
+                "test-dev: the annotations are not public, so there is nothing to judge here; the challenge's server "
+                "gives the scribbles and judges the masks"
+            )
+            yield Finding(is_error=False, message=message)
+
+    def _compare(self, sequences: int, frames: int, objects: int) -> Iterable[Finding]:
+        if self._published is None:
+            return
+        counts = {"sequences": sequences, "frames": frames, "objects": objects}
+        for (what, count), published in zip(counts.items(), self._published, strict=True):
+            if count != published and not (self._is_hidden and what == "objects"):
+                yield Finding(
+                    is_error=False,
+                    message=f"davis: {count} {what}, the published subset has {published}",
+                )
+
+
+def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> list[str]:
+    if not isinstance(subset, str):
+        return choose(subset, None, images)
+    if subset == "all":
+        return sorted(folder.name for folder in images.iterdir() if folder.is_dir())
+    parts = ("train", "val") if subset == "trainval" else (subset,)
+    names = chain.from_iterable(_listed(root / "ImageSets", part, year) for part in parts)
+    return [name for name in names if within(images, name)]
+
+
+def _listed(lists: Path, subset: str, year: int) -> list[str]:
+    """Return the sequences of a subset, in the order of their names."""
+    # The first release of 2016 has its lists in a folder named after the resolution, with a pair of files in each line.
+    for folder in (str(year), "480p"):
+        path = lists / folder / f"{subset}.txt"
+        if path.is_file() and (folder != "480p" or year == 2016):
+            lines = [
+                line.split()[0]
+                for line in path.read_text(encoding="utf-8").splitlines()
+                if line.strip()
+            ]
+            names = {Path(line).parent.name if "/" in line else line for line in lines}
+            return sorted(names)
+    raise DatasetMissing(
+        f"{lists / str(year) / subset}.txt: expected the list of the subset, found none; copy it, "
+        f"or set subset='all' for every folder, or subset=['bear', ...]; listed are {', '.join(SUBSETS)}"
+    )

@@ -1,0 +1,92 @@
+"""Your own videos: folders of frames, of masks, and of scribbles if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from segarena.datasets.listing import existing_folder, some
+from segarena.errors import DatasetMissing
+from segarena.registry import dataset
+from segarena.roles import Finding
+from segarena.samples import VOID
+from segarena.systems.videos.files.frames import gaps, image_files
+from segarena.systems.videos.files.listing import ObjectRules, VideoDataset, VideoFiles, choose
+
+LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
+
+
+@dataset("video-folder")
+class VideoFolder(VideoDataset):
+    """A folder of frames and a folder of masks for each video, of the same names; nested ones are mirrored.
+
+    A mask's value is the number of an object. Scribbles are JSON files as those of the DAVIS challenge.
+
+    Args:
+        path: the folder that holds all.
+        frames: folder of the frames in `path`.
+        masks: folder of the masks in `path`.
+        scribbles: folder of the scribbles in `path`; it need not be there.
+        sequences: only these; by default all.
+        single: whether all objects of a video are one.
+        renumber: close gaps in the object ids instead of refusing them.
+        max_objects: how many objects a video has at most; more are an error.
+        ignore_value: value of pixels excluded from scoring; None: there are none.
+        name: as it appears in records; by default the name of the folder at `path`.
+
+    Raises:
+        DatasetMissing: a folder or a sequence is not there, or there are no frames.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        frames: str = "frames",
+        masks: str = "masks",
+        scribbles: str = "scribbles",
+        sequences: Sequence[str] | None = None,
+        single: bool = False,
+        renumber: bool = False,
+        max_objects: int | None = None,
+        ignore_value: int | None = VOID,
+        name: str | None = None,
+    ) -> None:
+        root = Path(path).expanduser()
+        images = existing_folder(root / frames, "folders of frames", LAYOUT)
+        labels = existing_folder(root / masks, "folders of masks", LAYOUT)
+        found = _sequences(images)
+        if not found:
+            raise DatasetMissing(
+                f"{images}: expected a folder with images for each video, found none; the layout is {LAYOUT}"
+            )
+        names = choose(found, sequences, images)
+        folders = {key: labels / key for key in names}
+        videos = {
+            key: VideoFiles(
+                frames=image_files(images / key),
+                masks=image_files(folders[key]) if folders[key].is_dir() else (),
+                scribbles=tuple(sorted((root / scribbles / key).glob("*.json"))),
+            )
+            for key in names
+        }
+        rules = ObjectRules(
+            ignore_value=ignore_value, single=single, renumber=renumber, max_objects=max_objects
+        )
+        super().__init__(name or root.resolve().name, videos, folders, rules)
+
+    def _oddities(self) -> Iterable[Finding]:
+        for sample_id, video in self._videos.items():
+            missing = list(gaps(video.frames))
+            if missing:
+                message = (
+                    f"{sample_id}: the numbers of the frames have gaps, there is no {some(missing)}"
+                )
+                yield Finding(is_error=False, message=message)
+
+
+def _sequences(images: Path) -> list[str]:
+    folders = sorted(
+        folder for folder in images.rglob("*") if folder.is_dir() and image_files(folder)
+    )
+    return [folder.relative_to(images).as_posix() for folder in folders]

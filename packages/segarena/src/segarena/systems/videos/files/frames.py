@@ -1,0 +1,178 @@
+"""Videos as files: frames that are decoded when they are looked at, and masks as labels."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.datasets.listing import Files, some
+from segarena.errors import InvalidImage, InvalidInput, InvalidMask, SampleInvalid
+from segarena.files.images import IMAGE_SUFFIXES, read_image, read_size, read_values
+from segarena.files.limits import check_pixels, check_voxels
+from segarena.samples import Labels
+
+HIGHEST_VALUE = 255
+"""Of a mask that becomes labels."""
+
+_CACHED_FRAMES = 8
+
+
+class FrameFiles(Sequence[NDArray[np.uint8]]):
+    """The frames of a video, uint8 (H, W, 3), each decoded when it is asked for; the last few are kept.
+
+    Args:
+        sample_id: for messages.
+        paths: one per frame.
+        shape: (H, W) that each must have.
+    """
+
+    def __init__(self, sample_id: str, paths: Sequence[Path], shape: tuple[int, int]) -> None:
+        self._sample_id = sample_id
+        self._paths = tuple(paths)
+        self._shape = shape
+        self._kept: OrderedDict[int, NDArray[np.uint8]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[np.uint8]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[np.uint8]]: ...
+
+    def __getitem__(self, index: int | slice) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
+        """Return one frame, which nobody may write to, or several.
+
+        Raises:
+            SampleInvalid: a file is missing, damaged, or of another size than the other frames.
+        """
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        if number not in self._kept:
+            self._kept[number] = self._decode(self._paths[number])
+            if len(self._kept) > _CACHED_FRAMES:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(number)
+        return self._kept[number]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": OrderedDict()}
+
+    def _decode(self, path: Path) -> NDArray[np.uint8]:
+        try:
+            image = read_image(path)
+        except InvalidInput as error:
+            raise SampleInvalid(f"sample {self._sample_id!r}: {error}") from error
+        if image.shape[:2] != self._shape:
+            raise SampleInvalid(
+                f"sample {self._sample_id!r}: {_other_size(path, image.shape[:2], self._paths[0], self._shape)}"
+            )
+        image.setflags(write=False)
+        return image
+
+
+def image_files(folder: Path) -> Files:
+    """Return the images in a folder, numbers in names counted as numbers: 2 comes before 10."""
+    found = (
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in IMAGE_SUFFIXES and path.name[0] != "."
+    )
+    return tuple(sorted(found, key=lambda path: (_natural(path.stem), path.name)))
+
+
+def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
+    """Return (H, W) of all frames, as their files say; nothing is decoded.
+
+    Raises:
+        InvalidImage: no frames, a file that is no image, or one of another size than the first.
+    """
+    if not paths:
+        raise InvalidImage("expected at least one frame, found none")
+    first = read_size(paths[0])
+    for path in paths[1:]:
+        size = read_size(path)
+        if size != first:
+            raise InvalidImage(_other_size(path, size, paths[0], first))
+    return first
+
+
+def match_masks(frames: Sequence[Path], masks: Sequence[Path], folder: Path) -> Files:
+    """Return the mask of each frame: the file of the same name in another folder.
+
+    Raises:
+        InvalidMask: frames without mask, or masks without frame; the message names them.
+    """
+    by_name = {path.stem: path for path in masks}
+    missing = [frame.name for frame in frames if frame.stem not in by_name]
+    if missing:
+        raise InvalidMask(
+            f"{folder}: expected a mask for every frame, found none for {some(missing)}; add them"
+        )
+    named = {frame.stem for frame in frames}
+    extra = [path.name for path in masks if path.stem not in named]
+    if extra or len(by_name) < len(masks):
+        which = some(extra) if extra else "two files of one name"
+        raise InvalidMask(
+            f"{folder}: expected one mask per frame, found {which} besides; remove them"
+        )
+    return tuple(by_name[frame.stem] for frame in frames)
+
+
+def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
+    """Return mask files as labels, uint8 (T, H, W), values as stored.
+
+    Raises:
+        InvalidMask: a file is missing, damaged, of another shape than the frames, or has values above 255; or all
+            together have more pixels than `segarena.files.limits` allows.
+    """
+    check_pixels(math.prod(shape), paths[0] if paths else "masks", error=InvalidMask)
+    check_voxels(
+        len(paths) * math.prod(shape),
+        f"{paths[0].parent}: {len(paths)} masks" if paths else "",
+        error=InvalidMask,
+    )
+    labels = np.empty((len(paths), *shape), dtype=np.uint8)
+    for frame, path in enumerate(paths):
+        values = read_values(path)
+        if values.shape != shape:
+            raise InvalidMask(
+                f"{path}: expected the size of the frames, {shape[1]} x {shape[0]} pixels, "
+                f"got {values.shape[1]} x {values.shape[0]}; resize the mask without interpolation"
+            )
+        if values.size and not 0 <= int(values.min()) <= int(values.max()) <= HIGHEST_VALUE:
+            raise InvalidMask(
+                f"{path}: expected values 0 to {HIGHEST_VALUE}, got {int(values.max())}; save it with 8 bits"
+            )
+        labels[frame] = values
+    return labels
+
+
+def gaps(paths: Sequence[Path]) -> Iterator[str]:
+    """Yield the names that numbered files lack between the first and the last."""
+    numbers = {int(path.stem): path for path in paths if path.stem.isdecimal()}
+    if len(numbers) == len(paths) and paths:
+        for number in range(min(numbers), max(numbers)):
+            if number not in numbers:
+                yield f"{number:0{len(paths[0].stem)}d}{paths[0].suffix}"
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
+
+
+def _other_size(path: Path, size: Sequence[int], first: Path, expected: Sequence[int]) -> str:
+    return (
+        f"{path}: expected the size of {first.name}, {expected[1]} x {expected[0]} pixels, got {size[1]} x {size[0]}; "
+        "all frames of a video must have one size"
+    )

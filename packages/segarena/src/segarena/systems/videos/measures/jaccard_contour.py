@@ -1,0 +1,175 @@
+"""J and F of video object segmentation: overlap of regions and of contours, per object and frame.
+
+Source: Perazzi et al., DAVIS, CVPR 2016; as the DAVIS Interactive Challenge and the DAVIS 2017 toolkit compute them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.contours import Outlined, contour_radius_px, outlined, shared
+from segarena.comparison import Comparison
+from segarena.errors import InvalidInput
+from segarena.objects import Judged, ObjectsComparison, ObjectsReference
+from segarena.registry import metric
+from segarena.samples import Labels, Mask, as_labels, without_void
+
+
+@dataclass(frozen=True, slots=True)
+class JaccardContour:
+    """J and F: arrays (objects, frames)."""
+
+    jaccard: NDArray[np.float64]
+    contour: NDArray[np.float64]
+
+
+Void: TypeAlias = Literal["ignore", "background"]
+
+
+def jaccard_contour(
+    prediction: Any,
+    target: Any,
+    ignore: Any = None,
+    *,
+    objects: int | None = None,
+    bound_share: float = 0.008,
+    void: Void = "ignore",
+) -> JaccardContour:
+    """Return J and F of every object in every frame.
+
+    J is intersection over union. F is the harmonic mean of the share of predicted contour pixels near the target's
+    contour and the share of target contour pixels near the predicted one. See `segarena.arrays.label_edges` for
+    what a contour is.
+
+    An object absent from both masks of a frame: J = F = 1. Contours: one empty, F = 0; both empty, F = 1, even where
+    one mask fills the frame and the other is empty.
+
+    Args:
+        prediction: whole labels (T, H, W), or (H, W) for one frame; bool for one object. Labels that the target's
+            objects do not have belong to none of them.
+        target: the same shape; 255 belongs to no object, but to `ignore`.
+        ignore: bool, same shape: excluded from scoring.
+        objects: how many objects are judged; by default the highest label of the target below 255.
+        bound_share: how far contours may run apart, as a share of the diagonal; 1 or more is pixels.
+        void: "ignore": ignored pixels are removed from both masks before anything is looked at; "background": they are
+            background as any other, as in the published interactive challenge.
+
+    Raises:
+        InvalidInput: no objects, the shapes differ, or labels other than 0 to 255.
+    """
+    labels, ignore = without_void(as_labels(target, name="target"), ignore)
+    count = int(labels.max(initial=0)) if objects is None else objects
+    if count < 1:
+        raise InvalidInput(
+            "J and F need at least one object; the target has none, so say how many are judged"
+        )
+    comparison = ObjectsComparison(np.asarray(prediction), ObjectsReference(labels, count, ignore))
+    return JaccardContourMetric(bound_share=bound_share, void=void).of(comparison)
+
+
+@metric("jaccard-contour")
+@dataclass(kw_only=True, eq=False)
+class JaccardContourMetric:
+    """J, F and their mean, averaged over frames and objects; each of them in the table of parts.
+
+    Args:
+        bound_share: how far contours may run apart, as a share of the frame's diagonal; 1 or more is pixels.
+        void: "ignore": ignored pixels are removed from both masks; "background": they are background as any other,
+            so that what is predicted there is wrong, as in the published interactive challenge.
+    """
+
+    columns = ("jaccard", "contour", "j_and_f")
+    titles = MappingProxyType({"jaccard": "J", "contour": "F", "j_and_f": "J&F"})
+    judges_objects = True
+
+    bound_share: float = 0.008
+    void: Void = "ignore"
+
+    def __call__(self, comparison: Judged) -> Mapping[str, float]:
+        """Return the means over frames, then over objects."""
+        values = self.of(comparison)
+        jaccard, contours = float(values.jaccard.mean()), float(values.contour.mean())
+        return {"jaccard": jaccard, "contour": contours, "j_and_f": (jaccard + contours) / 2}
+
+    def parts(self, comparison: Judged) -> Mapping[str, NDArray[np.float64]]:
+        """Return J and F of each object and frame."""
+        values = self.of(comparison)
+        return {"jaccard": values.jaccard, "contour": values.contour}
+
+    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return where J, F and their mean are not those of the parts."""
+        jaccard, contours = values["jaccard"], values["contour"]
+        is_wrong = np.abs(values["j_and_f"] - (jaccard + contours) / 2) > 1e-9
+        for name, value in (("jaccard", jaccard), ("contour", contours)):
+            is_wrong |= (value < 0) | (value > 1)
+            if name in parts:
+                is_wrong |= np.abs(value - parts[name]) > 1e-9
+        return is_wrong
+
+    def of(self, comparison: Judged) -> JaccardContour:
+        """Return J and F of each object and frame, computed once per comparison."""
+        # Without ignored pixels both rules give the same: either finds what the other computed.
+        leaves_out = self.void == "ignore" and comparison.reference.ignore is not None
+        key = ("jaccard-contour", self.bound_share, leaves_out)
+        return comparison.remember(key, lambda: self._judge(comparison))
+
+    def _judge(self, comparison: Judged) -> JaccardContour:
+        prediction, target, ignore, objects = _stacks(comparison)
+        ignore = None if self.void == "background" else ignore
+        radius_px = contour_radius_px(target.shape[1:], self.bound_share)
+        truths: dict[tuple[int, int], Outlined] = comparison.reference.remember(
+            ("truths", ignore is None, radius_px), dict[tuple[int, int], Outlined]
+        )
+        values = JaccardContour(np.empty((objects, len(target))), np.empty((objects, len(target))))
+        for frame, number in np.ndindex(len(target), objects):
+            void = None if ignore is None else ignore[frame]
+            if (number, frame) not in truths:
+                truths[number, frame] = outlined(_piece(target[frame], number + 1, void), radius_px)
+            found = outlined(_piece(prediction[frame], number + 1, void), radius_px)
+            values.jaccard[number, frame], values.contour[number, frame] = _pair(
+                found, truths[number, frame]
+            )
+        return values
+
+
+def _piece(labels: Labels, number: int, void: Mask | None) -> Mask:
+    """Return one object in one frame."""
+    mask = labels == number
+    return mask if void is None else np.greater(mask, void)
+
+
+def _pair(prediction: Outlined, target: Outlined) -> tuple[float, float]:
+    """Return J and F of one object in one frame."""
+    if not (prediction.area or target.area):
+        return 1.0, 1.0
+    both = shared(prediction, target)
+    jaccard = both.area / (prediction.area + target.area - both.area)
+    if not (prediction.length and target.length):
+        return jaccard, float(prediction.length == target.length)
+    precision, recall = both.first / prediction.length, both.second / target.length
+    return jaccard, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _stacks(comparison: Judged) -> tuple[Labels, Labels, Mask | None, int]:
+    """Return prediction, target and ignore as (T, H, W), and how many objects are judged."""
+    if isinstance(comparison, ObjectsComparison):
+        several = comparison
+        prediction, target, ignore = several.prediction, several.target, several.reference.ignore
+        objects = several.objects
+    else:
+        one: Comparison = comparison
+        prediction, target = one.given.view(np.uint8), one.reference.given.view(np.uint8)
+        ignore, objects = one.ignore, 1
+    frames = cast("Any", (-1, *target.shape[-2:]))
+    return (
+        prediction.reshape(frames),
+        target.reshape(frames),
+        None if ignore is None else ignore.reshape(frames),
+        objects,
+    )

@@ -1,0 +1,80 @@
+"""First stage: what is left of an error when everything thinner than a disk is taken away."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.balls import disk
+from segarena.arrays.bits import dilated, element_of, pack, unpack, words_for
+from segarena.arrays.boxes import bounding_window, from_window, grow_window, is_empty
+from segarena.arrays.components import Component
+from segarena.samples import Mask
+from segarena.systems.videos.robot.settings import RobotSettings
+
+# An even-sized disk moves what it opens by up to two pixels down and to the right.
+_MARGIN_PX = 3
+_SHRINK = 0.9
+
+
+def opening_radius_px(area_px: int, settings: RobotSettings) -> float:
+    """Return the radius of the disk for an error of `area_px` pixels, all its components together."""
+    return min(0.5 * settings.kernel_size * math.sqrt(area_px), settings.max_radius_px)
+
+
+def published_disk(radius_px: float) -> NDArray[np.uint8]:
+    """Return the disk of a real radius r: on where x^2 + y^2 <= r^2 at x, y = -r, -r + 1, ... below r + 1.
+
+    For a whole radius it is the usual disk. For others its middle lies between pixels: r = 2.5 gives 6 x 6 elements, of
+    which those at -2 to +1 are on; r = 1.05 gives three elements without the middle one. Element i lies at i - n // 2.
+    """
+    along = np.arange(-radius_px, radius_px + 1)
+    return (along[:, None] ** 2 + along**2 <= radius_px**2).astype(np.uint8)
+
+
+def opened(mask: Mask, element: NDArray[np.uint8]) -> Mask:
+    """Return the maximum over `element` of the minimum over `element` around each pixel.
+
+    Pixels beyond the frame do not count; a pixel is False where the disk holds nothing else. Both look at the same
+    offsets, not mirrored ones, so that a disk whose middle is not its middle element moves the result.
+    """
+    rows, margin = element_of(element), words_for(len(element))
+    frame = pack(np.ones_like(mask), margin)
+    eroded = frame & ~dilated(frame ^ pack(mask, margin), rows)
+    if not element[len(element) // 2, len(element) // 2]:
+        eroded &= dilated(frame, rows)
+    return (
+        unpack(dilated(eroded, rows), mask.shape[1], margin)
+        if eroded.any()
+        else np.zeros_like(mask)
+    )
+
+
+def open_error(error: Mask, settings: RobotSettings) -> Component | None:
+    """Return what is left of `error`, cropped; None when nothing is.
+
+    An error for which the disk's radius is at most 1 stays as it is. Otherwise it is opened, with a radius a tenth
+    smaller each time until something is left or the radius falls to 1.
+
+    Args:
+        error: bool (H, W).
+        settings: a checked robot opens with `segarena.arrays.balls.disk`, so that nothing leaves the error; a
+            published one with `published_disk`.
+
+    Source: the published robot, `davisinteractive` 1.0.4, by its behaviour.
+    """
+    window = bounding_window(error)
+    if is_empty(window):
+        return None
+    window = grow_window(window, _MARGIN_PX, error.shape)
+    crop = error[window]
+    radius_px = opening_radius_px(int(np.count_nonzero(crop)), settings)
+    left = crop if radius_px <= 1 else np.zeros_like(crop)
+    disk_of = published_disk if settings.mode == "published" else disk
+    while radius_px > 1 and not left.any():
+        left = opened(crop, disk_of(radius_px))
+        radius_px *= _SHRINK
+    inner = bounding_window(left)
+    return None if is_empty(inner) else Component(from_window(inner, window), left[inner])

@@ -1,0 +1,87 @@
+"""The robot's parameters: three sets were published, and results of one cannot be compared with those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from segarena.errors import InvalidInput
+
+Mode: TypeAlias = Literal["checked", "published"]
+Ties: TypeAlias = Literal["raster", "permutation"]
+Preset: TypeAlias = Literal["default", "local-1.0.4", "server-2020"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotSettings:
+    """How the robot draws.
+
+    Attributes:
+        kernel_size: diameter of the disk that opens an error, as a share of the square root of the error's pixels.
+        max_radius_px: the largest radius of that disk.
+        min_nodes: skeletons of fewer pixels give no line.
+        max_points: how many points a line has at most; published lines have as many unless their path is longer.
+        mode: "checked": lines stay on the true label, thin errors are drawn on, points of a line lie half a pixel
+            apart. "published": as the published code does.
+        ties: which of equally deep pixels the skeleton loses first: "raster", the first in raster order;
+            "permutation", as scikit-image up to 0.18 drew them, with NumPy's `RandomState(0)`.
+    """
+
+    kernel_size: float = 0.15
+    max_radius_px: float = 16.0
+    min_nodes: int = 4
+    max_points: int = 1000
+    mode: Mode = "checked"
+    ties: Ties = "raster"
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput unless every parameter is in its range."""
+        _check("kernel_size", self.kernel_size, 0 <= self.kernel_size < 1, "at least 0 and below 1")
+        _check(
+            "max_radius_px",
+            self.max_radius_px,
+            0 <= self.max_radius_px < 1000,
+            "at least 0 and below 1000",
+        )
+        _check("min_nodes", self.min_nodes, self.min_nodes >= 1, "1 or more")
+        _check("max_points", self.max_points, self.max_points >= 2, "2 or more")
+
+
+def _check(name: str, value: object, is_fine: bool, wanted: str) -> None:
+    if not is_fine:
+        raise InvalidInput(f"{name}: expected {wanted}, got {value!r}")
+
+
+PRESETS: Mapping[Preset, RobotSettings] = MappingProxyType(
+    {
+        "default": RobotSettings(),
+        "local-1.0.4": RobotSettings(kernel_size=0.20),
+        "server-2020": RobotSettings(kernel_size=0.10, min_nodes=2),
+    }
+)
+"""The published sets of parameters: the robot's own defaults, a local session's, the challenge server's."""
+
+
+def preset(
+    name: Preset, *, mode: Mode = "checked", ties: Ties | None = None, **numbers: float | None
+) -> RobotSettings:
+    """Return a published set of parameters, some of them replaced.
+
+    Args:
+        name: "default", "local-1.0.4" or "server-2020".
+        mode: see `RobotSettings`.
+        ties: see `RobotSettings`; None takes "raster" when checked, "permutation" as published.
+        numbers: instead of the published ones, by the names of `RobotSettings`; None keeps the published one.
+
+    Raises:
+        InvalidInput: a number is out of its range.
+    """
+    own: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+    return replace(
+        PRESETS[name],
+        mode=mode,
+        ties=ties or ("permutation" if mode == "published" else "raster"),
+        **own,
+    )

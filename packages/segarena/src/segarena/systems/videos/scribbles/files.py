@@ -1,0 +1,219 @@
+"""Scribble files of the DAVIS Interactive Challenge: the lines that a person or a robot drew in a video.
+
+    {"sequence": "dogs-jump", "annotated_frame": 2,
+     "scribbles": [[], [], [{"path": [[0.25, 0.5], [0.26, 0.5]], "object_id": 1, "start_time": 0, "end_time": 900}]]}
+
+One list for each frame, in it one entry for each line. A path holds [x, y] as fractions of the frame, x from its left
+and y from its top edge; `object_id` is 0 for the background; times are milliseconds since the person began.
+`annotated_frame` and both times may be missing.
+
+Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from segarena.errors import DatasetMissing, InvalidPrompt
+from segarena.files.whole import write_whole
+
+Scribbles: TypeAlias = Mapping[str, Any]
+"""What a scribble file holds."""
+
+
+def check_scribbles(
+    data: Any, *, frames: int | None = None, objects: int | None = None, sequence: str | None = None
+) -> Scribbles:
+    """Return `data` if it is what a scribble file holds, and say what is wrong otherwise.
+
+    Args:
+        data: of any type.
+        frames: how many frames the video has; None takes any number.
+        objects: the highest object id; None takes any.
+        sequence: its name; None takes any.
+
+    Raises:
+        InvalidPrompt: naming frame and line, both counted from 0, and what was expected there.
+    """
+    if not isinstance(data, Mapping):
+        raise InvalidPrompt(f"scribbles: expected a dictionary, got {_shown(data)}")
+    given = cast("Scribbles", data)
+    name = given.get("sequence")
+    if not isinstance(name, str):
+        raise InvalidPrompt(
+            f"scribbles: expected 'sequence' to be the name of the video, got {_shown(name)}"
+        )
+    if sequence is not None and name != sequence:
+        raise InvalidPrompt(
+            f"scribbles: expected those of sequence {sequence!r}, got those of {name!r}"
+        )
+    where = f"scribbles of {name!r}"
+    per_frame = _list(
+        given.get("scribbles"), f"{where}: expected 'scribbles' to be a list of frames"
+    )
+    if frames is not None and len(per_frame) != frames:
+        raise InvalidPrompt(
+            f"{where}: expected a list for each of {frames} frames, got {len(per_frame)}; "
+            "a frame without scribbles has an empty one"
+        )
+    shown = given.get("annotated_frame", 0)
+    if "annotated_frame" in given and not _is_index(shown, len(per_frame) - 1):
+        wanted = f"0 to {len(per_frame) - 1}"
+        raise InvalidPrompt(
+            f"{where}: expected 'annotated_frame' to be {wanted}, got {_shown(shown)}"
+        )
+    for frame, lines in enumerate(per_frame):
+        for number, line in enumerate(
+            _list(lines, f"{where}, frame {frame}: expected a list of lines")
+        ):
+            _check_line(line, objects, f"{where}, frame {frame}, line {number}")
+    return given
+
+
+def read_scribbles(
+    path: Path | str,
+    *,
+    frames: int | None = None,
+    objects: int | None = None,
+    sequence: str | None = None,
+) -> Scribbles:
+    """Return what is in a scribble file, checked as by `check_scribbles`.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        InvalidPrompt: it is no JSON, or not what a scribble file holds.
+    """
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DatasetMissing(f"{path}: there is no such scribble file") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidPrompt(
+            f"{path}: expected a scribble file in JSON; {type(error).__name__}: {error}"
+        ) from error
+    try:
+        return check_scribbles(data, frames=frames, objects=objects, sequence=sequence)
+    except InvalidPrompt as error:
+        raise InvalidPrompt(f"{path}: {error}") from error
+
+
+def write_scribbles(data: Scribbles, path: Path | str) -> None:
+    """Write a scribble file.
+
+    Raises:
+        InvalidPrompt: `data` is not what a scribble file holds; nothing is written.
+    """
+    write_whole(Path(path), json.dumps(dict(check_scribbles(data)), allow_nan=False) + "\n")
+
+
+def no_scribbles(sequence: str, frames: int) -> dict[str, Any]:
+    """Return the scribbles of a video in which nothing is drawn."""
+    return {"sequence": sequence, "scribbles": [[] for _ in range(frames)]}
+
+
+def is_empty(data: Scribbles) -> bool:
+    """Tell whether there is no line in any frame."""
+    return not annotated_frames(data)
+
+
+def annotated_frames(data: Scribbles) -> tuple[int, ...]:
+    """Return the frames with at least one line, in order."""
+    return tuple(frame for frame, lines in enumerate(data["scribbles"]) if lines)
+
+
+def annotated_frames_of_object(data: Scribbles, object_id: int) -> tuple[int, ...]:
+    """Return the frames with at least one line of an object (0: of the background), in order."""
+    frames = enumerate(data["scribbles"])
+    return tuple(
+        frame for frame, lines in frames if any(line["object_id"] == object_id for line in lines)
+    )
+
+
+def fuse_scribbles(first: Scribbles, second: Scribbles) -> dict[str, Any]:
+    """Return the lines of both, frame by frame, those of `first` before those of `second`.
+
+    Neither is changed, and later changes to the lists of the result change neither. What else the two say
+    (`annotated_frame`) is taken from `first`.
+
+    Raises:
+        InvalidPrompt: they are of two videos, or of different numbers of frames.
+    """
+    one, other = [(data["sequence"], len(data["scribbles"])) for data in (first, second)]
+    if one != other:
+        raise InvalidPrompt(
+            f"scribbles to fuse: expected the same video, got {one[0]!r} of {one[1]} frames "
+            f"and {other[0]!r} of {other[1]}"
+        )
+    pairs = zip(first["scribbles"], second["scribbles"], strict=True)
+    return {**first, "scribbles": [[*before, *after] for before, after in pairs]}
+
+
+def _check_line(line: Any, objects: int | None, where: str) -> None:
+    if not isinstance(line, Mapping):
+        raise InvalidPrompt(
+            f"{where}: expected a dictionary with 'path' and 'object_id', got {_shown(line)}"
+        )
+    given = cast("Scribbles", line)
+    object_id = given.get("object_id")
+    if not _is_index(object_id, objects):
+        wanted = (
+            "a whole number from 0"
+            if objects is None
+            else f"0 for the background or 1 to {objects}"
+        )
+        raise InvalidPrompt(
+            f"{where}: expected 'object_id' to be {wanted}, got {_shown(object_id)}"
+        )
+    for key in ("start_time", "end_time"):
+        if key in given and not _is_number(given[key]):
+            raise InvalidPrompt(
+                f"{where}: expected '{key}' to be a number, got {_shown(given[key])}"
+            )
+    _check_path(given.get("path"), where)
+
+
+def _check_path(path: Any, where: str) -> None:
+    points = _list(path, f"{where}: expected 'path' to be a list of [x, y]")
+    if not points:
+        raise InvalidPrompt(
+            f"{where}: expected 'path' to have at least one [x, y], got an empty one"
+        )
+    for number, point in enumerate(points):
+        place = _list(point, f"{where}, point {number}: expected two numbers [x, y]")
+        if len(place) != 2 or not all(map(_is_number, place)):
+            raise InvalidPrompt(
+                f"{where}, point {number}: expected two numbers [x, y], got {_shown(point)}"
+            )
+        if not all(0 <= value <= 1 for value in place):
+            raise InvalidPrompt(
+                f"{where}, point {number}: expected x and y from 0 to 1, as fractions of the frame's width and height, "
+                f"got {_shown(point)}"
+            )
+
+
+def _list(value: Any, expected: str) -> Sequence[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise InvalidPrompt(f"{expected}, got {_shown(value)}")
+    return cast("Sequence[Any]", value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_index(value: Any, highest: int | None) -> bool:
+    return (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and 0 <= value <= (value if highest is None else highest)
+    )
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a message, cut where it is long."""
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,99 @@
+"""Scribbles as pixels and as points."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.lines import bezier, pixels_between
+from segarena.errors import InvalidInput
+from segarena.samples import Shape
+from segarena.systems.videos.scribbles.files import Scribbles
+from segarena.systems.videos.scribbles.positions import Fractions, to_pixels
+
+Rounding: TypeAlias = Literal["nearest", "down"]
+"""Which pixel a position belongs to: the nearest one (halfway the later one), or the one it was cut off to."""
+
+NOT_DRAWN_ON = -1
+
+
+class ScribblePoints(NamedTuple):
+    """The points of all lines: `positions` float (N, 3) as (frame, row, column), `object_ids` int (N,)."""
+
+    positions: NDArray[np.float64]
+    object_ids: NDArray[np.int64]
+
+
+def scribbles_to_masks(
+    data: Scribbles,
+    shape: Shape,
+    *,
+    default: int = NOT_DRAWN_ON,
+    is_joined: bool = True,
+    bezier_points: int | None = None,
+    fractions: Fractions = "last-pixel",
+    rounding: Rounding = "nearest",
+) -> NDArray[np.int16]:
+    """Return which object is drawn on where, in lines one pixel wide; later lines are drawn over earlier ones.
+
+    Args:
+        data: checked before.
+        shape: (H, W) of a frame.
+        default: the value where nothing is drawn.
+        is_joined: pixels between the points of a line belong to it, by `segarena.arrays.lines.pixels_between`;
+            otherwise it is the points alone.
+        bezier_points: draw each line as a Bezier curve with so many points, of which all its own points are control
+            points; None draws it as it is.
+        fractions: "size" for lines of the published robot.
+        rounding: "down" as the published code, which is up to a pixel off, towards the first one.
+
+    Returns:
+        int16 (T, H, W).
+
+    Raises:
+        InvalidInput: an option is not one of those above.
+    """
+    if rounding not in get_args(Rounding):
+        raise InvalidInput(
+            f"rounding: expected one of {', '.join(get_args(Rounding))}, got {rounding!r}"
+        )
+    if bezier_points is not None and bezier_points < 2:
+        raise InvalidInput(f"bezier_points: expected 2 or more, got {bezier_points}")
+    masks = np.full((len(data["scribbles"]), *shape), default, dtype=np.int16)
+    for mask, lines in zip(masks, data["scribbles"], strict=True):
+        for line in lines:
+            points = to_pixels(line["path"], shape, fractions)
+            if bezier_points is not None:
+                points = bezier(points, bezier_points)
+            pixels = np.floor(points + (0.5 if rounding == "nearest" else 0.0)).astype(np.int64)
+            mask[tuple((pixels_between(pixels) if is_joined else pixels).T)] = line["object_id"]
+    return masks
+
+
+def scribbles_to_points(
+    data: Scribbles, shape: Shape | None = None, *, fractions: Fractions = "last-pixel"
+) -> ScribblePoints:
+    """Return the points of all lines, in the order of frames and then as drawn.
+
+    Args:
+        data: checked before.
+        shape: (H, W) of a frame; None leaves rows and columns as fractions of height and width.
+        fractions: what fractions are of.
+
+    Source: the published code puts x before y and multiplies x by the height, y by the width; this does not.
+    """
+    positions: list[NDArray[np.float64]] = [np.empty((0, 3))]
+    object_ids: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    for frame, lines in enumerate(data["scribbles"]):
+        for line in lines:
+            path = line["path"]
+            places = (
+                to_pixels(path, shape, fractions)
+                if shape
+                else np.asarray(path, dtype=np.float64)[:, ::-1]
+            )
+            positions.append(np.insert(places, 0, frame, axis=1))
+            object_ids.append(np.full(len(places), line["object_id"], dtype=np.int64))
+    return ScribblePoints(np.concatenate(positions), np.concatenate(object_ids))

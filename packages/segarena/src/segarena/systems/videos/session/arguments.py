@@ -1,0 +1,115 @@
+"""What a participant's script passes to its session, checked."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidInput, PredictionInvalid, StoreError
+
+MOST_SECONDS = 600.0
+MOST_INTERACTIONS = 16
+
+
+def capped(name: str, value: float | None, most: float, *, is_whole: bool = False) -> float | None:
+    """Return `value`, or `most` with a warning when it is more; None when there is none.
+
+    Raises:
+        InvalidInput: it is no number above 0, or not a whole one though it `is_whole`.
+    """
+    if value is None:
+        return None
+    given: Any = value
+    if (
+        not isinstance(given, (int, float, np.number))
+        or not given > 0
+        or (is_whole and float(given) % 1)
+    ):
+        raise InvalidInput(
+            f"{name}: expected {'a whole number ' if is_whole else ''}more than 0, got {value!r}"
+        )
+    if value > most:
+        warnings.warn(f"{name}: {value:g} is more than {most:g}, which it is set to", stacklevel=3)
+        return most
+    return value
+
+
+def seed_of(value: Any) -> int:
+    """Return `value` if it can seed an order.
+
+    Raises:
+        InvalidInput: it is no whole number from 0.
+    """
+    if not isinstance(value, (int, np.integer)) or value < 0:
+        raise InvalidInput(f"seed: expected a whole number from 0, got {value!r}")
+    return int(value)
+
+
+def masks_array(masks: Any) -> NDArray[Any]:
+    """Return masks as one array.
+
+    Raises:
+        PredictionInvalid: they are none, such as lists of different lengths.
+    """
+    try:
+        return np.asarray(masks)
+    except (TypeError, ValueError) as error:
+        raise PredictionInvalid(
+            f"masks: expected one array of object ids, got what is none ({error})"
+        ) from error
+
+
+def frames_of(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] | None:
+    """Return the candidates that are frames, warning of others; None when there are none.
+
+    Raises:
+        InvalidInput: they are no whole numbers.
+    """
+    if candidates is None:
+        return None
+    try:
+        given = np.asarray(candidates).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"next_scribble_frame_candidates: expected numbers of frames, got {candidates}"
+        ) from error
+    if given.size and given.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"next_scribble_frame_candidates: expected numbers of frames, got {given.dtype} values"
+        )
+    inside = tuple(int(frame) for frame in given if 0 <= frame < frames)
+    if len(inside) < given.size:
+        outside = [int(frame) for frame in given if not 0 <= frame < frames]
+        warnings.warn(
+            f"next_scribble_frame_candidates: frames go from 0 to {frames - 1}, not {outside}",
+            stacklevel=3,
+        )
+    return inside or None
+
+
+def made_folder(path: Path) -> Path:
+    """Return `path`, which is made if need be.
+
+    Raises:
+        StoreError: it cannot be.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be made: {error.strerror}; choose another folder"
+        ) from error
+    return path
+
+
+def new_folder(beside: str | Path | None) -> Path:
+    """Return a folder for a new session: in `beside`, or in `runs`."""
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d_%H%M%S")
+    return Path(beside or "runs") / f"davis-session-{now}-{secrets.token_hex(4)}"

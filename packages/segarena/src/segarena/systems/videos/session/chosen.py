@@ -1,0 +1,88 @@
+"""The dataset that a session is about: DAVIS by its folder, or any other, and of it some sequences."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from segarena.abilities import KnowsFiles
+from segarena.errors import DatasetMissing, InvalidInput
+from segarena.registry import build, find
+from segarena.roles import Dataset, Finding
+from segarena.samples import Sample
+from segarena.specs import Plugin, PluginSpec
+
+SUBSETS = ("train", "val", "trainval")
+
+
+class Chosen:
+    """Some samples of a dataset."""
+
+    def __init__(self, dataset: Dataset, sample_ids: Sequence[str]) -> None:
+        self.name = dataset.name
+        self.sample_ids: Sequence[str] = tuple(sample_ids)
+        self.fingerprint = dataset.fingerprint
+        self._dataset = dataset
+        if isinstance(dataset, KnowsFiles):
+            self.files_of = dataset.files_of
+
+    def load(self, sample_id: str) -> Sample:
+        """Read one sample."""
+        return self._dataset.load(sample_id)
+
+    def check(self) -> Sequence[Finding]:
+        """Return what the dataset says."""
+        return self._dataset.check()
+
+
+def choose_dataset(
+    dataset: Plugin | Dataset | None,
+    davis_root: str | Path | None,
+    subset: str,
+    sequences: Sequence[str] | None,
+) -> Plugin | Dataset:
+    """Return the dataset as a plan takes it: a specification wherever possible, so that reports find it again.
+
+    Raises:
+        InvalidInput: no dataset is named, two are, or a subset without ground truth.
+        DatasetMissing: a sequence is not there.
+    """
+    if subset not in SUBSETS:
+        raise InvalidInput(
+            f"subset: expected one of {', '.join(SUBSETS)}, got {subset!r}; others are judged by servers"
+        )
+    if dataset is None:
+        return _davis(davis_root, subset, sequences)
+    if davis_root is not None:
+        raise InvalidInput("davis_root and dataset: expected one of them, got both")
+    if sequences is None:
+        return dataset
+    if isinstance(dataset, Plugin):
+        spec = PluginSpec.of(dataset)
+        if "sequences" in inspect.signature(find("dataset", spec.reference)).parameters:
+            return replace(spec, options={**spec.options, "sequences": tuple(sequences)})
+        return _only(build("dataset", spec), sequences)
+    return _only(dataset, sequences)
+
+
+def _only(dataset: Dataset, sequences: Sequence[str]) -> Dataset:
+    missing = [name for name in sequences if name not in dataset.sample_ids]
+    if missing:
+        raise DatasetMissing(f"dataset {dataset.name} has no sequence {', '.join(missing)}")
+    return Chosen(dataset, [name for name in dataset.sample_ids if name in set(sequences)])
+
+
+def _davis(
+    davis_root: str | Path | None, subset: str, sequences: Sequence[str] | None
+) -> PluginSpec:
+    root = davis_root or os.environ.get("DATASET_DAVIS")
+    if not root:
+        raise InvalidInput(
+            "davis_root: expected the folder with JPEGImages, here or in the environment variable DATASET_DAVIS; "
+            "or name another dataset, such as dataset='demo-videos'"
+        )
+    only = {} if sequences is None else {"sequences": tuple(sequences)}
+    return PluginSpec("davis", {"path": str(root), "subset": subset, **only})

@@ -1,0 +1,372 @@
+"""The participant's session of the DAVIS Interactive Challenge, with the calls that people's scripts use.
+
+    from segarena.systems.videos.session.davis import DavisInteractiveSession
+
+    with DavisInteractiveSession(davis_root="DAVIS", max_nb_interactions=8, max_time=240) as session:
+        while session.next():
+            sequence, scribbles, new_sequence = session.get_scribbles(only_last=True)
+            session.submit_masks(my_model(sequence, scribbles))
+        report, summary = session.get_report(), session.get_global_summary()
+
+`docs/davis.md` names what differs from the published package.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from segarena.client.address import read_address
+from segarena.engine.plan import Plan, make_plan
+from segarena.errors import InvalidInput, ProtocolViolation
+from segarena.files.whole import write_whole
+from segarena.registry import build
+from segarena.roles import Benchmark, Dataset
+from segarena.specs import PluginSpec
+from segarena.systems.videos.benchmarks.davis import MetricToOptimize
+from segarena.systems.videos.scribbles.files import Scribbles, fuse_scribbles
+from segarena.systems.videos.session.arguments import (
+    MOST_INTERACTIONS,
+    MOST_SECONDS,
+    capped,
+    frames_of,
+    made_folder,
+    masks_array,
+    new_folder,
+    seed_of,
+)
+from segarena.systems.videos.session.chosen import choose_dataset
+from segarena.systems.videos.session.connector import Connector, OpenedSample
+from segarena.systems.videos.session.functions import (
+    InteractiveScribblesRobot,
+    Service,
+    ServiceConnector,
+)
+from segarena.systems.videos.session.local import LocalConnector
+from segarena.systems.videos.users.scribble_robot import ScribbleRobot
+
+LOCALHOST = "localhost"
+
+
+class DavisInteractiveSession:
+    """Gives scribbles, takes masks, keeps time, and judges; a context manager.
+
+    Args:
+        host: "localhost" judges on this machine. `https://host/challenges/NAME`: a server does, by rules, sequences,
+            limits and robot of its own, so that what follows here about these counts for nothing.
+        user_key: the participant's token at a server; by default the one that `segarena login` keeps.
+        davis_root: the folder with `JPEGImages`; by default what the environment variable DATASET_DAVIS says. Sequences
+            of a server are called as they are there, those that are not there by a key; `frames` has their images.
+        subset: "train", "val" or "trainval".
+        shuffle: draw the order of sequences.
+        max_time: seconds for all interactions of a sample, for each of its objects; at most 600. None: no limit.
+        max_nb_interactions: of a sample; at most 16. None: as many as the time allows.
+        metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame where it is lowest.
+        report_save_dir: where the report is written, made at once; by default beside the session.
+        dataset: any video dataset instead of `davis_root`, as written ("demo-videos") or as an object.
+        sequences: only these.
+        folder: where the session is kept. The same folder again continues the session there; by default a new one.
+        preset: of the robot: "default", "local-1.0.4" or "server-2020".
+        protocol: "careful", or "published" for everything that the published package does otherwise.
+        seed: of the order.
+        name: what the model is called in reports.
+        clock: seconds since some fixed moment; another one for tests.
+
+    Raises:
+        InvalidInput: an option is not one of those above, or there is neither a limit of time nor of interactions.
+        StoreError: `report_save_dir` cannot be made.
+        DatasetError, PluginError: when it is entered, if the data are not there.
+        RunConflict: when it is entered, if the folder holds another session or is in use.
+        RemoteError: the server is not reached, or refuses; entered again with the same `folder`, the session goes on.
+    """
+
+    def __init__(
+        self,
+        host: str = "localhost",
+        user_key: str | None = None,
+        davis_root: str | Path | None = None,
+        subset: str = "val",
+        shuffle: bool = False,
+        max_time: float | None = None,
+        max_nb_interactions: int | None = 5,
+        metric_to_optimize: MetricToOptimize = "J_AND_F",
+        report_save_dir: str | Path | None = None,
+        *,
+        dataset: str | Dataset | None = None,
+        sequences: Sequence[str] | None = None,
+        folder: str | Path | None = None,
+        preset: str = "local-1.0.4",
+        protocol: str = "careful",
+        seed: int = 0,
+        name: str = "participant",
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._plan: Plan | None = None
+        if host != LOCALHOST:
+            read_address(host)
+        elif max_time is None and max_nb_interactions is None:
+            raise InvalidInput(
+                "max_time and max_nb_interactions: expected at least one of them, got none"
+            )
+        else:
+            most = capped(
+                "max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS, is_whole=True
+            )
+            options = {
+                "preset": preset,
+                "metric": metric_to_optimize,
+                "rounds": None if most is None else int(most),
+                "seconds_per_object": capped("max_time", max_time, MOST_SECONDS),
+                "protocol": protocol,
+            }
+            rules: Benchmark = build("benchmark", PluginSpec("davis", options))
+            self._plan = make_plan(
+                rules,
+                dataset=choose_dataset(dataset, davis_root, subset, sequences),
+                segmenter=None,
+                name=name,
+                keep_rounds=tuple(range(1, rules.rounds + 1)),
+            )
+        self._folder = Path(folder) if folder is not None else new_folder(report_save_dir)
+        self._report_folder = (
+            None if report_save_dir is None else made_folder(Path(report_save_dir))
+        )
+        self._shuffle_seed = seed_of(seed) if shuffle else None
+        self._server = partial(_server, host, user_key, name=name, davis_root=davis_root)
+        self._clock = clock
+        self._connector: Connector | None = None
+        self._is_closed = self._is_finished = False
+        self._open(None)
+        self._left_at = self._asked_at = 0.0
+
+    def __enter__(self) -> Self:
+        """Begin or continue the session."""
+        if self._plan is None:
+            self._connector = self._server(self._folder)
+        else:
+            self._connector = LocalConnector(
+                self._plan,
+                self._folder,
+                report_folder=self._report_folder,
+                shuffle_seed=self._shuffle_seed,
+                clock=self._clock,
+            )
+        self._is_closed = self._is_finished = False
+        self._open(None)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let go of the folder; a session that is not over can be continued."""
+        self._at_work().close()
+        self._is_closed = True
+
+    @property
+    def folder(self) -> Path:
+        """Where the session is kept: a run folder, for `segarena report`."""
+        return self._folder
+
+    @cached_property
+    def connector(self) -> ServiceConnector:
+        """The robot that draws in this session is its `service.robot`, for scripts that draw more scribbles with it."""
+        (spec,) = (self._entered().rules if self._plan is None else self._plan.benchmark).users
+        user: ScribbleRobot = build("user", spec)
+        return ServiceConnector(Service(InteractiveScribblesRobot.drawing_by(user.settings)))
+
+    @property
+    def report_name(self) -> str:
+        """The name of the report's file, without `.tmp.csv` or `.csv`."""
+        return self._entered().report_name
+
+    @cached_property
+    def samples(self) -> list[tuple[str, int]]:
+        """Every sample in order, as its sequence and the number of its first scribbles, from 1; reads all videos."""
+        return self._entered().all_samples()
+
+    @property
+    def sample_idx(self) -> int | None:
+        """The place of the open sample in `samples`; None when there is none."""
+        if self._opened is None:
+            return None
+        return self.samples.index((self._opened.sequence, self._opened.scribble_idx))
+
+    @property
+    def sample_last_scribble(self) -> dict[str, Any] | None:
+        """The newest scribbles about the open sample; None when there are none."""
+        return copy.deepcopy(dict(self._given[-1])) if self._given else None
+
+    def frames(self) -> Sequence[Any]:
+        """Return the frames of the open sample, uint8 (H, W, 3) each: for those that no folder here has."""
+        return self._at_work().frames()
+
+    def next(self) -> bool:
+        """Go to the next interaction, or to the next sample when this one is over; False at the end.
+
+        A sample is over after its last interaction, when its time is spent, also on scribbles that were never answered,
+        or when the robot has nothing to draw.
+        """
+        connector = self._at_work()
+        self._spend_own_time(connector)
+        if self._is_fetched and connector.give_up(self._clock() - self._asked_at):
+            self._is_fetched = self._is_waiting = False
+        while not self._is_finished:
+            if self._opened is not None and (self._is_waiting or self._ask(connector)):
+                break
+            self._open(connector.advance())
+            if self._opened is None:
+                connector.finish()
+                self._is_finished = True
+        self._left_at = self._clock()
+        return not self._is_finished
+
+    def get_scribbles(self, only_last: bool = False) -> tuple[str, dict[str, Any], bool]:
+        """Return the sequence, the scribbles, and whether a new sample begins; the time of the answer starts.
+
+        Args:
+            only_last: the newest scribbles alone; otherwise all of this sample so far. The first time after a session
+                was continued it is all of them, for the script no longer knows the others.
+
+        Raises:
+            ProtocolViolation: `next` was not called, said that all is over, or the last scribbles have no answer yet.
+        """
+        connector = self._at_work()
+        if self._opened is None or not self._is_waiting:
+            raise ProtocolViolation(
+                "there are no scribbles to get; call next() first, and stop when it is False"
+            )
+        if self._is_fetched:
+            raise ProtocolViolation(
+                "the last scribbles are not answered yet; call submit_masks() first"
+            )
+        self._spend_own_time(connector)
+        is_new, self._is_new = self._is_new, False
+        shown = (
+            self._given[-1:] if only_last and not (is_new and self._opened.earlier) else self._given
+        )
+        fused = copy.deepcopy(dict(shown[0]))
+        for scribbles in shown[1:]:
+            fused = fuse_scribbles(fused, copy.deepcopy(dict(scribbles)))
+        self._is_fetched = True
+        self._left_at = self._asked_at = self._clock()
+        return self._opened.sequence, fused, is_new
+
+    def scribbles_iterator(
+        self, only_last: bool = False
+    ) -> Iterator[tuple[str, dict[str, Any], bool]]:
+        """Yield what `get_scribbles` returns, for every interaction of all samples."""
+        while self.next():
+            yield self.get_scribbles(only_last=only_last)
+
+    def submit_masks(
+        self, pred_masks: Any, next_scribble_frame_candidates: Sequence[int] | None = None
+    ) -> None:
+        """Answer the last scribbles; the answer is on disk when this returns.
+
+        An answer that comes when the sample's time is over is dropped, with a warning.
+
+        Args:
+            pred_masks: object ids (T, H, W), 0 for the background.
+            next_scribble_frame_candidates: the frames from which the robot takes the worst; None or none means all.
+                Numbers that are no frames are left out, with a warning.
+
+        Raises:
+            ProtocolViolation: `get_scribbles` was not called before.
+            PredictionInvalid: wrong shape, type or ids; the scribbles still wait for an answer, and time goes on.
+        """
+        seconds = self._clock() - self._asked_at
+        connector = self._at_work()
+        if self._opened is None or not self._is_fetched:
+            raise ProtocolViolation("there are no scribbles to answer; call get_scribbles() first")
+        candidates = frames_of(next_scribble_frame_candidates, self._opened.shape[0])
+        if not connector.submit(masks_array(pred_masks), seconds=seconds, candidates=candidates):
+            limit_s = connector.rules.options["seconds_per_object"] * self._opened.objects
+            warnings.warn(
+                f"{self._opened.sequence}: the {limit_s:g} s of its {self._opened.objects} objects were over when the "
+                "answer came; it was dropped",
+                stacklevel=2,
+            )
+        self._is_fetched = self._is_waiting = False
+        self._left_at = self._clock()
+
+    def get_report(self) -> Any:
+        """Return a row per interaction, frame and object, as a DataFrame of pandas if it is installed, or of polars."""
+        report = self._entered().report()
+        try:
+            pandas: Any = importlib.import_module("pandas")
+        except ImportError:
+            return report
+        return pandas.DataFrame(report.to_dict(as_series=False))
+
+    def get_global_summary(self, save_file: str | Path | None = None) -> dict[str, Any]:
+        """Return the curve, the area under it, and the value at 60 s; empty, with a warning, before the end.
+
+        Args:
+            save_file: where it is written as JSON too.
+
+        Raises:
+            StoreError: it cannot be written there.
+        """
+        if not self._is_finished:
+            warnings.warn("the session is not over: there is no summary yet", stacklevel=2)
+            return {}
+        summary = self._entered().summary()
+        if save_file is not None:
+            write_whole(Path(save_file), json.dumps(summary, indent=2))
+        return summary
+
+    def _at_work(self) -> Connector:
+        if self._is_closed:
+            raise ProtocolViolation("the session was left; enter it again to go on: with session:")
+        return self._entered()
+
+    def _entered(self) -> Connector:
+        if self._connector is None:
+            raise ProtocolViolation(
+                "the session was not entered; write: with DavisInteractiveSession(...) as session:"
+            )
+        return self._connector
+
+    def _ask(self, connector: Connector) -> bool:
+        scribbles = connector.ask()
+        if scribbles is None:
+            return False
+        self._given.append(scribbles)
+        self._is_waiting = True
+        return True
+
+    def _open(self, opened: OpenedSample | None) -> None:
+        self._opened = opened
+        self._given: list[Scribbles] = list(opened.earlier) if opened is not None else []
+        self._is_new = True
+        self._is_waiting = self._is_fetched = False
+
+    def _spend_own_time(self, connector: Connector) -> None:
+        """Take what the participant did between two interactions off the sample's time."""
+        if self._opened is not None and not self._is_fetched:
+            connector.spend(self._clock() - self._left_at)
+            self._left_at = self._clock()
+
+
+def _server(
+    host: str, user_key: str | None, folder: Path, *, name: str, davis_root: str | Path | None
+) -> Connector:
+    """Connect to a server; what that needs is an extra, imported when it is asked for."""
+    from segarena.systems.videos.session.local_images import LocalImages
+    from segarena.systems.videos.session.remote import ServerConnector
+
+    root = davis_root or os.environ.get("DATASET_DAVIS")
+    images = None if root is None else LocalImages(root)
+    return ServerConnector(host, token=user_key, folder=folder, name=name, images=images)

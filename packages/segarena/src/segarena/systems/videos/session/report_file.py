@@ -1,0 +1,86 @@
+"""The report as a CSV file that grows with every submission, in the published form: an index without a name first."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import polars as pl
+
+from segarena.errors import StoreError
+from segarena.systems.videos.measures.report import COLUMNS
+
+
+def claim_report(folder: Path, started: str) -> bool:
+    """Make the empty file of a report that `started` then; False when there is one already, complete or not.
+
+    Raises:
+        StoreError: nothing can be written there.
+    """
+    under_way, complete = report_paths(folder, started)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        under_way.touch(exist_ok=False)
+        if complete.exists():
+            under_way.unlink()
+            return False
+    except OSError as error:
+        if isinstance(error, FileExistsError) and under_way.exists():
+            return False
+        raise _unwritable(under_way, error) from error
+    return True
+
+
+class ReportFile:
+    """A report under way: `result_X.tmp.csv`, which becomes `result_X.csv` when it is complete.
+
+    Args:
+        folder: where it is; made if need be.
+        started: X.
+        report: the rows so far; the file is written anew with them, once.
+
+    Attributes:
+        path: the finished file.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+
+    def __init__(self, folder: Path, started: str, report: pl.DataFrame) -> None:
+        self._path, self.path = report_paths(folder, started)
+        self._rows = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.path.unlink(missing_ok=True)
+            self._file = self._path.open("w", encoding="utf-8", newline="")
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(["", *COLUMNS])
+        self.add(report)
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Append rows; nothing that is there is read or written again."""
+        self._writer.writerows(
+            (self._rows + number, *row) for number, row in enumerate(rows.iter_rows())
+        )
+        self._rows += rows.height
+        self._file.flush()
+
+    def finish(self) -> None:
+        """Close the file and give it its last name."""
+        self._file.close()
+        self._path.replace(self.path)
+
+    def close(self) -> None:
+        """Close the file as it is."""
+        self._file.close()
+
+
+def report_paths(folder: Path, started: str) -> tuple[Path, Path]:
+    """Return the file of a report that `started` then, under way and complete."""
+    return folder / f"result_{started}.tmp.csv", folder / f"result_{started}.csv"
+
+
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be written: {error.strerror}; choose another folder")

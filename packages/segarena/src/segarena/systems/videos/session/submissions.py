@@ -1,0 +1,144 @@
+"""What is kept of a session: who it is, and each answer as an entry of its journal."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import secrets
+from pathlib import Path
+from typing import Any, TypedDict
+
+import msgspec
+import numpy as np
+
+from segarena.arrays.rle import decode_rle
+from segarena.dialogue import Prediction
+from segarena.engine.session import Session
+from segarena.errors import InvalidMask, PredictionInvalid, StoreError
+from segarena.files.hashes import sha256
+from segarena.files.whole import write_whole
+from segarena.systems.videos.session.report_file import claim_report
+
+_STARTED = "%Y%m%d_%H%M%S"
+
+
+class Submission(TypedDict):
+    """An answer in the journal; see `submission`."""
+
+    sequence: str
+    scribble_idx: int
+    objects: int
+    interaction: int
+    seconds: float
+    spent_s: float
+    is_taken: bool
+    is_over: bool
+    candidates: list[int] | None
+    masks: list[str]
+
+
+def session_file(path: Path, report_folder: Path) -> dict[str, str]:
+    """Return what `path` tells of a session: its `session_id`, and when it was `started`, which is now if it is new.
+
+    No other report in `report_folder` is of that second: a session that finds one starts a second later.
+
+    Raises:
+        StoreError: nothing can be written there, or what `path` tells is damaged.
+    """
+    if path.is_file():
+        return read_session(path)
+    now = datetime.datetime.now(datetime.UTC)
+    while not claim_report(report_folder, started := now.strftime(_STARTED)):
+        now += datetime.timedelta(seconds=1)
+    about = {"session_id": secrets.token_hex(32), "started": started}
+    write_whole(path, json.dumps({**about, "sha256": sha256(*about.values())}))
+    return about
+
+
+def submission(
+    session: Session,
+    *,
+    seconds: float = 0.0,
+    candidates: tuple[int, ...] | None = None,
+    is_taken: bool = False,
+    is_over: bool = False,
+) -> Submission:
+    """Return the entry of an answer that was just given, with its masks if it came in time.
+
+    Args:
+        session: of the sample.
+        seconds: what the answer took.
+        candidates: the frames in which it asks to be corrected.
+        is_taken: whether it came in time.
+        is_over: there is no answer: the time was over before.
+    """
+    masks = (
+        [row.rle for row in session.rows().masks if row.round == session.answered]
+        if is_taken
+        else []
+    )
+    return {
+        "sequence": session.sample.id,
+        "scribble_idx": session.repeat + 1,
+        "objects": session.target.objects,
+        "interaction": session.answered + (not is_taken),
+        "seconds": seconds,
+        "spent_s": session.spent_s,
+        "is_taken": is_taken,
+        "is_over": is_over,
+        "candidates": None if candidates is None else list(candidates),
+        "masks": [base64.b64encode(rle).decode("ascii") for rle in masks],
+    }
+
+
+def answer_of(entry: Submission, shape: tuple[int, ...]) -> Prediction:
+    """Return the answer of an entry.
+
+    Raises:
+        InvalidMask: a mask in it is damaged, or of another size than `shape`.
+    """
+    labels = np.zeros(shape, dtype=np.uint8)
+    for number, text in enumerate(entry["masks"], 1):
+        try:
+            rle = base64.b64decode(text, validate=True)
+        except ValueError as error:
+            raise InvalidMask(f"expected a mask in base64, got: {error}") from error
+        labels[decode_rle(rle, shape)] = number
+    frames = entry["candidates"]
+    return Prediction(labels, candidates=None if frames is None else tuple(frames))
+
+
+def as_labels(masks: Any, objects: int) -> Any:
+    """Return integers as uint8, anything else as it is; what it should be is the session's to say.
+
+    Raises:
+        PredictionInvalid: there is an object id above `objects`.
+    """
+    given = np.asarray(masks)
+    if given.dtype.kind not in "iuf" or not given.size:
+        return given
+    if objects < given.max() < np.inf:
+        raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {given.max():g}")
+    return (
+        given if given.dtype.kind == "f" or given.min() < 0 else given.astype(np.uint8, copy=False)
+    )
+
+
+def read_session(path: Path) -> dict[str, str]:
+    """Return `session_id` and `started` of a session.
+
+    Raises:
+        StoreError: the file is not there or damaged.
+    """
+    try:
+        told = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), dict[str, str])
+        about = {name: told.pop(name) for name in ("session_id", "started")}
+        datetime.datetime.strptime(about["started"], _STARTED)  # it becomes the name of a file
+    except (OSError, ValueError, LookupError, RecursionError, msgspec.ValidationError) as error:
+        raise StoreError(
+            f"{path} is damaged ({error}); begin a session in another folder"
+        ) from error
+    if told and told != {"sha256": sha256(*about.values())}:  # an earlier version wrote none
+        raise StoreError(f"{path} is not as it was written; begin a session in another folder")
+    return about

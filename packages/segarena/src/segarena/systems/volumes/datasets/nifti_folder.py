@@ -1,0 +1,256 @@
+"""Your own volumes and label volumes: two folders, or one, in NIfTI, NRRD or MetaImage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from segarena.arrays.components import Connectivity
+from segarena.arrays.orientation import Grid
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
+from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
+from segarena.files.limits import MAX_VOXELS
+from segarena.registry import dataset
+from segarena.roles import Finding
+from segarena.samples import VolumeSample
+from segarena.systems.volumes.files.case_files import (
+    Case,
+    as_classes,
+    collect_cases,
+    find_layout,
+    read_description,
+)
+from segarena.systems.volumes.files.label_targets import Labelled, Meaning, TargetRules
+from segarena.systems.volumes.files.volumes import (
+    check_readers,
+    read_header,
+    read_labels,
+    read_volume,
+)
+
+
+@dataset("nifti-folder")
+class NiftiFolder(ListedDataset[VolumeSample]):
+    """Volumes in one folder, label volumes of the same names in another; also nnU-Net's layout and flat folders.
+
+    Everything is read into canonical order (plane to Superior, row to Anterior, column to Right). The labels of case
+    `a` are one file `a`, or a folder `a` with one file per class. A `dataset.json` in `path` tells the names of
+    classes, the number of unjudged voxels ("ignore"), the modality, and whether numbers are instances, unless options
+    do.
+
+    Args:
+        path: the folder that holds them.
+        labels: "semantic": each class is one target; "instance": each number is one; "components": each connected
+            component of a class is one. By default "instance" where `dataset.json` has `"kind": "instance"`, else
+            "semantic".
+        image_folder: folder of the images in `path`; by default `images`, `imagesTr`, or with a `label_pattern`
+            `path` itself.
+        label_folder: folder of the labels in `path`; by default `labels` or `labelsTr`, whichever fits.
+        image_pattern: names of the images without ending; by default "{case}", or "{case}_0000" where `imagesTr` has
+            such names.
+        label_pattern: names of the label files without ending.
+        class_names: numbers by class, `{"kidney": 1, "any": [1, 2]}`, or names by number, `{1: "kidney"}`.
+        excluded_classes: classes that are no targets.
+        connectivity: of components: 6 (faces), 18 (and edges) or 26 (and corners).
+        dilation_voxels: components that meet when grown by a ball of this radius are one.
+        min_voxels: smaller targets are left out.
+        min_volume_mm3: smaller targets are left out.
+        ignore_value: number of voxels excluded from scoring.
+        kind: "organ" or "pathology" for all, or by class; an attribute of the targets.
+        modality: "CT", "MR", ...; an attribute of the targets too.
+        slice_axis: "axial", or "largest-spacing" to have the planes lie along that axis.
+        replace_nonfinite: what to put in place of NaN and infinity in images; None makes them an error.
+        tolerance_voxels: how far the voxels of image and label may lie apart, in parts of the smallest spacing.
+        max_voxels: larger files are refused undecoded; as it is, it grows with `segarena --max-pixels`.
+        unpaired: "error" makes an image without label, or a label without image, a sample that fails to load; "skip"
+            leaves it out. `check` names them all either way.
+        name: as it appears in records; by default the name of the folder at `path`.
+
+    Raises:
+        DatasetMissing: a folder is not there, or holds no volume.
+        DatasetError: two images or label files of one case, or a `dataset.json` that cannot be used.
+        PluginInvalid: options that do not go together.
+        MissingExtra: the extra `radiology` is not installed.
+    """
+
+    sample_kind = "volume"
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        labels: Meaning | None = None,
+        image_folder: str | None = None,
+        label_folder: str | None = None,
+        image_pattern: str | None = None,
+        label_pattern: str = "{case}",
+        class_names: Mapping[Any, Any] | None = None,
+        excluded_classes: Sequence[str] = (),
+        connectivity: Connectivity = 26,
+        dilation_voxels: int = 0,
+        min_voxels: int = 1,
+        min_volume_mm3: float = 0.0,
+        ignore_value: int | None = None,
+        kind: str | Mapping[str, str] = "",
+        modality: str | None = None,
+        slice_axis: Literal["axial", "largest-spacing"] = "axial",
+        replace_nonfinite: float | None = None,
+        tolerance_voxels: float = 0.1,
+        max_voxels: int = MAX_VOXELS,
+        unpaired: Literal["error", "skip"] = "error",
+        name: str | None = None,
+    ) -> None:
+        root = Path(path).expanduser()
+        layout = find_layout(root, image_folder, label_folder, image_pattern, label_pattern)
+        told = read_description(root / "dataset.json")
+        self._rules_of_targets = TargetRules(
+            labels=labels or ("instance" if told.has_instances else "semantic"),
+            connectivity=connectivity,
+            dilation_voxels=dilation_voxels,
+            min_voxels=min_voxels,
+            min_volume_mm3=min_volume_mm3,
+            classes=told.classes if class_names is None else _classes(class_names),
+            excluded_classes=(excluded_classes,)
+            if isinstance(excluded_classes, str)
+            else tuple(excluded_classes),
+            kind=kind,
+            ignore_value=told.ignore_value if ignore_value is None else ignore_value,
+            modality=told.modality_of(layout.image_pattern) if modality is None else modality,
+        )
+        self._slice_axis = slice_axis
+        self._replace_nonfinite = replace_nonfinite
+        self._tolerance_voxels = tolerance_voxels
+        # The number that is always meant grows with --max-pixels.
+        self._max_voxels = None if max_voxels == MAX_VOXELS else max_voxels
+        cases, self._others = collect_cases(layout)
+        self._unpaired = [case.files[0] for case in cases.values() if not case.is_complete]
+        self._is_skipping = unpaired == "skip"
+        self._cases = {
+            key: case for key, case in cases.items() if case.is_complete or not self._is_skipping
+        }
+        check_readers(file for case in self._cases.values() for file in case.files)
+        rules = {
+            **asdict(self._rules_of_targets),
+            "slice_axis": slice_axis,
+            "replace_nonfinite": replace_nonfinite,
+        }
+        super().__init__(
+            name or root.resolve().name,
+            {key: case.files for key, case in self._cases.items()},
+            rules,
+        )
+
+    def grid(self, sample_id: str) -> Grid:
+        """Return the stored grid of a sample's image: what `write_volume` needs to put a prediction back on it.
+
+        Raises:
+            SampleInvalid: no such sample, or no such file.
+        """
+        case = self._cases.get(sample_id)
+        if case is None or case.image is None:
+            raise SampleInvalid(
+                f"dataset {self.name} has no image of a sample {sample_id!r}; see sample_ids"
+            )
+        try:
+            return read_header(case.image, slice_axis=self._slice_axis).grid
+        except InvalidInput as error:
+            raise SampleInvalid(f"sample {sample_id!r}: {error}") from error
+
+    def _read(self, sample_id: str, files: Files) -> VolumeSample:
+        del files
+        case = self._cases[sample_id]
+        if case.image is None:
+            raise InvalidImage(
+                f"{case.files[0]}: label without image; add it or set unpaired='skip'"
+            )
+        if not case.labels:
+            raise InvalidMask(f"{case.image}: image without label; add it or set unpaired='skip'")
+        expected = read_header(case.image, slice_axis=self._slice_axis).grid
+        labels = self._labels(case, expected)
+        voxels, grid = read_volume(
+            case.image,
+            slice_axis=self._slice_axis,
+            replace_nonfinite=self._replace_nonfinite,
+            max_voxels=self._max_voxels,
+        )
+        canonical = grid.canonical
+        return VolumeSample(
+            id=sample_id,
+            voxels=voxels,
+            spacing_mm=canonical.spacing_mm,
+            affine=canonical.affine,
+            modality=self._rules_of_targets.modality,
+            targets=self._rules_of_targets.targets(labels, canonical.spacing_mm),
+        )
+
+    def _labels(self, case: Case, image: Grid) -> list[Labelled]:
+        found: list[Labelled] = []
+        for name, path in case.labels:
+            header = read_header(path, slice_axis=self._slice_axis)
+            apart = image.difference(header.grid, tolerance_voxels=self._tolerance_voxels)
+            if apart:
+                raise InvalidMask(
+                    f"{path}: expected the grid of {case.image}, got another ({apart}); resample it"
+                )
+            volume = read_labels(
+                path, slice_axis=self._slice_axis, may_be_empty=True, max_voxels=self._max_voxels
+            )
+            groups = zip(volume.groups, volume.names, strict=True)
+            found.extend(Labelled(labels, name, names) for labels, names in groups)
+        if not any(labelled.labels.max() for labelled in found):
+            first = case.labels[0][1]
+            raise InvalidMask(
+                f"{first}: expected at least one labelled voxel, got none; leave the case out"
+            )
+        return found
+
+    def _oddities(self) -> Iterable[Finding]:
+        if self._is_skipping and self._unpaired:
+            yield _odd(
+                f"{len(self._unpaired)} files have no partner and are skipped", self._unpaired
+            )
+        if self._others:
+            yield _odd(f"{len(self._others)} volumes fit no pattern and are left out", self._others)
+
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
+        codes: Counter[str] = Counter()
+        spacings: set[tuple[float, ...]] = set()
+        guessed: list[Path] = []
+        for case in self._cases.values():
+            try:
+                header = read_header(case.image or case.files[0])
+            except InvalidInput:
+                continue  # told already, by loading it
+            codes[header.grid.code] += 1
+            spacings.add(header.grid.canonical.spacing_mm)
+            guessed.extend([] if header.is_placed else [header.path])
+        if guessed:
+            yield _odd(
+                f"{len(guessed)} volumes do not say how they lie; their axes are a guess", guessed
+            )
+        if spacings:
+            ranges = " x ".join(
+                f"{min(axis):.3g}..{max(axis):.3g}" for axis in zip(*spacings, strict=True)
+            )
+            stored = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+            message = f"{self.name}: stored axes {stored}; spacing (plane, row, column) {ranges} mm"
+            yield Finding(is_error=False, message=message)
+        if not tally.targets:
+            message = f"{self.name}: no target at all; expected at least one object to segment"
+            yield Finding(is_error=True, message=message)
+
+
+def _classes(class_names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
+    try:
+        return as_classes(class_names)
+    except (TypeError, ValueError) as error:
+        raise PluginInvalid(
+            f"class_names={class_names!r}: expected {{'kidney': 1, 'any': [1, 2]}} or {{1: 'kidney'}}; {error}"
+        ) from error
+
+
+def _odd(what: str, paths: Sequence[Path]) -> Finding:
+    return Finding(is_error=False, message=f"{what}: {some([str(path) for path in paths], 20)}")

@@ -1,0 +1,193 @@
+"""Invented patients: CT-like and MR-like volumes made on demand, with everything that makes volumes hard."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import PluginInvalid, SampleInvalid
+from segarena.files import hashes
+from segarena.registry import dataset
+from segarena.roles import Finding
+from segarena.samples import Target, VolumeSample, check_sample
+from segarena.systems.volumes.phantom.anatomy import Anatomy, Part, invent
+from segarena.systems.volumes.phantom.shapes import Field, Space
+
+EDITION = 1
+"""Raised whenever the same options would give other volumes."""
+
+FIELDS_MM = {"CT": (120.0, 144.0, 144.0), "MR": (140.0, 148.0, 148.0)}
+LEAST_SHAPE = (20, 48, 48)
+
+# Hounsfield units, and for MR the signal of an invented sequence in which blood is dark.
+TISSUES = [
+    "air",
+    "lung",
+    "fat",
+    "muscle",
+    "bowel",
+    "bone",
+    "marrow",
+    "liver",
+    "spleen",
+    "kidney",
+    "heart",
+    "blood",
+    "lesion",
+    "node",
+    "stone",
+]
+CT_TISSUES = dict(
+    zip(
+        TISSUES,
+        (-1000, -820, -95, 58, 20, 420, 190, 108, 128, 172, 142, 196, 62, 42, 380),
+        strict=True,
+    )
+)
+MR_TISSUES = dict(
+    zip(TISSUES, (0, 25, 620, 170, 330, 70, 390, 260, 410, 520, 210, 90, 430, 450, 30), strict=True)
+)
+NOISE = {"CT": 14.0, "MR": 26.0}
+
+
+@dataset("phantom")
+class Phantom:
+    """Invented patients, alternately CT-like and MR-like: the same `seed` and `shape` always give the same voxels.
+
+    A target carries "modality" ("CT" or "MR"), "kind" ("organ" or "pathology") and "volume_mm3". What lies inside an
+    organ belongs to it: masks of an organ and of its lesions and vessels overlap.
+
+    Args:
+        cases: how many volumes; more of them do not change the first ones.
+        shape: planes, rows and columns, at least 20, 48 and 48. The field stays the same, so larger ones are finer.
+        seed: of everything.
+
+    Raises:
+        PluginInvalid: no cases, or too few voxels.
+    """
+
+    name = "phantom"
+    sample_kind = "volume"
+
+    def __init__(
+        self, *, cases: int = 6, shape: Sequence[int] = (40, 96, 96), seed: int = 0
+    ) -> None:
+        if cases < 1:
+            raise PluginInvalid(f"phantom: expected at least 1 case, got {cases}")
+        if len(shape) != 3 or any(n < least for n, least in zip(shape, LEAST_SHAPE, strict=True)):
+            raise PluginInvalid(
+                f"phantom: expected a shape of at least {LEAST_SHAPE}, got {tuple(shape)}"
+            )
+        self._shape = (int(shape[0]), int(shape[1]), int(shape[2]))
+        self._seed = seed
+        self._numbers = {f"{('CT', 'MR')[n % 2].lower()}-{n // 2 + 1:02d}": n for n in range(cases)}
+
+    @property
+    def sample_ids(self) -> Sequence[str]:
+        """All sample ids, in order."""
+        return tuple(self._numbers)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the options and of the edition of the rules."""
+        text = json.dumps([EDITION, self._shape, self._seed, len(self._numbers)])
+        return hashes.fingerprint(text)
+
+    def load(self, sample_id: str) -> VolumeSample:
+        """Make one sample, without caching; `SampleInvalid` where there is none of that name."""
+        if sample_id not in self._numbers:
+            raise SampleInvalid(
+                f"phantom has no sample {sample_id!r}; there are {', '.join(self._numbers)}"
+            )
+        number = self._numbers[sample_id]
+        modality = ("CT", "MR")[number % 2]
+        rng = np.random.default_rng([self._seed, number])
+        depth, height, width = (
+            edge / n for edge, n in zip(FIELDS_MM[modality], self._shape, strict=True)
+        )
+        space = Space(self._shape, (depth, height, width))
+        anatomy = invent(space, rng)
+        targets = (_target(part, modality, depth * height * width) for part in anatomy.parts)
+        sample = VolumeSample(
+            id=sample_id,
+            voxels=_scan(anatomy, modality, space, rng),
+            spacing_mm=space.spacing_mm,
+            affine=_affine(space, rng, tilt_degrees=8.0 if modality == "MR" else 0.0),
+            modality=modality,
+            targets=tuple(target for target in targets if target.mask.any()),
+        )
+        check_sample(sample)
+        return sample
+
+    def check(self) -> Sequence[Finding]:
+        """Make every sample once and return the counts."""
+        samples = [self.load(sample_id) for sample_id in self._numbers]
+        kinds = Counter(
+            str(target.attributes["kind"]) for sample in samples for target in sample.targets
+        )
+        found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        modalities = ", ".join(
+            f"{n} {name}" for name, n in sorted(Counter(s.modality for s in samples).items())
+        )
+        planes, rows, columns = self._shape
+        message = (
+            f"{self.name}: {sum(kinds.values())} targets ({found}) in {len(samples)} volumes ({modalities}) "
+            f"of {planes} x {rows} x {columns} voxels"
+        )
+        return [Finding(is_error=False, message=message)]
+
+
+def _target(part: Part, modality: str, voxel_mm3: float) -> Target:
+    mask = part.mask
+    attributes = {
+        "modality": modality,
+        "kind": part.kind,
+        "volume_mm3": float(np.count_nonzero(mask) * voxel_mm3),
+    }
+    return Target(id=part.id, mask=mask, label=part.label, attributes=attributes)
+
+
+def _scan(
+    anatomy: Anatomy, modality: str, space: Space, rng: np.random.Generator
+) -> NDArray[np.int16]:
+    """Return what a scanner would see: tissues mixed at their edges, texture, blur, shading and noise."""
+    from scipy.ndimage import gaussian_filter
+
+    tissues = CT_TISSUES if modality == "CT" else MR_TISSUES
+    signal = _mixed(anatomy, tissues, space)
+    inside = space.occupancy(anatomy.background[0][1])
+    contrast = 6.0 if modality == "CT" else 18.0
+    signal += np.float32(contrast) * inside * space.noise(rng, 4.0)
+    signal = gaussian_filter(signal, 0.45)
+    if modality == "CT":
+        grain = gaussian_filter(rng.standard_normal(space.shape, dtype=np.float32), (0.0, 0.6, 0.6))
+        signal += NOISE["CT"] * grain / grain.std()
+    else:
+        signal = signal * np.exp(np.float32(0.18) * space.noise(rng, 35.0))
+        real, imaginary = NOISE["MR"] * rng.standard_normal((2, *space.shape), dtype=np.float32)
+        signal = np.hypot(signal + real, imaginary) * rng.uniform(0.7, 1.6)
+    return np.rint(signal).astype(np.int16)
+
+
+def _mixed(anatomy: Anatomy, tissues: Mapping[str, float], space: Space) -> Field:
+    signal = np.full(space.shape, tissues["air"], dtype=np.float32)
+    parts = [(part.tissue, part.distance) for part in anatomy.parts]
+    for tissue, distance in (*anatomy.background, *parts):
+        share = space.occupancy(distance)
+        signal += share * (np.float32(tissues[tissue]) - signal)
+    return signal
+
+
+def _affine(space: Space, rng: np.random.Generator, *, tilt_degrees: float) -> NDArray[np.float64]:
+    """Return where voxels lie: planes to Superior, rows to Anterior, columns to Right, tilted about the last."""
+    tilt = np.deg2rad(rng.uniform(-tilt_degrees, tilt_degrees))
+    affine = np.eye(4)
+    superior = (0.0, -np.sin(tilt), np.cos(tilt))
+    anterior = (0.0, np.cos(tilt), np.sin(tilt))
+    affine[:3, :3] = np.column_stack([superior, anterior, (1.0, 0.0, 0.0)]) * space.spacing_mm
+    affine[:3, 3] = rng.uniform(-200, 200, size=3).round(1)
+    return affine

@@ -1,0 +1,87 @@
+"""The values of one case in the CVPR 2025 challenge on interactive 3D segmentation, from those of its classes.
+
+All classes of a case go through the steps in parallel: step 0 a box, then five clicks. A step that was not run (a case
+without box) and a class without an answer count as Dice 0 and NSD 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+from segarena.statistics.curves import area_over_last_five
+
+TOLERANCE_MM = 2.0
+NSD_ABOVE_DSC = 0.2
+"""The script computes NSD only where the mean Dice of the case is above this, and writes 0 otherwise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseScores:
+    """One case."""
+
+    dsc: NDArray[np.float64]  # (steps,), mean Dice of the classes
+    nsd: NDArray[np.float64]  # (steps,), mean NSD of the classes
+
+    @property
+    def dsc_auc(self) -> float:
+        """Area under Dice over the last five steps, at most 4."""
+        return _area(self.dsc)
+
+    @property
+    def nsd_auc(self) -> float:
+        """Area under NSD over the last five steps, at most 4."""
+        return _area(self.nsd)
+
+    @property
+    def dsc_final(self) -> float:
+        """Dice after the last step."""
+        return float(self.dsc[-1])
+
+    @property
+    def nsd_final(self) -> float:
+        """NSD after the last step."""
+        return float(self.nsd[-1])
+
+
+def case_scores(
+    dice: ArrayLike, nsd: ArrayLike, *, nsd_above_dsc: float | None = NSD_ABOVE_DSC
+) -> CaseScores:
+    """Return what the challenge's script makes of a case.
+
+    A class whose Dice is NaN (truth and prediction empty; the script looks only at classes that the truth has)
+    makes that step NaN, and the area with it.
+
+    Args:
+        dice: (classes, steps), at least one class and five steps.
+        nsd: same shape, at a tolerance of 2 mm.
+        nsd_above_dsc: NSD is 0 in steps whose mean Dice is not above this; None keeps it.
+
+    Raises:
+        InvalidInput: other shapes.
+    """
+    given = np.asarray(dice, dtype=np.float64)
+    surfaces = np.asarray(nsd, dtype=np.float64)
+    if given.ndim != 2 or given.shape != surfaces.shape or len(given) < 1 or given.shape[1] < 5:
+        raise InvalidInput(
+            "case scores: expected (classes, steps) of Dice and NSD alike, at least one class and five steps, "
+            f"got {given.shape} and {surfaces.shape}"
+        )
+    dsc: Any = given.mean(axis=0)
+    mean_nsd = surfaces.mean(axis=0)
+    if nsd_above_dsc is not None:
+        mean_nsd = np.where(dsc > nsd_above_dsc, mean_nsd, 0.0)
+    return CaseScores(dsc, mean_nsd)
+
+
+def _area(values: NDArray[np.float64]) -> float:
+    return (
+        math.nan
+        if np.isnan(values[-5:]).any()
+        else float(area_over_last_five(values[None, -5:])[0])
+    )

@@ -1,0 +1,187 @@
+"""The invented anatomy of the phantom: where its parts are and which tissue fills them.
+
+Canonical order: plane grows to Superior, row to Anterior, column to Right. Lengths are millimetres; a field of about
+120 x 144 x 144 of them holds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from segarena.samples import Mask
+from segarena.systems.volumes.phantom.shapes import (
+    FAR_MM,
+    Ball,
+    Field,
+    Place,
+    Space,
+    branching_tube,
+)
+
+LESION_GAP_MM = 6.5  # more than a voxel's diagonal and what a lesion may bulge
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something that may be segmented."""
+
+    id: str
+    label: str  # what it is, in human words; what several instances share
+    kind: str  # "organ" or "pathology"
+    tissue: str
+    distance: Field  # signed distance to its surface
+
+    @property
+    def mask(self) -> Mask:
+        """Voxels whose centre lies inside."""
+        return self.distance <= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """One patient: tissues of the background and where they are, and the targets; later ones lie over earlier ones."""
+
+    background: tuple[tuple[str, Field], ...]
+    parts: tuple[Part, ...]
+
+
+def invent(space: Space, rng: np.random.Generator) -> Anatomy:
+    """Return a patient: the same parts for everybody, of other shape, size and place."""
+    cavity = _cylinder(space, 4, 4, 47, 53)
+    heart = _organ(space, rng, (64, 16, -8), (26, 24, 24), bumps_mm=1.0)
+    liver = _organ(space, rng, (13, 8, 30), (34, 34, 29), bumps_mm=3.0)
+    kidney = _kidney(space, rng)
+    neighbours = np.minimum(heart, kidney)
+    liver = np.maximum(
+        np.maximum(liver, 1.5 - neighbours), cavity
+    )  # they dent it, and it lies at the wall
+    spleen = np.maximum(_organ(space, rng, (22, -10, -37), (24, 21, 14), bumps_mm=1.5), cavity)
+    vessels = _vessels(space, rng, liver)
+    kidney = np.maximum(kidney, 1.0 - vessels)
+    lesions = _lesions(space, rng, liver, vessels)
+    parts = [
+        Part("liver", "liver", "organ", "liver", liver),
+        Part("spleen", "spleen", "organ", "spleen", spleen),
+        Part("kidney", "kidney", "organ", "kidney", kidney),
+        Part("heart", "heart", "organ", "heart", heart),
+        Part(
+            "arm",
+            "arm",
+            "organ",
+            "muscle",
+            space.ellipsoid(_jittered(rng, (0, 0, -72)), (np.inf, 15, 12)),
+        ),
+        Part("vessels", "vessels", "organ", "blood", vessels),
+        *(
+            Part(f"lesion-{n}", "liver lesion", "pathology", "lesion", one)
+            for n, one in enumerate(lesions, 1)
+        ),
+        Part("nodes", "lymph nodes", "pathology", "node", _nodes(space, rng)),
+        Part("stone", "kidney stone", "pathology", "stone", _stone(space, rng, kidney)),
+    ]
+    return Anatomy(_background(space, rng, cavity), tuple(parts))
+
+
+def _background(
+    space: Space, rng: np.random.Generator, cavity: Field
+) -> tuple[tuple[str, Field], ...]:
+    plane, _, _ = space.axes_mm
+    discs = 2.0 - np.abs((plane + rng.uniform(0, 28)) % 28 - 14)
+    spine = np.maximum(_cylinder(space, -33, 3, 13, 15), discs)
+    loops = 4.0 * (0.5 - space.noise(rng, 5.0))
+    return (
+        ("fat", _cylinder(space, 0, 4, 62, 64)),
+        ("muscle", _cylinder(space, 0, 4, 56, 58)),
+        ("fat", cavity),
+        ("bowel", np.maximum(cavity + 3, loops)),
+        ("lung", np.maximum(space.ellipsoid((74, 4, 4), (36, 60, 60)), cavity + 2)),
+        ("bone", spine),
+        ("marrow", spine + 2.5),
+    )
+
+
+def _cylinder(
+    space: Space, row: float, column: float, row_radius_mm: float, column_radius_mm: float
+) -> Field:
+    return space.ellipsoid((0, row, column), (np.inf, row_radius_mm, column_radius_mm))
+
+
+def _organ(
+    space: Space, rng: np.random.Generator, centre: Place, radii_mm: Place, *, bumps_mm: float
+) -> Field:
+    radii = _jittered(rng, radii_mm, 0.04 * min(radii_mm))
+    return space.ellipsoid(_jittered(rng, centre), radii) + np.float32(bumps_mm) * space.noise(
+        rng, 9.0
+    )
+
+
+def _kidney(space: Space, rng: np.random.Generator) -> Field:
+    centre = _jittered(rng, (-32, -18, 36))
+    hilum = (centre[0], centre[1] + 8, centre[2] - 13)
+    whole = space.ellipsoid(centre, (24, 14, 13))
+    return np.maximum(whole, -space.ellipsoid(hilum, (9, 9, 9))) + 0.5 * space.noise(rng, 6.0)
+
+
+def _vessels(space: Space, rng: np.random.Generator, liver: Field) -> Field:
+    """Return a great vessel before the spine, and a branch of it that divides inside the liver."""
+    phase, planes = rng.uniform(0, 2 * np.pi), np.arange(-80, 44, 0.5)  # up to the lung
+    trunk: list[Ball] = [
+        ((float(z), float(-14 + 3 * np.sin(z / 18 + phase)), -3.0), 4.0) for z in planes
+    ]
+    (start, _) = trunk[int(np.argmin(np.abs(planes - rng.uniform(2, 14))))]
+    gate = space.draw((liver > -9) & (liver < -7) & (space.axes_mm[2] < 22), rng) or start
+    way = np.linspace(start, gate, 80)
+    arch = 6 * np.sin(np.linspace(0, np.pi, 80))
+    stem: list[Ball] = [
+        ((float(z), float(y + lift), float(x)), 2.6)
+        for (z, y, x), lift in zip(way, arch, strict=True)
+    ]
+    deepest = space.place([int(i) for i in np.unravel_index(int(liver.argmin()), space.shape)])
+    heading = (deepest[0] - gate[0], deepest[1] - gate[1], deepest[2] - gate[2])
+    least_mm = 0.55 * max(space.spacing_mm)  # a thinner one would slip through between two planes
+    radii_mm = [max(radius, least_mm) for radius in (2.5, 2.2, 1.9, 1.7)]
+    tree = branching_tube(
+        rng, gate, heading, length_mm=16, radii_mm=radii_mm, space=space, inside=liver
+    )
+    return space.balls([*trunk, *stem, *tree])
+
+
+def _lesions(space: Space, rng: np.random.Generator, liver: Field, vessels: Field) -> list[Field]:
+    """Return one larger and several small lesions that touch neither each other nor a vessel."""
+    lesions: list[Field] = []
+    taken = np.full(space.shape, FAR_MM, dtype=np.float32)
+    for radius in (8.0, *rng.uniform(3.6, 6.0, size=int(rng.integers(3, 6)))):
+        room = (liver < -radius - 1) & (vessels > radius + 1.5) & (taken > radius + LESION_GAP_MM)
+        centre = space.draw(room, rng)
+        if centre is None:
+            continue
+        radii = radius * rng.uniform(0.85, 1.15, size=3)
+        one = space.ellipsoid(centre, (float(radii[0]), float(radii[1]), float(radii[2])))
+        one = np.maximum(one + 0.08 * radius * space.noise(rng, 3.0), liver)
+        lesions.append(one)
+        taken = np.minimum(taken, one)
+    return lesions
+
+
+def _nodes(space: Space, rng: np.random.Generator) -> Field:
+    """Return two lymph nodes that are one target, with planes between them that have none of it."""
+    low, high = _jittered(rng, (-44, 4, -14)), _jittered(rng, (-16, 2, -20))
+    return np.minimum(space.ellipsoid(low, (7, 5, 6)), space.ellipsoid(high, (6, 6, 5)))
+
+
+def _stone(space: Space, rng: np.random.Generator, kidney: Field) -> Field:
+    """Return a stone that is seen in one plane only."""
+    centre = space.draw((kidney < -4) & (kidney > -7), rng) or (-32.0, -18.0, 36.0)
+    flat = space.ellipsoid((0.0, *centre[1:]), (np.inf, 3.6, 3.2))
+    plane = space.voxel(centre)[0]
+    flat[:plane] = flat[plane + 1 :] = FAR_MM
+    return flat
+
+
+def _jittered(rng: np.random.Generator, place: Place, mm: float = 2.0) -> Place:
+    plane, row, column = (
+        float(p + d) for p, d in zip(place, rng.uniform(-mm, mm, size=3), strict=True)
+    )
+    return plane, row, column

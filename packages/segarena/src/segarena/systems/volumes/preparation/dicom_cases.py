@@ -1,0 +1,92 @@
+"""What the rules of DICOM sets share: a CT with its segmentation, as image and instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import SampleInvalid
+from segarena.systems.volumes.preparation.dicom_ct import read_ct
+from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries
+from segarena.systems.volumes.preparation.published import Converted, LabelArray, RawCase, Skipped
+
+if TYPE_CHECKING:
+    from segarena.systems.volumes.preparation.radiology import sitk
+
+Wanted = Callable[[tuple[str, ...]], Iterable[int]]
+ConvertPair = Callable[[DicomSeries, DicomSeries], Converted | Skipped]
+
+
+def case_of(case: str, ct: DicomSeries, seg: DicomSeries, convert: ConvertPair) -> RawCase:
+    """Return the case that `convert` makes of a CT and its segmentation."""
+    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(convert, ct, seg))
+
+
+def only_case(
+    case: str,
+    cts: Sequence[DicomSeries],
+    segs: Sequence[DicomSeries],
+    convert: ConvertPair,
+    *,
+    expected: str,
+) -> RawCase | Skipped:
+    """Return the case of one CT and one SEG; without exactly one of each it is skipped, saying what was `expected`."""
+    if len(cts) == len(segs) == 1:
+        return case_of(case, cts[0], segs[0], convert)
+    return Skipped(
+        id=case, reason=f"expected {expected}, found {len(cts)} and {len(segs)}", by_rule=False
+    )
+
+
+def read_pair(
+    ct: DicomSeries, seg: DicomSeries, *, wanted: Wanted | None = None
+) -> tuple[sitk.Image, Segmentation, tuple[str, ...]]:
+    """Return the CT, its segmentation, and notes: from which series they are, and what lies outside.
+
+    Raises:
+        SampleInvalid: either cannot be used, or the SEG consists of several files.
+    """
+    if len(seg.files) != 1:
+        raise SampleInvalid(f"SEG series {seg.uid}: expected one file, got {len(seg.files)}")
+    image, grid = read_ct(ct)
+    found = read_segmentation(seg.files[0], grid, wanted=wanted)
+    notes = (f"study {ct.study}, CT series {ct.uid}, SEG series {seg.uid}",)
+    if found.frames_outside:
+        notes += (f"{found.frames_outside} frames of the SEG lie outside the CT and are lost",)
+    return image, found, notes
+
+
+def own_shape_differs(found: Segmentation, image: sitk.Image) -> str:
+    """Return why the SEG's own grid is not that of the CT; "" when it is."""
+    shape = image.GetSize()[::-1]
+    return (
+        "" if found.own_shape == shape else f"the SEG has shape {found.own_shape}, the CT {shape}"
+    )
+
+
+def convert_lesions(
+    ct: DicomSeries,
+    seg: DicomSeries,
+    *,
+    label: Callable[[NDArray[np.bool_]], LabelArray],
+    wanted: Wanted | None = None,
+    same_shape_or: str | None = None,
+) -> Converted | Skipped:
+    """Return a CT with the instances that `label` makes of the union of its segments.
+
+    `wanted` says which segments, None takes all. The case called `same_shape_or` is left out when the SEG's own shape
+    is not the CT's.
+
+    Raises:
+        SampleInvalid: as `read_pair`.
+    """
+    image, found, notes = read_pair(ct, seg, wanted=wanted)
+    if same_shape_or and (reason := own_shape_differs(found, image)):
+        return Skipped(id=same_shape_or, reason=reason, by_rule=True)
+    union = np.logical_or.reduce(found.masks)
+    return Converted(image=image, labels={"": label(union)}, notes=notes)

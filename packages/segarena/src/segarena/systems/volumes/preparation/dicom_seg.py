@@ -1,0 +1,213 @@
+"""DICOM segmentations: named segments, each frame put by its position onto the voxels of a CT."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import SampleInvalid
+from segarena.files.limits import check_voxels
+from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector, numbers_of
+from segarena.systems.volumes.preparation.dicom_series import damage_is_told, read_dicom
+
+_PARALLEL = 1e-3
+_SLACK_MM = 1e-3
+_ON_SLICE = 0.01
+_EXTENT = (("Rows", 0), ("Columns", 0), ("NumberOfFrames", 1), ("SamplesPerPixel", 1))
+"""What the pixels of a file multiply to, and what counts where nothing is said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Segmentation:
+    """What a DICOM SEG says about a CT."""
+
+    names: tuple[str, ...]  # of all segments, in order of their numbers
+    masks: tuple[
+        NDArray[np.bool_], ...
+    ]  # of the wanted ones, bool, shape of the CT; one without frames is empty
+    own_shape: tuple[
+        int, int, int
+    ]  # planes, rows and columns of the SEG's own grid, from its first to its last frame
+    frames_outside: int  # frames of wanted segments that hold something and lie beyond the CT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Frame:
+    number: int
+    origin: Vector
+    along_row: Vector
+    along_column: Vector
+    spacing: tuple[float, float]
+    pixels: NDArray[np.bool_]
+
+
+def read_segmentation(
+    path: Path, grid: SliceGrid, *, wanted: Callable[[tuple[str, ...]], Iterable[int]] | None = None
+) -> Segmentation:
+    """Return the segments of a DICOM SEG on the voxels of a CT, by nearest neighbours.
+
+    Each CT slice takes the nearest frame, no farther than half a slice of either; ties take the lower one. Each pixel
+    takes the nearest pixel of that frame. Fractional segments are cut at half of their maximum.
+    `wanted` is given the names of all segments and returns the places of those to read; None reads all.
+
+    Raises:
+        SampleInvalid: no SEG, an unknown kind of it, without places, not parallel to the CT, or damaged.
+    """
+    seg = _read(path)
+    with damage_is_told(path):
+        segments = sorted(seg.SegmentSequence, key=lambda one: int(one.SegmentNumber))
+        names = tuple(str(one.get("SegmentLabel", "")).strip() for one in segments)
+        frames = list(_frames(seg, path))
+        heights = np.array([frame.origin @ grid.normal for frame in frames])
+        step = _own_step(seg, heights, grid)
+    numbers = [
+        int(segments[at].SegmentNumber)
+        for at in (range(len(names)) if wanted is None else wanted(names))
+    ]
+    check_voxels(
+        len(numbers) * math.prod(grid.shape), f"{path.name}: its segments", error=SampleInvalid
+    )
+    if any(
+        abs(np.cross(one.along_row, one.along_column) @ grid.normal) < 1 - _PARALLEL
+        for one in frames
+    ):
+        raise SampleInvalid(f"{path.name}: its frames are not parallel to the slices of the CT")
+    reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
+    outside = zip(
+        (np.abs(heights[:, None] - grid.heights).min(axis=1) > reach).tolist(), frames, strict=True
+    )
+    return Segmentation(
+        names=names,
+        masks=tuple(
+            _mask([frame for frame in frames if frame.number == number], grid, reach)
+            for number in numbers
+        ),
+        own_shape=(round(float(np.ptp(heights)) / step) + 1, int(seg.Rows), int(seg.Columns)),
+        frames_outside=sum(
+            far and one.number in numbers and bool(one.pixels.any()) for far, one in outside
+        ),
+    )
+
+
+def _mask(frames: list[_Frame], grid: SliceGrid, reach: float) -> NDArray[np.bool_]:
+    mask = np.zeros(grid.shape, dtype=bool)
+    frames = sorted(frames, key=lambda frame: float(frame.origin @ grid.normal))
+    heights = np.array([frame.origin @ grid.normal for frame in frames])
+    for plane, height in enumerate(grid.heights if frames else ()):
+        distances = np.abs(heights - height)
+        nearest = int(distances.argmin())
+        if distances[nearest] <= reach:
+            mask[plane] = _on_slice(frames[nearest], grid, plane)
+    return mask
+
+
+def _on_slice(frame: _Frame, grid: SliceGrid, plane: int) -> NDArray[np.bool_]:
+    """Return a frame on the pixels of a CT slice."""
+    start = grid.origins[plane] - frame.origin
+    axes = (frame.along_column / frame.spacing[0], frame.along_row / frame.spacing[1])
+    steps = (grid.along_column * grid.spacing[0], grid.along_row * grid.spacing[1])
+    turn = np.array([[step @ axis for step in steps] for axis in axes])
+    shift = np.array([start @ axis for axis in axes])
+    if (
+        frame.pixels.shape == grid.shape[1:]
+        and np.allclose(turn, np.eye(2), atol=1e-5)
+        and np.allclose(shift, 0, atol=0.1)
+    ):
+        return frame.pixels
+    rows, columns = np.indices(grid.shape[1:], sparse=True)
+    # A pixel exactly between two takes the lower one, whatever the last bit of its position.
+    row, column = (
+        np.ceil(shift[axis] + rows * turn[axis, 0] + columns * turn[axis, 1] - 0.5 - 1e-6).astype(
+            np.intp
+        )
+        for axis in (0, 1)
+    )
+    height, width = frame.pixels.shape
+    is_inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    return frame.pixels[row.clip(0, height - 1), column.clip(0, width - 1)] & is_inside
+
+
+def _read(path: Path) -> Any:
+    seg = read_dicom(path)
+    with damage_is_told(path):
+        claimed = math.prod(int(seg.get(name) or least) for name, least in _EXTENT)
+    kind = seg.get("SegmentationType")
+    if (
+        seg.get("Modality") != "SEG"
+        or kind not in ("BINARY", "FRACTIONAL")
+        or not seg.get("SegmentSequence")
+    ):
+        raise SampleInvalid(
+            f"{path.name}: expected a BINARY or FRACTIONAL DICOM SEG, got {seg.get('Modality')} {kind}"
+        )
+    check_voxels(claimed, path.name, error=SampleInvalid)
+    return seg
+
+
+def _frames(seg: Any, path: Path) -> Iterator[_Frame]:
+    shared = (seg.get("SharedFunctionalGroupsSequence") or [{}])[0]
+    pixels = _pixels(seg, path)
+    groups = seg.get("PerFrameFunctionalGroupsSequence") or []
+    if len(groups) != len(pixels) or not len(pixels):
+        raise SampleInvalid(f"{path.name}: {len(pixels)} frames, but places for {len(groups)}")
+    for own, frame in zip(groups, pixels, strict=True):
+
+        def value(sequence: str, name: str, own: Any = own) -> Any:
+            for group in (own, shared):
+                found = (group.get(sequence) or [{}])[0].get(name)
+                if found is not None:
+                    return found
+            raise SampleInvalid(f"{path.name}: its frames do not say their {name}")
+
+        cosines = numbers_of(value("PlaneOrientationSequence", "ImageOrientationPatient"), 6)
+        spacing = numbers_of(value("PixelMeasuresSequence", "PixelSpacing"), 2)
+        yield _Frame(
+            number=int(value("SegmentIdentificationSequence", "ReferencedSegmentNumber")),
+            origin=numbers_of(value("PlanePositionSequence", "ImagePositionPatient"), 3),
+            along_row=cosines[:3],
+            along_column=cosines[3:],
+            spacing=(float(spacing[0]), float(spacing[1])),
+            pixels=frame,
+        )
+
+
+def _pixels(seg: Any, path: Path) -> NDArray[np.bool_]:
+    try:
+        pixels = np.asarray(seg.pixel_array)
+    except (AttributeError, ValueError, RuntimeError, NotImplementedError) as error:
+        raise SampleInvalid(f"{path.name}: its pixels cannot be read: {error}") from error
+    pixels = pixels.reshape(-1, int(seg.Rows), int(seg.Columns))
+    if seg.SegmentationType == "BINARY":
+        return pixels != 0
+    return pixels.astype(np.uint32) * 2 >= int(seg.MaximumFractionalValue)
+
+
+def _own_step(seg: Any, heights: NDArray[np.float64], grid: SliceGrid) -> float:
+    """Return the distance of the SEG's own planes; frames may be missing where nothing was drawn.
+
+    Never its SliceThickness: slices of a CT overlap, and the object would grow by a slice at both ends.
+    """
+    gaps = np.diff(np.unique(heights))
+    gaps = gaps[gaps > _SLACK_MM]
+    stated = _stated_step(seg)
+    if stated:
+        return min([stated, *gaps])
+    is_on_slices = (
+        np.abs(heights[:, None] - grid.heights).min(axis=1).max() < _ON_SLICE * grid.plane_spacing
+    )
+    return grid.plane_spacing if is_on_slices or not len(gaps) else float(gaps.min())
+
+
+def _stated_step(seg: Any) -> float:
+    for name in ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"):
+        group: Any = (seg.get(name) or [{}])[0]
+        measures: Any = (group.get("PixelMeasuresSequence") or [{}])[0]
+        if stated := measures.get("SpacingBetweenSlices"):
+            return float(stated)
+    return 0.0

@@ -1,0 +1,64 @@
+"""A CT brought to the grid of an MR of the same head: six degrees of freedom, mutual information."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from segarena.errors import SampleInvalid
+
+if TYPE_CHECKING:
+    from segarena.systems.volumes.preparation.radiology import sitk
+
+SAMPLES = 100_000
+SEED = 1
+_SHRINKS = (4, 2, 1)
+
+
+def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
+    """Return the rigid transform from points of `fixed` to points of `moving`, for resampling onto the fixed grid.
+
+    Starts with the centres of gravity on each other, the lowest intensity of each weighing nothing. Mattes' mutual
+    information of 50 bins at up to 100 000 voxels, three resolutions, regular-step gradient descent. The
+    sample of voxels is the same in every run.
+
+    Raises:
+        SampleInvalid: the images do not overlap, or the optimiser finds no way.
+
+    Source: facts of the published preparation; it registers with elastix ("rigid", centre of gravity), which
+        SimpleITK's wheels do not contain.
+    """
+    from segarena.systems.volumes.preparation.radiology import sitk
+
+    # Air of -1000 Hounsfield units would pull the centre of gravity away from the head.
+    fixed, moving = (_from_zero(image) for image in (fixed, moving))
+    method = sitk.ImageRegistrationMethod()
+    method.SetMetricAsMattesMutualInformation(numberOfHistogramBins=50)
+    method.SetMetricSamplingStrategy(method.RANDOM)
+    voxels = fixed.GetNumberOfPixels()
+    method.SetMetricSamplingPercentagePerLevel(
+        [min(1.0, SAMPLES * shrink**3 / voxels) for shrink in _SHRINKS], SEED
+    )
+    method.SetInterpolator(sitk.sitkLinear)
+    method.SetOptimizerAsRegularStepGradientDescent(
+        learningRate=2.0, minStep=1e-4, numberOfIterations=200
+    )
+    method.SetOptimizerScalesFromPhysicalShift()  # radians and millimetres become comparable
+    method.SetShrinkFactorsPerLevel(_SHRINKS)
+    method.SetSmoothingSigmasPerLevel([2.0, 1.0, 0.0])
+    method.SmoothingSigmasAreSpecifiedInPhysicalUnitsOn()
+    try:
+        start = sitk.CenteredTransformInitializer(
+            fixed, moving, sitk.Euler3DTransform(), sitk.CenteredTransformInitializerFilter.MOMENTS
+        )
+        method.SetInitialTransform(start, inPlace=False)
+        return method.Execute(fixed, moving)
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise SampleInvalid(f"the CT cannot be registered to the MR: {reason}") from error
+
+
+def _from_zero(image: sitk.Image) -> sitk.Image:
+    from segarena.systems.volumes.preparation.radiology import sitk
+
+    image = sitk.Cast(image, sitk.sitkFloat32)
+    return image - sitk.GetArrayViewFromImage(image).min().item()

@@ -1,0 +1,141 @@
+"""How far long work is: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Workers
+from segarena.work.progress import Progress
+
+_LINE_EVERY_S = 15.0
+_WORTH_SAYING_S = 10.0
+
+
+class ProgressBar:
+    """Shows the progress of long work; use as a context manager and pass `update` as `on_progress`.
+
+    Each stage of the work gets a bar. Once the first unit of a stage is done, a line says how long all may take, unless
+    that is seconds.
+
+    Args:
+        title: in front of the bar.
+        console: where it is shown.
+        unit: what is counted, in the plural.
+        rate: of `Progress.counts`, what is given per second; the units without it.
+        workers: who is at work.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        console: Console,
+        *,
+        unit: str = "samples",
+        rate: str = "",
+        workers: Workers = 1,
+    ) -> None:
+        self._title = title
+        self._unit = unit
+        self._rate = rate
+        self._workers = max(1, executor_of(workers).workers)
+        self._console = console
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[rest]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._stages: dict[str, _Stage] = {}
+
+    def __enter__(self) -> ProgressBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def update(self, state: Progress) -> None:
+        """Take the new state of the work."""
+        title = f"{self._title} {state.stage}" if state.stage else self._title
+        stage = self._stages.get(state.stage)
+        if stage is None:
+            stage = self._stages[state.stage] = _Stage(
+                self._bar.add_task(title, total=None, rest="")
+            )
+        for note in state.notes[stage.notes :]:
+            self._console.print(f"[yellow]{escape(note)}[/yellow]", highlight=False, soft_wrap=True)
+        stage.notes = len(state.notes)
+        self._estimate(stage, state)
+        rest = self._describe(stage, state)
+        self._bar.update(stage.task, completed=state.done, total=state.units, rest=rest)
+        now = time.monotonic()
+        is_due = now - stage.last_line >= _LINE_EVERY_S or state.done in (
+            state.resumed,
+            state.units,
+        )
+        if not self._console.is_terminal and is_due:
+            stage.last_line = now
+            self._console.print(f"{title}: {state.done}/{state.units} {self._unit}, {rest}")
+
+    def _estimate(self, stage: _Stage, state: Progress) -> None:
+        here, pending = state.done - state.resumed - state.elsewhere, state.units - state.resumed
+        if here <= 0 or stage.is_estimated:
+            return
+        stage.is_estimated = True
+        all_s = state.seconds / here * pending / min(self._workers * state.sharers, pending)
+        if pending > here and all_s >= _WORTH_SAYING_S:
+            self._console.print(
+                f"about {duration_text(all_s)} in all, judging by the first of {pending} {self._unit}"
+            )
+
+    def _describe(self, stage: _Stage, state: Progress) -> str:
+        if state.waiting_for:
+            return f"waiting for {state.waiting_for}"
+        elapsed_s = time.monotonic() - stage.started
+        here = state.done - state.resumed
+        amount = state.counts[self._rate] if self._rate else here
+        if not (here or amount):
+            return f"{state.resumed} done before" if state.resumed else "starting"
+        speed = amount / elapsed_s if elapsed_s > 0 else 0.0
+        left = (
+            f", {duration_text(elapsed_s / here * (state.units - state.done))} left" if here else ""
+        )
+        failed = f", {state.failures} failed" if state.failures else ""
+        return f"{speed:.1f} {self._rate or self._unit}/s{left}{failed}"
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What is shown of one stage, and since when."""
+
+    task: TaskID
+    started: float = field(default_factory=time.monotonic)
+    last_line: float = field(default_factory=time.monotonic)
+    is_estimated: bool = False
+    notes: int = 0
+
+
+def duration_text(seconds: float) -> str:
+    """Return seconds in the unit that reads best: "80 s", "12 min", "3.4 h", "8.0 days"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

@@ -1,0 +1,139 @@
+"""Connecting to a cluster of Ray, or to one of this machine that lasts as long as the work."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import InvalidInput, WorkersInvalid
+
+HERE = "auto"
+"""The address of the cluster that this machine is a node of."""
+
+_ANSWER_S = 5.0
+_STORE_BYTES = 100 << 20
+"""For what Ray keeps in memory of a cluster of this machine: results, which are small."""
+
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
+"""How a conversation over HTTP/2 begins, with an empty frame of settings. Who speaks it answers with settings too."""
+
+
+@contextmanager
+def joined(address: str, workers: int) -> Generator[Any]:
+    """Give the module `ray`, connected while the block runs; a connection that the program has already is kept.
+
+    Args:
+        address: of the cluster, "host:port" or "auto"; "" starts one on this machine, which others cannot reach.
+        workers: for how many that one has room.
+
+    Raises:
+        WorkersInvalid: no cluster answers there, or it refuses this program.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
+    # These two are read when Ray is imported.
+    if not address:  # a cluster of this machine listens on its loopback address alone
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    elif _has_token():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    ray: Any = importlib.import_module("ray")
+    own = {"address": _answering(address, ray)} if address else _cluster_of_this_machine(workers)
+    if ray.is_initialized():
+        connected = ray.get_runtime_context().gcs_address
+        if address and own["address"] != connected:
+            raise WorkersInvalid(
+                f"this program is connected to the cluster of Ray at {connected}, not at {address}"
+            )
+        yield ray
+        return
+    # Ray would take SIGTERM, which ends our work as Ctrl-C does, and print on stdout what is in its logs too.
+    ray._private.utils.set_sigterm_handler = ray._private.worker.print_to_stdstream = _do_nothing
+    try:
+        with _without_stderr():
+            ray.init(**own, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        where = f"at {address}" if address else "on this machine"
+        raise WorkersInvalid(f"no cluster of Ray to be had {where}: {_why(error)}") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def check_address(address: str) -> None:
+    """Refuse what is no address of a cluster.
+
+    Raises:
+        InvalidInput: it is neither "host:port" nor "auto".
+    """
+    host, _, port = address.rpartition(":")
+    if address != HERE and not (host and port.isdecimal() and "/" not in address):
+        raise InvalidInput(f"address of a cluster: expected host:port or {HERE}, got {address!r}")
+
+
+def _cluster_of_this_machine(workers: int) -> dict[str, Any]:
+    # No dashboard: whoever reaches it may run anything.
+    room = {"num_cpus": workers, "object_store_memory": _STORE_BYTES}
+    return {"address": "local", "include_dashboard": False, **room}
+
+
+def _has_token() -> bool:
+    """Tell whether Ray will find a token to show; without one, it does not look whether the cluster asks for it."""
+    named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+    return named or (Path.home() / ".ray" / "auth_token").is_file()
+
+
+def _why(error: BaseException) -> str:
+    """Return the first cause of an error, in a line."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__ or error
+    text = " ".join(str(error).split())
+    if "AuthToken" in text or "Unauthenticated" in text:
+        return "it asks for a token; set RAY_AUTH_TOKEN, or put it into ~/.ray/auth_token, as on its other nodes"
+    return text
+
+
+def _answering(address: str, ray: Any) -> str:
+    """Return an address, "auto" looked up, where somebody speaks as Ray does; Ray itself would wait for a minute."""
+    found = ray._private.services.canonicalize_bootstrap_address(address)
+    if found is None:
+        raise WorkersInvalid(f"this machine is no node of a cluster of Ray; {_HOW}")
+    host, _, port = found.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S) as connection:
+            connection.settimeout(_ANSWER_S)
+            connection.sendall(_HELLO)
+            heard = connection.recv(9)
+    except OSError as error:
+        why = error.strerror or "no answer"
+        raise WorkersInvalid(f"no cluster of Ray answers at {found} ({why}); {_HOW}") from error
+    if heard[3:4] != b"\4":
+        raise WorkersInvalid(f"what answers at {found} is no cluster of Ray; {_HOW}")
+    return found
+
+
+_HOW = "start one with `ray start --head`, which says its address, or leave --address out to use this machine alone"
+
+
+def _do_nothing(*_: Any, **__: Any) -> None:
+    pass
+
+
+@contextmanager
+def _without_stderr() -> Generator[None]:
+    """Leave out what Ray's compiled parts write about each attempt to connect; what comes of it is an error."""
+    sys.stderr.flush()
+    before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(nowhere)

@@ -1,0 +1,301 @@
+"""What is done of a long work: a file of lines that only grows, one for each finished unit.
+
+Each line is JSON and ends with a checksum of itself, so any tool reads the file and damage is noticed:
+
+    {"ledger":1,"identity":{"seed":0},"crc":"1c291ca3"}
+    {"unit":"cat.jpg","value":{"iou":0.5},"crc":"8a0b2f11"}
+
+A line goes to the operating system at once, so a killed process loses nothing. It is flushed to disk at most `sync_s`
+seconds later, so a power cut loses the units of that time; they are done again. A torn last line is cut off and a
+damaged one skipped, which does its unit again too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple
+
+from segarena.errors import RunConflict, StoreError
+from segarena.files.whole import cannot_write, write_whole
+
+FORMAT = 1
+_CRC = b',"crc":"%08x"}'
+_CRC_LENGTH = len(_CRC % 0)
+_LINES_AT_ONCE = 10_000
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Ledger:
+    """The units that are done, with what is to be remembered of each; this process alone may write to it meanwhile.
+
+    Args:
+        path: the file, made when it is not there; None remembers only as long as the process lives.
+        identity: what the work is, in plain values: options, versions, hashes of inputs.
+        sync_s: a line is on disk at most so much later; 0 flushes each one before `add` returns.
+        is_locked: False where others are kept out already, as `segarena.work.sharing` does.
+
+    Attributes:
+        done: unit to what was noted of it; the last note counts.
+        doubtful: units noted before a line that is damaged now, which may have said otherwise.
+
+    Raises:
+        RunConflict: the file is of other work (the first difference is named), or in use by another process.
+        StoreError: it cannot be written, or is no ledger.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        identity: Mapping[str, Any],
+        *,
+        sync_s: float = 1.0,
+        is_locked: bool = True,
+    ) -> None:
+        self.path = path
+        self.done: dict[str, Any] = {}
+        self.doubtful: frozenset[str] = frozenset()
+        self._sync_s = sync_s
+        self._synced = time.monotonic()
+        self._file: BinaryIO | None = None
+        if path is not None:
+            self._file = open_alone(path) if is_locked else _open(path)
+            try:
+                self._load(path, self._file, _plain(identity))
+            except BaseException:
+                self._file.close()
+                raise
+
+    def add(self, unit: str, value: Any = None) -> None:
+        """Note a unit as done.
+
+        Raises:
+            StoreError: the disk is full. What was noted before stays.
+        """
+        self.done[unit] = value
+        self._append({"unit": unit} if value is None else {"unit": unit, "value": value})
+
+    def sync(self) -> None:
+        """Flush what was added to disk.
+
+        Raises:
+            StoreError: the disk is full.
+        """
+        if self._file is not None and self.path is not None:
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise cannot_write(self.path, error) from error
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Flush and close the file; another process may have it then."""
+        if self._file is not None:
+            try:
+                self.sync()
+            finally:
+                self._file.close()
+                self._file = None
+
+    def discard(self) -> None:
+        """Remove the file: what was noted in it is kept elsewhere now."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _load(self, path: Path, file: BinaryIO, identity: Any) -> None:
+        data = file.read()
+        whole = data.rfind(b"\n") + 1
+        existing, self.done, self.doubtful = (
+            _parse(path, data[:whole]) if whole else Noted(None, {})
+        )
+        if self.done:
+            refuse_other(path, existing, identity)
+        if existing == identity:
+            file.truncate(whole)
+            return
+        # New, or of other work of which nothing is done.
+        file.truncate(0)
+        self._append({"ledger": FORMAT, "identity": identity})
+        self.sync()
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        if self._file is None or self.path is None:
+            return
+        line = line_of(entry)
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            # Unbuffered, and a write may take less than it was given when the disk runs full.
+            if self._file.write(line) != len(line):
+                raise OSError(28, "No space left on device")
+        except OSError as error:
+            self._file.truncate(end)
+            raise cannot_write(self.path, error) from error
+        if time.monotonic() - self._synced >= self._sync_s:
+            self.sync()
+
+
+class Noted(NamedTuple):
+    """What a ledger says; see `Ledger`."""
+
+    identity: Any
+    done: dict[str, Any]
+    doubtful: frozenset[str] = frozenset()
+
+
+def read_ledger(path: Path) -> Noted:
+    """Return what a ledger says, without claiming it; another process may be writing it.
+
+    Raises:
+        StoreError: it cannot be read, or is no ledger.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    return _parse(path, data[: data.rfind(b"\n") + 1])
+
+
+def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, Any]]]) -> None:
+    """Make a ledger of a file of JSON lines in which an earlier version noted what was done; leave a ledger as it is.
+
+    Args:
+        path: the file, which need not exist.
+        read: gives identity and finished units of these lines.
+
+    Raises:
+        StoreError: it cannot be written, or the lines are not what was expected.
+    """
+    lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
+    if not lines or is_sound(lines[0]):
+        return
+    try:
+        identity, done = read([json.loads(line) for line in lines])
+    except (ValueError, LookupError, TypeError) as error:
+        raise StoreError(
+            f"{path}: expected a ledger of finished work, got something else; delete it"
+        ) from error
+    entries = [
+        {"ledger": FORMAT, "identity": identity},
+        *({"unit": unit, "value": done[unit]} for unit in done),
+    ]
+    write_whole(path, b"".join(map(line_of, entries)))
+
+
+def refuse_other(place: Path, existing: Any, asked: Any) -> None:
+    """Raise RunConflict when two descriptions of work differ, naming the first difference."""
+    if existing != asked:
+        where, has, wants = first_difference("", existing, asked)
+        raise RunConflict(
+            f"{place} holds work with {where} = {has}, this one has {wants}; "
+            "choose another --out, or repeat the options of that work"
+        )
+
+
+def first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
+    """Return where two plain values differ first ("dataset.options.count"), and both values there, shortened."""
+    if isinstance(has, dict) and isinstance(wants, dict):
+        for key in {**has, **wants}:
+            if has.get(key) != wants.get(key):
+                return first_difference(
+                    f"{where}.{key}" if where else key, has.get(key), wants.get(key)
+                )
+    if isinstance(has, list) and isinstance(wants, list):
+        for index, (old, new) in enumerate(zip(has, wants, strict=False)):
+            if old != new:
+                return first_difference(f"{where}[{index}]", old, new)
+        return where, f"{len(has)} entries", f"{len(wants)} entries"
+    return where, json.dumps(has)[:80], json.dumps(wants)[:80]
+
+
+def open_alone(path: Path) -> BinaryIO:
+    """Return a file, made when it is not there, that no other process can open so until it is closed.
+
+    Raises:
+        RunConflict: another process has it.
+        StoreError: it cannot be made or read.
+    """
+    file = _open(path)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise RunConflict(
+            f"{path.parent} is in use by another process; wait for it or choose another --out"
+        ) from error
+    return file
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b", buffering=0)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    file.seek(0)
+    return file
+
+
+def _parse(path: Path, data: bytes) -> Noted:
+    every = data.splitlines()
+    lines = [line for line in every if is_sound(line)]
+    done: dict[str, Any] = {}
+    try:
+        head = json.loads(lines[0])
+        if head["ledger"] != FORMAT:
+            raise StoreError(
+                f"{path}: written by a later version of segarena (format {head['ledger']}); update it"
+            )
+        # Thousands at a time: one by one takes twice as long, and all at once keeps the garbage collector busy.
+        for start in range(1, len(lines), _LINES_AT_ONCE):
+            entries = json.loads(b"[" + b",".join(lines[start : start + _LINES_AT_ONCE]) + b"]")
+            done.update((entry["unit"], entry.get("value")) for entry in entries)
+        return Noted(
+            head["identity"], done, _doubtful(every) if len(lines) < len(every) else frozenset()
+        )
+    except (ValueError, LookupError, TypeError) as error:
+        raise StoreError(
+            f"{path}: expected a ledger of finished work, got something else; delete it"
+        ) from error
+
+
+def _doubtful(lines: list[bytes]) -> frozenset[str]:
+    """Return the units of which nothing was noted after the last damaged line."""
+    last = max(place for place, line in enumerate(lines) if not is_sound(line))
+    before, after = (
+        {json.loads(line).get("unit") for line in part if is_sound(line)}
+        for part in (lines[:last], lines[last:])
+    )
+    return frozenset(before - after - {None})
+
+
+def line_of(entry: Mapping[str, Any]) -> bytes:
+    """Return an entry as a line of JSON that ends with its own checksum."""
+    body = _encode(entry).encode()[:-1]
+    return body + _CRC % zlib.crc32(body) + b"\n"
+
+
+def is_sound(line: bytes) -> bool:
+    """Tell whether a line of `line_of`, without its end, is as it was written."""
+    body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
+    return crc == _CRC % zlib.crc32(body)
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))

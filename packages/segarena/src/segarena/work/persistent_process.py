@@ -1,0 +1,124 @@
+"""A process that stays and does units as they come, one after the other; another takes its place when it dies or hangs.
+
+For work without an end, such as a server's; work that is known beforehand is better off with an executor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from typing import Generic
+
+from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
+from segarena.work.child import Ended, Opened
+from segarena.work.jobs import Done, Failed, Job, Outcome, Result, Unit
+from segarena.work.parent import Worker
+from segarena.work.processes import pack_job
+
+_POLL_S = 0.2
+_STARTING = threading.Lock()
+"""A process is started with the environment changed for a moment: not by two threads at once."""
+
+
+class StandingProcess(Generic[Unit, Result]):
+    """One process that does units of a job. It belongs to the thread that gave it the first unit, and ends with it.
+
+    Args:
+        job: opened there.
+        limit_s: after so many seconds about one unit the process is ended.
+    """
+
+    def __init__(self, job: Job[Unit, Result], limit_s: float) -> None:
+        self._packed_job = pack_job(job)
+        self._limit_s = limit_s
+        self._worker: Worker | None = None
+
+    @property
+    def number(self) -> int | None:
+        """The number of the process; None before the first unit, and after one that it did not outlive."""
+        return self._worker.process.pid if self._worker else None
+
+    @property
+    def doing(self) -> str:
+        """What is being done there, as the job names its calls; "" between them."""
+        return self._worker.deadline.during if self._worker else ""
+
+    def do(
+        self,
+        unit: Unit,
+        meanwhile: Callable[[], object] = lambda: None,
+        limit_s: float | None = None,
+    ) -> Outcome[Unit, Result]:
+        """Return what came of a unit. One that kills its process or hangs fails; the next one gets a fresh process.
+
+        Args:
+            unit: what is done.
+            meanwhile: called several times a second until it is; what it raises leaves the process to its work, to be
+                ended.
+            limit_s: for this unit, in place of the usual one.
+
+        Raises:
+            WorkersInvalid: no process can be started.
+            SegarenaError: the job cannot be opened.
+        """
+        worker = self._open(meanwhile)
+        worker.take((0, unit))
+        while not worker.is_overdue(limit_s or self._limit_s):
+            ready = wait([worker.pipe, worker.process.sentinel], timeout=_POLL_S)
+            meanwhile()
+            if not ready:
+                continue
+            match worker.listen():
+                case Ended() as ended:
+                    self.end()
+                    raise ended.error
+                case Done() as done:
+                    worker.task = None
+                    return Done(unit=unit, result=done.result, seconds=done.seconds)
+                case Failed() as failed:
+                    worker.task = None
+                    return Failed(unit=unit, error=failed.error, seconds=failed.seconds)
+                case _:
+                    return self._bury(worker, unit, None)
+        return self._bury(worker, unit, UnitHung("no answer in time; its process was ended"))
+
+    def end(self) -> None:
+        """End the process; a later unit starts another."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def _open(self, meanwhile: Callable[[], object]) -> Worker:
+        worker = self._worker
+        if worker is not None and worker.process.is_alive():
+            return worker
+        self.end()
+        with _STARTING:
+            worker = self._worker = Worker(
+                self._packed_job, imports_main=b"__main__" in self._packed_job
+            )
+        while not worker.is_open:
+            ready = wait([worker.pipe, worker.process.sentinel], timeout=_POLL_S)
+            meanwhile()
+            if not ready:
+                continue
+            message = worker.listen()
+            if isinstance(message, Ended):
+                self.end()
+                raise message.error
+            if message is None:
+                worker.end()
+                self._worker = None
+                raise WorkersInvalid(f"a worker process could not start ({worker.how_it_ended})")
+            worker.is_open = isinstance(message, Opened)
+        return worker
+
+    def _bury(self, worker: Worker, unit: Unit, error: SegarenaError | None) -> Failed[Unit]:
+        during = worker.deadline.during
+        self.end()
+        how = f"{worker.how_it_ended}, {during}" if during else worker.how_it_ended
+        why = error or UnitDied(
+            f"the worker process died ({how}); out of memory, or a crash in compiled code"
+        )
+        return Failed(unit=unit, error=why, seconds=0.0, during=during)

@@ -1,0 +1,149 @@
+"""Worker processes of this machine, with one job and any number of units, for executors.
+
+The parent only hands out units and watches. It ends a process that is silent for too long, and replaces one that died;
+the unit at fault is tried once more in a fresh process, then fails, and the others go on. Processes never outlive the
+parent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable
+from multiprocessing.connection import wait
+from typing import Any
+
+from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
+from segarena.work.child import Ended, Message, Opened
+from segarena.work.jobs import Failed, Outcome, of_unit
+from segarena.work.parent import Worker
+from segarena.work.waiting import Waiting
+
+_POLL_S = 0.2
+_TRIES = 2
+"""A unit that kills its process is tried so often; so is starting a process that is killed on the way."""
+
+
+class Crew:
+    """All worker processes of one piece of work, one thread each.
+
+    Args:
+        packed_job: what they do.
+        size: how many there are at most; none before there is a unit.
+        limit_s: for one unit.
+        imports_main: whether they import the caller's script again, for a job that comes from there.
+    """
+
+    def __init__(
+        self,
+        packed_job: bytes,
+        size: int,
+        limit_s: float | None = None,
+        *,
+        imports_main: bool = False,
+    ) -> None:
+        self._packed_job = packed_job
+        self._size = size
+        self._limit_s = limit_s
+        self._imports_main = imports_main
+        self._failed_starts = 0
+        self._workers: list[Worker] = []
+
+    def do(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
+        """Yield what came of each unit, in the order in which they finish; one process keeps their order."""
+        for step in self.steps(units):
+            if step is not None:
+                yield step
+
+    def steps(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any] | None]:
+        """Yield the same, and None several times a second while nothing is heard."""
+        waiting = Waiting(units)
+        deaths: Counter[int] = Counter()
+        self._start(waiting.count_ahead(self._size))
+        while self._hand_out(waiting) or self._busy:
+            speaking = self._listen()
+            if not speaking:
+                yield None
+            for worker, message in speaking:
+                if isinstance(message, Ended):
+                    raise message.error
+                if isinstance(message, Opened):
+                    worker.is_open = True
+                    continue
+                task = worker.task
+                if message is None:
+                    message = self._bury(worker)
+                    if task is not None and isinstance(message.error, UnitDied):
+                        deaths[task[0]] += 1
+                        if deaths[task[0]] < _TRIES:
+                            waiting.put_back(task)
+                            continue
+                worker.task = None
+                if task is not None:
+                    yield of_unit(task[1], message)
+
+    def end(self) -> None:
+        """Kill all processes."""
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.end()
+
+    def _start(self, wanted: int) -> None:
+        while len(self._workers) < wanted:
+            self._workers.append(self._new())
+
+    def _new(self) -> Worker:
+        return Worker(self._packed_job, imports_main=self._imports_main)
+
+    @property
+    def _busy(self) -> bool:
+        return any(worker.task is not None for worker in self._workers)
+
+    def _hand_out(self, waiting: Waiting) -> bool:
+        """Give units to those who have nothing to do; return whether there may be more."""
+        for worker in self._workers:
+            if worker.is_open and worker.task is None:
+                task = waiting.take()
+                if task is None:
+                    return False
+                worker.take(task)
+        return bool(self._workers)
+
+    def _listen(self) -> list[tuple[Worker, Message | None]]:
+        """Wait a moment; return who said something, and with None who died or has been silent for too long."""
+        ends = [end for worker in self._workers for end in (worker.pipe, worker.process.sentinel)]
+        ready = set(wait(ends, timeout=_POLL_S))
+        speaking: list[tuple[Worker, Message | None]] = []
+        for worker in self._workers:
+            if worker.pipe in ready or worker.process.sentinel in ready:
+                speaking.append((worker, worker.listen()))
+            elif worker.is_overdue(self._limit_s):
+                speaking.append((worker, None))
+        return speaking
+
+    def _bury(self, worker: Worker) -> Failed[Any]:
+        """End and replace a process; return why its unit failed."""
+        seconds, is_overdue = time.monotonic() - worker.taken_s, worker.is_overdue(self._limit_s)
+        worker.end()
+        during = worker.deadline.during
+        error: SegarenaError = UnitHung("no answer in time; its process was ended")
+        if not is_overdue:
+            self._check_start(worker)
+            how = f"{worker.how_it_ended}, {during}" if during else worker.how_it_ended
+            error = UnitDied(
+                f"the worker process died ({how}); out of memory, or a crash in compiled code"
+            )
+        self._workers[self._workers.index(worker)] = self._new()
+        return Failed(unit=None, error=error, seconds=seconds, during=during)
+
+    def _check_start(self, worker: Worker) -> None:
+        if worker.is_open:
+            self._failed_starts = 0
+            return
+        self._failed_starts += 1
+        if (worker.process.exitcode or 0) >= 0 or self._failed_starts >= _TRIES:
+            raise WorkersInvalid(
+                f"a worker process could not start ({worker.how_it_ended}); its error stands above. "
+                "A script that gives objects to workers must start them under 'if __name__ == \"__main__\":'"
+            )

@@ -1,0 +1,324 @@
+"""One process's part in a work that several share: it claims units, and knows who does the others.
+
+    claims/
+      4be1a2f09c3d5e67.sharer   who takes part (`segarena.work.sharing.presence`)
+      000000001                 what one of them said, then the next (`segarena.work.sharing.log`)
+      000000002
+
+All agree on the order of what was said, and with it on who does what. What a process that is gone had claimed is given
+to others. One that was only paused and comes back does no harm: results are whole files, and equal whoever makes them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from segarena.errors import RunConflict, SegarenaError
+from segarena.version import __version__
+from segarena.work.sharing.locks import clear_claims, shared_lock
+from segarena.work.sharing.log import Log
+from segarena.work.sharing.presence import EXPIRE_S, Lapsed, Presence, present
+from segarena.work.sharing.shares import Entry, Ranges, ranges_of
+
+CLAIMS = "claims"
+"""The folder of claims in a folder of work."""
+
+LEAST_S, MOST_S = 0.5, 30.0
+"""What a claim is worth: so much of this process's time at least, and at most."""
+
+_POLL_S, _LONGEST_POLL_S = 0.1, 2.0
+
+OnWait = Callable[[str], None]
+"""Told who is at work on what is left, while this process waits."""
+
+
+class Claims:
+    """This process's part; a context in which it takes part.
+
+    Args:
+        folder: of the claims; made if need be.
+        lock: a file that who works alone has locked.
+        were_done: of units that a dead process had claimed, those that it finished.
+        before_telling: called before others are told that units are done, to make what came of them readable.
+        before_clearing: called by the last one who leaves.
+        workers: processes that this one has for the work.
+        expire_s: after so much silence others count as dead.
+
+    Raises:
+        RunConflict: another version of segarena takes part, or a process works there alone.
+        StoreError: the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        lock: Path,
+        *,
+        were_done: Callable[[Collection[int]], Iterable[int]],
+        before_telling: Callable[[], None] = lambda: None,
+        before_clearing: Callable[[], None] = lambda: None,
+        workers: int = 1,
+        expire_s: float = EXPIRE_S,
+    ) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._were_done = were_done
+        self._before_telling = before_telling
+        self._before_clearing = before_clearing
+        self.workers = max(1, workers)
+        self._presence = Presence(folder, expire_s=expire_s)
+        self._me = self._presence.me.token
+        self._log = Log(folder)
+        self._shares = self._log.shares
+        self._finished: list[int] = []  # and not said yet
+        self._failed: dict[int, tuple[str, str]] = {}
+        self._seconds, self._timed = 0.0, 0
+        self._is_at_end = False  # nothing more was free
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Claims:
+        with ExitStack() as stack:
+            stack.callback(clear_claims, self._folder, self._lock, self._before_clearing)
+            stack.enter_context(shared_lock(self._lock))
+            stack.enter_context(self._presence)
+            self._refuse_other_versions()
+            stack.callback(self._leave)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def name(self) -> str:
+        """The name of this process in the folder, which no other has."""
+        return self._me
+
+    # What belongs to all
+
+    @contextmanager
+    def keeping(self, on_wait: OnWait = lambda _: None) -> Generator[None]:
+        """Be the one who may change what belongs to all; wait for another one."""
+        while not self.try_keeping():
+            on_wait(f"{self._names(filter(None, [self._shares.keeper]))} has the folder")
+            time.sleep(_POLL_S)
+        try:
+            yield
+        finally:
+            self.stop_keeping()
+
+    def try_keeping(self) -> bool:
+        """Be the one who may change what belongs to all, unless somebody is."""
+        self._log.read()
+        self._bury(filter(None, [self._shares.keeper]))
+        return self._say(lambda: None if self._shares.keeper else Entry(who=self._me, keeps=True))
+
+    def stop_keeping(self) -> None:
+        """Let others change what belongs to all."""
+        with suppress(Lapsed):
+            self._say(
+                lambda: (
+                    Entry(who=self._me, keeps=False) if self._shares.keeper == self._me else None
+                )
+            )
+
+    def check_kept(self) -> None:
+        """Raise `Lapsed` unless this process may still change what belongs to all."""
+        self._presence.touch()
+        self._log.read()
+        if self._shares.keeper != self._me or self._presence.take_lapse():
+            raise Lapsed(
+                f"{self._folder.parent}: this process was silent for too long, and others went on"
+            )
+
+    def begin(self, of: str, count: int, pending: Callable[[], Iterable[int]]) -> None:
+        """Take part in the work that others do; begin it if there are none. Only who may change what belongs to all.
+
+        Args:
+            of: what the units are.
+            count: how many there are.
+            pending: gives those that are not done, when the work begins.
+
+        Raises:
+            RunConflict: others share other work here.
+        """
+        others = self.others
+        if not (self._shares.has_begun and others):
+            done = ranges_of(set(range(count)) - set(pending()))
+            self._say(lambda: Entry(who=self._me, joins=True, count=count, of=of, done=done))
+        elif self._shares.of == of:
+            self._say(lambda: Entry(who=self._me, joins=True))
+        else:
+            raise RunConflict(
+                f"{self._folder.parent} is shared by {self._names(others)} for {self._shares.of}, this is {of}; "
+                "choose another --out, or give the same command to all"
+            )
+
+    @property
+    def others(self) -> list[str]:
+        """Who else takes part and lives, by token."""
+        self._log.read()
+        self._bury(self._shares.members)
+        return [token for token in self._shares.members if token != self._me]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the work is finished, and not only every unit done."""
+        return self._log.read().is_over
+
+    def end(self) -> None:
+        """Say that the work is finished."""
+        self._say(lambda: Entry(who=self._me, is_over=True))
+
+    # Units
+
+    def units(self) -> Iterator[int]:
+        """Yield units that this process is to do, when they are asked for, until none is free."""
+        self._is_at_end = False
+        while claimed := self._claim():
+            for unit in claimed:
+                if self._presence.take_lapse():
+                    self._log.read()
+                if unit in self._shares.claims.get(self._me, ()):
+                    yield unit
+        self._is_at_end = True
+        self._tell()
+
+    def done(self, unit: int, seconds: float, failure: SegarenaError | None = None) -> None:
+        """Note a unit that was done here, in so much time of a process, or came to nothing."""
+        self._finished.append(unit)
+        if failure is not None:
+            self._failed[unit] = (type(failure).__name__, str(failure))
+        self._seconds, self._timed = self._seconds + seconds, self._timed + 1
+        if self._is_at_end:
+            self._tell()
+
+    def undo(self, units: Iterable[int]) -> None:
+        """Say that units are not done after all; any process may do them."""
+        undone = ranges_of(units)
+        self._finished.clear()
+        self._failed.clear()
+        self._say(lambda: Entry(who=self._me, undone=undone))
+
+    def wait(self, on_wait: OnWait) -> bool:
+        """Wait until a unit is free or all are done; return whether one is free."""
+        pause_s = _POLL_S
+        while not (self._log.read().is_over or self._shares.is_all_done):
+            self._bury(self._shares.claims)
+            if self._shares.count_free:
+                return True
+            on_wait(self._who_does_what())
+            time.sleep(pause_s)
+            pause_s = min(_LONGEST_POLL_S, 1.2 * pause_s)
+        return False
+
+    @property
+    def count_done(self) -> int:
+        """How many units are done, here or elsewhere."""
+        return self._shares.count_done + len(self._finished)
+
+    @property
+    def count_sharers(self) -> int:
+        """How many processes take part, as far as this one knows."""
+        return max(1, len(self._shares.members))
+
+    @property
+    def failed(self) -> dict[int, tuple[str, str]]:
+        """Why units came to nothing, here or elsewhere: the kind of error, and what it says."""
+        return {**self._shares.failed, **self._failed}
+
+    def are_done(self, first: int, stop: int) -> bool:
+        """Tell whether these units are done and all processes know."""
+        return self._shares.are_done(first, stop)
+
+    def _claim(self) -> list[int]:
+        """Claim units, more at a time while many are left and each is quick, and say what was finished."""
+        claimed: list[int] = []
+
+        def entry() -> Entry | None:
+            claimed[:] = islice(self._shares.free(), self._claim_size())
+            return (
+                self._with_finished(takes=ranges_of(claimed)) if claimed or self._finished else None
+            )
+
+        if not self._log.read().count_free:
+            self._bury(self._shares.claims)
+        if self._say(entry):
+            self._forget_finished()
+        return claimed
+
+    def _claim_size(self) -> int:
+        if not self._timed:
+            return self.workers
+        unit_s = max(1e-6, self._seconds / self._timed / self.workers)
+        fair = self._shares.count_free // (2 * self.count_sharers)
+        return max(1, min(max(fair, round(LEAST_S / unit_s)), round(MOST_S / unit_s)))
+
+    def _tell(self) -> None:
+        if self._finished and self._say(self._with_finished):
+            self._forget_finished()
+
+    def _with_finished(self, *, takes: Ranges = (), leaves: bool = False) -> Entry:
+        done = ranges_of(self._finished)
+        if done:
+            self._before_telling()
+        return Entry(who=self._me, takes=takes, leaves=leaves, done=done, failed=dict(self._failed))
+
+    def _forget_finished(self) -> None:
+        self._finished.clear()
+        self._failed.clear()
+
+    def _say(self, entry: Callable[[], Entry | None]) -> bool:
+        def as_member() -> Entry | None:
+            wanted = entry()
+            is_given_up = self._shares.has_begun and self._me not in self._shares.members
+            if wanted is None or not is_given_up or wanted.leaves or wanted.keeps is not None:
+                return wanted
+            return msgspec.structs.replace(wanted, joins=True)
+
+        return self._log.say(as_member)
+
+    # Who else is there
+
+    def _bury(self, tokens: Iterable[str]) -> None:
+        """Give up those who are dead; what they finished before counts."""
+        for token in list(tokens):
+            if not self._presence.is_live(token):
+                done = ranges_of(self._were_done(self._shares.claims.get(token, set())))
+                self._say(partial(self._burying, token, done))
+                self._presence.forget(token)
+
+    def _burying(self, token: str, done: Ranges) -> Entry | None:
+        is_there = token in (*self._shares.members, *self._shares.claims, self._shares.keeper)
+        return Entry(who=self._me, ends=(token,), done=done) if is_there else None
+
+    def _leave(self) -> None:
+        """Say what was finished, and give back the rest; where nothing can be written, going is enough."""
+        with suppress(SegarenaError):
+            self._say(partial(self._with_finished, leaves=True))
+
+    def _refuse_other_versions(self) -> None:
+        for token, who in present(self._folder).items():
+            if who.version != __version__ and self._presence.is_live(token):
+                raise RunConflict(
+                    f"{self._folder.parent} is shared by {who} with segarena {who.version}, this is {__version__} on "
+                    f"{self._presence.me.host}; have one version on all"
+                )
+
+    def _who_does_what(self) -> str:
+        return ", ".join(
+            f"{self._names([token])} with {len(units)}"
+            for token, units in self._shares.claims.items()
+            if units
+        )
+
+    def _names(self, tokens: Iterable[str]) -> str:
+        there = present(self._folder)
+        return ", ".join(str(there.get(token, "a process that has left")) for token in tokens)

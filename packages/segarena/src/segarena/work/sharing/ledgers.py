@@ -1,0 +1,209 @@
+"""A ledger that several processes keep together: each notes what it does in a part of its own.
+
+    images.jsonl               the ledger, as one process alone has it
+    images.claims/
+      4be1a2f09c3d5e67.jsonl   the part of one process, beside its claims
+
+What is done is all of them together. Who leaves last takes the parts into the ledger; if nobody could, whoever opens it
+next does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import segarena.errors
+from segarena.errors import InvalidInput, SegarenaError, UnitFailed
+from segarena.files.hashes import fingerprint
+from segarena.work.jobs import Done, Outcome
+from segarena.work.ledger import Ledger, read_ledger, refuse_other
+from segarena.work.sharing.claims import Claims, OnWait
+from segarena.work.sharing.locks import refuse_sharers, remove_claims
+
+
+def open_ledger(
+    path: Path | None, identity: Mapping[str, Any], *, share: bool = False
+) -> Ledger | SharedLedger:
+    """Return a ledger for this process alone, or its part in one that others keep too; use it as a context.
+
+    Raises:
+        InvalidInput: to be shared without a file.
+        RunConflict: it is of other work; it is to be had alone, and others have it or share it.
+        StoreError: it cannot be written, or is no ledger.
+    """
+    if path is None:
+        if share:
+            raise InvalidInput("share: which folder? give --out, which all processes see")
+        return Ledger(None, identity)
+    claims = claims_beside(path)
+    if share:
+        return SharedLedger(claims, path, identity)
+    refuse_sharers(claims)
+    ledger = Ledger(path, identity)
+    _take_parts_in(ledger, claims)
+    remove_claims(claims)
+    return ledger
+
+
+def claims_beside(path: Path) -> Path:
+    """Return the folder of claims of a ledger."""
+    return path.with_suffix(".claims")
+
+
+class SharedLedger:
+    """This process's part in a ledger that others keep too; a context in which it takes part.
+
+    Args:
+        claims: the folder of claims and parts.
+        path: the ledger; None where what was done before is known otherwise, and parts are only for each other.
+        identity: what the work is, in plain values.
+
+    Attributes:
+        done: unit to what was noted of it: before, by this process, and by all once the work is done.
+
+    Raises:
+        RunConflict: it is of other work, or in use by a process that works alone.
+        StoreError: it cannot be written, or is no ledger.
+    """
+
+    def __init__(self, claims: Path, path: Path | None, identity: Mapping[str, Any]) -> None:
+        self.done: dict[str, Any] = {}
+        self._folder = claims
+        self._path = path
+        self._identity = json.loads(json.dumps(identity))
+        lock = claims / "lock" if path is None else path
+        self._claims = Claims(
+            claims,
+            lock,
+            were_done=self._were_done,
+            before_telling=self._sync,
+            before_clearing=self._take_in,
+        )
+        self._names: Sequence[str] = ()
+        self._places: dict[str, int] = {}
+        self._part = Ledger(None, identity)
+        self._is_discarded = False
+        self._stack = ExitStack()
+
+    def __enter__(self) -> SharedLedger:
+        with ExitStack() as stack:
+            stack.enter_context(self._claims)
+            with self._claims.keeping():
+                self._read_before()
+            part = self._folder / f"{self._claims.name}.jsonl"
+            self._part = stack.enter_context(Ledger(part, self._identity, is_locked=False))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def join(self, units: Collection[str], workers: int) -> None:
+        """Take part in doing these units, with so many processes."""
+        self._names = list(units)
+        self._places = {name: place for place, name in enumerate(self._names)}
+        self._claims.workers = max(1, workers)
+        of = f"{len(self._names)} units ({fingerprint(json.dumps([self._identity, self._names]))[:8]})"
+        with self._claims.keeping():
+            self._claims.begin(of, len(self._names), self._pending)
+
+    @property
+    def count_done(self) -> int:
+        """How many units need no more doing."""
+        return self._claims.count_done
+
+    @property
+    def sharers(self) -> int:
+        """How many processes take part."""
+        return self._claims.count_sharers
+
+    @property
+    def failures(self) -> dict[str, SegarenaError]:
+        """Why units came to nothing, here or elsewhere."""
+        failed = self._claims.failed
+        return {self._names[place]: _error(*failed[place]) for place in sorted(failed)}
+
+    def turn(self, on_wait: OnWait) -> Iterator[str] | None:
+        """Return units that this process claims as they are asked for; None once all are done everywhere."""
+        while not self._claims.wait(on_wait):
+            self._read_parts()
+            missing = set(self._pending()) - self._claims.failed.keys()
+            if not missing:
+                return None
+            self._claims.undo(missing)
+        return (self._names[place] for place in self._claims.units())
+
+    def note(self, outcome: Outcome[tuple[str, Any], Any]) -> None:
+        """Note what came of a unit."""
+        name, _ = outcome.unit
+        failure = None
+        if isinstance(outcome, Done):
+            self.done[name] = outcome.result
+            self._part.add(name, outcome.result)
+        else:
+            failure = outcome.error
+        self._claims.done(self._places[name], outcome.seconds, failure)
+
+    def discard(self) -> None:
+        """Have the last one who leaves remove the file: what was noted in it is kept elsewhere now."""
+        self._is_discarded = True
+
+    def _read_before(self) -> None:
+        """Read what was done before, or refuse other work."""
+        if self._path is not None and self._claims.others:
+            refuse_other(self._path, read_ledger(self._path).identity, self._identity)
+        if self._path is not None:
+            with Ledger(self._path, self._identity, is_locked=False) as before:
+                self.done.update(before.done)
+
+    def _read_parts(self) -> None:
+        for done in _parts(self._folder):
+            self.done.update(done)
+
+    def _pending(self) -> list[int]:
+        self._read_parts()
+        return [place for place, name in enumerate(self._names) if name not in self.done]
+
+    def _were_done(self, places: Collection[int]) -> Iterable[int]:
+        return set(places) - set(self._pending()) if places else ()
+
+    def _sync(self) -> None:
+        """See that others can read what they are told is done."""
+        self._part.sync()
+
+    def _take_in(self) -> None:
+        if self._path is not None and self._is_discarded:
+            self._path.unlink(missing_ok=True)
+        elif self._path is not None and any(_parts(self._folder)):
+            with Ledger(self._path, self._identity, is_locked=False) as ledger:
+                _take_parts_in(ledger, self._folder, self._places)
+
+
+def _take_parts_in(ledger: Ledger, claims: Path, places: Mapping[str, int] = {}) -> None:
+    """Note what the parts have and the ledger has not, in the order of the units where that is known."""
+    found: dict[str, Any] = {}
+    for done in _parts(claims):
+        found.update(done)
+    for name in sorted(
+        found.keys() - ledger.done.keys(), key=lambda name: (places.get(name, len(places)), name)
+    ):
+        ledger.add(name, found[name])
+
+
+def _parts(claims: Path) -> Iterator[dict[str, Any]]:
+    for part in sorted(claims.glob("*.jsonl")):
+        if part.stat().st_size:
+            yield read_ledger(part).done
+
+
+def _error(kind: str, message: str) -> SegarenaError:
+    known = vars(segarena.errors).get(kind)
+    return (
+        known(message)
+        if isinstance(known, type) and issubclass(known, SegarenaError)
+        else UnitFailed(message)
+    )

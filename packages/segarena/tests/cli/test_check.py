@@ -1,0 +1,52 @@
+"""`segarena check`: of a run folder or of a segmenter, as the argument is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from segarena.engine import repeating
+
+MOODY = Path(__file__).parents[1] / "engine" / "moody.py"
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Ask in this process."""
+    monkeypatch.setattr(repeating, "_in_a_process", lambda call, unit, plan: call(unit))
+
+
+def test_a_sound_segmenter(segarena, here):
+    answer = segarena("check", f"{MOODY}:Steady", "--samples", "1")
+    assert answer.exit_code == 0, answer.output
+    assert (
+        answer.stdout.splitlines()[-1] == "answers depend on the prompts alone, as far as was asked"
+    )
+
+
+def test_a_segmenter_that_depends_on_more_ends_with_1_and_a_table(segarena, here):
+    answer = segarena("check", f"{MOODY}:OfBatch", "--samples", "1")
+    assert answer.exit_code == 1, answer.output
+    lines = answer.stdout.splitlines()
+    assert lines[-1] == "answers depend on batches"
+    (row,) = (line for line in lines if line.startswith("batches"))
+    assert re.search(r"  8 +8 +0\.\d{3} ", row)
+    assert "sample " in row
+
+
+def test_a_run_folder_called_like_a_segmenter_is_a_run(segarena, make_run, make_ramps):
+    make_run(make_ramps(), "graph")
+    answer = segarena("check", "graph")
+    assert answer.exit_code == 0, answer.output
+    assert "all files and values agree" in answer.stdout
+
+
+def test_what_is_neither_is_refused(refused, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "empty: expected a run folder with a run.json in it" in refused("check", "empty")
+    assert (
+        "grph: expected a run folder with a run.json in it, or a segmenter; did you mean 'graph'"
+        in refused("check", "grph")
+    )
+    assert "segarena list segmenters" in refused("check", "runs/nowhere")
+    assert "there is no file nowhere.py" in refused("check", "nowhere.py:Mine")

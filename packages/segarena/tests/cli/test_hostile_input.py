@@ -1,0 +1,91 @@
+"""Commands on damaged files and full disks: one line, an exit code, nothing half written.
+
+`tests/stress/commands.py` has the cases and runs as many as wanted; here are a few, others each time.
+"""
+
+import resource
+import shutil
+import subprocess
+import sys
+from contextlib import chdir, contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from segarena.cli.main import app
+
+STRESS = Path(__file__).parents[4] / "tests" / "stress" / "commands.py"
+
+
+def test_damaged_files_are_told_in_one_line():
+    done = subprocess.run(  # others are drawn by `make stress`
+        [sys.executable, STRESS, "--cases", "15", "--seed", "7"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("15 cases of ")
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A folder with a scene and a table of clicks."""
+    folder = tmp_path_factory.mktemp("sound")
+    with chdir(folder):
+        for command in (
+            "amodal demo --images 1 --out am",
+            "clicks crowd -d sample-squares(count=2) --clicks 9 -o raw.csv",
+        ):
+            assert CliRunner().invoke(app, command.split()).exit_code == 0
+    return folder
+
+
+@contextmanager
+def full_disk(most_bytes, monkeypatch):
+    """Let no file grow beyond a size: the operating system refuses the rest, as on a full disk."""
+    monkeypatch.setattr(
+        sys, "dont_write_bytecode", True
+    )  # Python would keep a module that was cut off
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, before[1]))
+    try:
+        yield
+    finally:  # before pytest writes its own report, which may go to a file too
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "command"),
+    [
+        (60, "amodal demo --images 1 --out out"),
+        (60, "amodal agreement am/scenes.json --only regions --out out"),
+        (2000, "amodal agreement am/scenes.json --only regions --out out"),
+        (60, "amodal convert am/scenes.json out --to png-16"),
+        (60, "amodal convert am/scenes.json out/scenes.csv --to csv"),
+        (60, "amodal review am/scenes.json --out out/page.html"),
+        (
+            60,
+            "clicks crowd -d sample-squares(count=2) --clicks 9 -o out/raw.csv --previous-masks out/masks",
+        ),
+        (1000, "clicks crowd -d sample-squares(count=2) --clicks 9 -o out/raw.csv"),
+        (60, "clicks maps raw.csv -d sample-squares(count=2) -o out"),
+        (60, "toss sgtss oneshot-demo --folds 2 --out out"),
+        (60, "run clicks -s nothing -d sample-squares(count=2) --rounds 2 -o out"),
+    ],
+)
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(
+    segarena, sound, most_bytes, command, tmp_path, monkeypatch
+):
+    shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
+    with full_disk(most_bytes, monkeypatch):
+        answer = segarena(*command.split())
+    assert answer.exit_code == 2, answer.output
+    told = [line for line in answer.stderr.splitlines() if line.startswith("error: ")]
+    assert len(told) == 1
+    assert " cannot be written: " in told[0]
+    files = [
+        path for path in (tmp_path / "out").rglob("*") if path.is_file() and path.suffix != ".jsonl"
+    ]
+    assert all(0 < path.stat().st_size <= most_bytes for path in files), files

@@ -1,0 +1,76 @@
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from segarena import RunFolder
+from segarena.engine import store
+from segarena.errors import RunMissing, StoreError
+
+
+def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, monkeypatch):
+    written = []
+
+    def full(descriptor):
+        if len(written) >= 15:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        StoreError, match=r"the disk is full\. Make room .* what is finished is kept"
+    ):
+        small_run()
+    monkeypatch.undo()
+    folder = RunFolder.open(tmp_path / "run")
+    kept = folder.records()["sample"].unique(maintain_order=True).to_list()
+    assert kept == ["square-0", "square-1"]
+    assert small_run().is_complete
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(small_run, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be written"):
+        small_run(out=tmp_path / "file" / "run")
+
+
+def test_opening_what_is_not_a_run_says_so(tmp_path):
+    with pytest.raises(RunMissing, match=r"expected a run folder with a run\.json"):
+        RunFolder.open(tmp_path)
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(StoreError, match="damaged or not a run"):
+        RunFolder.open(tmp_path)
+
+
+def test_only_the_process_that_holds_a_run_gathers_and_discards(small_run):
+    run = small_run()
+    for forbidden in (run.gather, lambda: run.gather(0), lambda: run.discard([0])):
+        with pytest.raises(StoreError, match="only the process that holds the run"):
+            forbidden()
+
+
+def test_a_damaged_file_is_named(small_run):
+    folder = small_run()
+    file = next(Path(folder.path / "records").glob("*.parquet"))
+    file.write_bytes(b"PAR1 broken")
+    with pytest.raises(StoreError, match=rf"{file.name} is damaged"):
+        folder.records()
+
+
+def test_a_run_says_everything_needed_to_repeat_it(small_run):
+    config = small_run(seed=3).config
+    assert config.seed == 3
+    assert config.dataset.options == {"count": 4, "side": 32}
+    assert config.segmenter.sha256
+    assert config.users[0].name == "sample-first-pixel"
+    assert "numpy" in config.environment
+
+
+def test_an_option_that_came_later_is_no_other_run_until_it_is_set():
+    old = {"users": [{"name": "a", "options": {"low": 0}}], "rounds": 3}
+    new = {"users": [{"name": "a", "options": {"low": 0, "later": None}}], "rounds": 3}
+    assert store._without_later(old, new) == old
+    new["users"][0]["options"] = {"low": None, "later": 1}
+    assert store._without_later(old, new) == new
+    assert store._without_later(old, {"users": [], "rounds": None}) == {"users": [], "rounds": None}

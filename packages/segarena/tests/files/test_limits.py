@@ -1,0 +1,72 @@
+"""One limit for what a file may claim: it is asked before anything is allocated, and one option raises it for all."""
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+from segarena.errors import DatasetError, InvalidInput, InvalidMask
+from segarena.files import limits
+from segarena.files.limits import check_voxels, most_voxels
+from segarena.systems.oneshot.pairs.table import read_pairs
+from segarena.systems.videos.files.frames import read_label_stack
+
+
+def test_the_limits_grow_together(monkeypatch):
+    assert most_voxels() == 2**31
+    monkeypatch.setenv(limits.VARIABLE, str(2 * limits.DEFAULT))
+    assert most_voxels() == 2**32
+    check_voxels(2**32, "a.nii")
+    with pytest.raises(
+        InvalidInput, match=r"a\.nii: expected at most 4,294,967,296 voxels.*--max-pixels"
+    ):
+        check_voxels(2**32 + 1, "a.nii")
+
+
+@pytest.fixture
+def no_room(monkeypatch):
+    """Fail instead of allocating what nobody should ask for."""
+
+    def empty(shape, dtype=float):
+        raise AssertionError(f"{shape} was asked for")
+
+    monkeypatch.setattr(np, "empty", empty)
+
+
+@pytest.mark.parametrize(("frames", "shape"), [(30, (9000, 9000)), (1, (200_000, 200_000))])
+def test_the_labels_of_a_video_are_counted_before_there_is_an_array(
+    tmp_path, no_room, frames, shape
+):
+    Image.fromarray(np.zeros((2, 2), np.uint8)).save(tmp_path / "0.png")
+    with pytest.raises(InvalidMask, match="header promises"):
+        read_label_stack([tmp_path / "0.png"] * frames, shape)
+
+
+def test_a_table_of_a_kilobyte_that_claims_a_billion_cells_is_not_read(tmp_path, monkeypatch):
+    file = tmp_path / "pairs.parquet"
+    pl.DataFrame({"class": ["1"]}).select(
+        pl.col("class").repeat_by(5_000_000).explode()
+    ).write_parquet(file)
+    assert file.stat().st_size < 20_000
+    monkeypatch.setenv(limits.VARIABLE, "100000")
+    with pytest.raises(DatasetError, match="the header promises 5,000,000"):
+        read_pairs(file)
+
+
+def test_a_damaged_parquet_table_never_ends_the_process(tmp_path):
+    file = tmp_path / "pairs.parquet"
+    pl.DataFrame(
+        {"class": ["1", "2"], "query": ["a", "b"], "supports": [["c"], ["d"]]}
+    ).write_parquet(file)
+    whole, draw = file.read_bytes(), np.random.default_rng(0)
+    assert read_pairs(file).height == 2
+    # Its footer says how many bytes it has: as many as can be, of which Polars asks for room.
+    for content in (
+        b"",
+        whole[:-9],
+        whole[:-8] + b"\xff\xff\xff\x7fPAR1",
+        whole[:99] + draw.bytes(len(whole) - 99),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(DatasetError, match=r"pairs\.parquet: expected a Parquet table, got"):
+            read_pairs(file)

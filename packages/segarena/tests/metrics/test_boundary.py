@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.ndimage import binary_erosion, gaussian_filter
+
+from segarena.comparison import Comparison, Reference
+from segarena.metrics.boundary import BoundaryIou, boundary_iou
+from segarena.registry import build
+
+
+def by_full_frames(prediction, target, ignore, ratio=0.02):
+    """Bands of the masks as they are, on the full frame with a zero frame around; ignored pixels go last."""
+    iterations = max(1, round(ratio * math.sqrt(sum(n * n for n in target.shape))))
+
+    def band(mask):
+        eroded = binary_erosion(np.pad(mask, 1), np.ones((3,) * mask.ndim), iterations=iterations)
+        return mask & ~eroded[(slice(1, -1),) * mask.ndim] & ~ignore
+
+    first, second = band(prediction), band(target)
+    return np.count_nonzero(first & second), np.count_nonzero(first | second)
+
+
+def blob(rng, shape):
+    field = gaussian_filter(rng.random(shape), 4)
+    return field > np.quantile(field, rng.random())
+
+
+def test_equals_full_frame_computation_on_random_blobs():
+    rng = np.random.default_rng(3)
+    for trial in range(400):
+        shape = tuple(rng.integers(1, 70, 2))
+        prediction, target, ignore = (blob(rng, shape) for _ in range(3))
+        ignore &= trial % 2 == 0
+        ratio = float(rng.choice([0.001, 0.02, 0.05]))
+        comparison = Comparison(prediction, Reference(target, ignore if trial % 4 else None))
+        used = ignore if trial % 4 else np.zeros(shape, dtype=bool)
+        record = BoundaryIou(dilation_ratio=ratio)(comparison)
+        both, either = by_full_frames(prediction, target, used, ratio)
+        assert (record["boundary_intersection"], record["boundary_union"]) == (both, either)
+        assert record["boundary_iou"] == (both / either if either else 1.0)
+        assert tuple(record) == BoundaryIou.columns
+
+
+def test_edge_of_an_ignored_region_is_no_edge_of_the_object():
+    target = np.zeros((100, 100), dtype=bool)
+    target[10:90, 10:90] = True
+    ignore = np.zeros_like(target)
+    ignore[:, 40:60] = True
+    record = BoundaryIou()(Comparison.of(target, target, ignore))
+    ring = 80 * 80 - 74 * 74  # round(0.02 * 141.4) = 3 pixels wide
+    assert record["boundary_union"] == ring - 2 * 3 * 20
+    assert record["boundary_iou"] == 1.0
+
+
+def test_frame_border_is_an_edge():
+    full = np.ones((100, 100), dtype=bool)
+    assert BoundaryIou()(Comparison.of(full, full))["boundary_union"] == 100**2 - 94**2
+
+
+def test_shifted_square_has_the_boundary_iou_counted_by_hand():
+    target, prediction = np.zeros((2, 40, 30), dtype=bool)
+    target[10:20, 10:20] = True  # width of the band: round(0.02 * 50) = 1, a ring of 36 pixels
+    prediction[10:20, 11:21] = True
+    # The rings share the top and bottom rows, 9 pixels each; left and right sides lie beside each other.
+    assert boundary_iou(prediction, target) == 18 / (36 + 36 - 18)
+
+
+def test_volume_is_judged_with_its_own_diagonal():
+    rng = np.random.default_rng(8)
+    prediction, target = (blob(rng, (20, 30, 40)) for _ in range(2))
+    both, either = by_full_frames(prediction, target, np.zeros_like(target), 0.05)
+    assert boundary_iou(prediction, target, dilation_ratio=0.05) == both / either
+
+
+def test_two_empty_masks_give_one_or_as_asked():
+    empty = np.zeros((5, 5), dtype=bool)
+    assert boundary_iou(empty, empty) == 1.0
+    assert math.isnan(boundary_iou(empty, empty, empty=math.nan))
+    assert math.isnan(
+        build("metric", "boundary_iou(empty='nan')")(Comparison.of(empty, empty))["boundary_iou"]
+    )
+    assert boundary_iou(~empty, empty) == boundary_iou(empty, ~empty) == 0.0
+
+
+def test_target_band_is_computed_once(monkeypatch):
+    from segarena.metrics import boundary
+
+    calls = []
+    original = boundary.inner_band
+    monkeypatch.setattr(
+        boundary, "inner_band", lambda mask, width: calls.append(1) or original(mask, width)
+    )
+    reference = Reference(np.eye(50, dtype=bool))
+    for _ in range(3):
+        BoundaryIou()(Comparison(np.ones((50, 50), dtype=bool), reference))
+    assert len(calls) == 1 + 3
+
+
+def test_bands_of_different_width_are_kept_apart():
+    comparison = Comparison.of(np.ones((100, 100)), np.ones((100, 100)))
+    for ratio, inner in ((0.02, 94), (0.05, 86)):
+        record = BoundaryIou(dilation_ratio=ratio)(comparison)
+        assert record["boundary_intersection"] == record["boundary_union"] == 100**2 - inner**2

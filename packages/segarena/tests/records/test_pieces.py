@@ -1,0 +1,244 @@
+"""Gathering, and what is left when it is stopped at any of its steps."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from segarena.errors import RunConflict, StoreError
+from segarena.files.whole import write_whole
+from segarena.records import gathering
+from segarena.records import pieces as pieces_module
+from segarena.records.gathering import HeldPieces
+from segarena.records.pieces import LEDGER, Pieces, files_of
+from segarena.records.rounds import KeptMask, RoundRecord, Timing
+from segarena.records.tables import TABLES, frame_of
+from segarena.work.ledger import Ledger
+
+SAMPLES = tuple(f"sample {index}" for index in range(10))
+
+
+class Killed(BaseException):
+    """Stands for a process that ends here."""
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(gathering, "BLOCK", 4)
+
+
+def frames(index, value=0.5):
+    key = {"sample": SAMPLES[index], "target": "a", "user": "u", "repeat": 0}
+    about = {
+        "benchmark": "b",
+        "dataset": "d",
+        "label": "",
+        "attributes": "{}",
+        "effort": 1.0,
+        "prompts": "[]",
+    }
+    rounds = [
+        RoundRecord(**key, **about, round=number, values={"iou": value}, failure=None)
+        for number in (1, 2)
+    ]
+    return {
+        "records": frame_of("records", rounds),
+        "timings": frame_of("timings", [Timing(**key, round=1, predict_s=0.25)]),
+        "masks": frame_of("masks", [KeptMask(**key, round=2, rle=b"\1\2", shape=(1, 2))]),
+        "parts": frame_of("parts", []),
+    }
+
+
+@pytest.fixture
+def held(tmp_path):
+    """Return what opens the tables of a run as the process that holds it."""
+    opened = []
+
+    def hold():
+        for ledger in opened:
+            ledger.close()
+        opened.append(Ledger(tmp_path / LEDGER, {"pieces": 1}, sync_s=0.0))
+        pieces = HeldPieces(tmp_path, SAMPLES, opened[-1])
+        pieces.heal()
+        return pieces
+
+    yield hold
+    for ledger in opened:
+        ledger.close()
+
+
+def names(folder, table="records"):
+    return sorted(file.name for file in (folder / table).glob("*.parquet"))
+
+
+def samples_of(pieces, table="records"):
+    return pieces.read(table)["sample"].unique(maintain_order=True).to_list()
+
+
+def test_a_stretch_is_gathered_when_all_of_it_is_done_and_everything_at_the_end(held, tmp_path):
+    pieces = held()
+    for index in (3, 1, 0, 9):
+        pieces.write(index, files_of(frames(index)))
+        pieces.gather_around(index)
+    assert names(tmp_path) == [
+        "000000.parquet",
+        "000001.parquet",
+        "000003.parquet",
+        "000009.parquet",
+    ]
+    pieces.write(2, files_of(frames(2)))
+    pieces.gather_around(2)
+    assert names(tmp_path) == ["000000-000003.parquet", "000009.parquet"]
+    assert samples_of(pieces) == [SAMPLES[index] for index in (0, 1, 2, 3, 9)]
+    assert [index for index, is_done in enumerate(pieces.done()) if is_done] == [0, 1, 2, 3, 9]
+    for index in range(4, 9):
+        pieces.write(index, files_of(frames(index)))
+    pieces.gather_all()
+    assert names(tmp_path) == names(tmp_path, "masks") == ["000000-000009.parquet"]
+    assert not (tmp_path / "parts").exists()
+    assert samples_of(pieces) == samples_of(Pieces(tmp_path, SAMPLES)) == list(SAMPLES)
+
+
+def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path):
+    digests = []
+    for number, order in enumerate((range(10), (9, 3, 4, 0, 7, 1, 2, 8, 6, 5))):
+        folder = tmp_path / str(number)
+        with Ledger(folder / LEDGER, {"pieces": 1}) as ledger:
+            pieces = HeldPieces(folder, SAMPLES, ledger)
+            for index in order:
+                pieces.write(index, files_of(frames(index)))
+                pieces.gather_around(index)
+            pieces.gather_all()
+        digests.append(
+            {file.relative_to(folder): file.read_bytes() for file in folder.glob("*/*.parquet")}
+        )
+    assert digests[0] == digests[1]
+
+
+def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
+    pieces = held()
+    for index in range(10):
+        pieces.write(index, files_of(frames(index)))
+    monkeypatch.setattr(gathering, "MOST_BYTES", 1)
+    pieces.gather_all()
+    assert len(names(tmp_path)) == 10
+    assert samples_of(pieces) == list(SAMPLES)
+
+
+def test_what_is_discarded_is_done_again_and_stands_in_its_place(held, tmp_path):
+    pieces = held()
+    for index in range(10):
+        pieces.write(index, files_of(frames(index)))
+    pieces.gather_all()
+    pieces.discard([2, 5])
+    assert [index for index, is_done in enumerate(pieces.done()) if not is_done] == [2, 5]
+    assert SAMPLES[2] not in samples_of(pieces)
+    assert pieces.read("records", ["iou"]).shape == (16, 1)
+    pieces.write(5, files_of(frames(5, value=0.75)))
+    assert samples_of(held()) == [sample for index, sample in enumerate(SAMPLES) if index != 2]
+    pieces = held()
+    pieces.write(2, files_of(frames(2, value=0.25)))
+    pieces.gather_all()
+    assert samples_of(pieces) == list(SAMPLES)
+    values = pieces.read("records", ["sample", "iou"]).unique(maintain_order=True)["iou"].to_list()
+    assert values == [0.5, 0.5, 0.25, 0.5, 0.5, 0.75, 0.5, 0.5, 0.5, 0.5]
+    assert names(tmp_path) == ["000000-000009.2.parquet"]
+
+
+def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monkeypatch):
+    """Let the process die before each file operation of gathering and discarding, one after the other."""
+    steps = {"left": 0}
+
+    def dying(operation):
+        def step(*arguments, **options):
+            if steps["left"] == 0:
+                raise Killed
+            steps["left"] -= 1
+            return operation(*arguments, **options)
+
+        return step
+
+    def work(pieces):
+        for index in [index for index, is_done in enumerate(pieces.done()) if not is_done]:
+            pieces.write(index, files_of(frames(index)))
+            pieces.gather_around(index)
+        pieces.gather_all()
+
+    work(held())
+    expected = held().read("records")
+    for first in range(200):
+        with monkeypatch.context() as patched:
+            write = dying(write_whole)
+            patched.setattr(pieces_module, "write_whole", write)
+            patched.setattr(gathering, "write_whole", write)
+            patched.setattr(Path, "unlink", dying(Path.unlink))
+            patched.setattr(Ledger, "add", dying(Ledger.add))
+            steps["left"] = first
+            try:
+                pieces = held()
+                pieces.discard([1, 6])
+                work(pieces)
+            except Killed:
+                seen = Pieces(tmp_path, SAMPLES)  # a report that is made right then
+                done = [
+                    sample for sample, is_done in zip(SAMPLES, seen.done(), strict=True) if is_done
+                ]
+                for table in ("records", "timings", "masks"):
+                    assert samples_of(seen, table) == done
+            else:
+                break
+        work(held())
+        assert held().read("records").equals(expected)
+        assert not list(tmp_path.glob("*/*.part"))
+    assert 20 < first < 199
+
+
+def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, tmp_path):
+    pieces = held()
+    for index in range(10):
+        pieces.write(index, files_of(frames(index)))
+    pieces.gather_all()
+    file = tmp_path / "masks" / "000000-000009.parquet"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(StoreError, match=r"masks/000000-000009\.parquet is damaged: its SHA-256"):
+        Pieces(tmp_path, SAMPLES).read("masks")
+    file.unlink()
+    with pytest.raises(StoreError, match=r"masks/000000-000009\.parquet is missing"):
+        Pieces(tmp_path, SAMPLES).read("masks")
+    assert not any(held().done())
+    assert names(tmp_path) == []
+
+
+def test_an_unfinished_run_is_not_joined(held):
+    pieces = held()
+    pieces.write(0, files_of(frames(0)))
+    with pytest.raises(StoreError, match="some samples are not done"):
+        pieces.gather_all()
+
+
+def test_a_damaged_ledger_is_one_line(held, tmp_path):
+    pieces = held()
+    with Ledger(tmp_path / "other", {"pieces": 1}) as ledger:
+        ledger.add("000000-000003", {"first": "zero"})
+    pieces.ledger.close()
+    (tmp_path / "other").replace(tmp_path / LEDGER)
+    with pytest.raises(StoreError, match=r"pieces\.jsonl: .* damaged or of a later version"):
+        Pieces(tmp_path, SAMPLES).done()
+
+
+def test_a_run_is_held_by_one_process(held, tmp_path):
+    held()
+    with pytest.raises(RunConflict, match="in use by another process"):
+        Ledger(tmp_path / LEDGER, {"pieces": 1})
+
+
+def test_columns_are_those_asked_for_that_are_there(held):
+    pieces = held()
+    for index in range(10):
+        pieces.write(index, files_of(frames(index)))
+    assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
+    pieces.gather_all()
+    assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
+    assert all(isinstance(pieces.read(table), pl.DataFrame) for table in TABLES)

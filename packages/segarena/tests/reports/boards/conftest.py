@@ -1,0 +1,80 @@
+"""Extracts of runs that nobody held: values of one statistic are all that matters."""
+
+import numpy as np
+import pytest
+
+from segarena.records.configuration import DatasetUsed, PluginUsed
+from segarena.reports.boards.board import Entry
+from segarena.reports.boards.extracts import Curve, Extract, TargetNames
+from segarena.roles import Statistic
+
+NOC = Statistic(name="NoC@90", kind="noc", threshold=0.9, higher_is_better=False)
+AUC = Statistic(name="AuC", kind="auc")
+
+
+def made(
+    values,
+    *,
+    segmenter="disc",
+    options=None,
+    data="photos",
+    users=("centre",),
+    rules=None,
+    **changes,
+):
+    """An extract in which each user has these values, a photograph for every two of them, NaN for none."""
+    if "values_by_user" in changes:
+        changes["values"] = changes.pop("values_by_user")
+    told = [None if np.isnan(value) else float(value) for value in values]
+    numbers = range(len(told))
+    curve = (0.25, 0.5, 0.75, 1.0)
+    given = {
+        "rules": {"name": "small", "protocol": "careful", "rounds": 4} | (rules or {}),
+        "words": ("click", "target", "photograph"),
+        "decides": "NoC@90",
+        "summary": (NOC, AUC),
+        "definitions": {"NoC@90": "clicks until it is good.", "AuC": "area."},
+        "segmenter": PluginUsed(kind="segmenter", name=segmenter, options=options or {}),
+        "dataset": DatasetUsed(
+            name="folder", options={"name": data, "path": data}, fingerprint=data, samples=()
+        ),
+        "ignores_image": False,
+        "users": users,
+        "created": "2026-01-01T00:00:00+00:00",
+        "finished": "2026-01-02T00:00:00+00:00",
+        "samples": len(told) // 2,
+        "done": len(told) // 2,
+        "failures": dict.fromkeys(users, 0),
+        "seconds": dict.fromkeys(users, 0.01),
+        "targets": TargetNames(
+            sample=tuple(f"photo-{number // 2}" for number in numbers),
+            target=tuple(f"disc-{number % 2}" for number in numbers),
+            label=tuple("disc" for _ in numbers),
+            attributes=tuple({"size": ("small", "large")[number % 2]} for number in numbers),
+        ),
+        "values": {user: {"NoC@90": tuple(told), "AuC": tuple(told)} for user in users},
+        "curves": {user: {"iou": Curve(mean=curve, low=curve, high=curve)} for user in users},
+    }
+    return Extract(**(given | changes))
+
+
+@pytest.fixture(scope="session")
+def make_extract():
+    return made
+
+
+@pytest.fixture(scope="session")
+def make_entry():
+    """Return a function that makes an entry of values, and of what else an extract and an entry have."""
+
+    def make(values, *, participant="", name="", at="", is_chosen=False, unranked="", **extract):
+        own = {
+            "participant": participant,
+            "name": name,
+            "at": at,
+            "is_chosen": is_chosen,
+            "unranked": unranked,
+        }
+        return Entry(extract=made(values, **extract), **own)
+
+    return make

@@ -1,0 +1,306 @@
+"""The page of a board, driven in a browser: what it shows is what the board says, and names are only names."""
+
+import re
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
+
+import numpy as np
+import pytest
+
+from segarena.reports.boards.board import CHOICES, board_of
+from segarena.reports.boards.pages import POLICY
+from segarena.reports.boards.site import write_site
+from segarena.reports.boards.wording import range_text, shared_text
+
+HOSTILE = (
+    "<script>document.title='taken'</script>",
+    "</script><img src=x onerror=document.title='taken'>",
+    "\"><svg onload=document.title='taken'>",
+    "../../../../etc/passwd",
+    "{{7*7}}${7*7}<!--",
+)
+
+
+class StrictHandler(SimpleHTTPRequestHandler):
+    """A web server that sends the policy as a header, as a careful one does."""
+
+    def end_headers(self):
+        self.send_header("Content-Security-Policy", POLICY)
+        super().end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def board(make_entry):
+    """Eight runs of three participants, one of a control, with two users; names are what attackers would choose."""
+    rng = np.random.default_rng(0)
+    base = rng.integers(3, 12, 30).astype(float)
+    entries = [
+        make_entry(
+            base + lift + rng.choice([-0.5, 0.0, 0.5], 30),
+            participant=HOSTILE[number % 3],
+            name=HOSTILE[number] if number < len(HOSTILE) else f"run {number}",
+            at=f"2026-03-{number + 1:02}T12:00Z",
+            is_chosen=number == 2,
+            users=("centre", "edge<b>"),
+            failures={"centre": number % 2, "edge<b>": 0},
+        )
+        for number, lift in enumerate([0.0, 2.0, 0.2, 4.0, 1.0, 3.0, 0.1])
+    ]
+    blind = make_entry(
+        base + 6, segmenter="nothing", ignores_image=True, users=("centre",), at="2026-03-20"
+    )
+    return board_of([*entries, blind], title="Board <i>of</i> tests")
+
+
+@pytest.fixture(scope="module")
+def folder(board, tmp_path_factory):
+    return write_site(board, tmp_path_factory.mktemp("site")).index.parent
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(StrictHandler, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/index.html"
+        server.shutdown()
+        thread.join()
+
+
+def names_of(page):
+    return page.locator(".ranks tbody .who").evaluate_all(
+        "cells => cells.map(cell => (cell.querySelector('span') ?? cell.firstChild).textContent)"
+    )
+
+
+def columns_of(page):
+    """The cells of the ranking by column, without those that the script adds."""
+    return page.evaluate(
+        """() => {
+          const table = document.querySelector(".ranks");
+          const heads = [...table.tHead.rows[0].cells].map((th) => th.textContent);
+          const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()));
+          return Object.fromEntries(heads.map((name, place) => [name, rows.map((row) => row[place])]));
+        }"""
+    )
+
+
+def test_without_scripts_the_page_says_the_same(open_page, address):
+    drawn, plain = open_page(address), open_page(address, java_script_enabled=False)
+    shown, written = columns_of(drawn), columns_of(plain)
+    assert shown.pop("Interval") == [""] * 8
+    assert shown == written
+    assert len(written["Run"]) == 8
+    assert drawn.locator("#leader").text_content() == plain.locator("#leader").text_content() != ""
+    assert plain.locator(".controls").first.is_hidden()
+
+
+def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, address, board):
+    page = open_page(address)
+    every = list(product(board.panels, CHOICES))
+    shown = page.evaluate(
+        """(every) => every.map((wanted) => {
+          const form = document.querySelector(".board form.controls");
+          for (const [name, value] of Object.entries(wanted)) {
+            form.elements[name].value = value;
+            form.elements[name].dispatchEvent(new Event("input", { bubbles: true }));
+          }
+          return [...document.querySelectorAll(".ranks tbody tr")].map((row) => [
+            row.querySelector(".who span").textContent, ...row.querySelector(".rank").innerText.split(/\\s*\\n/),
+          ]);
+        })""",
+        [
+            {"user": key.user, "group": key.group, "measure": key.statistic, "choice": choice}
+            for key, choice in every
+        ],
+    )
+    for (key, choice), rows in zip(every, shown, strict=True):
+        assert rows == [
+            [board.names[row.entry], *([f"{row.place}", range_text(row)] if row.place else ["–"])]
+            for row in board.rows(key, choice)
+        ], (key, choice)
+
+
+def test_a_heading_sorts_and_names_are_sifted(open_page, address, board):
+    page = open_page(address)
+    heading = page.get_by_role("button", name="Finished")
+    heading.press("Enter")
+    assert names_of(page) == list(board.names[::-1])
+    assert page.locator("th[aria-sort]").all_text_contents() == ["Finished"]
+    page.keyboard.press("Enter")  # the focus stays
+    assert names_of(page) == list(board.names)
+    page.get_by_label("Name").fill("RUN")
+    assert names_of(page) == ["run 5", "run 6"]
+    assert page.locator(".controls output").first.text_content() == "2 of 8 runs"
+
+
+def test_curves_are_chosen_and_read_with_the_keyboard_alone(open_page, address):
+    page = open_page(address)
+    drawn = page.locator("[data-chart=curves] .curve:not(.floor)")
+    assert drawn.count() == 5
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.ranks input')"):
+            break
+    page.keyboard.press("Space")
+    assert drawn.count() == 4
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Space")
+    assert drawn.count() == 5
+    assert (
+        page.locator(".ranks input")
+        .evaluate_all("boxes => boxes.map(box => box.checked)")
+        .count(True)
+        == 5
+    )
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('[data-chart=curves] svg')"):
+            break
+    page.keyboard.press("ArrowRight")
+    assert page.locator("[data-chart=curves] output").text_content().startswith("click 2")
+
+
+def test_the_line_of_who_looks_at_no_image_is_always_there(open_page, address):
+    page = open_page(address)
+    page.get_by_role("button", name="none").click()
+    assert page.locator("[data-chart=curves] .end").all_text_contents() == ["image-blind: nothing"]
+    assert page.locator(".ranks tr.control").count() == 1
+    page.select_option("[name=user]", "edge<b>")
+    page.get_by_role("button", name="none").click()
+    assert page.locator("[data-chart=curves]").text_content() == "Nothing is ticked."
+
+
+def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_place(
+    open_page, address
+):
+    page = open_page(address)
+    row = page.locator(".ranks tr.control")
+    assert row.locator(".rank").text_content() == "–"
+    for place in ("charts", "ticks"):
+        if place == "ticks":
+            row.locator("input").check()
+            assert row.locator(".swatch .floor").count() == 2
+        page.wait_for_function(
+            "document.querySelectorAll('[data-chart=curves] .curve.floor').length === 1"
+        )
+        assert page.locator("[data-chart=curves] .end.floor").all_text_contents() == [
+            "image-blind: nothing"
+        ]
+        assert page.locator("[data-chart=curves] .band").count() == 5
+        assert page.locator("[data-chart=curves] .curve").count() == 6
+
+
+def test_the_address_keeps_what_was_chosen(open_page, address):
+    page = open_page(address)
+    page.select_option("[name=choice]", "best")
+    page.select_option("[name=group]", "size: large")
+    shown = names_of(page)
+    assert len(shown) == 4
+    again = open_page(page.url)
+    assert names_of(again) == shown
+    assert again.locator("[name=group]").input_value() == "size: large"
+    again.get_by_role("button", name="start over").click()
+    assert len(names_of(again)) == 8
+    assert "#" not in again.url
+
+
+def test_names_are_shown_as_they_are_and_never_run(open_page, address, board):
+    page = open_page(address)
+    assert page.title() == "Board <i>of</i> tests"
+    assert set(HOSTILE) <= set(names_of(page))
+    assert page.locator("h1").text_content() == "Board <i>of</i> tests"
+    assert page.locator("main img, main script:not([type]), .ranks svg[onload]").count() == 0
+
+
+def test_no_name_is_part_of_a_path(folder):
+    files = [file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()]
+    assert all(
+        re.fullmatch(
+            r"(index\.html|board\.(csv|json|tex)|files/[a-z]+\.(js|css)|(?:samples|runs)/\d{4}\.html)",
+            name,
+        )
+        for name in files
+    )
+    assert sum(name.startswith("samples/") for name in files) == 15
+
+
+def test_every_target_leads_to_the_page_of_its_sample_and_that_one_back(open_page, address):
+    page = open_page(address)
+    page.locator("#targets tbody a").first.click()
+    assert page.locator("h1").text_content().startswith("photo-")
+    assert page.locator("#values tbody tr").count() == 8
+    page.get_by_role("link", name="next").click()
+    assert page.get_by_role("link", name="previous").is_visible()
+    page.get_by_role("link", name="Board <i>of</i> tests").click()
+    assert page.locator(".ranks tbody tr").count() == 8
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_nothing_keeps_people_out_on_desks_and_phones(open_page, barriers, address, width, scheme):
+    for place in (address, address.replace("index.html", "samples/0001.html")):
+        page = open_page(place, width=width, scheme=scheme)
+        assert barriers(page) == {}
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_page_from_disk_works_too(open_page, folder):
+    assert len(names_of(open_page((folder / "index.html").as_uri()))) == 8
+
+
+@pytest.fixture(scope="module")
+def unlike(make_entry, tmp_path_factory):
+    """The page of a board whose rows are about different photographs, and one of which has no place."""
+    nan = np.nan
+    rows = {
+        "a": [4.0] * 12,
+        "b": [4.5] * 8 + [nan] * 4,
+        "c": [nan] * 8 + [5.0] * 4,
+        "d": [3.0] * 4 + [nan] * 8,
+    }
+    entries = [
+        make_entry(
+            values,
+            segmenter=name,
+            participant=name,
+            unranked="2 of 6 photographs" if name == "d" else "",
+        )
+        for name, values in rows.items()
+    ]
+    board = board_of(entries)
+    return board, write_site(board, tmp_path_factory.mktemp("unlike")).index
+
+
+def test_what_rows_share_is_said_of_those_that_are_shown_with_and_without_scripts(
+    open_page, unlike
+):
+    board, index = unlike
+    drawn, plain = open_page(index.as_uri()), open_page(index.as_uri(), java_script_enabled=False)
+    said = [page.locator("#shared").text_content() for page in (drawn, plain)]
+    assert said[0] == said[1] == shared_text(board, board.first_key, board.rows(board.first_key))
+    shown, written = columns_of(drawn), columns_of(plain)
+    assert shown["Rank"] == written["Rank"]
+    assert shown["Rank"][-1] == "–"
+    assert drawn.locator("#leader").text_content() == plain.locator("#leader").text_content()
+
+
+def test_a_run_has_a_page_that_is_reached_by_keyboard(open_page, barriers, address, board):
+    page = open_page(address, width=390, scheme="dark")
+    page.get_by_role("link", name="all about run 6").press("Enter")
+    page.wait_for_url("**/runs/0007.html")
+    assert page.locator("h1").text_content() == "run 6"
+    place = next(
+        row.place for row in board.rows(board.first_key) if board.names[row.entry] == "run 6"
+    )
+    assert f"{place} of 7" in page.locator("#values").text_content()
+    assert page.locator("#targets tbody tr").count() == 30
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert barriers(page) == {}
+    page.locator("#targets tbody a").first.press("Enter")
+    page.wait_for_url("**/samples/*.html*")

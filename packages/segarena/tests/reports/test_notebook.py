@@ -1,0 +1,66 @@
+"""What runs, tables, forecasts and lists of plug-ins show of themselves in a notebook."""
+
+import re
+
+import pytest
+
+import segarena
+from segarena.registry import names
+from segarena.reports.sheets import Sheet
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def pair(make_run, make_dialogue):
+    def one(name, lift):
+        dialogues = [
+            make_dialogue(f"photo-{i}", "disc-0", "centre", [0.1 * i + lift]) for i in range(6)
+        ]
+        return segarena.RunFolder.open(make_run(dialogues, name, segmenter={"name": name}))
+
+    return one("plain", 0.0), one("lifted", 0.25)
+
+
+def test_a_run_shows_its_summary(pair):
+    plain, _ = pair
+    sheet = plain.summary()
+    assert sheet.caption.startswith(
+        "plain needs 4.00 [4.00, 4.00] clicks for IoU 0.9 on 6 targets in 6 photographs"
+    )
+    assert sheet.rows[0][sheet.keys.index("IoU@1")].mean == pytest.approx(0.25)
+    html = plain._repr_html_()
+    assert "<td" in html
+    assert "0.250" in html
+    assert "small of plain, 6 of 6 samples" in repr(plain)
+
+
+def test_runs_are_compared_target_by_target(pair):
+    plain, lifted = pair
+    sheet = plain.compare(lifted)
+    cell = sheet.rows[0][sheet.keys.index("IoU@1")]
+    assert (cell.mean, cell.low, cell.high) == pytest.approx((0.25, 0.25, 0.25))
+    assert cell.p_value == 2 / 64
+    assert sheet.rows[0][sheet.keys.index("difference")] == "lifted − plain"
+
+
+def test_names_stay_text(make_run, make_dialogue):
+    run = make_run(
+        [make_dialogue("photo-0", "disc-0", HOSTILE, [0.5])], segmenter={"name": HOSTILE}
+    )
+    html = (
+        segarena.RunFolder.open(run)._repr_html_()
+        + Sheet(name="x", caption=HOSTILE, head=(), rows=())._repr_html_()
+    )
+    assert HOSTILE not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_plug_ins_and_forecasts_are_tables():
+    html = names("segmenter")._repr_html_()
+    shown = set(re.findall(r"<tr><td>([^<]*)</td>", html))
+    assert shown == set(names("segmenter"))
+    cost = segarena.forecast(
+        "clicks", segmenter="nothing", dataset="demo", limit=1, rounds=1, timed=1
+    )
+    assert f"<td>targets</td><td>{cost.targets}</td>" in cost._repr_html_()

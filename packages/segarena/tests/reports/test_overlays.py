@@ -1,0 +1,145 @@
+import base64
+import io
+import re
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from segarena.arrays.boxes import bounding_window
+from segarena.prompts import Box, Click, Scribble
+from segarena.records.prompts import GivenMask
+from segarena.reports.overlays import (
+    NUMBER_PX,
+    VIEW_PX,
+    jpeg_uri,
+    outline,
+    positions_of,
+    prompt_marks,
+    view_of,
+)
+
+
+def filled(path, view):
+    """Fill SVG path data with the even-odd rule, pixel by pixel: what a browser shows."""
+    height, width = round(view.height), round(view.width)
+    image = np.zeros((height, width), dtype=np.uint8)
+    for closed in re.findall(r"M([^Z]*)Z", path):
+        points = (
+            np.array([[float(v) for v in point.split()] for point in closed.split("L")])
+            .round()
+            .astype(np.int32)
+        )
+        layer = np.zeros_like(image)
+        cv2.fillPoly(layer, [points], 1)
+        image ^= layer
+    return image.astype(bool)
+
+
+@given(st.integers(0, 5000))
+def test_a_view_holds_everything_it_should_show_and_stays_in_the_sample(seed):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(20, 400, 2).tolist())
+    mask = np.zeros(shape, dtype=bool)
+    mask[rng.integers(0, shape[0], 3), rng.integers(0, shape[1], 3)] = True
+    click = (float(rng.integers(0, shape[0])), float(rng.integers(0, shape[1])))
+    view = view_of(shape, [bounding_window(mask)], [click])
+    rows, columns = view.window
+    assert 0 <= rows.start < rows.stop <= shape[0]
+    assert 0 <= columns.start < columns.stop <= shape[1]
+    assert mask[view.window].sum() == mask.sum()
+    x, y = view.place(*click)
+    assert 0 < x < view.width
+    assert 0 < y < view.height
+    assert max(view.width, view.height) == pytest.approx(VIEW_PX)
+
+
+def test_a_view_of_nothing_is_the_whole_sample():
+    empty = bounding_window(np.zeros((40, 60), dtype=bool))
+    assert view_of((40, 60), [empty], []).window == (slice(0, 40), slice(0, 60))
+
+
+@pytest.mark.parametrize("shape", [(120, 160), (900, 1200)], ids=["enlarged", "reduced"])
+def test_an_outline_encloses_the_mask_and_leaves_out_its_hole(shape):
+    rows, columns = np.ogrid[: shape[0], : shape[1]]
+    distance = np.hypot(rows - shape[0] / 2, columns - shape[1] / 2) / shape[0]
+    mask = (distance < 0.4) & (distance > 0.15)
+    view = view_of(shape, [bounding_window(np.ones(shape, dtype=bool))], [])
+    shown = filled(outline(mask, view), view)
+    wanted = cv2.resize(
+        mask.astype(np.uint8), shown.shape[::-1], interpolation=cv2.INTER_NEAREST
+    ).astype(bool)
+    assert np.count_nonzero(shown != wanted) < 0.03 * np.count_nonzero(wanted)
+
+
+def test_an_outline_of_nothing_is_empty_and_one_pixel_does_not_vanish():
+    mask = np.zeros((2000, 2000), dtype=bool)
+    view = view_of(mask.shape, [bounding_window(np.ones_like(mask))], [])
+    assert outline(mask, view) == ""
+    mask[1000:1006, 1000:1006] = True
+    assert outline(mask, view).startswith("M")
+
+
+def test_labels_are_outlined_together():
+    labels = np.zeros((100, 100), dtype=np.uint8)
+    labels[10:30, 10:30], labels[60:90, 60:90] = 1, 2
+    view = view_of(labels.shape, [], [])
+    assert outline(labels, view) == outline(labels > 0, view)
+    assert outline(labels, view).count("M") == 2
+
+
+def test_the_photograph_is_the_crop_scaled_down_but_never_up():
+    image = np.zeros((100, 1000, 3), dtype=np.uint8)
+    image[:, 500:] = 200
+    wide = view_of((100, 1000), [bounding_window(np.ones((100, 1000), dtype=bool))], [])
+    small = view_of((100, 1000), [(slice(40, 60), slice(480, 520))], [])
+    for view, longest in ((wide, VIEW_PX), (small, 100)):
+        data = base64.b64decode(jpeg_uri(image, view).removeprefix("data:image/jpeg;base64,"))
+        shown = np.asarray(Image.open(io.BytesIO(data)))
+        assert max(shown.shape[:2]) == pytest.approx(longest, abs=4)
+        assert abs(shown[:, :4].mean() - 0) < 12
+        assert abs(shown[:, -4:].mean() - 200) < 12
+
+
+def click(row, column, positive=True):
+    return Click((row, column), positive)
+
+
+def test_clicks_lie_at_the_centre_of_their_pixel_and_are_numbered_by_round():
+    view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])  # 5 SVG units per pixel
+    first, second = prompt_marks([[click(0, 1)], [click(95, 95, positive=False)]], view)
+    assert '<circle cx="7.5" cy="2.5"' in first
+    assert re.findall(r'class="number">(\d+)<', first + second) == ["1", "2"]
+    assert (first.count("<rect"), second.count("<rect")) == (0, 2)  # a negative click is a square
+
+
+@given(st.integers(0, 5000), st.integers(2, 20))
+def test_numbers_of_clicks_cover_no_other_number_and_stay_in_the_picture(seed, count):
+    rng = np.random.default_rng(seed)
+    view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])
+    places = rng.normal(48, 6, (count, 2)).clip(0, 95)
+    marks = prompt_marks([[click(*place)] for place in places], view)
+    numbers = np.array(
+        re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)"', "".join(marks)), dtype=float
+    )
+    apart = np.linalg.norm(numbers[:, None] - numbers[None], axis=2) + 1e9 * np.eye(count)
+    assert apart.min() >= NUMBER_PX - 0.2
+    assert (numbers > 0).all()
+    assert (numbers < 485.1).all()
+
+
+def test_boxes_and_scribbles_are_drawn_and_masks_are_not():
+    view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])
+    prompts = [
+        Box((10, 20), (31, 61)),
+        Scribble(((1, 1), (5, 9.5)), is_positive=False),
+        GivenMask(7),
+    ]
+    (marks,) = prompt_marks([prompts], view)
+    assert 'x="102.5" y="52.5" width="200" height="100"' in marks
+    assert 'points="7.5,7.5 50,27.5"' in marks
+    assert positions_of(prompts[2]) == []
+    assert positions_of(Click((3, 10, 20))) == [(10.0, 20.0)]

@@ -1,0 +1,239 @@
+"""Finding plug-ins: built in, in an installed package, in a file; and what is said when there is none."""
+
+import hashlib
+import subprocess
+import sys
+
+import pytest
+
+from segarena import registry
+from segarena.errors import PluginError, PluginInvalid, UnknownPlugin
+from segarena.registry import build, describe, find, kinds, names
+
+SEGMENTER = """
+class Blank:
+    def __init__(self, *, size, colour="red", levels=(1, 2)):
+        self.size, self.colour = size, colour
+
+    def encode(self, sample):
+        return None
+
+    def predict(self, encoded, dialogues):
+        return []
+
+class Fails:
+    def __init__(self):
+        raise OSError("weights.pth is not there")
+
+class Silent:
+    pass
+
+number = 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(SEGMENTER, encoding="utf-8")
+    return path
+
+
+def run_python(code, folder):
+    """Run code in a fresh process that sees the packages in `folder`."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_built_in_plugins_of_every_kind_are_found_in_alphabetical_order():
+    expected = {"user": "centre", "metric": "iou", "dataset": "demo", "benchmark": "clicks"}
+    for kind, name in expected.items():
+        assert name in names(kind)
+    assert all(list(names(kind)) == sorted(names(kind)) for kind in kinds())
+    assert names("segmenter")
+
+
+def test_plugins_of_an_installed_package_are_found_by_name():
+    assert find("segmenter", "sample-disc").__module__ == "segarena_sample_plugin.plugins"
+    assert build("segmenter", "sample-disc(radius_px=4)").radius_px == 4
+    assert {"sample-squares", "demo"} <= set(names("dataset"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"),
+    [
+        ("segmenter", "sample-dics", "did you mean 'sample-disc'"),
+        ("user", "center", "did you mean 'centre'"),
+        ("metric", "IoU2", "A file works too: my_file.py:MyClass"),
+        ("benchmark", "click", "did you mean 'clicks'"),
+        ("benchmark", "zzzzzz", "known: clicks"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_near_ones(kind, name, hint):
+    with pytest.raises(UnknownPlugin, match=f"no {kind} is called '{name}'") as caught:
+        build(kind, name)
+    assert hint in str(caught.value)
+
+
+def test_a_plugin_is_found_by_path(file):
+    plugin = build("segmenter", f"{file}:Blank(size=3)")
+    assert (plugin.size, plugin.colour) == (3, "red")
+    assert type(plugin) is type(build("segmenter", f"{file}:Blank(size=4)"))
+
+
+def test_a_path_may_be_relative(file, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    assert build("segmenter", "mine.py:Blank(size=3)").size == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("{folder}/absent.py:Blank", "there is no file"),
+        ("{file}:Blink", "has no 'Blink'; it defines Blank"),
+        ("{file}:number", "has no 'number'; it defines Blank"),
+        ("{file}:Fails", "cannot be built: OSError: weights.pth is not there"),
+        ("{file}", "mine.py defines Blank; write .*mine.py:Blank"),
+        (
+            "{file}:Silent",
+            "has no encode and no predict; a segmenter has encode, predict: see segarena.roles",
+        ),
+        ("{file}:Blank", "missing a required .*'size'; it takes size, colour='red'"),
+        (
+            "{file}:Blank(size=1, sise=2)",
+            "'sise'; did you mean 'size'. it takes size, colour='red'",
+        ),
+        (
+            "{folder}/broken.py:Blank",
+            "broken.py cannot be imported: ModuleNotFoundError: No module named 'no_such",
+        ),
+        ("{folder}/typo.py:Blank", "typo.py cannot be imported: SyntaxError"),
+    ],
+)
+def test_a_file_that_does_not_work_is_named_with_the_reason(file, written, message):
+    (file.parent / "broken.py").write_text("import no_such_package\n", encoding="utf-8")
+    (file.parent / "typo.py").write_text("class Blank(:\n", encoding="utf-8")
+    with pytest.raises(PluginInvalid, match=message):
+        build("segmenter", written.format(file=file, folder=file.parent))
+
+
+def test_a_run_records_all_options_resolved_and_the_hash_of_the_file(file):
+    assert describe("segmenter", f"{file}:Blank(size=3)") == {
+        "kind": "segmenter",
+        "name": f"{file}:Blank",
+        "options": {"size": 3, "colour": "red", "levels": [1, 2]},
+        "sha256": hashlib.sha256(SEGMENTER.encode()).hexdigest(),
+    }
+    assert describe("segmenter", "sample-disc")["options"] == {"radius_px": 10}
+
+
+def test_a_package_may_bring_plugins_of_a_kind_of_its_own(monkeypatch):
+    assert kinds()[: len(registry.KINDS)] == registry.KINDS
+    assert "click-model" in kinds()
+    assert "sense-of-colour" not in kinds()
+    monkeypatch.setitem(registry._factories, "sense-of-colour", {})
+    registry.register("sense-of-colour", "blind")(lambda: "grey")
+    assert "sense-of-colour" in kinds()
+    assert build("sense-of-colour", "blind") == "grey"
+    with pytest.raises(UnknownPlugin, match="no sense-of-colour is called 'sharp'; known: blind"):
+        build("sense-of-colour", "sharp")
+
+
+def test_a_plugin_is_found_by_the_name_that_it_had_and_listed_by_todays(monkeypatch):
+    monkeypatch.setitem(registry._factories, "metric", {})
+    monkeypatch.setitem(registry._todays_names, "metric", {})
+    made = registry.metric("today", formerly=("once", "before"))(lambda: "it")
+    assert [registry.find("metric", name) for name in ("today", "once", "before")] == [made] * 3
+    assert registry.todays_name("metric", "once") == "today"
+    assert list(registry.names("metric")) == ["today"]
+    assert registry.known("metric", "never") is None
+
+
+def test_two_plugins_of_one_name_are_refused(monkeypatch):
+    monkeypatch.setitem(registry._factories, "metric", {})
+
+    def make(module):
+        return type("Twice", (), {"__module__": module})
+
+    registry.metric("twice")(make("one"))
+    with pytest.raises(
+        PluginError, match=r"metric 'twice' is registered twice: one\.Twice and two\.Twice"
+    ):
+        registry.metric("twice")(make("two"))
+
+
+def test_a_module_imported_twice_registers_once(monkeypatch):
+    monkeypatch.setitem(registry._factories, "metric", {})
+    for _ in range(2):
+        registry.metric("again")(type("Again", (), {"__module__": "one"}))
+    assert list(registry._factories["metric"]) == ["again"]
+
+
+def broken_package(folder):
+    info = folder / "broken_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: broken-package\nVersion: 1.0\n", encoding="utf-8"
+    )
+    (info / "entry_points.txt").write_text(
+        "[segarena.plugins]\nbroken = broken_package\n", encoding="utf-8"
+    )
+    (folder / "broken_package.py").write_text(
+        "raise RuntimeError('no GPU here')\n", encoding="utf-8"
+    )
+
+
+def test_a_broken_third_party_package_stops_nobody_else(tmp_path):
+    broken_package(tmp_path)
+    done = run_python(
+        "from segarena.registry import build; print(build('segmenter', 'sample-disc').radius_px)",
+        tmp_path,
+    )
+    assert (done.stdout, done.returncode) == ("10\n", 0)
+
+
+def test_a_broken_third_party_package_is_named_when_a_plugin_is_not_found(tmp_path):
+    broken_package(tmp_path)
+    done = run_python("from segarena.registry import build; build('segmenter', 'zzzzzz')", tmp_path)
+    assert (
+        "plug-in package broken_package failed to import: RuntimeError: no GPU here" in done.stderr
+    )
+
+
+def test_a_module_of_ours_that_fails_is_named_and_stops_nobody_else(tmp_path):
+    lines = [
+        "import sys; sys.modules['segarena.systems.volumes.datasets.phantom'] = None",
+        "from segarena.registry import build; print(build('dataset', 'demo').name)",
+        "build('dataset', 'phantom')",
+    ]
+    done = run_python("\n".join(lines), tmp_path)
+    assert done.stdout == "demo\n"
+    named = "plug-in module segarena.systems.volumes.datasets.phantom failed to import: ModuleNotFoundError"
+    assert done.stderr.index(named) < done.stderr.index("no dataset is called 'phantom'")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "clicks(protocol='segarena')",
+        "radioactive(protocol='corrected')",
+        "davis(protocol='corrected')",
+    ],
+)
+def test_the_careful_protocol_is_known_by_its_earlier_names(written):
+    assert build("benchmark", written).protocol == "careful"
+    assert describe("benchmark", written)["options"]["protocol"] == "careful"
+
+
+def test_the_first_option_is_built_and_recorded_by_its_name():
+    assert registry.build("user", "centre('stop')") is not None
+    described = registry.describe("user", "centre('stop')")
+    assert described == registry.describe("user", "centre(when_solved='stop')")
+    with pytest.raises(PluginInvalid, match="'stop' is given without a name; it takes when_solved"):
+        registry.build("user", "centre('stop', when_solved='stop')")
+    with pytest.raises(PluginInvalid, match="is given without a name; it takes no options"):
+        registry.build("dataset", "demo('x')")

@@ -1,0 +1,80 @@
+"""A process that stays: units as they come, and another process when one dies or hangs."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from segarena.errors import InvalidInput, UnitDied, UnitHung
+from segarena.work.jobs import Building, Calling, Done, Failed
+from segarena.work.persistent_process import StandingProcess
+
+
+def answer(unit):
+    if unit == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if unit == "hang":
+        time.sleep(60)
+    if unit == "raise":
+        raise InvalidInput("not this")
+    return os.getpid(), unit
+
+
+def cannot_open():
+    raise InvalidInput("no such thing")
+
+
+@pytest.fixture(scope="module")
+def standing():
+    made = StandingProcess(Calling(answer), limit_s=0.8)
+    yield made
+    made.end()
+
+
+def test_units_are_done_by_one_process_that_stays(standing):
+    assert standing.number is None
+    first, second = standing.do(1), standing.do(2)
+    assert isinstance(first, Done)
+    assert (first.result, second.result) == ((standing.number, 1), (standing.number, 2))
+
+
+def test_what_a_unit_raises_is_its_failure_and_the_process_stays(standing):
+    before = standing.do(0).result[0]
+    failed = standing.do("raise")
+    assert isinstance(failed, Failed)
+    assert (type(failed.error), str(failed.error), failed.unit) == (
+        InvalidInput,
+        "not this",
+        "raise",
+    )
+    assert standing.do(0).result[0] == before
+
+
+@pytest.mark.parametrize(
+    ("unit", "error", "told"),
+    [("die", UnitDied, "SIGKILL"), ("hang", UnitHung, "no answer in time")],
+)
+def test_a_unit_that_does_not_come_back_is_told_and_the_next_is_done(standing, unit, error, told):
+    failed = standing.do(unit)
+    assert isinstance(failed.error, error)
+    assert told in str(failed.error)
+    assert standing.do("next").result[1] == "next"
+
+
+def test_a_process_that_was_killed_between_units_is_replaced(standing):
+    os.kill(standing.do(0).result[0], signal.SIGKILL)
+    time.sleep(0.05)
+    assert standing.do("next").result[1] == "next"
+
+
+def test_somebody_is_called_while_a_unit_is_done(standing):
+    calls = []
+    standing.do("hang", lambda: calls.append(1))
+    assert len(calls) >= 3
+
+
+def test_a_job_that_cannot_be_opened_says_so():
+    standing = StandingProcess(Building(cannot_open), limit_s=1.0)
+    with pytest.raises(InvalidInput, match="no such thing"):
+        standing.do(1)

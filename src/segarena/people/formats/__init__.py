@@ -1,1 +1,0 @@
-"""What people gave, as it was published: one module for each format; see `segarena.people.format`."""

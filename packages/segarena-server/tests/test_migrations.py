@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.errors import InvalidInput
-from segarena_server.db.orm_models import Job, Person, Place, Run, Table, Team, Turn
+from segarena_server.db.orm_models import Job, Person, Run, RunSample, Table, Team, Turn
 from segarena_server.db.schema import bring_up_to_date, migrate, revision_of
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
@@ -87,7 +87,9 @@ def test_up_gives_everybody_a_team_with_their_runs_and_the_prompts_of_before(fir
             ("bela", "bela", "run-3"),
         }
         assert session.scalar(select(func.count(Team.circle.distinct()))) == 2
-        past = {place.run_id: json.loads(place.past) for place in session.scalars(select(Place))}
+        past = {
+            place.run_id: json.loads(place.past) for place in session.scalars(select(RunSample))
+        }
         assert past == {"run-1": [], "run-2": ["run-1"], "run-3": []}
         assert session.scalars(select(Turn.given)).all() == [b"given"] * 3
 

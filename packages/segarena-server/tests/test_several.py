@@ -19,7 +19,7 @@ from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
 from segarena_server.challenges.description import Challenge, Phase
 from segarena_server.challenges.management import make_challenge
-from segarena_server.db.orm_models import Person, Place
+from segarena_server.db.orm_models import Person, RunSample
 from segarena_server.db.orm_models import Turn as Turns
 from segarena_server.jobs import row_queue
 from segarena_server.jobs.lease import new_lease
@@ -153,7 +153,7 @@ def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several,
     ).json()
     lease = new_lease().replace(f":{os.getpid()}:", f":{2**22 + 1}:")
     with site.database.writing() as session:  # as one leaves it that is killed in the middle
-        place = session.get_one(Place, (run["id"], 0))
+        place = session.get_one(RunSample, (run["id"], 0))
         body = pack(pack_turn(Turn(id=str(uuid.uuid4()), open=[0])))
         turn = Turns(
             run_id=run["id"],

@@ -25,7 +25,8 @@ def check_prompts(frame: pl.DataFrame) -> list[Finding]:
     twice, prompts with fewer points than their kind needs, points beside a raster of them, and an image that a person
     saw for a second time in the main part of a study.
     """
-    errors, notes = list(_errors(frame)), list(_notes(frame))
+    errors = list(_errors(frame))
+    notes = list(_notes(frame))
     told = [(True, errors), (False, notes)]
     return [
         Finding(is_error=is_error, message=f"{n} {text}")
@@ -41,7 +42,8 @@ def check_collection(collection: Collection) -> list[Finding]:
     Errors are masks that cannot be used, and goals and strokes that show nothing. Prompts that leave their goal to a
     dataset are a note.
     """
-    broken, blank = dict[str, None](), set[str]()
+    broken = dict[str, None]()
+    blank = set[str]()
     for given in collection:
         try:
             shown = [given.goal] if given.row.goal_mask else []
@@ -122,8 +124,10 @@ def _errors_of_points(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
     )
     backwards = pl.col("time_ms").diff().over("id") < 0
     yield points.filter(backwards).height, "points that are earlier than the one before them"
-    x, y = pl.col("x"), pl.col("y")
-    reach_x, reach_y = pl.col("width") * _FAR, pl.col("height") * _FAR
+    x = pl.col("x")
+    y = pl.col("y")
+    reach_x = pl.col("width") * _FAR
+    reach_y = pl.col("height") * _FAR
     outside = (
         (x < -reach_x)
         | (y < -reach_y)

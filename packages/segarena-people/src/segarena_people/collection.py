@@ -67,7 +67,8 @@ class Given:
         Raises:
             InvalidInput: there is no such picture, or it has more pixels than `files.limits` allows.
         """
-        height, width = self.row.height, self.row.width
+        height = self.row.height
+        width = self.row.width
         if min(height, width) < 1:
             raise InvalidInput(
                 f"prompt {self.row.id}: expected a picture, got one of {width} x {height} px"
@@ -113,7 +114,9 @@ class Given:
     @property
     def drawn(self) -> Mask | None:
         """What was drawn, where there are pixels of it and no points."""
-        return self._files.read(RASTERS, self.row.raster, self.shape) if self.row.raster else None
+        if self.row.raster:
+            return self._files.read(RASTERS, self.row.raster, self.shape)
+        return None
 
     @property
     def prompt(self) -> Click | Box | Scribble | Lasso:
@@ -159,7 +162,9 @@ class Collection(Sequence[Given]):
         targets: TargetMasks | None,
         source: Source,
     ) -> None:
-        self._rows, self._files, self._targets = tuple(rows), files, targets
+        self._rows = tuple(rows)
+        self._files = files
+        self._targets = targets
         self.source = source
 
     @classmethod

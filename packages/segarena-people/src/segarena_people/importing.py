@@ -82,7 +82,8 @@ def import_prompts(
         units = form.open(source, dataclasses.replace(beside or Beside(), scratch=Path(scratch)))
         chosen = dict(islice(units.items(), most))
         writer = _Writer(part)
-        progress, left_out = Progress(units=len(chosen)), list[str]()
+        progress = Progress(units=len(chosen))
+        left_out = list[str]()
         on_progress(progress)
         for name, read in chosen.items():
             reason = writer.take(name, read)

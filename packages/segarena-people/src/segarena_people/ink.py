@@ -59,4 +59,6 @@ def _places(prompt: Click | Box | Scribble | Lasso) -> tuple[tuple[float, ...], 
     if isinstance(prompt, Box):
         (top, left), (bottom, right) = prompt.start[-2:], (stop - 1 for stop in prompt.stop[-2:])
         return ((top, left), (top, right), (bottom, right), (bottom, left), (top, left))
-    return prompt.points if isinstance(prompt, Scribble) else (*prompt.points, prompt.points[0])
+    if isinstance(prompt, Scribble):
+        return prompt.points
+    return (*prompt.points, prompt.points[0])

@@ -13,7 +13,9 @@ from segarena.files.images import read_size, read_values
 from segarena.files.within import within
 from segarena.samples import Mask
 
-GOALS, PREVIOUS, RASTERS = "goals", "previous", "rasters"
+GOALS = "goals"
+PREVIOUS = "previous"
+RASTERS = "rasters"
 """The folders: what was asked for, what was corrected, what was drawn."""
 
 _KEPT = 16

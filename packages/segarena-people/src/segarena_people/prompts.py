@@ -209,10 +209,8 @@ def _plane(given: PersonPrompt) -> tuple[int, ...]:
 
 def _pixel(given: PersonPrompt, point: Point) -> tuple[int, int]:
     """Return the (row, column) of the pixel that a point lies in: pixel 0 reaches from 0 to 1."""
-    row, column = (
-        min(max(int(point.y // 1), 0), given.height - 1),
-        min(max(int(point.x // 1), 0), given.width - 1),
-    )
+    row = min(max(int(point.y // 1), 0), given.height - 1)
+    column = min(max(int(point.x // 1), 0), given.width - 1)
     return row, column
 
 

@@ -40,7 +40,8 @@ def read_classes(folder: Path, image: str) -> NDArray[np.int32]:
         DatasetMissing: there is neither.
         InvalidMask: it cannot be read.
     """
-    picture, matrix = within(folder, f"{image}.png"), within(folder, f"{image}.mat")
+    picture = within(folder, f"{image}.png")
+    matrix = within(folder, f"{image}.mat")
     if picture.is_file():
         return read_values(picture)
     if not matrix.is_file():

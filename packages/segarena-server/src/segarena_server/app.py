@@ -69,9 +69,10 @@ def make_app(site: Site) -> Watch:
         redirect_slashes=False,
     )
     app.state.site = site
-    app.state.provider = (
-        None if site.settings.oidc is None else provider_of(site.settings.oidc, site.now)
-    )
+    if site.settings.oidc is None:
+        app.state.provider = None
+    else:
+        app.state.provider = provider_of(site.settings.oidc, site.now)
     app.state.interfaces = interfaces()
     brought = [interface.router for interface in interfaces().values()]
     brought += [router for room in rooms().values() for router in room.routers]

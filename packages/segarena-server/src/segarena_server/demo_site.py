@@ -123,15 +123,14 @@ class Demonstration:
 
     def _account(self, name: str, role: str) -> str:
         """Make an account; return a token of it, and "" for one that has to be confirmed."""
-        now, kept = self._site.now(), hash_password(self.password, name)
+        now = self._site.now()
+        kept = hash_password(self.password, name)
         with self._site.database.writing() as session:
             invitation = invite(session, now, role) if role else ""
             person = register(session, now, name=name, kept=kept, invitation=invitation)
-            return (
-                make_key(session, "token", now, person_id=person.id, label="demonstration")
-                if role
-                else ""
-            )
+            if role:
+                return make_key(session, "token", now, person_id=person.id, label="demonstration")
+            return ""
 
     def _hold(self, one: Try, challenge: str, out: Path) -> None:
         how: dict[str, Any] = {

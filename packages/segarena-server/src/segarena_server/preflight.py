@@ -23,7 +23,7 @@ from sqlalchemy import func, select, text
 
 from segarena.errors import SegarenaError
 from segarena_server.auth.identities import provider_of
-from segarena_server.challenges.repository import (
+from segarena_server.challenges.challenge_repository import (
     all_challenges,
     described,
     description_of,
@@ -129,9 +129,10 @@ def _of_mail(settings: Settings) -> Iterator[str]:
 
 def _of_provider(settings: Settings) -> Iterator[str]:
     """Ask the provider of accounts for its addresses and its keys."""
-    provider = (
-        None if settings.oidc is None or settings.oidc.faults() else provider_of(settings.oidc)
-    )
+    if settings.oidc is None or settings.oidc.faults():
+        provider = None
+    else:
+        provider = provider_of(settings.oidc)
     if provider is not None and settings.oidc is not None:
         try:
             provider.check()
@@ -173,11 +174,9 @@ def _foreign(folder: DataFolder) -> list[str]:
 
 def _unwritable(path: Path) -> list[str]:
     there = _there(path)
-    return (
-        []
-        if os.access(there, os.W_OK | os.X_OK)
-        else [f"{path} cannot be made: {there} cannot be written"]
-    )
+    if os.access(there, os.W_OK | os.X_OK):
+        return []
+    return [f"{path} cannot be made: {there} cannot be written"]
 
 
 def _of_folder(folder: DataFolder) -> Iterator[str]:

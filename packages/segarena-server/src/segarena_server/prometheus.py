@@ -38,7 +38,9 @@ class Requests:
     def text(self) -> Iterator[str]:
         """Yield the lines."""
         with self._lock:
-            counts, buckets, seconds = dict(self._counts), dict(self._buckets), dict(self._seconds)
+            counts = dict(self._counts)
+            buckets = dict(self._buckets)
+            seconds = dict(self._seconds)
         yield from _metric(
             "segarena_requests_total",
             "counter",

@@ -60,8 +60,10 @@ def _shared_secret(database: Database, folder: DataFolder) -> bytes:
     Raises:
         StoreError: they have not.
     """
-    own, place = folder.secret().hex(), folder.remote.address if folder.remote else "one folder"
-    secret, common = shared(database, "secret", own), shared(database, "storage", place)
+    own = folder.secret().hex()
+    place = folder.remote.address if folder.remote else "one folder"
+    secret = shared(database, "secret", own)
+    common = shared(database, "storage", place)
     if common != place:
         raise StoreError(
             f"the other servers of this database keep their files in {common}, this one in {place}"
@@ -160,7 +162,8 @@ class Serving:
             with suppress(KeyboardInterrupt):  # uvicorn raises it again once all is answered
                 await self._server.serve()
         except SystemExit as error:  # uvicorn ends so when it cannot listen
-            host, port = self.site.settings.host, self.site.settings.port
+            host = self.site.settings.host
+            port = self.site.settings.port
             raise StoreError(
                 f"cannot listen at {host}:{port}: taken or not allowed; choose another --port"
             ) from error

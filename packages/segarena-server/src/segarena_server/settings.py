@@ -151,7 +151,8 @@ class Oidc(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def faults(self) -> list[str]:
         """Return what is wrong, a line each."""
-        parts, file = urlsplit(self.issuer), self.client_secret_file
+        parts = urlsplit(self.issuer)
+        file = self.client_secret_file
         is_safe = parts.scheme == "https" or (
             parts.scheme == "http" and is_loopback(parts.hostname or "")
         )

@@ -18,7 +18,7 @@ from segarena_server.settings import Settings
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.image_cache import Album
 from segarena_server.turns.notifier import News
-from segarena_server.turns.repository import Key
+from segarena_server.turns.turn_repository import Key
 
 _QUARTER_HOUR_S = 900.0
 

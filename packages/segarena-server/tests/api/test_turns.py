@@ -20,7 +20,7 @@ from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Answer, Turn, pack_turn
 from segarena_server.challenges.description import Challenge, Phase
 from segarena_server.challenges.management import make_challenge
-from segarena_server.db.orm_models import Place
+from segarena_server.db.orm_models import RunSample
 from segarena_server.db.orm_models import Turn as Turns
 
 
@@ -255,7 +255,7 @@ def test_a_sample_is_not_sent_to_who_has_it(api, run):
 
 def test_nothing_that_participants_get_names_a_sample_or_the_truth(working, api, run):
     with working.site.database.reading() as session:
-        name = session.scalars(select(Place.sample).where(Place.run_id == run["id"])).one()
+        name = session.scalars(select(RunSample.sample).where(RunSample.run_id == run["id"])).one()
     places = ("/challenges", "/challenges/photos", f"/runs/{run['id']}")
     told = [
         api.get(place).text.replace('"seed":null', "") for place in places

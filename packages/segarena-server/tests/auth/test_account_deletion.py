@@ -21,7 +21,7 @@ from segarena_server.db.orm_models import Job, Person, Run, Submission
 from segarena_server.jobs.enqueue import find_job
 from segarena_server.jobs.forget_name import ForgetName
 from segarena_server.jobs.inspect_submission import LookAtSent
-from segarena_server.runs.repository import FORGET
+from segarena_server.runs.run_repository import FORGET
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 

@@ -13,10 +13,18 @@ from segarena_server.auth import teams
 from segarena_server.auth.account_deletion import delete_account
 from segarena_server.challenges.description import Challenge as Described
 from segarena_server.challenges.description import Phase, challenge_text
-from segarena_server.db.orm_models import Challenge, Person, Place, PooledSample, Run, Team, Turn
+from segarena_server.db.orm_models import (
+    Challenge,
+    Person,
+    PooledSample,
+    Run,
+    RunSample,
+    Team,
+    Turn,
+)
 from segarena_server.http.http_errors import Refusal
 from segarena_server.jobs.evaluate_turn import step_of
-from segarena_server.runs.repository import Asked, begin, own_run, places_of
+from segarena_server.runs.run_repository import RunRequest, begin, own_run, places_of
 from segarena_server.storage.compression import pack
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.run_folders import RunFolders
@@ -74,7 +82,7 @@ class Event:
     def begin(self, person_id, phase=None):
         self.now += 1
         self._runs += 1
-        asked = Asked(
+        asked = RunRequest(
             id=f"00000000-0000-4000-8000-{self._runs:012d}", name="n", segmenter="", note=""
         )
         with self.database.writing() as session:
@@ -111,10 +119,10 @@ class Event:
 
     def given(self):
         """Return how many rounds were given about each sample, to anybody."""
-        on = (Turn.run_id == Place.run_id) & (Turn.place == Place.number)
-        turns = select(Place.sample, func.count()).join(Turn, on).where(Turn.given == b"round")
+        on = (Turn.run_id == RunSample.run_id) & (Turn.place == RunSample.number)
+        turns = select(RunSample.sample, func.count()).join(Turn, on).where(Turn.given == b"round")
         with self.database.reading() as session:
-            return dict(session.execute(turns.group_by(Place.sample)).all())
+            return dict(session.execute(turns.group_by(RunSample.sample)).all())
 
     def past(self, run_id):
         with self.database.reading() as session:

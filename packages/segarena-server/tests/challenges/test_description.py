@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.protocol.challenge_info import ShownChallenge
+from segarena.protocol.challenge_info import ChallengeInfo
 from segarena.specs import PluginSpec
 from segarena_server.challenges.description import Challenge, Phase, challenge_text, read_challenge
 from segarena_server.challenges.run_plan import plan_of, shown, shown_name
@@ -116,7 +116,7 @@ def test_a_participant_sees_the_rules_and_no_secret():
     text = msgspec.json.encode(shown(read_challenge(json.dumps(PLAIN))))
     assert b"271828" not in text
     assert b"phantom" not in text
-    found = msgspec.json.decode(text, type=ShownChallenge)
+    found = msgspec.json.decode(text, type=ChallengeInfo)
     assert found.benchmark == "clicks(rounds=7)"
     assert [(phase.name, phase.rounds, phase.sample_kind) for phase in found.phases] == [
         ("practice", 7, "image"),

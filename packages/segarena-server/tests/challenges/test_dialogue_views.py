@@ -10,8 +10,13 @@ from segarena.engine.plan import Plan
 from segarena.prompts import Box, Click, Scribble
 from segarena.registry import build
 from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.dialogue_views import Exchanged, Told, as_heard, as_judged
-from segarena_server.challenges.evaluation_request import RunFacts, StepJob
+from segarena_server.challenges.dialogue_views import (
+    Exchanged,
+    ParticipantView,
+    as_heard,
+    as_judged,
+)
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.challenges.sample_view import prompt_text
@@ -56,7 +61,7 @@ class Held:
 
     @property
     def job(self):
-        return StepJob(run=self.run, place=0, turns=tuple(self.turns))
+        return EvaluationRequest(run=self.run, place=0, turns=tuple(self.turns))
 
     @property
     def exchanged(self):
@@ -64,7 +69,7 @@ class Held:
             challenge=self.challenge,
             phase="final",
             sample=self.pooled.body,
-            dialogues=tuple(msgspec.convert(one, Told) for one in self.pooled.dialogues),
+            dialogues=tuple(msgspec.convert(one, ParticipantView) for one in self.pooled.dialogues),
             turns=tuple(
                 (turn.body, reply) for turn, reply in zip(self.turns, self.replies, strict=True)
             ),
@@ -192,13 +197,13 @@ def test_a_place_that_is_not_over_is_shown_so_far(held):
     one = held("photographs")
     judged = as_judged(
         Evaluator(one.challenge),
-        StepJob(run=one.run, place=0, turns=tuple(one.turns[:2])),
+        EvaluationRequest(run=one.run, place=0, turns=tuple(one.turns[:2])),
         one.numbers,
     )
     assert len(judged.dialogues[0].rounds) == 1
     begun = as_judged(
         Evaluator(one.challenge),
-        StepJob(run=one.run, place=0, turns=tuple(one.turns[:1])),
+        EvaluationRequest(run=one.run, place=0, turns=tuple(one.turns[:1])),
         one.numbers,
     )
     assert begun.dialogues[0].rounds == []

@@ -13,7 +13,7 @@ from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.evaluation_request import RunFacts, StepJob, TurnGiven
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts, TurnGiven
 from segarena_server.challenges.evaluator import Evaluator
 
 RUN = RunFacts(id="r", phase="final", name="mine", samples=("p2", "p0"))
@@ -34,7 +34,7 @@ def turn(*answers, opens=(), charged_s=1.0, spent_s=0.0, failed=""):
 
 
 def job(*turns, **more):
-    return StepJob(run=RUN, place=0, turns=tuple(turns), **more)
+    return EvaluationRequest(run=RUN, place=0, turns=tuple(turns), **more)
 
 
 def asked(done):
@@ -79,7 +79,7 @@ def test_a_place_that_is_not_at_hand_gives_the_same_bytes(challenge):
         assert cold.reply == steps[count - 1].reply
         assert cold == steps[count - 1]
     alone = Evaluator(described, most_places=1)
-    other = StepJob(run=replace(RUN, id="s"), place=1, turns=(turn(opens=[0, 1, 2]),))
+    other = EvaluationRequest(run=replace(RUN, id="s"), place=1, turns=(turn(opens=[0, 1, 2]),))
     for count in range(1, len(steps) + 1):
         alone.step(other)  # takes the only seat
         assert alone.step(job(*turns[:count])) == steps[count - 1]

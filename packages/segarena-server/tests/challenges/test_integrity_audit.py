@@ -13,9 +13,9 @@ from segarena_server.challenges.duplicate_detection import likeness_of
 from segarena_server.challenges.integrity_audit import audit_of, audit_sheet
 from segarena_server.challenges.management import find, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
-from segarena_server.db.orm_models import Finding, Person, Place, Run, Turn
+from segarena_server.db.orm_models import Finding, Person, Run, RunSample, Turn
 from segarena_server.jobs.enqueue import find_job
-from segarena_server.runs.repository import FIND, close
+from segarena_server.runs.run_repository import FIND, close
 
 CLICKS = "clicks(rounds=3)"
 
@@ -86,7 +86,7 @@ def hold(site, described, name, phase, segmenter):
         session.add(run)
         session.flush()
         session.add(
-            Place(
+            RunSample(
                 run_id=run.id, number=0, key=f"k-{run.id}", sample=samples[0], sha256="0", bytes=1
             )
         )

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput
+from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import Challenge, Phase
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.management import change_challenge, find, make_challenge
-from segarena_server.challenges.repository import description_of
 from segarena_server.challenges.sample_pool import look
 from segarena_server.db.orm_models import Event, Person, PooledSample, Run
-from segarena_server.runs.repository import Asked
-from segarena_server.runs.repository import begin as begin_run
+from segarena_server.runs.run_repository import RunRequest
+from segarena_server.runs.run_repository import begin as begin_run
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
@@ -145,7 +145,7 @@ def test_of_a_first_run_and_a_change_at_once_one_waits_for_the_other(site):
         "c",
         changed((msgspec.structs.replace(FINAL, dataset="phantom"),), benchmark="radioactive"),
     )
-    asked = Asked(id="8b1c7e0e-8e0b-4c73-9ac8-2d9a8c5e0a01", name="x", segmenter="", note="")
+    asked = RunRequest(id="8b1c7e0e-8e0b-4c73-9ac8-2d9a8c5e0a01", name="x", segmenter="", note="")
     with site.database.writing() as session:
         challenge = session.merge(stale, load=False)
         run = begin_run(

@@ -11,7 +11,7 @@ from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.evaluation_request import RunFacts, StepJob, TurnGiven
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts, TurnGiven
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.time_charge import TICK_S, held_back_s
 
@@ -24,7 +24,7 @@ class Asker:
 
     def __init__(self, challenge, run=RUN, past=()):
         self.evaluator = Evaluator(challenge)
-        self.job = StepJob(run=run, place=0, turns=(), past=tuple(past))
+        self.job = EvaluationRequest(run=run, place=0, turns=(), past=tuple(past))
         self.given = []
 
     def send(self, turn, charged_s=0.0):

@@ -10,7 +10,7 @@ from segarena_server.challenges.boards import Boards
 from segarena_server.challenges.description import Challenge as Described
 from segarena_server.challenges.description import Phase, challenge_text
 from segarena_server.db.orm_models import Challenge, Person, Run
-from segarena_server.runs.repository import close
+from segarena_server.runs.run_repository import close
 from segarena_server.runs.scores import scores_of, why_held_back
 
 CLOSES = datetime.fromtimestamp(1_785_000_000, UTC)

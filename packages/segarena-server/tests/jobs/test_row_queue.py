@@ -2,7 +2,7 @@
 
 import pytest
 
-from segarena_server.db.orm_models import Challenge, Job, Person, Place, Run, Turn
+from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
 from segarena_server.jobs import row_queue
 from segarena_server.jobs.enqueue import find_job, post
 
@@ -22,7 +22,7 @@ def row(request, database):
         told = {"phase": "p", "name": "n", "segmenter": "", "note": "", "pool": "d", "made_at": 0.0}
         session.add(Run(id="run", challenge_id=challenge.id, person_id=person.id, **told))
         session.flush()
-        session.add(Place(run_id="run", number=0, key="k", sample="s", sha256="0", bytes=1))
+        session.add(RunSample(run_id="run", number=0, key="k", sample="s", sha256="0", bytes=1))
         session.flush()
         session.add(
             Turn(

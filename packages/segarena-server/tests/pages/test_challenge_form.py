@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
+from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import Challenge, Phase
 from segarena_server.challenges.management import find, make_challenge
-from segarena_server.challenges.repository import description_of
 from segarena_server.db.orm_models import Event, Job
 
 SOON = datetime(2029, 5, 1, tzinfo=UTC)

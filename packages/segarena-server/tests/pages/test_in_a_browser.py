@@ -23,7 +23,7 @@ from segarena_server.db.orm_models import Person, Submission
 from segarena_server.demo_site import ROLES, Demonstration
 from segarena_server.extensions.site_sections import rooms
 from segarena_server.jobs.enqueue import find_job, post
-from segarena_server.jobs.prepare_challenge import LookAtChallenge, Told
+from segarena_server.jobs.prepare_challenge import ChallengeJobRequest, LookAtChallenge
 from segarena_server.serving import first_link
 
 NO_PAGES = {
@@ -169,7 +169,7 @@ def looked(working_alone, shown):
         }
         challenge = session.scalars(select(Row).where(Row.slug == "squares")).one()
         session.add(_refused(challenge.id, ada, site.now(), site.folder.sent.keep(b"no run")))
-        told = Told(read_challenge(challenge.description), {}, "").text()
+        told = ChallengeJobRequest(read_challenge(challenge.description), {}, "").text()
         post(session, LookAtChallenge.name, "a draft", site.now(), told)
     _wait_for_draft(site)
     letters = {"nobody": [f"/{kind}?link={text}" for kind, text in keys.items()]}

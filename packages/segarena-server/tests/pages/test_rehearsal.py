@@ -6,10 +6,10 @@ import time
 import pytest
 from sqlalchemy import func, select
 
+from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import Challenge, Phase
 from segarena_server.challenges.management import find, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
-from segarena_server.challenges.repository import description_of
 from segarena_server.db.orm_models import Run
 
 

@@ -11,7 +11,7 @@ import segarena
 from segarena.client.participation import begun_in
 from segarena_server.challenges.description import Challenge, Phase
 from segarena_server.challenges.management import make_challenge
-from segarena_server.db.orm_models import Place, Run, Turn
+from segarena_server.db.orm_models import Run, RunSample, Turn
 from segarena_server.runs import round_views, run_views
 
 PHASES = (
@@ -78,7 +78,7 @@ def outlines(text, layer):
 def hidden_in(working, run):
     """Return the name of the first sample, which participants never see."""
     with working.site.database.reading() as session:
-        return session.get_one(Place, (run, 0)).sample
+        return session.get_one(RunSample, (run, 0)).sample
 
 
 def test_a_run_lists_its_samples(working, scene):
@@ -157,9 +157,9 @@ def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(
             select(Turn).where(Turn.run_id == run.id, Turn.place == 0).order_by(Turn.number)
         ).all()
         monkeypatch.setattr(round_views, "untold_turns", lambda *_: {(run.id, 0): turns[-1]})
-        eyes = run_views.Eyes.of(PHASES[0], is_organiser=False)
+        eyes = run_views.Visibility.of(PHASES[0], is_organiser=False)
         view = round_views.PlaceView(
-            session, working.site, run, session.get_one(Place, (run.id, 0)), eyes, 1
+            session, working.site, run, session.get_one(RunSample, (run.id, 0)), eyes, 1
         )
     assert len(view._drawing().exchanged.turns) == len(turns) - 1
 
@@ -167,7 +167,7 @@ def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(
 def test_what_cannot_be_drawn_is_said_without_its_reason(working, scene, monkeypatch):
     people, runs = scene
     with working.site.database.reading() as session:
-        place = session.get_one(Place, (runs["final"], 1))
+        place = session.get_one(RunSample, (runs["final"], 1))
     path = working.site.folder.samples.path(place.sha256)
     content = path.read_bytes()
     path.write_bytes(b"damaged")
@@ -193,7 +193,7 @@ def test_a_run_of_thousands_of_samples_is_paged(working, scene):
         session.add(run)
         session.flush()
         session.add_all(
-            Place(
+            RunSample(
                 run_id=run.id,
                 number=number,
                 key=f"{run.id}{number}"[-40:],

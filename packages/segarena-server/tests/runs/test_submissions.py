@@ -24,7 +24,7 @@ from segarena.protocol.turns import Turn, pack_turn
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena_server.challenges.description import Challenge, Phase
 from segarena_server.challenges.management import make_challenge
-from segarena_server.db.orm_models import Place
+from segarena_server.db.orm_models import RunSample
 from segarena_server.db.orm_models import Turn as Turns
 from segarena_server.storage.content_store import Storage
 
@@ -328,7 +328,7 @@ def test_the_organiser_sees_every_round_of_a_program_and_its_author_no_sample(ap
     assert "Every round" in shown
     assert '<td class="num">2</td>' in shown
     with working.site.database.reading() as session:
-        places = session.scalars(select(Place).where(Place.run_id == run["id"])).all()
+        places = session.scalars(select(RunSample).where(RunSample.run_id == run["id"])).all()
         turns = session.scalars(select(Turns).where(Turns.run_id == run["id"])).all()
     assert len(turns) == 2 * (1 + ROUNDS)
     assert not any(turn.given for turn in turns)  # nobody was given a prompt, so no budget has less

@@ -2,9 +2,9 @@
 
 from sqlalchemy import update
 
-from segarena_server.db.orm_models import Challenge, Job, Person, Place, Run, Turn
+from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
 from segarena_server.jobs.enqueue import find_job
-from segarena_server.runs.repository import END, end
+from segarena_server.runs.run_repository import END, end
 from segarena_server.turns.queue_position import queue_of, queue_of_job, queue_of_run
 
 
@@ -28,7 +28,7 @@ def test_a_turn_is_told_its_place_and_how_long_those_before_it_will_take(databas
         begun(session)
         for number, state in enumerate(states):
             session.add(
-                Place(
+                RunSample(
                     run_id="run", number=number, key=f"k{number}", sample="s", sha256="0", bytes=1
                 )
             )

@@ -61,11 +61,12 @@ def studio(
             )
         log_to(None, logging.WARNING)
         with ExitStack() as stack:
-            scratch = (
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="segarena-studio-"))
-                if example
-                else ""
-            )
+            if example:
+                scratch = stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="segarena-studio-")
+                )
+            else:
+                scratch = ""
             _serve(
                 folder or Path(scratch),
                 port,

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from segarena.arrays.rle import encode_rle
 from segarena.engine.human_queue import Answered, RunTold, Seats, SeatTold
-from segarena.engine.sample_preview import write_seen
+from segarena.engine.sample_preview import write_preview
 from segarena.samples import ImageSample, VolumeSample
 from segarena_server.auth.permissions import cookie_name
 from segarena_server.db.orm_models import Person
@@ -41,7 +41,7 @@ class Room:
         self.seats.open(
             RunTold(title="clicks <script>", sample_kind="image", rounds=5, most_prompts=2)
         )
-        write_seen(
+        write_preview(
             ImageSample(id="s", image=np.zeros((*SHAPE, 3), np.uint8)), self.seats.sample_folder(0)
         )
         for number, target in enumerate("ab"):
@@ -215,7 +215,7 @@ def test_pages_around_seats_are_whole(served, people, room, open_page, barriers)
 def test_a_volume_comes_in_sixteen_bits_with_its_planes_as_large_as_they_are(room, people):
     voxels = np.arange(24).reshape(2, 3, 4) * 1000 - 1000  # air to metal: no 8 bits hold it
     sample = VolumeSample(id="v", voxels=voxels, spacing_mm=(3.0, 1.0, 2.0), modality="CT")
-    write_seen(sample, room.seats.sample_folder(0))
+    write_preview(sample, room.seats.sample_folder(0))
     seat = room.ask(people[0], "POST", "take", {}).json()["seat"]
     came = np.frombuffer(room.ask(people[0], "GET", f"{seat}/voxels").content, "<u2")
     about = room.ask(people[0], "GET", f"{seat}/about").json()
@@ -241,7 +241,7 @@ def test_addresses_that_no_file_can_have_are_not_there(room, people):
 def test_voxels_that_are_no_numbers_are_as_low_as_can_be(tmp_path):
     voxels = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     voxels[0, 0, 0] = np.nan
-    write_seen(VolumeSample(id="v", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0)), tmp_path)
+    write_preview(VolumeSample(id="v", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0)), tmp_path)
     seen = np.frombuffer(gzip.decompress((tmp_path / "voxels.gz").read_bytes()), "<u2")
     assert (seen[0], seen[-1]) == (0, 65535)
     assert abs(int(seen[12]) - 65535 * 11 / 22) < 2

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as adjusting from "../../../src/segarena/studio/static/adjusting.js";
-import { History } from "../../../src/segarena/studio/static/history.js";
-import { Scene } from "../../../src/segarena/studio/static/scene.js";
-import { snap } from "../../../src/segarena/studio/static/snapping.js";
+import * as adjusting from "../../src/segarena_studio/static/adjusting.js";
+import { History } from "../../src/segarena_studio/static/history.js";
+import { Scene } from "../../src/segarena_studio/static/scene.js";
+import { snap } from "../../src/segarena_studio/static/snapping.js";
 import { documentOf, gridDocument } from "./random.js";
 
 const SIZE = [400, 300];

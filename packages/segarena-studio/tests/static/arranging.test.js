@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as arranging from "../../../src/segarena/studio/static/arranging.js";
-import { History } from "../../../src/segarena/studio/static/history.js";
-import { Scene } from "../../../src/segarena/studio/static/scene.js";
+import * as arranging from "../../src/segarena_studio/static/arranging.js";
+import { History } from "../../src/segarena_studio/static/history.js";
+import { Scene } from "../../src/segarena_studio/static/scene.js";
 import { documentOf, generator } from "./random.js";
 
 const SQUARE = [[0, 0], [50, 0], [50, 50], [0, 50]];

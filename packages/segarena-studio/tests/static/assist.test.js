@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Assist, ringsOf } from "../../../src/segarena/studio/static/assist.js";
-import { area } from "../../../src/segarena/studio/static/geometry.js";
-import { decode, encode, maskToRings } from "../../../src/segarena/studio/static/runs.js";
+import { Assist, ringsOf } from "../../src/segarena_studio/static/assist.js";
+import { area } from "../../src/segarena_studio/static/geometry.js";
+import { decode, encode, maskToRings } from "../../src/segarena_studio/static/runs.js";
 
 const SIZE = [40, 60];
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { check } from "../../../src/segarena/studio/static/checks.js";
-import { Depth } from "../../../src/segarena/studio/static/depth.js";
-import { Scene } from "../../../src/segarena/studio/static/scene.js";
+import { check } from "../../src/segarena_studio/static/checks.js";
+import { Depth } from "../../src/segarena_studio/static/depth.js";
+import { Scene } from "../../src/segarena_studio/static/scene.js";
 import { documentOf } from "./random.js";
 
 const square = (x, y, length) => [[x, y], [x + length, y], [x + length, y + length], [x, y + length]];

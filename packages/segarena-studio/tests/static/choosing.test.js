@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { replaceScene, wordsOf } from "../../../src/segarena/studio/static/choosing.js";
-import { History } from "../../../src/segarena/studio/static/history.js";
-import { Scene } from "../../../src/segarena/studio/static/scene.js";
+import { replaceScene, wordsOf } from "../../src/segarena_studio/static/choosing.js";
+import { History } from "../../src/segarena_studio/static/history.js";
+import { Scene } from "../../src/segarena_studio/static/scene.js";
 
 const region = (id, ring, name, more = {}) => ({ id, ring, name, is_stuff: false, is_hidden: false, is_locked: false, ...more });
 const MINE = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { colourOf, contrast } from "../../../src/segarena/studio/static/colours.js";
+import { colourOf, contrast } from "../../src/segarena_studio/static/colours.js";
 
 const rgb = (css) => css.match(/\d+/g).map(Number);
 // What people without one kind of cone see, for linear light (Machado, Oliveira and Fernandes, 2009, severity 1).

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Depth } from "../../../src/segarena/studio/static/depth.js";
-import { contains } from "../../../src/segarena/studio/static/geometry.js";
-import { Scene } from "../../../src/segarena/studio/static/scene.js";
-import { Steps } from "../../../src/segarena/studio/static/steps.js";
-import { fill } from "../../../src/segarena/studio/static/spans.js";
+import { Depth } from "../../src/segarena_studio/static/depth.js";
+import { contains } from "../../src/segarena_studio/static/geometry.js";
+import { Scene } from "../../src/segarena_studio/static/scene.js";
+import { Steps } from "../../src/segarena_studio/static/steps.js";
+import { fill } from "../../src/segarena_studio/static/spans.js";
 import { documentOf, generator, gridDocument, starPolygon } from "./random.js";
 
 const SIZE = [80, 60];

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as drawing from "../../../src/segarena/studio/static/drawing.js";
-import { History } from "../../../src/segarena/studio/static/history.js";
-import { Scene } from "../../../src/segarena/studio/static/scene.js";
-import { nearestLine, nearestVertex } from "../../../src/segarena/studio/static/snapping.js";
-import { arcs, linesBetween } from "../../../src/segarena/studio/static/tracing.js";
+import * as drawing from "../../src/segarena_studio/static/drawing.js";
+import { History } from "../../src/segarena_studio/static/history.js";
+import { Scene } from "../../src/segarena_studio/static/scene.js";
+import { nearestLine, nearestVertex } from "../../src/segarena_studio/static/snapping.js";
+import { arcs, linesBetween } from "../../src/segarena_studio/static/tracing.js";
 import { documentOf, generator, gridDocument, starPolygon } from "./random.js";
 
 const SIZE = [400, 300];

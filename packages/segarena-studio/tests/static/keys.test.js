@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { keyOf, printed } from "../../../src/segarena/studio/static/keys.js";
+import { keyOf, printed } from "../../src/segarena_studio/static/keys.js";
 
 /** @param {string} key @param {object} [more] */
 const event = (key, more = {}) => /** @type {any} */ ({ key, code: "", shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...more });

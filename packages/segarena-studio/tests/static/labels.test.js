@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { contains, squaredFromOutline } from "../../../src/segarena/studio/static/geometry.js";
-import { centroid, labelPlace } from "../../../src/segarena/studio/static/labels.js";
+import { contains, squaredFromOutline } from "../../src/segarena_studio/static/geometry.js";
+import { centroid, labelPlace } from "../../src/segarena_studio/static/labels.js";
 import { generator, starPolygon } from "./random.js";
 
 test("the number is written at the centroid where that is far enough from the outline", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as picking from "../../../src/segarena/studio/static/picking.js";
-import { Scene } from "../../../src/segarena/studio/static/scene.js";
+import * as picking from "../../src/segarena_studio/static/picking.js";
+import { Scene } from "../../src/segarena_studio/static/scene.js";
 import { documentOf } from "./random.js";
 
 const square = (x, y, length) => [[x, y], [x + length, y], [x + length, y + length], [x, y + length]];

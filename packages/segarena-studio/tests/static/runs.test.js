@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isSimple } from "../../../src/segarena/studio/static/crossings.js";
-import { area, contains, squaredFromOutline } from "../../../src/segarena/studio/static/geometry.js";
-import * as runs from "../../../src/segarena/studio/static/runs.js";
+import { isSimple } from "../../src/segarena_studio/static/crossings.js";
+import { area, contains, squaredFromOutline } from "../../src/segarena_studio/static/geometry.js";
+import * as runs from "../../src/segarena_studio/static/runs.js";
 import { generator } from "./random.js";
 
 const SIZE = [30, 40];

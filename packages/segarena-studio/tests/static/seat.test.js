@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Clock } from "../../../src/segarena/studio/static/seat-clock.js";
-import { Masks, cut, errors, middleOf, onPlane, planeSize, positionOf } from "../../../src/segarena/studio/static/seat-masks.js";
-import { Round, shownOn } from "../../../src/segarena/studio/static/seat-round.js";
+import { Clock } from "../../src/segarena_studio/static/seat-clock.js";
+import { Masks, cut, errors, middleOf, onPlane, planeSize, positionOf } from "../../src/segarena_studio/static/seat-masks.js";
+import { Round, shownOn } from "../../src/segarena_studio/static/seat-round.js";
 
 // Two objects in 2 x 3 x 4 voxels, written out: [plane][row][column].
 const LABELS = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { newId, Talk } from "../../../src/segarena/studio/static/talk.js";
+import { newId, Talk } from "../../src/segarena_studio/static/talk.js";
 
 /** A talk that is answered so. */
 function answered(status, text, headers = {}, type = "default") {

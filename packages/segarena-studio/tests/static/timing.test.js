@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Timing } from "../../../src/segarena/studio/static/timing.js";
+import { Timing } from "../../src/segarena_studio/static/timing.js";
 
 function worked() {
   /** @type {[string, number, number][]} */

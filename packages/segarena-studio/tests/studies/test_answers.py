@@ -6,13 +6,13 @@ from collected import answer
 
 from segarena.errors import InvalidInput
 from segarena.systems.clicks.crowd.validity import filter_valid
-from segarena_studio.studies.answers import MOST_POINTS, Answer, check_answer, judge
+from segarena_studio.studies.answers import MOST_POINTS, TrialAnswer, check_answer, judge
 
 SIZE = (40, 60)
 
 
 def read(told):
-    return msgspec.json.decode(msgspec.json.encode(told), type=Answer)
+    return msgspec.json.decode(msgspec.json.encode(told), type=TrialAnswer)
 
 
 def mask_of(rows=slice(10, 20), columns=slice(20, 40)):
@@ -103,7 +103,7 @@ def test_too_many_points_are_refused_however_they_are_divided():
 def test_numbers_that_are_none_are_refused(text):
     told = msgspec.json.encode(answer((5.25, 5))).replace(b"5.25", text, 1)
     with pytest.raises(msgspec.MsgspecError):
-        msgspec.json.decode(told, type=Answer)
+        msgspec.json.decode(told, type=TrialAnswer)
 
 
 def test_the_device_is_what_the_pointer_says():

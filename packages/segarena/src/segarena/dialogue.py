@@ -140,7 +140,8 @@ def as_prediction(
     if mask.dtype.kind == "f" and not np.isfinite(mask).all():
         raise PredictionInvalid(f"{name}: the mask contains NaN or infinity; return a bool mask")
     highest = 255 if objects > 1 else 1
-    is_number, is_float = mask.dtype.kind in "iuf", mask.dtype.kind == "f"
+    is_number = mask.dtype.kind in "iuf"
+    is_float = mask.dtype.kind == "f"
     whole = is_number and bool(mask.min(initial=0) >= 0 and mask.max(initial=0) <= highest)
     whole = whole and not (is_float and (mask != np.floor(mask)).any())
     if not whole:

@@ -139,7 +139,9 @@ def from_text(option: Option, texts: Sequence[str]) -> Any:
     """
     if len(texts) == 1:
         value = _read(texts[0], option.hint)
-        return [value] if not _fits(value, option.hint) and _fits([value], option.hint) else value
+        if not _fits(value, option.hint) and _fits([value], option.hint):
+            return [value]
+        return value
     return [_read(text, _item_of(option.hint)) for text in texts]
 
 
@@ -147,12 +149,12 @@ def in_todays_words(written: Any) -> Any:
     """Return options or a run's description with today's word for the careful protocol, which had several before."""
     if isinstance(written, Mapping):
         found = {key: in_todays_words(value) for key, value in written.items()}
-        return (
-            {**found, "protocol": "careful"}
-            if found.get("protocol") in _CALLED_CAREFUL_BEFORE
-            else found
-        )
-    return [in_todays_words(value) for value in written] if isinstance(written, list) else written
+        if found.get("protocol") in _CALLED_CAREFUL_BEFORE:
+            return {**found, "protocol": "careful"}
+        return found
+    if isinstance(written, list):
+        return [in_todays_words(value) for value in written]
+    return written
 
 
 def as_protocol(word: str) -> Protocol:
@@ -185,7 +187,8 @@ def choices(hint: Any) -> tuple[Any, ...]:
 def expected(hint: Any) -> str:
     """Return an annotation in words: "a whole number or None", "one of 'stop', 'published'"."""
     hint = _plain_hint(hint)
-    origin, inner = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    inner = get_args(hint)
     if origin is Literal:
         return ("one of " if len(inner) > 1 else "") + ", ".join(map(repr, inner))
     if _is_union(origin):
@@ -194,7 +197,10 @@ def expected(hint: Any) -> str:
         return "None"
     if origin in _SEQUENCES or hint in _SEQUENCES:
         items = [one for one in inner if one is not Ellipsis]
-        count = f" of {len(items)}" if origin is tuple and Ellipsis not in inner and items else ""
+        if origin is tuple and Ellipsis not in inner and items:
+            count = f" of {len(items)}"
+        else:
+            count = ""
         return f"a list{count}" + (f", each {expected(items[0])}" if items else "")
     if _is_mapping(origin or hint):
         return "a table {key: value}"
@@ -204,7 +210,8 @@ def expected(hint: Any) -> str:
 def _fits(value: Any, hint: Any) -> bool:
     """Tell whether a value is what an annotation asks for; what is not plain, or not understood, fits."""
     hint = _plain_hint(hint)
-    origin, inner = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    inner = get_args(hint)
     if not isinstance(value, Plain) or isinstance(hint, TypeVar):
         return True
     if _is_union(origin):

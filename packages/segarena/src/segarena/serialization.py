@@ -27,7 +27,7 @@ def in_frame(dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]
     return Body(told, math.prod(shape) * np.dtype(dtype).itemsize, parts)
 
 
-def tell_sample(sample: Sample, arrays: list[Any], body: BodyOf = in_frame) -> dict[str, Any]:
+def encode_sample(sample: Sample, arrays: list[Any], body: BodyOf = in_frame) -> dict[str, Any]:
     """Return what a header tells of a sample.
 
     Args:
@@ -58,7 +58,7 @@ def tell_sample(sample: Sample, arrays: list[Any], body: BodyOf = in_frame) -> d
     }
 
 
-def tell_dialogue(
+def encode_dialogue(
     dialogue: Dialogue, arrays: list[Any], handle: Callable[[Any], int]
 ) -> dict[str, Any]:
     """Return what a header tells of a dialogue.
@@ -68,10 +68,11 @@ def tell_dialogue(
         arrays: where masks and logits are put.
         handle: under which the worker knows an encoding.
     """
-    lift, previous = dialogue.lift, dialogue.previous
+    lift = dialogue.lift
+    previous = dialogue.previous
     return {
         "rounds": [
-            [tell_prompt(prompt, arrays, handle) for prompt in prompts]
+            [encode_prompt(prompt, arrays, handle) for prompt in prompts]
             for prompts in dialogue.rounds
         ],
         "previous": None if previous is None else _tell_previous(previous, arrays),
@@ -90,12 +91,14 @@ def _tell_previous(previous: Prediction, arrays: list[Any]) -> dict[str, Any]:
     }
 
 
-def tell_prompt(prompt: Prompt, arrays: list[Any], handle: Callable[[Any], int]) -> dict[str, Any]:
+def encode_prompt(
+    prompt: Prompt, arrays: list[Any], handle: Callable[[Any], int]
+) -> dict[str, Any]:
     """Return what a header tells of a prompt; see `tell_dialogue`."""
     if isinstance(prompt, Support):
         told = {"kind": prompt.kind, "mask": flatten(np.asarray(prompt.mask), arrays)}
         if prompt.encoded is None:
-            return {**told, "sample": tell_sample(prompt.sample, arrays)}
+            return {**told, "sample": encode_sample(prompt.sample, arrays)}
         return {**told, "handle": handle(prompt.encoded)}
     values = {field.name: _plain(getattr(prompt, field.name)) for field in fields(prompt)}
     return {"kind": prompt.kind, **{name: flatten(value, arrays) for name, value in values.items()}}

@@ -58,7 +58,8 @@ class PluginSpec:
         match = re.fullmatch(r"([^()]+?)\s*(?:\((.*)\))?\s*", text.strip(), flags=re.DOTALL)
         if match is None:
             raise PluginInvalid(f"{text!r}: expected NAME or NAME(option=value, ...)")
-        reference, arguments = match.group(1), match.group(2) or ""
+        reference = match.group(1)
+        arguments = match.group(2) or ""
         try:
             call = ast.parse(f"f({arguments})", mode="eval").body
             # Text after a closing parenthesis, as in `a(b=1)(c=2)`, makes it another expression than our own call.

@@ -3,7 +3,7 @@
 import pytest
 
 import segarena as package
-from segarena.cli.options import Asked
+from segarena.cli.options import RunOptions
 from segarena.errors import PluginInvalid
 from segarena.options import from_text, options_of
 from segarena.registry import build, names
@@ -45,7 +45,7 @@ def test_without_a_name_they_are_those_of_the_default(segarena):
 
 
 def test_every_option_of_every_benchmark_is_there_unless_the_command_has_its_name(segarena):
-    shared = {option.name for option in options_of(Asked)}
+    shared = {option.name for option in options_of(RunOptions)}
     for name, factory in names("benchmark").items():
         shown = segarena("run", name, "--help").stdout
         for option in options_of(factory):

@@ -15,7 +15,7 @@ from segarena.engine.forecast_run import COUNTING_S, Trial, count_targets, read_
 from segarena.engine.forecast_subset import Opened, open_part, spread
 from segarena.engine.lockstep import load_sample
 from segarena.engine.plan import make_plan
-from segarena.engine.sample_job import Held
+from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.work.cluster.executor import Ray
@@ -168,7 +168,9 @@ def test_targets_are_counted_as_long_as_there_is_time():
 
 def held(index, rounds_at_most, **opened):
     told = Opened(targets=1, rounds_at_most=rounds_at_most, **opened)
-    return Held(index=index, rounds=0, causes=(), encodes=1, seconds=9.0, peak_bytes=0, opened=told)
+    return SampleResult(
+        index=index, rounds=0, causes=(), encodes=1, seconds=9.0, peak_bytes=0, opened=told
+    )
 
 
 def test_of_what_was_held_in_part_loading_and_encoding_are_counted_once(small_run, monkeypatch):

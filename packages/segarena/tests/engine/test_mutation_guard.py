@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from segarena.arrays.rle import decode_rle
-from segarena.engine.mutation_guard import unchanged
+from segarena.engine.mutation_guard import forbid_mutation
 from segarena.errors import SharedChanged
 from segarena.readonly import ReadOnlyFrames, read_only, read_only_sample, without_truth
 from segarena.samples import ImageSample, Support, Target, VideoSample
@@ -140,7 +140,7 @@ def test_a_change_is_told_even_when_the_call_fails():
     array = np.zeros(3)
 
     def write_and_fail():
-        with unchanged("user a", {"x": array}, is_on=True):
+        with forbid_mutation("user a", {"x": array}, is_on=True):
             array[0] = 1
             raise ZeroDivisionError
 

@@ -16,7 +16,7 @@ import msgspec
 from segarena.engine.lockstep import load_sample, open_sessions
 from segarena.engine.rows import Rows
 from segarena.protocol.frames import CONTENT_TYPE
-from segarena.protocol.replies import Asked, Reply, pack_reply
+from segarena.protocol.replies import DialogueReply, Reply, pack_reply
 from segarena.protocol.samples import pack_sample
 from segarena.protocol.turns import unpack_turn
 from segarena_server.challenges.description import Challenge, Phase
@@ -128,9 +128,9 @@ class Arena:
         shown_values = values if self.phase.shows != "prompts" else None
         if dialogue is None:
             held["over"].add(number)
-            return Asked(dialogue=number, over=True, values=shown_values)
+            return DialogueReply(dialogue=number, over=True, values=shown_values)
         held["waiting"].add(number)
-        return Asked(dialogue=number, rounds=[dialogue.rounds[-1]], values=shown_values)
+        return DialogueReply(dialogue=number, rounds=[dialogue.rounds[-1]], values=shown_values)
 
     def is_over(self, run):
         return all(len(held["over"]) == len(held["sessions"]) for held in self.runs[run].values())

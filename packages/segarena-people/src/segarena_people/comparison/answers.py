@@ -37,11 +37,10 @@ def open_people(path: str | Path, dataset: str | None = None) -> Collection:
         )
     if given.is_dir() and not (given / TABLE).is_file():
         pictures = any(given.rglob("*.png"))
-        hint = (
-            f"segarena people import rasters {given} --masks MASKS -o mine"
-            if pictures
-            else "segarena people formats"
-        )
+        if pictures:
+            hint = f"segarena people import rasters {given} --masks MASKS -o mine"
+        else:
+            hint = "segarena people formats"
         raise InvalidInput(
             f"--with {given}: expected {TABLE} in it, as segarena people import makes; "
             f"{'strokes in pictures become one by' if pictures else 'what can be imported:'} {hint}"

@@ -61,7 +61,9 @@ class Asker:
         seed: int = 0,
         picture_of: Callable[[Given], Picture] | None = None,
     ) -> None:
-        self._user, self._name, self._seed = user, name, seed
+        self._user = user
+        self._name = name
+        self._seed = seed
         self._picture_of = picture_of
         self._abilities = abilities_of_user(user)
         self._is_stacked: bool | None = None  # not known before the first answer
@@ -74,9 +76,10 @@ class Asker:
         picture = self._picture(given)
         if self._is_stacked is None:
             reply = self._reply(given, picture, repeat, is_stacked=False)
-            stacked = (
-                self._reply(given, picture, repeat, is_stacked=True) if reply.refusal else reply
-            )
+            if reply.refusal:
+                stacked = self._reply(given, picture, repeat, is_stacked=True)
+            else:
+                stacked = reply
             if reply.refusal and stacked.refusal:
                 return reply
             self._is_stacked = bool(reply.refusal)
@@ -96,11 +99,9 @@ class Asker:
         return first != second
 
     def _picture(self, given: Given) -> Picture:
-        return (
-            np.zeros((*given.shape, 3), np.uint8)
-            if self._picture_of is None
-            else self._picture_of(given)
-        )
+        if self._picture_of is None:
+            return np.zeros((*given.shape, 3), np.uint8)
+        return self._picture_of(given)
 
     def _reply(self, given: Given, picture: Picture, repeat: int, *, is_stacked: bool) -> Reply:
         rng = stream(self._seed, "people compare", self._name, given.row.id)
@@ -143,19 +144,19 @@ def turn_of(
     previous = given.previous
     mask = asked_target(given)
     if is_stacked:
-        mask, previous = mask[None], None if previous is None else previous[None]
+        mask = mask[None]
+        previous = None if previous is None else previous[None]
     row = given.row
     target = Target(id=row.target, mask=mask, label=row.label)
-    sample = (
-        VolumeSample(
+    if is_stacked:
+        sample = VolumeSample(
             id=row.sample,
             voxels=picture[None, :, :, 0],
             spacing_mm=(1.0, 1.0, 1.0),
             targets=(target,),
         )
-        if is_stacked
-        else ImageSample(id=row.sample, image=picture, targets=(target,))
-    )
+    else:
+        sample = ImageSample(id=row.sample, image=picture, targets=(target,))
     start = begin(sample, target)
     dialogue = Dialogue(lift=abilities.lift)
     if previous is not None:
@@ -174,7 +175,8 @@ def turn_of(
 
 def asked_target(given: Given) -> Mask:
     """Return the target against which the previous mask is wrong exactly where the person was asked."""
-    goal, previous = given.goal, given.previous
+    goal = given.goal
+    previous = given.previous
     if previous is None or given.row.goal == "object":
         return goal
     return previous | goal if given.row.goal == "missing" else previous & ~goal

@@ -61,7 +61,10 @@ def remember(
         StoreError: the folder cannot be written to.
     """
     whole = {**identity, "seed": seed, "version": __version__}
-    path = None if kept is None else kept / f"{fingerprint(msgspec.json.encode(whole))}.jsonl"
+    if kept is None:
+        path = None
+    else:
+        path = kept / f"{fingerprint(msgspec.json.encode(whole))}.jsonl"
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
     # The units themselves would make a long first line; the name of the file says which they are.

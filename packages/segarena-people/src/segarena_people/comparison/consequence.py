@@ -69,7 +69,8 @@ def compare_segmenters(
     collection = open_people(people, dataset)
     place_of = {row.id: place for place, row in enumerate(collection.rows)}
     answers = answers_of(collection, kinds).all
-    named_segmenters, named_users = dict(map(named, segmenters)), dict(map(named, users))
+    named_segmenters = dict(map(named, segmenters))
+    named_users = dict(map(named, users))
     there = list(dict.fromkeys(given.row.kind for given in answers))
     check_segmenters(named_segmenters, there, has_pictures=dataset is not None)
     pictures = dialogues_of([(place_of[given.row.id], given) for given in answers])

@@ -31,7 +31,8 @@ class Drawn:
 
 _ROW_PX = 26.0
 _PANEL_PX = (240.0, 132.0)
-_MOST_BINS, _FEWEST_BINS = 28, 8
+_MOST_BINS = 28
+_FEWEST_BINS = 8
 _INNER = (0.005, 0.995)
 """Histograms reach over this part of all values, so that one that is far off does not flatten them."""
 
@@ -271,7 +272,8 @@ def _bars(user: UserFound, place: int) -> str:
     return frame.svg()
 
 
-_HEAT_CELLS, _HEAT_REACH = 24, 0.75
+_HEAT_CELLS = 24
+_HEAT_REACH = 0.75
 """Cells along a side; and how far a map reaches from the middle of the object's box, in sides of it."""
 
 
@@ -296,7 +298,8 @@ def _heat(values: Values, name: str) -> str:
     for row, column in np.argwhere(counts).tolist():
         share = float(counts[row, column])
         strength = px(0.1 + 0.9 * share / most)
-        x, y = scale(float(edges[column])), scale(float(edges[row]))
+        x = scale(float(edges[column]))
+        y = scale(float(edges[row]))
         told = f"{hundred(share / len(values))} %"
         cell = element(
             "rect", x=x, y=y, width=side + 0.3, height=side + 0.3, css="heat-cell", title=told
@@ -330,16 +333,19 @@ def bias_figure(ranked: Sequence[Ranked]) -> Figure | None:
     values = [value for value in values if math.isfinite(value)]
     pad = max(0.01, 0.04 * (max(values) - min(values)))
     frame = Frame(430, 400, f"{first[0].statistic} with people and with users", right=90)
-    low, high = min(values) - pad, max(values) + pad
+    low = min(values) - pad
+    high = max(values) + pad
     draw = [(one.user, place) for place, one in enumerate(first)]
     draw_legend(frame, draw)
-    x_scale, y_scale = frame.x_scale(low, high), frame.y_scale(low, high)
+    x_scale = frame.x_scale(low, high)
+    y_scale = frame.y_scale(low, high)
     frame.y_axis(y_scale, f"{first[0].statistic} with the user")
     frame.x_axis(x_scale, f"{first[0].statistic} with people")
     frame.line(x_scale(low), y_scale(low), x_scale(high), y_scale(high), "mark")
     for one, (user, place) in zip(first, draw, strict=True):
         for name, people, simulated in zip(one.segmenters, one.people, one.simulated, strict=True):
-            x, y = x_scale(people.value), y_scale(simulated.value)
+            x = x_scale(people.value)
+            y = y_scale(simulated.value)
             told = f"{name}, {user}: {people.value:.3f} with people, {simulated.value:.3f} with the user"
             if math.isfinite(simulated.low):
                 frame.line(

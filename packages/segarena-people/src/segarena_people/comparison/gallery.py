@@ -24,10 +24,13 @@ from segarena_people.comparison.results import ScopeFound
 PictureOf: TypeAlias = Callable[[Given], Picture]
 """Gives what was shown."""
 
-LEAST_VIEW_PX, MARGIN = 32, 0.2
+LEAST_VIEW_PX = 32
+MARGIN = 0.2
 """A picture is at least so wide, and shows so much around what is in it."""
 
-MOST_CARDS, MOST_PEOPLE, MOST_USERS = 8, 3, 6
+MOST_CARDS = 8
+MOST_PEOPLE = 3
+MOST_USERS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +118,10 @@ def _spread(
     chosen: list[int] = []
     for label in labels:
         own = [place for place in places if comparison.answers[place].row.label == label]
-        step = (
-            np.linspace(0, len(own) - 1, min(share, len(own))).round().astype(int).tolist()
-            if own
-            else []
-        )
+        if own:
+            step = np.linspace(0, len(own) - 1, min(share, len(own))).round().astype(int).tolist()
+        else:
+            step = []
         chosen += [own[-1 - at if reverse else at] for at in step]
     return chosen[:most]
 
@@ -142,13 +144,10 @@ def _card(
     ]  # fmt: skip
     for number, user in enumerate(users):
         measured = comparison.measured[user][place]
-        note = (
-            ""
-            if measured.values is not None
-            else "refused"
-            if measured.refusal
-            else "nothing given"
-        )
+        if measured.values is not None:
+            note = ""
+        else:
+            note = "refused" if measured.refusal else "nothing given"
         svg = _drawing(comparison, user, place, view, picture, f"c{number % 7}")
         panes.append(Pane(who=user, is_person=False, box=view.box, svg=svg, note=note))
     row = given.row

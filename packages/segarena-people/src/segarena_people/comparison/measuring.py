@@ -136,19 +136,22 @@ def measure_reply(given: Given, reply: Reply) -> MeasuredAnswer:
 
 def _measured(given: Given, prompts: Sequence[Planar]) -> MeasuredAnswer:
     """Return the features of prompts, or of a person's raster where there are none."""
-    goal, target = given.goal, asked_target(given)
+    goal = given.goal
+    target = asked_target(given)
     if not goal.any() or (given.row.kind == "scribble" and np.count_nonzero(goal) < LEAST_GOAL_PX):
         return MeasuredAnswer(values=None, prompts=tuple(prompts))
     match prompts[0] if prompts else None:
         case Click() as click:
-            values, marked = click_features(click, goal), np.array([click.position])
+            values = click_features(click, goal)
+            marked = np.array([click.position])
         case Box() as box:
             return MeasuredAnswer(values=box_features(box, goal), prompts=(box,))
         case _:
             ink = ink_of(given, prompts)
             if not ink.any():
                 return MeasuredAnswer(values=None, prompts=tuple(prompts))
-            values, marked = stroke_features(ink, goal), np.argwhere(ink)
+            values = stroke_features(ink, goal)
+            marked = np.argwhere(ink)
     signs = np.full(len(marked), given.row.is_positive)
     return MeasuredAnswer(
         values=values, behaviour=behaviour(marked, signs, target), prompts=tuple(prompts)

@@ -233,7 +233,10 @@ def _closer(comparison: Comparison, found: ScopeFound, *, is_only: bool) -> list
     parts += [
         one for one in (tests_sheet(found), shift_sheet(found), people_sheet(found)) if one.rows
     ]
-    title = "What tells them apart" if is_only else f"What tells them apart: {found.scope.title}"
+    if is_only:
+        title = "What tells them apart"
+    else:
+        title = f"What tells them apart: {found.scope.title}"
     return [Section(f"why-{slug(found.scope.title)}", title, parts)]
 
 
@@ -243,7 +246,8 @@ def _rows(comparison: Comparison, found: ScopeFound) -> list[PersonPrompt]:
 
 def _drawn(comparison: Comparison, found: ScopeFound) -> Drawn:
     """Return the features of everyone who answered in a scope."""
-    places, rows = comparison.places(found.scope), _rows(comparison, found)
+    places = comparison.places(found.scope)
+    rows = _rows(comparison, found)
     people: dict[str, list[Any]] = {}
     for row, place in zip(rows, places, strict=True):
         values = comparison.measured[PEOPLE][place].values

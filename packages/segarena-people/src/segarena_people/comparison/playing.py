@@ -61,13 +61,17 @@ class Playing:
         segmenter: Segmenter = build("segmenter", self.segmenter)
         users = {name: build("user", spec) for name, spec in self.users}
         metrics = tuple(build("metric", name) for name in METRICS)
-        picture_of = None if self.dataset is None else pictures_of(build("dataset", self.dataset))
+        if self.dataset is None:
+            picture_of = None
+        else:
+            picture_of = pictures_of(build("dataset", self.dataset))
 
         def play(unit: Sequence[tuple[Rounds, int]]) -> list[dict[str, Any]]:
             first = collection[unit[0][0][0][0]]
-            picture = (
-                np.zeros((*first.shape, 3), np.uint8) if picture_of is None else picture_of(first)
-            )
+            if picture_of is None:
+                picture = np.zeros((*first.shape, 3), np.uint8)
+            else:
+                picture = picture_of(first)
             sample = ImageSample(id=first.row.sample, image=picture)
             table = _Table(
                 segmenter, segmenter.encode(without_truth(sample)), sample, metrics, self.seed
@@ -81,7 +85,8 @@ def _dialogues(
     table: _Table, collection: Collection, places: Rounds, users: Mapping[str, User], repeat: int
 ) -> dict[str, Any]:
     """Return the curves of one dialogue: with the person, and with each user in the person's place."""
-    about, rounds = collection[places[0][0]], len(places)
+    about = collection[places[0][0]]
+    rounds = len(places)
     found = {"people": table.curve(about, _replayed(collection, places), "people", 0, rounds)}
     return found | {
         name: table.curve(about, user, name, repeat, rounds) for name, user in users.items()

@@ -81,7 +81,8 @@ def rank(
         higher_is_better: of the statistic.
     """
     is_there = np.isfinite(people).all(axis=0) & np.isfinite(simulated).all(axis=0)
-    own, other = people[:, is_there], simulated[:, is_there]
+    own = people[:, is_there]
+    other = simulated[:, is_there]
     belongs = np.unique(np.asarray(groups)[is_there], return_inverse=True)[1]
     found = [paired_difference(two, one, belongs) for one, two in zip(own, other, strict=True)]
     return Ranked(

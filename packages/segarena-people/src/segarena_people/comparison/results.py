@@ -163,11 +163,9 @@ class UserFound:
         coarse = [one.coarse.value for one in self.each if one.coarse is not None]
         if coarse:
             return statistics.median(coarse)
-        return (
-            None
-            if self.together is None or self.together.coarse is None
-            else self.together.coarse.value
-        )
+        if self.together is None or self.together.coarse is None:
+            return None
+        return self.together.coarse.value
 
     @property
     def n(self) -> int:

@@ -60,7 +60,8 @@ def _note(scopes: Sequence[ScopeFound]) -> list[str]:
 
 
 def _apart_rows(found: ScopeFound) -> list[tuple[Cell, ...]]:
-    title, rows = found.scope.title, list[tuple[Cell, ...]]()
+    title = found.scope.title
+    rows = list[tuple[Cell, ...]]()
     if found.pairs:
         n = min(one.n for one in found.pairs)
         values = [
@@ -110,11 +111,9 @@ def _apart_cells(user: UserFound) -> tuple[Cell, ...]:
 
 
 def _value(one: Measured | None, mark: Mark = "") -> Value:
-    return (
-        NOTHING
-        if one is None
-        else Value(mean=one.value, low=one.low, high=one.high, decimals=2, mark=mark)
-    )
+    if one is None:
+        return NOTHING
+    return Value(mean=one.value, low=one.low, high=one.high, decimals=2, mark=mark)
 
 
 def _range(each: Sequence[Measured | None], mark: Mark = "") -> Value:

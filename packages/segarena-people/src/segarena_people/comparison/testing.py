@@ -33,10 +33,13 @@ FEWEST = 10
 MOST_PERSONS = 6
 """People are compared one by one as long as they are no more; of more, those who answered most."""
 
-_MOST_PERMUTED, _MOST_CURVES, _CURVE_POINTS = 1000, 100, 24
+_MOST_PERMUTED = 1000
+_MOST_CURVES = 100
+_CURVE_POINTS = 24
 """So many answers of each go into the tests by permutation."""
 
-_EXCHANGES, _HALVED = 5, 3
+_EXCHANGES = 5
+_HALVED = 3
 """How often features are exchanged, and questions halved."""
 
 
@@ -62,11 +65,10 @@ class Side:
 
     def of(self, chosen: NDArray[Any]) -> Side:
         """Return some of the answers."""
-        curves = (
-            tuple(self.curves[place] for place in np.arange(len(self.values))[chosen])
-            if self.curves
-            else ()
-        )
+        if self.curves:
+            curves = tuple(self.curves[place] for place in np.arange(len(self.values))[chosen])
+        else:
+            curves = ()
         return Side(
             values=self.values[chosen],
             behaviour=self.behaviour[chosen],
@@ -110,22 +112,29 @@ def check_installed() -> None:
 
 def tell_apart(unit: Unit) -> dict[str, Any]:
     """Return what was found, as plain values: the ceiling, or the fields of `UserFound` that are tested."""
-    user, people = unit.user, unit.people
+    user = unit.user
+    people = unit.people
     if user is None:
         return {name: [asdict(one) for one in found] for name, found in _ceiling(unit).items()}
-    n, every = shared_n(people), _column_sets(unit)[0]
-    sides = (
-        [(person, people.of(own), user.of(own)) for person, own in _persons(people)] if n else []
-    )
+    n = shared_n(people)
+    every = _column_sets(unit)[0]
+    if n:
+        sides = [(person, people.of(own), user.of(own)) for person, own in _persons(people)]
+    else:
+        sides = []
     told = [
         (person, [_told(unit, one, other, columns, n=n) for columns in _column_sets(unit)])
         for person, one, other in sides
     ]
     together = _told(unit, people, user, every, exchanges=_EXCHANGES)
-    coarse = _told(unit, people, user, list(unit.coarse)) if unit.coarse and not told else None
-    everybody = (
-        None if together is None else _between((EVERYBODY, unit.user_name), together, coarse)
-    )
+    if unit.coarse and not told:
+        coarse = _told(unit, people, user, list(unit.coarse))
+    else:
+        coarse = None
+    if together is None:
+        everybody = None
+    else:
+        everybody = _between((EVERYBODY, unit.user_name), together, coarse)
     each = [
         _between((person, unit.user_name), one, *others)
         for person, (one, *others) in told
@@ -169,7 +178,8 @@ def _persons(side: Side) -> list[tuple[str, NDArray[np.bool_]]]:
 def _ceiling(unit: Unit) -> dict[str, list[Separation]]:
     """Return how two people are told apart; where no two answered the same, how two halves of all answers are."""
     people = unit.people
-    own, n = people.of(_compared(people)), shared_n(people)
+    own = people.of(_compared(people))
+    n = shared_n(people)
     found: dict[str, list[Separation]] = {"pairs": [], "halves": []}
     if n:
         ceilings = [
@@ -238,7 +248,8 @@ def _told(
     """Return what the classifier says of some features; None where there are too few answers or groups."""
     if len(one.values) < FEWEST or len(np.unique(one.groups)) < FOLDS:
         return None
-    first, second = one.values[:, columns], other.values[:, columns]
+    first = one.values[:, columns]
+    second = other.values[:, columns]
     most = None if n is None else min(n, len(first))
     return c2st(
         first, second, (one.groups, other.groups), n=most, exchanges=exchanges, seed=unit.seed
@@ -267,7 +278,8 @@ def _tests(unit: Unit) -> dict[str, Tested]:
         return {}
     rng = np.random.default_rng(unit.seed)
     order = np.sort(rng.permutation(len(unit.people.values))[:_MOST_PERMUTED])
-    people, user = unit.people.of(order), unit.user.of(order)
+    people = unit.people.of(order)
+    user = unit.user.of(order)
     pairs = (people.questions, user.questions)
     found: dict[str, Tested] = {}
     for name, test in (("energy distance", energy_test), ("maximum mean discrepancy", mmd_test)):

@@ -42,11 +42,10 @@ def _told(found: ScopeFound, user: UserFound) -> str:
     one = found.scope.one
     shown = f"Shown a {one} of a person and one of {user.user}, a classifier finds the person’s"
     share = f"{hundred(user.apart)} of 100 cases"
-    often = (
-        f"in {share}"
-        if user.apart is None or user.apart > 0.5
-        else f"no more often than by guessing, in {share}"
-    )
+    if user.apart is None or user.apart > 0.5:
+        often = f"in {share}"
+    else:
+        often = f"no more often than by guessing, in {share}"
     return f"{shown} {often}{_bounds(user)}; {_between(found)}"
 
 
@@ -94,7 +93,10 @@ def name_of(feature: str) -> str:
 
 def short(value: float) -> str:
     """Return a number with about two digits that say something."""
-    decimals = 0 if abs(value) >= 10 else 2 if abs(value) >= 0.1 or value == 0 else 3
+    if abs(value) >= 10:
+        decimals = 0
+    else:
+        decimals = 2 if abs(value) >= 0.1 or value == 0 else 3
     text = "–" if math.isnan(value) else f"{value:.{decimals}f}"
     return text.replace("-", "−")
 
@@ -142,8 +144,9 @@ def ranking_verdict(one: Ranked) -> str:
     if math.isnan(one.tau.value):
         return f"With {one.user} in the place of people {bias}; segmenters cannot be ranked, for all come out alike."
     same = math.isclose(one.tau.value, 1.0)
-    order = (
-        "all stand in the same order" if same else f"the order changes (τ {short(one.tau.value)})"
-    )
+    if same:
+        order = "all stand in the same order"
+    else:
+        order = f"the order changes (τ {short(one.tau.value)})"
     won = "" if first == simulated else f": {simulated} is first, with people {first}"
     return f"With {one.user} in the place of people {order}{won}; {bias}."

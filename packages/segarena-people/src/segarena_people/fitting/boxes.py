@@ -73,7 +73,8 @@ def fit_boxes(boxes: PeoplesBoxes, source: str) -> BoxHabits:
     if not (np.isfinite(boxes.offsets_px).all() and (boxes.sides_px > 0).all()):
         raise InvalidInput("boxes: expected finite offsets, and objects of at least a pixel")
     spread, factors = _factors(boxes)
-    offsets, sides = boxes.offsets / factors[:, None], boxes.sides_of_edges
+    offsets = boxes.offsets / factors[:, None]
+    sides = boxes.sides_of_edges
     habits = BoxHabits(
         source=source,
         between_people=round(spread, 4),
@@ -167,7 +168,8 @@ def _factors(boxes: PeoplesBoxes) -> tuple[float, NDArray[np.float64]]:
 
 def _relative(boxes: PeoplesBoxes) -> NDArray[np.float64]:
     """Return how far off each box is: its mean absolute offset, over that of boxes of its size, (n,), above 0."""
-    sizes, far = np.abs(boxes.offsets), np.empty(boxes.offsets.shape)
+    sizes = np.abs(boxes.offsets)
+    far = np.empty(boxes.offsets.shape)
     for inside in _classes(boxes.sides_of_edges):
         far[inside] = sizes[inside] / max(float(sizes[inside].mean()), 1e-9)
     return np.maximum(far.mean(axis=1), 1e-6)
@@ -176,7 +178,8 @@ def _relative(boxes: PeoplesBoxes) -> NDArray[np.float64]:
 def box_iou(offsets: ArrayLike) -> NDArray[np.float64]:
     """Return the IoU of boxes with those they were drawn around, from offsets over the sides, (n, 4) to (n,)."""
     top, left, bottom, right = np.asarray(offsets, dtype=np.float64).T
-    height, width = np.maximum(1 + top + bottom, 0), np.maximum(1 + left + right, 0)
+    height = np.maximum(1 + top + bottom, 0)
+    width = np.maximum(1 + left + right, 0)
     shared_height = np.maximum(1 + np.minimum(top, 0) + np.minimum(bottom, 0), 0)
     shared_width = np.maximum(1 + np.minimum(left, 0) + np.minimum(right, 0), 0)
     shared = shared_height * shared_width

@@ -44,16 +44,15 @@ def fit_cohesion(pairs: Sequence[Neighbours], hand: Fitted, rng: np.random.Gener
         return 0.0
     seen = [_looked_at(each, hand, rng) for each in chosen]
     own = np.array([mine for mine, _, _ in seen])
-    away, logits = (
-        np.array([drafted for _, drafted, _ in seen]),
-        np.array([weights for _, _, weights in seen]),
-    )
+    away = np.array([drafted for _, drafted, _ in seen])
+    logits = np.array([weights for _, _, weights in seen])
 
     def excess(cohesion: float) -> float:
         weights = np.exp(logits - cohesion * away)
         return float(((weights * away).sum(axis=1) / weights.sum(axis=1)).mean() - own.mean())
 
-    low, high = 0.0, _MOST
+    low = 0.0
+    high = _MOST
     if excess(low) <= 0:
         return 0.0
     for _ in range(40):
@@ -67,7 +66,8 @@ def _looked_at(
 ) -> tuple[float, Floats, Floats]:
     """Return how far a person's drawing and drafts are from the one before, and the logits of the drafts."""
     made = drafts(pair.surface, np.repeat(pair.habits[None], _DRAFTS, axis=0), hand, rng)
-    board, known = Board(pair.surface), context(pair.surface, pair.habits)
+    board = Board(pair.surface)
+    known = context(pair.surface, pair.habits)
     marks = np.array([[*board.marks(lines), *known] for lines in made], np.float32)
     logits = hand.likeness(marks).ravel()
     away = apart([pair.lines, *made], pair.before, pair.surface)

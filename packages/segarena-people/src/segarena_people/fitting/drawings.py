@@ -39,12 +39,15 @@ def drawings_of(collection: Collection, *, background: bool = False) -> list[Dra
             row.goal_mask,
         )
         key = (*asked, row.person, row.batch, row.place, row.round)
-        before, ink = together.get(key), given.ink()
+        before = together.get(key)
+        ink = given.ink()
         goal = _goal(given, background=background) if before is None else before.goal
-        person, drawn = row.person or collection.name, ink if before is None else before.ink | ink
-        series = (
-            "" if row.plane is None else "/".join((*map(str, asked[:4]), person, str(row.round)))
-        )
+        person = row.person or collection.name
+        drawn = ink if before is None else before.ink | ink
+        if row.plane is None:
+            series = ""
+        else:
+            series = "/".join((*map(str, asked[:4]), person, str(row.round)))
         together[key] = Drawing(person, goal, drawn, series, row.plane or 0)
     if not together:
         kinds = ", ".join(collection.kinds) or "nothing"

@@ -50,7 +50,8 @@ def learn(
             'fitting strokes needs scikit-learn: pip install "segarena[people]"'
         ) from error
 
-    mean, scale = rows.mean(axis=0), 1 / (rows.std(axis=0) + 1e-3)
+    mean = rows.mean(axis=0)
+    scale = 1 / (rows.std(axis=0) + 1e-3)
     classifier: Any = MLPClassifier
     model = classifier(
         learning.hidden, max_iter=learning.epochs, alpha=learning.decay, batch_size=min(256, len(rows)),
@@ -72,10 +73,8 @@ def learn(
 def _with_unseen(
     weights: Floats, added: Floats, classes: NDArray[np.int64], count: int
 ) -> tuple[Floats, Floats]:
-    all_weights, all_added = (
-        np.zeros((len(weights), count), np.float32),
-        np.full(count, _UNSEEN, np.float32),
-    )
+    all_weights = np.zeros((len(weights), count), np.float32)
+    all_added = np.full(count, _UNSEEN, np.float32)
     # Of two classes scikit-learn gives one output, for the second.
     seen = classes[1:] if weights.shape[1] == 1 else classes
     all_weights[:, seen], all_added[seen] = weights, added

@@ -22,7 +22,8 @@ def shifts_of_people(values: ArrayLike, people: Sequence[str]) -> tuple[float, N
         values: (n,).
         people: who each is of, n names; "" for nobody known.
     """
-    given, names = np.asarray(values, dtype=np.float64), np.asarray(people)
+    given = np.asarray(values, dtype=np.float64)
+    names = np.asarray(people)
     shifts = np.zeros(len(given))
     told = {
         name: given[names == name]

@@ -35,7 +35,8 @@ _TYPICAL_PX = 180.0
 _ENDS = 0.001
 """The shares of the farthest edges that are drawn: Student's t has no end."""
 
-_ADJACENT, _OPPOSITE = 0.17, 0.06
+_ADJACENT = 0.17
+_OPPOSITE = 0.06
 _DRAWS = 10_000
 
 Drawn: TypeAlias = Literal["drag", "extreme"]
@@ -54,7 +55,8 @@ def published_boxes(drawn: Drawn) -> BoxHabits:
     tail = 10.0 if drawn == "drag" else 100.0
     shares = copula_shares(_DRAWS, correlation, tail, np.random.default_rng(0))
     people = np.exp(BETWEEN_PEOPLE * np.random.default_rng(1).standard_normal((_DRAWS, 1)))
-    low, high = 0.8, 8.0
+    low = 0.8
+    high = 8.0
     while (
         high - low > 1e-3
     ):  # degrees of freedom: fewer bring more boxes below 0.7 at the same mean
@@ -105,7 +107,8 @@ def _size_class(side_px: float, scale: float, freedom: float) -> SizeClass:
 
 def _with_mean(offsets: _Offsets, people: Floats) -> tuple[float, float]:
     """Return the scale over the side that gives the published mean IoU, and the share above 0.7 that it gives."""
-    low, high = 0.0, 0.2
+    low = 0.0
+    high = 0.2
     while high - low > 1e-5:
         middle = (low + high) / 2
         mean = float(_ious(offsets, people, middle).mean())

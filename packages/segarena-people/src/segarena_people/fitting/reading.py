@@ -24,7 +24,8 @@ def boxes_of(collection: Collection) -> PeoplesBoxes:
     offsets: list[list[float]] = []
     people: list[str] = []
     for given in collection.only(kind="box", counts=True):
-        window, box = bounding_window(given.goal), given.prompt
+        window = bounding_window(given.goal)
+        box = given.prompt
         if is_empty(window) or not isinstance(box, Box):
             continue
         rows, columns = window
@@ -52,7 +53,8 @@ def clicks_of(collection: Collection) -> list[PeoplesClick]:
     for given in sorted(
         collection.only(kind="click", counts=True), key=lambda given: given.row.round
     ):
-        row, click = given.row, given.prompt
+        row = given.row
+        click = given.prompt
         if not isinstance(click, Click):
             continue
         place = (float(click.position[-2]), float(click.position[-1]))

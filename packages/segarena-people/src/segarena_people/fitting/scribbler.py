@@ -162,7 +162,8 @@ def _likeness(seen: Sequence[_Seen], hand: Fitted, rng: np.random.Generator, see
     people: list[Floats] = []
     made: list[Floats] = []
     for each in seen:
-        board, known = Board(each.surface), context(each.surface, each.habits)
+        board = Board(each.surface)
+        known = context(each.surface, each.habits)
         count = max(1, _DRAFTS // each.weight)
         people += [np.concatenate([board.marks(each.lines), known], dtype=np.float32)] * count
         habits = np.repeat(each.habits[None], count, axis=0)

@@ -70,11 +70,10 @@ def fit_seconds(
         for one in timed
         if one.kind == "box" and len(one.meant) == 1 and len(one.points) > 1
     ]
-    drawn = (
-        _typical(speeds)
-        if len(speeds) >= FEWEST
-        else Seconds(habits.draw_per_s, habits.draw_spread)
-    )
+    if len(speeds) >= FEWEST:
+        drawn = _typical(speeds)
+    else:
+        drawn = Seconds(habits.draw_per_s, habits.draw_spread)
     return msgspec.structs.replace(
         habits,
         source=source,

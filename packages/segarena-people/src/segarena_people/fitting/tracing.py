@@ -56,7 +56,8 @@ def smooth(line: Points, sigma_px: float) -> Points:
     if len(line) > 4 * reach and np.abs(line[0] - line[-1]).max() <= 1:
         padded = np.concatenate([line[-reach - 1 : -1], line, line[1 : reach + 1]])
     else:
-        before, after = 2 * line[0] - line[reach:0:-1], 2 * line[-1] - line[-2 : -reach - 2 : -1]
+        before = 2 * line[0] - line[reach:0:-1]
+        after = 2 * line[-1] - line[-2 : -reach - 2 : -1]
         padded = np.concatenate([before, line, after])
     weights /= weights.sum()
     axes = [np.convolve(padded[:, axis], weights, "valid") for axis in (0, 1)]

@@ -29,7 +29,8 @@ from segarena_people.format import Beside, Imported, Units, prompt_format
 from segarena_people.prompts import PersonPrompt
 
 STRUCTURES = {1: "right ventricle", 2: "myocardium", 3: "left ventricle"}
-_BACKGROUND, _NOTHING = 0, 4
+_BACKGROUND = 0
+_NOTHING = 4
 _LONGEST = 1 << 20
 """Sides of a slice, px: products of longer ones might not fit."""
 _SLICE = re.compile(r"(?P<case>(?P<patient>patient\d+)_frame\d+)_slice_(?P<plane>\d+)")
@@ -144,7 +145,8 @@ def _strokes(name: str, label: NDArray[Any], scribble: NDArray[Any]) -> Iterator
 
 
 def _imported(found: re.Match[str], number: int, goal: Mask, drawn: Mask) -> Imported:
-    name, target = found[0], STRUCTURES.get(number, "heart")
+    name = found[0]
+    target = STRUCTURES.get(number, "heart")
     row = PersonPrompt(
         id=f"{name}-{number}", study="acdc-scribbles", dataset="acdc", sample=found["case"], target=target,
         plane=int(found["plane"]), label=target, height=goal.shape[0], width=goal.shape[1], person="acdc-expert",

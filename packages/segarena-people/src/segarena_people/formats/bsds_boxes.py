@@ -41,11 +41,10 @@ SAME = 0.5
 )
 def open_bsds_boxes(source: Path, _: Beside) -> Units:
     """Return the photographs of a split."""
-    files = (
-        sorted(path for path in source.iterdir() if path.suffix in (".npz", ".mat"))
-        if source.is_dir()
-        else []
-    )
+    if source.is_dir():
+        files = sorted(path for path in source.iterdir() if path.suffix in (".npz", ".mat"))
+    else:
+        files = []
     if not files:
         raise DatasetMissing(f"{source}: expected a folder with ID.npz or ID.mat, found none in it")
     return {path.stem: partial(_boxes, path) for path in files}
@@ -75,14 +74,16 @@ def _goals(labels: NDArray[np.int32]) -> Iterator[tuple[int, Mask]]:
 
 def _matches(ours: NDArray[np.int32], theirs: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
     """Yield pairs of regions that are each other's best match."""
-    rows, columns = int(ours.max()) + 1, int(theirs.max()) + 1
+    rows = int(ours.max()) + 1
+    columns = int(theirs.max()) + 1
     shared = np.bincount(
         (ours.astype(np.int64) * columns + theirs).ravel(), minlength=rows * columns
     )
     table = shared.reshape(rows, columns)
     union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
     iou = table / np.maximum(union, 1)
-    best, back = iou.argmax(axis=1), iou.argmax(axis=0)
+    best = iou.argmax(axis=1)
+    back = iou.argmax(axis=0)
     for region in np.flatnonzero(iou.max(axis=1) >= SAME).tolist():
         if back[best[region]] == region:
             yield region, int(best[region])

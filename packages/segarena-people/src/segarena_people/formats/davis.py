@@ -54,7 +54,8 @@ def _file(path: Path, masks: Path) -> Iterator[Imported]:
     video = str(given["sequence"])
     frames = list_files(within(masks, video))
     if len(frames) != len(given["scribbles"]):
-        came, wanted = len(frames), len(given["scribbles"])
+        came = len(frames)
+        wanted = len(given["scribbles"])
         raise SampleInvalid(
             f"{path}: expected {wanted} masks of {video} in {masks}, as it has frames; found {came}"
         )
@@ -83,10 +84,8 @@ def _points(lines: list[Any], shape: tuple[int, ...]) -> tuple[Point, ...]:
     points: list[Point] = []
     for number, line in enumerate(ordered):
         places = to_pixels(line["path"], shape)[:, ::-1] + 0.5
-        start, end = (
-            float(line.get("start_time", 0)) - first,
-            float(line.get("end_time", 0)) - first,
-        )
+        start = float(line.get("start_time", 0)) - first
+        end = float(line.get("end_time", 0)) - first
         start = (
             max(start, points[-1].time_ms) if points else start
         )  # a line cannot begin before the last one ended

@@ -108,11 +108,10 @@ def _dialogue(
         is_first = step == 0 or tries[step] != tries[step - 1]
         if is_first:
             before = {kind: Counter() for kind in _KINDS}
-        previous = (
-            None
-            if is_first
-            else _answer(folder / "masks" / f"{number}_{step - 1}_mask.png", picture)
-        )
+        if is_first:
+            previous = None
+        else:
+            previous = _answer(folder / "masks" / f"{number}_{step - 1}_mask.png", picture)
         for kind in _KINDS:
             now = Counter(_places(given[kind][step], picture))
             for among, place in enumerate((now - before[kind]).elements()):
@@ -132,11 +131,10 @@ def _tries(path: Path, steps: int) -> list[int]:
 
 
 def _places(points: NDArray[Any], picture: _Picture) -> list[tuple[float, float]]:
-    places = (
-        np.asarray(points, dtype=np.float64).reshape(-1, 2)
-        if points.size % 2 == 0
-        else np.full((1, 2), np.nan)
-    )
+    if points.size % 2 == 0:
+        places = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+    else:
+        places = np.full((1, 2), np.nan)
     height, width = picture.target.shape
     if not (
         np.isfinite(places).all() and (places >= 0).all() and (places <= (width, height)).all()
@@ -148,7 +146,8 @@ def _places(points: NDArray[Any], picture: _Picture) -> list[tuple[float, float]
 
 
 def _answer(path: Path, picture: _Picture) -> Mask:
-    mask, shape = read_values(path) > 0, picture.target.shape
+    mask = read_values(path) > 0
+    shape = picture.target.shape
     if mask.shape != shape:
         raise InvalidMask(
             f"{path}: expected the size of its picture, {shape[1]} x {shape[0]}, got {mask.shape[::-1]}"
@@ -157,14 +156,17 @@ def _answer(path: Path, picture: _Picture) -> Mask:
 
 
 def _click(picture: _Picture, previous: Mask | None, new: _New) -> Imported:
-    target, kind = picture.target, picture.folder.parent.name
+    target = picture.target
+    kind = picture.folder.parent.name
     goal: Goal = "object"
     wanted = target
     if previous is not None:
         part = target & ~previous if new.is_positive else previous & ~target
         if part.any():
-            goal, wanted = "missing" if new.is_positive else "surplus", part
-    sample, step = f"{kind}/{picture.number}", f"{picture.name}/{new.step}"
+            goal = "missing" if new.is_positive else "surplus"
+            wanted = part
+    sample = f"{kind}/{picture.number}"
+    step = f"{picture.name}/{new.step}"
     row = PersonPrompt(
         id=f"{step}-{_KINDS[0 if new.is_positive else 1]}-{new.among}", study="pointprompt", dataset="pointprompt",
         sample=sample, target="object", label=kind, height=target.shape[0], width=target.shape[1], goal=goal,

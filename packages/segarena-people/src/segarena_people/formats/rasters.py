@@ -38,7 +38,8 @@ def open_rasters(source: Path, beside: Beside) -> Units:
 
 
 def _stroke(path: Path, masks: Path) -> Iterator[Imported]:
-    goal, drawn = read_goal(masks, path.stem), read_values(path) > 0
+    goal = read_goal(masks, path.stem)
+    drawn = read_values(path) > 0
     if drawn.shape != goal.shape:
         raise InvalidMask(
             f"{path}: expected the size of its mask, {goal.shape[1]} x {goal.shape[0]}, got {drawn.shape[::-1]}"

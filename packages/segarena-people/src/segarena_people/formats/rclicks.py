@@ -49,7 +49,8 @@ def open_rclicks(source: Path, beside: Beside) -> Units:
 
 def _instance(rows: list[dict[str, Any]], load: LoadTarget, beside: Beside) -> Iterator[Imported]:
     first = rows[0]
-    name, size = first["full_stem"], (first["height"], first["width"])
+    name = first["full_stem"]
+    size = (first["height"], first["width"])
     _, target = load(first["dataset"], first["image_stem"], first["object_stem"])
     if target.shape != size:
         raise SampleInvalid(
@@ -57,7 +58,8 @@ def _instance(rows: list[dict[str, Any]], load: LoadTarget, beside: Beside) -> I
         )
     ids = [one.id for one in beside.need_targets(_PICTURES).load(first["image_stem"]).targets]
     object_id = first["object_stem"] or (ids[0] if len(ids) == 1 else "all")
-    previous, goal = None, target
+    previous = None
+    goal = target
     if first["click_type"] != "first":
         folder = beside.need_previous("FULL_STEM.png for rounds after the first")
         previous = read_previous_mask(folder, name, size) >= 0.5

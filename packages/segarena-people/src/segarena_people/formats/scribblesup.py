@@ -62,7 +62,10 @@ def _image(path: Path, masks: Path) -> Iterator[Imported]:
         strokes[tag] = (*strokes.get(tag, ()), *points_of(places, number))
     for tag, points in strokes.items():
         is_class = tag != _BACKGROUND
-        goal = classes == CLASSES.index(tag) + 1 if is_class else (classes > 0) & (classes != VOID)
+        if is_class:
+            goal = classes == CLASSES.index(tag) + 1
+        else:
+            goal = (classes > 0) & (classes != VOID)
         row = PersonPrompt(
             id=f"{path.stem}-{tag}", study="scribblesup", dataset="voc", sample=path.stem, target=tag, label=tag,
             height=height, width=width, kind="scribble", is_positive=is_class, points=points,
@@ -73,7 +76,8 @@ def _image(path: Path, masks: Path) -> Iterator[Imported]:
 
 def _place(point: Element, scale: tuple[float, float], path: Path) -> tuple[float, float]:
     # Files name pixels; in the table the middle of pixel 0 is 0.5.
-    x, y = _number(point, "X", path), _number(point, "Y", path)
+    x = _number(point, "X", path)
+    y = _number(point, "Y", path)
     return (x + 0.5) * scale[0], (y + 0.5) * scale[1]
 
 

@@ -60,7 +60,8 @@ def open_voc_points(source: Path, beside: Beside) -> Units:
 def _image(name: str, points: list[_Click], masks: Path) -> Iterator[Imported]:
     classes = read_classes(masks, name)
     for place, point in enumerate(points, start=1):
-        label, goal = CLASSES[point.cls - 1], classes == point.cls
+        label = CLASSES[point.cls - 1]
+        goal = classes == point.cls
         row = PersonPrompt(
             id=f"{name}-{place}", study="voc-points", dataset="voc", sample=name, target=label, label=label,
             height=classes.shape[0], width=classes.shape[1], place=point.rank, kind="click",

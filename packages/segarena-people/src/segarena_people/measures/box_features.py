@@ -39,7 +39,8 @@ def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
     shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
     if len(box.start) < 2:
         raise InvalidPrompt(f"box: expected two axes or more, got {len(box.start)}")
-    start, extent = np.array(window_start(shape.window)), np.array(shape.extent)
+    start = np.array(window_start(shape.window))
+    extent = np.array(shape.extent)
     before = start - box.start[-2:]
     after = box.stop[-2:] - (start + extent)
     return np.concatenate([before / extent, after / extent])

@@ -40,7 +40,9 @@ class SizeTest:
     @property
     def far_ratio(self) -> float:
         """The user's 99th percentile over that of people."""
-        return self.far / self.far_people if self.far_people else float("inf" if self.far else 1)
+        if self.far_people:
+            return self.far / self.far_people
+        return float("inf" if self.far else 1)
 
 
 def by_size(
@@ -57,7 +59,8 @@ def by_size(
     Raises:
         InvalidInput: other shapes.
     """
-    ours, theirs = np.asarray(simulated, dtype=np.float64), np.asarray(people, dtype=np.float64)
+    ours = np.asarray(simulated, dtype=np.float64)
+    theirs = np.asarray(people, dtype=np.float64)
     if ours.shape != theirs.shape or ours.shape != (len(classes), 4):
         raise InvalidInput(
             f"boxes: expected four features of each of {len(classes)}, got shapes {ours.shape} and {theirs.shape}"

@@ -174,7 +174,8 @@ def _in_common(
     first: str, second: str, names: NDArray[Any], belongs: NDArray[Any]
 ) -> tuple[Rows, Rows]:
     """Return the rows of two people in the groups that both have."""
-    one, two = np.flatnonzero(names == first), np.flatnonzero(names == second)
+    one = np.flatnonzero(names == first)
+    two = np.flatnonzero(names == second)
     both = np.intersect1d(belongs[one], belongs[two])
     return one[np.isin(belongs[one], both)], two[np.isin(belongs[two], both)]
 

@@ -46,8 +46,9 @@ def click_features(click: Click, goal: Mask | GoalShape) -> NDArray[np.float64]:
     # The middle of a pixel lies half a pixel from its edges.
     in_box = (position - window_start(shape.window) + 0.5) / shape.extent
     depth = shape.depth_at(position[:1], position[1:])
-    away = (
-        0.0 if depth[0] else math.sqrt(float(np.square(shape.pixels - position).sum(axis=1).min()))
-    )
+    if depth[0]:
+        away = 0.0
+    else:
+        away = math.sqrt(float(np.square(shape.pixels - position).sum(axis=1).min()))
     offset = float(np.linalg.norm(position - shape.centroid))
     return np.array([*in_box, *depth, offset / shape.side, away / shape.side])

@@ -87,7 +87,8 @@ class GoalShape:
     def depth_at(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the depth of pixels anywhere in the image; 0 off the goal."""
         (top, left), (height, width) = window_start(self.window), self.extent
-        rows, columns = rows - top, columns - left
+        rows = rows - top
+        columns = columns - left
         is_near = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
         found = np.zeros(len(rows))
         found[is_near] = self.depth[rows[is_near], columns[is_near]]

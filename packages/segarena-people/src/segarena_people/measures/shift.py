@@ -51,7 +51,8 @@ def behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask) -> Flo
     Raises:
         InvalidInput: other shapes, or positions outside the target.
     """
-    places, signs = np.asarray(positions, dtype=np.int64), np.asarray(is_positive, dtype=np.bool_)
+    places = np.asarray(positions, dtype=np.int64)
+    signs = np.asarray(is_positive, dtype=np.bool_)
     if (
         places.shape != (len(signs), target.ndim)
         or (places < 0).any()
@@ -106,7 +107,8 @@ def user_shift(
     Raises:
         InvalidInput: other shapes.
     """
-    one, two = np.asarray(simulated, dtype=np.float64), np.asarray(people, dtype=np.float64)
+    one = np.asarray(simulated, dtype=np.float64)
+    two = np.asarray(people, dtype=np.float64)
     if one.ndim != 2 or one.shape != two.shape:
         raise InvalidInput(
             f"shift: expected rows of the same dialogues, got shapes {one.shape} and {two.shape}"

@@ -67,7 +67,8 @@ def what_tells(
         InvalidInput: another number of names, or as `c2st`.
         MissingExtra: scikit-learn is not installed.
     """
-    first, second = np.asarray(people, dtype=np.float64), np.asarray(simulated, dtype=np.float64)
+    first = np.asarray(people, dtype=np.float64)
+    second = np.asarray(simulated, dtype=np.float64)
     if first.ndim != 2 or first.shape[1] != len(names):
         raise InvalidInput(
             f"features: expected a name for each, got shape {first.shape} and {len(names)} names"

@@ -10,8 +10,8 @@ from sqlalchemy import select
 from starlette.responses import JSONResponse, Response
 
 from segarena.version import __version__
-from segarena_server.auth.permissions import ANYONE, needs, site_of
-from segarena_server.challenges.repository import all_challenges, find_challenge, shown_of
+from segarena_server.auth.permissions import ANYONE, require_role, site_of
+from segarena_server.challenges.challenge_repository import all_challenges, find_challenge, shown_of
 from segarena_server.challenges.time_charge import TIME_RULE
 from segarena_server.http import http_errors
 from segarena_server.http.http_errors import API
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api/v1")
 
 
 @router.get("/")
-@needs(ANYONE)
+@require_role(ANYONE)
 def about(_request: Request) -> Response:
     """Say what this is."""
     return JSONResponse(
@@ -30,14 +30,14 @@ def about(_request: Request) -> Response:
 
 
 @router.get("/ping")
-@needs(ANYONE)
+@require_role(ANYONE)
 def ping(_request: Request) -> Response:
     """Answer at once: what a round trip takes."""
     return JSONResponse({})
 
 
 @router.get("/openapi.json")
-@needs(ANYONE)
+@require_role(ANYONE)
 def describe_interface(request: Request) -> Response:
     """Return the description of this interface."""
     told: dict[str, Any] = request.app.openapi()
@@ -45,14 +45,14 @@ def describe_interface(request: Request) -> Response:
 
 
 @router.get("/health")
-@needs(ANYONE)
+@require_role(ANYONE)
 def tell_health(_request: Request) -> Response:
     """Say that this process answers."""
     return JSONResponse({"health": "ok"})
 
 
 @router.get("/ready")
-@needs(ANYONE)
+@require_role(ANYONE)
 def tell_readiness(request: Request) -> Response:
     """Say that this process can do its work: the database answers, and it is not about to end."""
     site = site_of(request)
@@ -64,7 +64,7 @@ def tell_readiness(request: Request) -> Response:
 
 
 @router.get("/metrics")
-@needs("organiser")
+@require_role("organiser")
 def tell_metrics(request: Request) -> Response:
     """Return what this process and the tables count, as Prometheus reads it."""
     site = site_of(request)
@@ -74,7 +74,7 @@ def tell_metrics(request: Request) -> Response:
 
 
 @router.get("/challenges")
-@needs("viewer")
+@require_role("viewer")
 def list_challenges(request: Request) -> Response:
     """Return all challenges, the newest first."""
     with site_of(request).database.reading() as session:
@@ -83,7 +83,7 @@ def list_challenges(request: Request) -> Response:
 
 
 @router.get("/challenges/{slug}")
-@needs("viewer")
+@require_role("viewer")
 def show_challenge(request: Request, slug: str) -> Response:
     """Return one challenge: its rules, its phases, its limits."""
     with site_of(request).database.reading() as session:

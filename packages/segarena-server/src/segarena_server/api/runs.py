@@ -13,16 +13,24 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from segarena.protocol.frames import CONTENT_TYPE
 from segarena_server.audit_log import note
-from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
+from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.challenges.boards import place_of
-from segarena_server.challenges.repository import find_challenge, find_phase, pool_of
+from segarena_server.challenges.challenge_repository import find_challenge, find_phase, pool_of
 from segarena_server.db.orm_models import Challenge, Run, Team
 from segarena_server.http.request_body import read_json
-from segarena_server.runs.repository import SHOWN, Asked, begin, end, find_place, own_run, places_of
+from segarena_server.runs.run_repository import (
+    SHOWN,
+    RunRequest,
+    begin,
+    end,
+    find_place,
+    own_run,
+    places_of,
+)
 from segarena_server.runs.scores import scores_of, why_held_back
 from segarena_server.turns.delayed_replies import as_told, untold_turns
 from segarena_server.turns.queue_position import queue_of, queue_of_run
-from segarena_server.turns.repository import spent
+from segarena_server.turns.turn_repository import spent
 
 router = APIRouter(prefix="/api/v1")
 
@@ -36,31 +44,33 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @router.post("/challenges/{slug}/phases/{phase}/runs", status_code=201)
-@needs("participant")
+@require_role("participant")
 async def begin_run(request: Request, slug: str, phase: str) -> Response:
     """Begin a run: the samples that it is about, each under a key, with what there is to ask about it."""
     told = await read_json(request, _Asked)
-    asked = Asked(
+    asked = RunRequest(
         id=told.id, name=told.name, segmenter=told.segmenter, note=told.note, kind=told.kind
     )
     return await run_in_threadpool(_begin, request, slug, phase, asked)
 
 
 @router.get("/runs/{run_id}")
-@needs("participant")
+@require_role("participant")
 def show_run(request: Request, run_id: str) -> Response:
     """Say how far a run is."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id)
         return JSONResponse(_told(session, run) | _progress(session, run, site.now()))
 
 
 @router.get("/runs/{run_id}/samples/{key}")
-@needs("participant")
+@require_role("participant")
 def give_sample(request: Request, run_id: str, key: str) -> Response:
     """Give a sample, without its truth."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
     headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
@@ -72,10 +82,11 @@ def give_sample(request: Request, run_id: str, key: str) -> Response:
 
 
 @router.post("/runs/{run_id}/finish")
-@needs("participant")
+@require_role("participant")
 def finish_run(request: Request, run_id: str) -> Response:
     """End a run before its last sample; what was begun ends with it."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         if end(session, run, site.now()):
@@ -85,32 +96,35 @@ def finish_run(request: Request, run_id: str) -> Response:
 
 
 @router.get("/runs/{run_id}/scores")
-@needs("participant")
+@require_role("participant")
 def show_scores(request: Request, run_id: str) -> Response:
     """Return the scores of a run that is over and where its participant stands, as far as its phase shows them."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
         shown = site.boards.of(session, challenge, phase, site.now(), sees_all=False)
-        found = (
-            None
-            if shown is None
-            else place_of(shown.board, session.get_one(Team, run.team_id).name)
-        )
+        if shown is None:
+            found = None
+        else:
+            found = place_of(shown.board, session.get_one(Team, run.team_id).name)
         run = as_told(session, run, untold_turns(session, [run.id], site.now()))
     place, count = found or (None, None)
-    page = (
-        f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board" if found else None
-    )
-    scores, why = scores_of(run, phase, site.now()), why_held_back(run, phase, site.now())
+    if found:
+        page = f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board"
+    else:
+        page = None
+    scores = scores_of(run, phase, site.now())
+    why = why_held_back(run, phase, site.now())
     told = {"id": run.id, "state": run.state, "scores": scores, "why": why}
     return JSONResponse(told | {"place": place, "of": count, "board": page})
 
 
-def _begin(request: Request, slug: str, phase_name: str, asked: Asked) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+def _begin(request: Request, slug: str, phase_name: str, asked: RunRequest) -> Response:
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         challenge = find_challenge(session, slug)
         phase = find_phase(challenge, phase_name)
@@ -123,7 +137,8 @@ def _begin(request: Request, slug: str, phase_name: str, asked: Asked) -> Respon
 def _told(session: Session, run: Run) -> dict[str, Any]:
     """Return what a participant is told of a run: the same whenever it is asked."""
     challenge = session.get_one(Challenge, run.challenge_id)
-    phase, samples = find_phase(challenge, run.phase), pool_of(session, challenge, run.pool)
+    phase = find_phase(challenge, run.phase)
+    samples = pool_of(session, challenge, run.pool)
     places = [
         {
             "key": place.key,
@@ -153,7 +168,10 @@ def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
         for place in places
         if place.state == "over" and (run.id, place.number) not in untold
     ]
-    queue = queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
+    if untold:
+        queue = queue_of(session, next(iter(untold.values())))
+    else:
+        queue = queue_of_run(session, run)
     told = {
         "state": as_told(session, run, untold).state,
         "fault": run.fault,

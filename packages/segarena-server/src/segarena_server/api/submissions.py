@@ -12,15 +12,21 @@ from starlette.responses import JSONResponse, Response
 
 from segarena.files.hashes import sha256
 from segarena.protocol.challenge_info import Way
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_repository import find_challenge, find_phase
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.repository import find_challenge, find_phase
 from segarena_server.db.orm_models import Challenge
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import check_digest, read_body
-from segarena_server.runs.repository import Asked
+from segarena_server.runs.run_repository import RunRequest
 from segarena_server.runs.submission_status import told
-from segarena_server.runs.submissions import KINDS, Came, check_may_send, own_submission, receive
+from segarena_server.runs.submissions import (
+    KINDS,
+    IncomingSubmission,
+    check_may_send,
+    own_submission,
+    receive,
+)
 from segarena_server.site import Site
 
 router = APIRouter(prefix="/api/v1")
@@ -35,11 +41,13 @@ class _About(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @router.post("/challenges/{slug}/phases/{phase}/sent/{submission_id}", status_code=202)
-@needs("participant")
+@require_role("participant")
 async def send(request: Request, slug: str, phase: str, submission_id: str) -> Response:
     """Take something to be judged; the same again changes nothing. Whether it may come is said before it is read."""
     about = _about(request)
-    came = Came(asked=_asked(submission_id, about), run_id=about.run, sha256="", size=0)
+    came = IncomingSubmission(
+        asked=_asked(submission_id, about), run_id=about.run, sha256="", size=0
+    )
     await run_in_threadpool(_check, request, slug, phase, came)
     body = await read_body(request, most_bytes(site_of(request)))
     check_digest(request, body)
@@ -47,10 +55,11 @@ async def send(request: Request, slug: str, phase: str, submission_id: str) -> R
 
 
 @router.get("/sent/{submission_id}")
-@needs("participant")
+@require_role("participant")
 def show_sent(request: Request, submission_id: str) -> Response:
     """Say what became of something: what is wrong with it, or how far it is judged."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         return JSONResponse(
             told(session, own_submission(session, submission_id, visitor.person_id))
@@ -62,12 +71,17 @@ def most_bytes(site: Site) -> int:
     return int(site.settings.sent.file_mb * 2**20)
 
 
-def keep_sent(request: Request, where: tuple[str, str], came: Came, body: bytes) -> Response:
+def keep_sent(
+    request: Request, where: tuple[str, str], came: IncomingSubmission, body: bytes
+) -> Response:
     """Keep what came; when this returns it is on disk. What may not be sent never gets there."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     if not body:
         raise http_errors.invalid("expected a file, got nothing")
-    came = Came(asked=came.asked, run_id=came.run_id, sha256=sha256(body), size=len(body))
+    came = IncomingSubmission(
+        asked=came.asked, run_id=came.run_id, sha256=sha256(body), size=len(body)
+    )
     with site.database.reading() as session:
         known = check_may_send(
             session, site, *_found(session, *where), visitor.person_id or 0, came
@@ -82,8 +96,9 @@ def keep_sent(request: Request, where: tuple[str, str], came: Came, body: bytes)
     return JSONResponse(answer, 202)
 
 
-def _check(request: Request, slug: str, phase: str, came: Came) -> None:
-    site, visitor = site_of(request), visitor_of(request)
+def _check(request: Request, slug: str, phase: str, came: IncomingSubmission) -> None:
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         check_may_send(session, site, *_found(session, slug, phase), visitor.person_id or 0, came)
 
@@ -107,8 +122,8 @@ def _about(request: Request) -> _About:
     return about
 
 
-def _asked(submission_id: str, about: _About) -> Asked:
-    return Asked(
+def _asked(submission_id: str, about: _About) -> RunRequest:
+    return RunRequest(
         id=submission_id,
         name=about.name,
         segmenter=about.segmenter,

@@ -8,16 +8,16 @@ from starlette.responses import JSONResponse, Response
 
 from segarena.protocol.frames import CONTENT_TYPE
 from segarena.protocol.turns import read_turn_head
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.time_charge import Moment
 from segarena_server.db.orm_models import Turn
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import check_digest, read_body
-from segarena_server.runs.repository import find_place, own_run
+from segarena_server.runs.run_repository import find_place, own_run
 from segarena_server.site import Site
 from segarena_server.turns.queue_position import queue_of
-from segarena_server.turns.repository import WITHOUT_BODIES, Key
-from segarena_server.turns.turn_service import Came, check_place, reply_to, take_turn
+from segarena_server.turns.turn_repository import WITHOUT_BODIES, Key
+from segarena_server.turns.turn_service import IncomingTurn, check_place, reply_to, take_turn
 
 router = APIRouter(prefix="/api/v1")
 
@@ -25,7 +25,7 @@ _AGAIN_S = 1.0
 
 
 @router.post("/runs/{run_id}/samples/{key}/turns/{number:int}")
-@needs("participant")
+@require_role("participant")
 async def send_turn(request: Request, run_id: str, key: str, number: int) -> Response:
     """Take answers; return the next prompts. The same turn again gets the same response."""
     site = site_of(request)
@@ -34,8 +34,9 @@ async def send_turn(request: Request, run_id: str, key: str, number: int) -> Res
     await run_in_threadpool(check_place, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
     last = request.state.read = Moment.now()
-    head, is_committed = read_turn_head(body), check_digest(request, body)
-    came = Came(
+    head = read_turn_head(body)
+    is_committed = check_digest(request, body)
+    came = IncomingTurn(
         body=body, head=head, first=request.state.arrived, last=last, is_committed=is_committed
     )
     turn = await run_in_threadpool(take_turn, request, (run_id, key, number), came)
@@ -45,7 +46,7 @@ async def send_turn(request: Request, run_id: str, key: str, number: int) -> Res
 
 
 @router.get("/runs/{run_id}/samples/{key}/turns/{number:int}")
-@needs("participant")
+@require_role("participant")
 async def fetch_turn(request: Request, run_id: str, key: str, number: int) -> Response:
     """Return the response to a turn that was sent before."""
     turn = await run_in_threadpool(_find, request, run_id, key, number)
@@ -53,7 +54,8 @@ async def fetch_turn(request: Request, run_id: str, key: str, number: int) -> Re
 
 
 def _find(request: Request, run_id: str, key: str, number: int) -> Key:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
         if session.get(Turn, (run_id, place.number, number), options=WITHOUT_BODIES) is None:

@@ -30,7 +30,7 @@ from segarena_server.db.orm_models import (
 )
 from segarena_server.extensions.site_sections import kept_about_people
 from segarena_server.jobs.enqueue import post
-from segarena_server.runs.repository import FORGET, end
+from segarena_server.runs.run_repository import FORGET, end
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.storage.data_folder import DataFolder
 
@@ -61,8 +61,12 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     person.name = person.folded = f"(deleted {person.id})"
     for table in (Letter, Identity):
         connection.execute(delete(table).where(table.person_id == person.id))
-    person.contact, person.password, person.state = "", "-", "deleted"
-    person.email, person.email_at, person.wants_letters = "", None, False
+    person.contact = ""
+    person.password = "-"
+    person.state = "deleted"
+    person.email = ""
+    person.email_at = None
+    person.wants_letters = False
     session.flush()
 
 
@@ -95,9 +99,14 @@ def _known(segmenter: str) -> str:
 def _forget_sent(session: Session, folder: DataFolder, person: Person, now: float) -> None:
     """Delete the files that somebody sent to be judged; what is still looked at or judged ends."""
     for sent in session.scalars(select(Submission).where(Submission.person_id == person.id)):
-        sent.name, sent.segmenter, sent.note, sent.told, sent.failure = NAMELESS, "", "", "[]", ""
+        sent.name = NAMELESS
+        sent.segmenter = ""
+        sent.note = ""
+        sent.told = "[]"
+        sent.failure = ""
         if sent.state == "waiting":
-            sent.state, sent.done_at = "dead", now
+            sent.state = "dead"
+            sent.done_at = now
         if sent.run_id is not None:
             end(session, session.get_one(Run, sent.run_id), now)
         same = Submission.sha256 == sent.sha256, Submission.person_id != person.id

@@ -18,7 +18,8 @@ PREFIX: dict[Kind, str] = {
 }  # fmt: skip
 """Begins the text of a key, so that people and scanners see what was left lying about."""
 
-_HOUR_S, _DAY_S = 3600.0, 86400.0
+_HOUR_S = 3600.0
+_DAY_S = 86400.0
 LASTS_S: dict[Kind, float] = {
     "session": 14 * _DAY_S, "token": 400 * _DAY_S, "invitation": 30 * _DAY_S, "team": 30 * _DAY_S,
     "address": _HOUR_S, "reset": _HOUR_S, "login": _HOUR_S / 6,

@@ -39,7 +39,8 @@ class Attempts:
 
     def take(self, *keys: tuple[str, object]) -> float:
         """Count a try for each key and return 0; or count none and return how long the slowest of them has to wait."""
-        now, hashes = self._now(), sorted(map(_hash, keys))
+        now = self._now()
+        hashes = sorted(map(_hash, keys))
         with self._database.writing() as session:
             _hold(session)
             session.connection().execute(delete(Attempt).where(~self._counts(now)))

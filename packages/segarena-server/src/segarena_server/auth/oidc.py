@@ -96,7 +96,8 @@ class Provider:
         if not isinstance(text, str):
             raise ProviderFault("it sent no ID token")
         claims = self._believed(text, nonce)
-        name, subject = claims.get("name") or claims.get("preferred_username"), claims["sub"]
+        name = claims.get("name") or claims.get("preferred_username")
+        subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
             raise ProviderFault("its subject is no text, empty or too long")
         told_name = name if isinstance(name, str) else ""
@@ -139,7 +140,8 @@ class Provider:
     def _key_for(self, header: Mapping[str, Any]) -> KeySet:
         """Return the provider's keys, fetched again when a token is by one that was not there; not too often."""
         with self._lock:
-            kept, now = self._keys, self._clock()
+            kept = self._keys
+            now = self._clock()
             is_old = kept is None or now - kept.at > _KEPT_S
             if (
                 kept is None
@@ -157,7 +159,8 @@ class Provider:
 
     def _described_endpoint(self, name: str) -> str:
         """Return one of the provider's addresses; for who holds the lock."""
-        kept, now = self._described, self._clock()
+        kept = self._described
+        now = self._clock()
         if kept is None or now - kept.at > _KEPT_S:
             told = self._ask(
                 "GET", f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
@@ -205,11 +208,9 @@ def is_safe(address: str) -> bool:
 
 def _names(kept: _Kept) -> set[Any]:
     keys: Any = kept.told.get("keys")
-    return (
-        {key.get("kid") for key in keys if isinstance(key, dict)}
-        if isinstance(keys, list)
-        else set()
-    )
+    if isinstance(keys, list):
+        return {key.get("kid") for key in keys if isinstance(key, dict)}
+    return set()
 
 
 def _in_base64(data: bytes) -> str:

@@ -9,7 +9,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from segarena.errors import InvalidInput
 
-SHORTEST, LONGEST = 10, 200
+SHORTEST = 10
+LONGEST = 200
 _AT_ONCE = threading.BoundedSemaphore(
     2
 )  # each takes 64 MiB: many sign-ins at once must not take the memory

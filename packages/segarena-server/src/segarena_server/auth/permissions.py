@@ -49,7 +49,7 @@ class Visitor:
         return role == ANYONE or (bool(self.role) and is_at_least(self.role, role))
 
 
-def needs(role: str) -> Callable[[Endpoint], Endpoint]:
+def require_role(role: str) -> Callable[[Endpoint], Endpoint]:
     """Let a route be used by this role and those above it, or by `ANYONE`."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
@@ -79,11 +79,10 @@ def guard(request: Request) -> None:
     if interface is not None:
         visitor = _visitor(site, "token", request.headers.get(interface.token_header, ""), address)
     else:
-        visitor = (
-            _by_token(site, request, address)
-            if is_api(request)
-            else _by_cookie(site, request, address)
-        )
+        if is_api(request):
+            visitor = _by_token(site, request, address)
+        else:
+            visitor = _by_cookie(site, request, address)
     _keep_pace(site, address if visitor.person_id is None else visitor.person_id)
     request.state.visitor = visitor
     if visitor.may(role):
@@ -148,11 +147,9 @@ def _keep_pace(site: Site, who: str | int) -> None:
 
 def _by_token(site: Site, request: Request, address: str) -> Visitor:
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
-    return (
-        _visitor(site, "token", text.strip(), address)
-        if scheme.lower() == "bearer"
-        else Visitor(address=address)
-    )
+    if scheme.lower() == "bearer":
+        return _visitor(site, "token", text.strip(), address)
+    return Visitor(address=address)
 
 
 def _by_cookie(site: Site, request: Request, address: str) -> Visitor:

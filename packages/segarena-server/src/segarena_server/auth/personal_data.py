@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
-from segarena_server.challenges.repository import find_phase
+from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.db.orm_models import (
     Challenge,
     Event,
@@ -25,7 +25,7 @@ from segarena_server.db.orm_models import (
 )
 from segarena_server.extensions.site_sections import kept_about_people
 from segarena_server.http.middleware import LOG
-from segarena_server.runs.repository import SHOWN, places_of
+from segarena_server.runs.run_repository import SHOWN, places_of
 from segarena_server.runs.scores import scores_of
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
@@ -86,7 +86,8 @@ def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
     with site.database.reading() as session:
         person = session.get_one(Person, person_id)
         told = json.dumps(kept_about(session, person, site.now()), indent=1, ensure_ascii=False)
-        turns, files = _turns(session, person), [sent.sha256 for sent in _sent(session, person)]
+        turns = _turns(session, person)
+        files = [sent.sha256 for sent in _sent(session, person)]
     pieces = _Pieces()
     with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         archive.writestr("README.txt", _README)
@@ -140,7 +141,8 @@ class _Pieces:
 
     def taken(self) -> bytes:
         """Return what was written since."""
-        taken, self._pieces = bytes(self._pieces), bytearray()
+        taken = bytes(self._pieces)
+        self._pieces = bytearray()
         return taken
 
 

@@ -59,7 +59,8 @@ def faults_of_change(before: Challenge, after: Challenge, begun: Collection[str]
 
 def changes(before: Challenge, after: Challenge) -> list[str]:
     """Return what is different, a line each; of seeds nothing is told."""
-    old, new = texts_of(before), texts_of(after)
+    old = texts_of(before)
+    new = texts_of(after)
     return [
         f"{field}: {_short(old.get(field, ''))} → {_short(new.get(field, ''))}"
         for field in {**old, **new}
@@ -71,7 +72,10 @@ def _judged_otherwise(before: Phase, after: Phase) -> Iterator[tuple[str, str]]:
     for field in JUDGES:
         was: Any = getattr(before, field)
         if getattr(after, field) != was:
-            told = "as it is" if field == "seed" else "unset" if was is None else str(was)
+            if field == "seed":
+                told = "as it is"
+            else:
+                told = "unset" if was is None else str(was)
             yield field, f"stays {told}: {before.name} has runs; add a phase"
 
 

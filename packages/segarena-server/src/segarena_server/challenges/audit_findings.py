@@ -35,12 +35,11 @@ def keep_found(session: Session, run_id: str, now: float, found: Found) -> None:
         row = Finding(run_id=run_id)
         session.add(row)
     row.made_at = now
-    row.targets, row.prompts = len(peaks), sum(leak.prompts for leak in found.leaks)
+    row.targets = len(peaks)
+    row.prompts = sum(leak.prompts for leak in found.leaks)
     row.blind_mean = sum(peaks) / len(peaks) if peaks else None
     row.blind_highest = max(peaks, default=None)
-    row.alike_run_id, row.alike_share, row.alike_compared = (
-        alike_run,
-        likeness.share,
-        likeness.compared,
-    )
+    row.alike_run_id = alike_run
+    row.alike_share = likeness.share
+    row.alike_compared = likeness.compared
     row.sketch = found.sketch

@@ -24,8 +24,8 @@ from segarena.reports.boards.extracts import Curve, Extract, Numbers, TargetName
 from segarena.reports.wording import count_text
 from segarena.specs import PluginSpec
 from segarena_server.auth.accounts import is_at_least
+from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.repository import description_of
 from segarena_server.challenges.score_visibility import board_until, shows_board
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, PooledSample, Run, Team, Turn
@@ -193,7 +193,8 @@ def _made(
     ids = [one.run for one in standing]
     found = session.execute(select(Run.id, Run.extract).where(Run.id.in_(ids)))
     texts = {row.id: row.extract for row in found}
-    late, hidden = _late(session, ids), _hidden_names(session, challenge, phase)
+    late = _late(session, ids)
+    hidden = _hidden_names(session, challenge, phase)
     entries: dict[Entry, str] = {}
     for one in standing:
         extract = read_extract(texts[one.run])

@@ -60,8 +60,6 @@ def zone_of(name: str) -> ZoneInfo:
 
 def in_utc(moment: datetime | None) -> str:
     """Return a moment as fields for times have it, to the second and in UTC; "" for none."""
-    return (
-        ""
-        if moment is None
-        else moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
-    )
+    if moment is None:
+        return ""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")

@@ -18,7 +18,7 @@ from segarena.dialogue import Lift
 from segarena.engine.round_recorder import About, DialogueKey
 from segarena.engine.rows import Rows
 from segarena.errors import SampleInvalid
-from segarena.protocol.participant_dialogue import HeardDialogue
+from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import unpack_turn
@@ -26,7 +26,7 @@ from segarena.reports.rounds import Key
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
 from segarena_server.challenges.description import Challenge
-from segarena_server.challenges.evaluation_request import StepJob
+from segarena_server.challenges.evaluation_request import EvaluationRequest
 from segarena_server.challenges.evaluator import Evaluator, HeldAgain
 from segarena_server.challenges.run_plan import plan_of
 from segarena_server.challenges.sample_view import ShownPlace, shown_dialogues
@@ -38,7 +38,7 @@ _Dialogues: TypeAlias = Mapping[int, Key]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ParticipantView:
     """A dialogue as its participant was told of it."""
 
     target: str
@@ -62,12 +62,16 @@ class Exchanged:
     challenge: Challenge
     phase: str
     sample: bytes = field(repr=False)
-    dialogues: tuple[Told, ...]
+    dialogues: tuple[ParticipantView, ...]
     turns: tuple[tuple[bytes, bytes], ...] = field(repr=False)
 
 
 def as_judged(
-    evaluator: Evaluator, job: StepJob, numbers: Collection[int], *, decimals: int | None = None
+    evaluator: Evaluator,
+    job: EvaluationRequest,
+    numbers: Collection[int],
+    *,
+    decimals: int | None = None,
 ) -> ShownPlace:
     """Return dialogues of a place with truth and values.
 
@@ -143,7 +147,7 @@ class _Hidden(Target):
 
 
 def _with_hidden(
-    sample: Sample, told: Sequence[Told], supports: Mapping[str, Sequence[Support]]
+    sample: Sample, told: Sequence[ParticipantView], supports: Mapping[str, Sequence[Support]]
 ) -> Sample:
     nothing: Mask = np.zeros(sample.shape, dtype=np.bool_)
     targets = {one.target: _Hidden(id=one.target, mask=nothing, count=one.objects) for one in told}
@@ -153,11 +157,12 @@ def _with_hidden(
 
 def _heard(
     exchanged: Exchanged, sample: Sample, keep_rounds: tuple[int, ...]
-) -> tuple[list[HeardDialogue], dict[str, tuple[Support, ...]]]:
+) -> tuple[list[ParticipantDialogue], dict[str, tuple[Support, ...]]]:
     """Return the dialogues as they were heard, and the examples that were shown about each target."""
-    name, told = exchanged.challenge.benchmark, exchanged.dialogues
+    name = exchanged.challenge.benchmark
+    told = exchanged.dialogues
     heard = [
-        HeardDialogue(
+        ParticipantDialogue(
             _about_told(name, one), sample.shape, lift=_lift(one), keep_rounds=keep_rounds
         )
         for one in told
@@ -181,12 +186,12 @@ def _heard(
     return heard, supports
 
 
-def _about_told(benchmark: str, told: Told) -> About:
+def _about_told(benchmark: str, told: ParticipantView) -> About:
     key = DialogueKey(sample=SAMPLE, target=told.target, user=told.user, repeat=told.repeat)
     return About(benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects)
 
 
-def _lift(told: Told) -> Lift | None:
+def _lift(told: ParticipantView) -> Lift | None:
     return None if told.lift is None else msgspec.convert(told.lift, Lift)
 
 

@@ -92,11 +92,13 @@ def most_alike(sketch: bytes, other: bytes) -> float:
     Raises:
         StoreError: it is no sketch.
     """
-    one, two = _read(sketch), _read(other)
+    one = _read(sketch)
+    two = _read(other)
     _, first, second = np.intersect1d(one["key"], two["key"], return_indices=True)
     if not len(first):
         return 0.0
-    bands, others = one["bands"][first], two["bands"][second]
+    bands = one["bands"][first]
+    others = two["bands"][second]
     apart = np.abs(bands - others).sum(axis=1)
     smaller = np.minimum(bands.sum(axis=1), others.sum(axis=1))
     return float(np.mean(EQUAL_IOU * apart <= (1 - EQUAL_IOU) * smaller))

@@ -41,7 +41,7 @@ class TurnGiven:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepJob:
+class EvaluationRequest:
     """The last of some turns is to be evaluated.
 
     Attributes:
@@ -98,7 +98,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepDone:
+class EvaluationResult:
     """What came of a step.
 
     Attributes:

@@ -25,11 +25,16 @@ from segarena.protocol.samples import pack_sample
 from segarena.records.configuration import RunConfiguration
 from segarena.samples import Sample
 from segarena_server.challenges.description import Challenge, read_challenge
-from segarena_server.challenges.evaluation_request import RunFacts, StepDone, StepJob, TurnGiven
+from segarena_server.challenges.evaluation_request import (
+    EvaluationRequest,
+    EvaluationResult,
+    RunFacts,
+    TurnGiven,
+)
 from segarena_server.challenges.leak_meter import Leak, leak_of
 from segarena_server.challenges.prompt_replay import unpack_given
 from segarena_server.challenges.run_plan import open_run, plan_of, shown_name
-from segarena_server.challenges.sample_exchange import Place, digest_after
+from segarena_server.challenges.sample_exchange import SampleEvaluation, digest_after
 
 MOST_PLACES = 8
 """So many places are kept at hand, with their samples and last masks; the others are replayed when they go on."""
@@ -102,7 +107,7 @@ class Evaluator:
         self._challenge = challenge
         self._most_places = most_places
         self._casts: dict[str, tuple[Plan, Cast]] = {}
-        self._places: OrderedDict[tuple[str, int], Place] = OrderedDict()
+        self._places: OrderedDict[tuple[str, int], SampleEvaluation] = OrderedDict()
 
     def samples(self, phase: str) -> tuple[str, ...]:
         """Return the names of all samples of a phase's pool.
@@ -143,7 +148,7 @@ class Evaluator:
         plan = plan_of(self._challenge, self._challenge.phase(run.phase), run.name)
         return open_run(path, plan, self.cast(run.phase)[1].dataset, run.samples)
 
-    def step(self, job: StepJob) -> StepDone:
+    def step(self, job: EvaluationRequest) -> EvaluationResult:
         """Evaluate the last of the job's turns.
 
         Raises:
@@ -163,7 +168,7 @@ class Evaluator:
             self._forget(job)
             raise
 
-    def leave(self, job: StepJob, why: str) -> Rows:
+    def leave(self, job: EvaluationRequest, why: str) -> Rows:
         """Return what a place leaves whose dialogues end before their end; all its turns were evaluated, or none.
 
         Raises:
@@ -173,14 +178,15 @@ class Evaluator:
         with _own_faults(job):
             return self._after(job, job.turns).leave(why)
 
-    def hold_again(self, job: StepJob) -> HeldAgain:
+    def hold_again(self, job: EvaluationRequest) -> HeldAgain:
         """Return a place as it stands after the job's turns, which are all that were evaluated; nothing is kept.
 
         Raises:
             SegarenaError: the sample cannot be used, or the turns cannot be taken again.
         """
         plan, cast = self.cast(job.run.phase)
-        name, every = job.run.samples[job.place], tuple(range(1, cast.rules.rounds + 1))
+        name = job.run.samples[job.place]
+        every = tuple(range(1, cast.rules.rounds + 1))
         config = plan.describe(cast.dataset)
         place = self._after(job, job.turns, keep_rounds=every)
         return HeldAgain(
@@ -215,8 +221,9 @@ class Evaluator:
             prompts[asked_about[number]] += chain.from_iterable(rounds)
         return {target.id: leak_of(sample, target, prompts[target.id]) for target in sample.targets}
 
-    def _before_last(self, job: StepJob) -> Place:
-        key, earlier = (job.run.id, job.place), job.turns[:-1]
+    def _before_last(self, job: EvaluationRequest) -> SampleEvaluation:
+        key = (job.run.id, job.place)
+        earlier = job.turns[:-1]
         before = reduce(digest_after, earlier, "") if earlier else job.before
         place = self._places.get(key)
         if place is None or place.digest != before:
@@ -233,16 +240,18 @@ class Evaluator:
 
     def _after(
         self,
-        job: StepJob,
+        job: EvaluationRequest,
         turns: Sequence[TurnGiven],
         *,
         keep_rounds: tuple[int, ...] | None = None,
-    ) -> Place:
+    ) -> SampleEvaluation:
         plan, cast = self.cast(job.run.phase)
         if keep_rounds is not None:
             cast = replace(cast, rules=replace(cast.rules, keep_rounds=keep_rounds))
         sample = load_sample(cast.dataset, job.run.samples[job.place])
-        place = Place(cast, sample, self._challenge.phase(job.run.phase), job.past, limit_of(plan))
+        place = SampleEvaluation(
+            cast, sample, self._challenge.phase(job.run.phase), job.past, limit_of(plan)
+        )
         try:
             for given in turns:
                 place.take(place.read(given), given)
@@ -255,7 +264,7 @@ class Evaluator:
             ) from error
         return place
 
-    def _forget(self, job: StepJob) -> None:
+    def _forget(self, job: EvaluationRequest) -> None:
         self._places.pop((job.run.id, job.place), None)
 
     def cast(self, phase: str) -> tuple[Plan, Cast]:
@@ -271,7 +280,7 @@ class Evaluator:
 
 
 @contextmanager
-def _own_faults(job: StepJob) -> Generator[None]:
+def _own_faults(job: EvaluationRequest) -> Generator[None]:
     """Let no fault of data, users or earlier turns pass for the participant's, who would be told what it says."""
     try:
         yield

@@ -17,7 +17,7 @@ from segarena_server.challenges.duplicate_detection import Likeness
 from segarena_server.challenges.ladder import score_of
 from segarena_server.challenges.management import find
 from segarena_server.db.orm_models import Challenge, Finding, Job, Run, Team
-from segarena_server.runs.repository import FIND
+from segarena_server.runs.run_repository import FIND
 from segarena_server.site import Site
 
 BLIND = (
@@ -168,10 +168,14 @@ def _named(alike: tuple[Run, str] | None) -> str:
 
 def _row(one: Audited) -> tuple[Cell, ...]:
     found = one.finding
-    share = (
-        Value(mean=100 * found.alike_share, decimals=0) if found and found.alike_compared else ""
-    )
-    missing = f"could not be found: {one.failure}" if one.failure else "" if found else "to come"
+    if found and found.alike_compared:
+        share = Value(mean=100 * found.alike_share, decimals=0)
+    else:
+        share = ""
+    if one.failure:
+        missing = f"could not be found: {one.failure}"
+    else:
+        missing = "" if found else "to come"
     return (
         one.run.phase,
         one.team,

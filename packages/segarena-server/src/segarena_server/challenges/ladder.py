@@ -69,7 +69,8 @@ def _is_better(
             [ours[key] for key in both], [theirs[key] for key in both], image_clusters(both)
         )
         return found.p_value <= SIGNIFICANT and sign * found.difference > 0
-    one, other = mean_over_targets(ours), mean_over_targets(theirs)
+    one = mean_over_targets(ours)
+    other = mean_over_targets(theirs)
     spread = hypot(_half(one), _half(other))
     return not isnan(spread) and sign * (one.mean - other.mean) > spread
 

@@ -38,11 +38,15 @@ def leak_of(sample: Sample, target: Target, prompts: Sequence[Prompt]) -> Leak:
     blind, steps = blind_labels(prompts, sample.shape, spacing=spacing, has_frames=has_frames)
     read = tuple(slice(None, None, step) for step in steps)
     truth = target.mask[read].astype(np.uint8)
-    counts = np.ones(truth.shape, np.bool_) if target.ignore is None else ~target.ignore[read]
+    if target.ignore is None:
+        counts = np.ones(truth.shape, np.bool_)
+    else:
+        counts = ~target.ignore[read]
     numbers = range(1, target.objects + 1)
-    whole = (
-        float(np.mean([_iou(blind == n, truth == n, counts) for n in numbers])) if numbers else 1.0
-    )
+    if numbers:
+        whole = float(np.mean([_iou(blind == n, truth == n, counts) for n in numbers]))
+    else:
+        whole = 1.0
     if not has_frames or not prompts:
         return Leak(iou=whole, peak=whole, prompts=len(prompts))
     frames = sorted({frame for prompt in prompts for frame in frames_of(prompt)})

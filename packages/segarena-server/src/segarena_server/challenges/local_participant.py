@@ -10,10 +10,15 @@ from typing import Any
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.lockstep import as_before
 from segarena.engine.rows import Rows
-from segarena.protocol.replies import Asked, unpack_reply
+from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
 from segarena.samples import Sample
-from segarena_server.challenges.evaluation_request import RunFacts, StepDone, StepJob, TurnGiven
+from segarena_server.challenges.evaluation_request import (
+    EvaluationRequest,
+    EvaluationResult,
+    RunFacts,
+    TurnGiven,
+)
 from segarena_server.challenges.evaluator import Evaluator
 
 
@@ -45,7 +50,7 @@ class Exchange:
         spent_s: float = 0.0,
     ) -> None:
         self.turns: list[TurnGiven] = []
-        self.steps: list[StepDone] = []
+        self.steps: list[EvaluationResult] = []
         self.charged_s = 0.0
         self.bytes_up = self.bytes_down = 0
         self._evaluator = evaluator
@@ -54,7 +59,7 @@ class Exchange:
         self._past = past
         self._unopened = list(range(dialogues))
         self._queued: list[Answer] = []
-        self._told: dict[int, Asked] = {}
+        self._told: dict[int, DialogueReply] = {}
         self._sent_at = time.perf_counter()
         self._spent_before_s = spent_s
 
@@ -62,7 +67,7 @@ class Exchange:
         """Take an answer; it is sent with the next question."""
         self._queued.append(answer)
 
-    def ask(self, number: int, sample: Sample) -> Asked:
+    def ask(self, number: int, sample: Sample) -> DialogueReply:
         """Return what comes next about a dialogue."""
         if number not in self._told:
             self.send(sample)
@@ -80,16 +85,14 @@ class Exchange:
             body=body, charged_s=charged_s, spent_s=self._spent_before_s + self.charged_s
         )
         before = self.steps[-1].digest if self.steps else ""
-        job = StepJob(
+        job = EvaluationRequest(
             run=self._run, place=self._place, turns=(given,), before=before, past=self._past
         )
         done = self._evaluator.step(job)
         self.turns.append(given)
         self.steps.append(done)
-        self.bytes_up, self.bytes_down = (
-            self.bytes_up + len(body),
-            self.bytes_down + len(done.reply),
-        )
+        self.bytes_up = self.bytes_up + len(body)
+        self.bytes_down = self.bytes_down + len(done.reply)
         self.charged_s += charged_s
         self._told |= {
             asked.dialogue: asked for asked in unpack_reply(done.reply, sample.shape).dialogues
@@ -103,7 +106,7 @@ class Exchange:
 
 
 class RehearsedSession:
-    """One dialogue, as an engine holds it that has no truth; see `segarena.engine.session_protocol.AnySession`."""
+    """One dialogue, as an engine holds it that has no truth; see `segarena.engine.session_protocol.SessionLike`."""
 
     judges = "the evaluator"
 

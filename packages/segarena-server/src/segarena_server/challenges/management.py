@@ -1,7 +1,7 @@
 """Making and changing a challenge: what is described is built and looked at once, and its samples are laid ready.
 
 The command line does it in its own process, a server by a job (`segarena_server.jobs.prepare_challenge`); the steps are the same:
-ready, `segarena_server.challenges.sample_pool.lay`, written.
+ready, `segarena_server.challenges.sample_pool.build_pool`, written.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput
 from segarena_server.audit_log import note
 from segarena_server.challenges.allowed_changes import changes, faults_of_change
+from segarena_server.challenges.challenge_repository import all_challenges, description_of, shown_of
 from segarena_server.challenges.description import Challenge as Description
 from segarena_server.challenges.description import challenge_text
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.repository import all_challenges, description_of, shown_of
-from segarena_server.challenges.sample_pool import Laid, Watch, lay, pools_of
+from segarena_server.challenges.sample_pool import SamplePool, Watch, build_pool, pools_of
 from segarena_server.db.orm_models import Challenge, PooledSample, Run
 from segarena_server.extensions.interfaces import check_interfaces
 from segarena_server.site import Site
@@ -41,7 +41,7 @@ OnSample = Callable[[int, int], object]
 
 def make_challenge(
     site: Site, described: Description, on_sample: OnSample = lambda done, of: None
-) -> Laid:
+) -> SamplePool:
     """Add a challenge to a site.
 
     Args:
@@ -54,7 +54,7 @@ def make_challenge(
         SegarenaError: something cannot be built, or no sample can be used.
     """
     described = ready_to_make(site, described)
-    laid = lay(
+    laid = build_pool(
         Evaluator(described),
         described,
         pools_of(described),
@@ -68,7 +68,7 @@ def make_challenge(
 
 def change_challenge(
     site: Site, slug: str, described: Description, on_sample: OnSample = lambda done, of: None
-) -> Laid:
+) -> SamplePool:
     """Give a challenge another description; samples are laid ready again where that is needed, see `pools_to_lay`.
 
     Raises:
@@ -76,7 +76,9 @@ def change_challenge(
         SegarenaError: something cannot be built, or no sample can be used.
     """
     described, pools = ready_to_change(site, slug, described)
-    laid = lay(Evaluator(described), described, pools, site.folder.samples, _telling(on_sample))
+    laid = build_pool(
+        Evaluator(described), described, pools, site.folder.samples, _telling(on_sample)
+    )
     with site.database.writing() as session:
         write_changed(session, site.now(), described, laid, COMMAND_LINE)
     return laid
@@ -128,7 +130,7 @@ def change_faults(site: Site, slug: str, described: Description) -> dict[str, st
 
 
 def write_made(
-    session: Session, now: float, described: Description, laid: Laid, by: By
+    session: Session, now: float, described: Description, laid: SamplePool, by: By
 ) -> Challenge:
     """Write a new challenge whose samples lie ready.
 
@@ -144,7 +146,9 @@ def write_made(
     return challenge
 
 
-def write_changed(session: Session, now: float, described: Description, laid: Laid, by: By) -> None:
+def write_changed(
+    session: Session, now: float, described: Description, laid: SamplePool, by: By
+) -> None:
     """Write what a challenge is now; what differs is noted in the audit log.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.prompts import Prompt
-from segarena.protocol.replies import Asked, Reply, pack_reply, unpack_reply
+from segarena.protocol.replies import DialogueReply, Reply, pack_reply, unpack_reply
 from segarena.roles import Turn, User
 from segarena.samples import Shape, Support
 
@@ -46,7 +46,9 @@ class Replaying:
 def pack_given(given: Given) -> bytes:
     """Return prompts as they are kept; b"" for none."""
     told = [
-        Asked(dialogue=number, rounds=rounds) for number, rounds in sorted(given.items()) if rounds
+        DialogueReply(dialogue=number, rounds=rounds)
+        for number, rounds in sorted(given.items())
+        if rounds
     ]
     return pack_reply(Reply(dialogues=told)) if told else b""
 
@@ -58,7 +60,9 @@ def first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
         StoreError: what was kept is damaged.
     """
     given = unpack_given(packed, shape)
-    return (pack_given({number: rounds[:1] for number, rounds in given.items()}),) if given else ()
+    if given:
+        return (pack_given({number: rounds[:1] for number, rounds in given.items()}),)
+    return ()
 
 
 def unpack_given(packed: Sequence[bytes], shape: Shape) -> Given:

@@ -22,7 +22,12 @@ from segarena.roles import Finding, Segmenter
 from segarena.samples import Sample
 from segarena.specs import PluginSpec
 from segarena_server.challenges.description import Challenge
-from segarena_server.challenges.evaluation_request import Judged, RunFacts, StepDone, TurnGiven
+from segarena_server.challenges.evaluation_request import (
+    EvaluationResult,
+    Judged,
+    RunFacts,
+    TurnGiven,
+)
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.leak_meter import Leak
 from segarena_server.challenges.local_participant import Exchange, RehearsedSession
@@ -58,7 +63,7 @@ class RehearsedPlace:
     charged_s: float
     judged: Sequence[Judged]
     given: Sequence[bytes]
-    exchanged: Sequence[tuple[TurnGiven, StepDone]] = field(repr=False)
+    exchanged: Sequence[tuple[TurnGiven, EvaluationResult]] = field(repr=False)
     leaks: Mapping[str, Leak]
 
 

@@ -13,7 +13,7 @@ from segarena.engine.evaluate import open_folder
 from segarena.engine.plan import Plan, make_plan
 from segarena.engine.store import RunFolder
 from segarena.options import options_of
-from segarena.protocol.challenge_info import ShownChallenge, ShownPhase, ShownUser
+from segarena.protocol.challenge_info import ChallengeInfo, PhaseInfo, UserInfo
 from segarena.registry import find
 from segarena.roles import Benchmark, Dataset, TimeBudget
 from segarena.specs import PluginSpec
@@ -57,14 +57,14 @@ def open_run(path: Path, plan: Plan, dataset: Dataset, samples: Sequence[str]) -
     return open_folder(plan, dataset, path, samples=samples)
 
 
-def shown(challenge: Challenge) -> ShownChallenge:
+def shown(challenge: Challenge) -> ChallengeInfo:
     """Return what participants see of a challenge; builds its users.
 
     Raises:
         PluginError, InvalidInput: as `plan_of`.
     """
     rules = plan_of(challenge, challenge.phases[0]).benchmark
-    return ShownChallenge(
+    return ChallengeInfo(
         slug=challenge.slug,
         title=challenge.title,
         text=challenge.text,
@@ -72,16 +72,16 @@ def shown(challenge: Challenge) -> ShownChallenge:
         is_public=challenge.is_public,
         frozen=challenge.frozen,
         users=tuple(
-            ShownUser(name=shown_name(user), prompt_kinds=_kinds(user)) for user in rules.users
+            UserInfo(name=shown_name(user), prompt_kinds=_kinds(user)) for user in rules.users
         ),
         phases=tuple(_shown_phase(challenge, phase) for phase in challenge.phases),
     )
 
 
-def _shown_phase(challenge: Challenge, phase: Phase) -> ShownPhase:
+def _shown_phase(challenge: Challenge, phase: Phase) -> PhaseInfo:
     rules: Benchmark = plan_of(challenge, phase).benchmark
     takes_runs = "run" in phase.takes
-    return ShownPhase(
+    return PhaseInfo(
         name=phase.name,
         kind=phase.kind,
         opens=phase.opens,
@@ -119,7 +119,10 @@ def _kinds(user: PluginSpec) -> list[str] | None:
 
 def _without_files(spec: PluginSpec) -> PluginSpec:
     """Return a plug-in without options that may name files of the server."""
-    reference = spec.reference.rpartition(":")[2] if ".py:" in spec.reference else spec.reference
+    if ".py:" in spec.reference:
+        reference = spec.reference.rpartition(":")[2]
+    else:
+        reference = spec.reference
     plain = {name: value for name, value in spec.options.items() if not _names_file(value)}
     return replace(spec, reference=reference, options=plain)
 

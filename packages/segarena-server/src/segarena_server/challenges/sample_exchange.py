@@ -13,11 +13,11 @@ from segarena.engine.session import Session
 from segarena.errors import InvalidInput, PredictionInvalid
 from segarena.files.hashes import sha256
 from segarena.prompts import Prompt
-from segarena.protocol.replies import Asked, Reply, pack_reply
+from segarena.protocol.replies import DialogueReply, Reply, pack_reply
 from segarena.protocol.turns import Answer, Turn, unpack_turn
 from segarena.samples import Sample, Support
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.evaluation_request import Judged, StepDone, TurnGiven
+from segarena_server.challenges.evaluation_request import EvaluationResult, Judged, TurnGiven
 from segarena_server.challenges.prompt_replay import Given, Replaying, pack_given, unpack_given
 from segarena_server.challenges.time_charge import Bank
 
@@ -77,7 +77,7 @@ class _Held:
         )
 
 
-class Place:
+class SampleEvaluation:
     """The sessions about one sample.
 
     Args:
@@ -131,7 +131,7 @@ class Place:
         self._check(turn)
         return turn
 
-    def take(self, turn: Turn, given: TurnGiven) -> StepDone:
+    def take(self, turn: Turn, given: TurnGiven) -> EvaluationResult:
         """Take what was read of a turn."""
         waiting = [held for held in self._held if held.is_waiting]
         for held in waiting:
@@ -144,7 +144,7 @@ class Place:
         new: Given = {}
         asked = self._asked(touched, new, is_told_silence=turn.silent)
         self.digest = digest_after(self.digest, given)
-        return StepDone(
+        return EvaluationResult(
             reply=pack_reply(Reply(dialogues=asked, charged_s=given.charged_s)),
             given=pack_given(new),
             judged=tuple(map(_judged, touched)),
@@ -182,10 +182,8 @@ class Place:
             )
         for answer in turn.answers:
             if answer.prediction is not None:
-                held, name = (
-                    self._held[answer.dialogue],
-                    f"the answer to dialogue {answer.dialogue}",
-                )
+                held = self._held[answer.dialogue]
+                name = f"the answer to dialogue {answer.dialogue}"
                 try:
                     as_prediction(
                         answer.prediction, self.sample.shape, objects=held.objects, name=name
@@ -209,7 +207,10 @@ class Place:
         return [self._held[answer.dialogue] for answer in turn.answers]
 
     def _judge(self, held: _Held, answer: Answer, *, is_over_time: bool) -> None:
-        session, held.seconds, held.accrued_s, held.values = held.session, held.accrued_s, 0.0, {}
+        session = held.session
+        held.seconds = held.accrued_s
+        held.accrued_s = 0.0
+        held.values = {}
         before = session.answered
         if answer.prediction is None:
             _give_up(held, answer.failed)
@@ -217,7 +218,8 @@ class Place:
         is_paid = held.bank.pays(held.seconds) and not is_over_time
         if held.is_echoing:
             session.spend(held.seconds)
-            held.is_echoing, held.is_late = False, not is_paid or session.is_late
+            held.is_echoing = False
+            held.is_late = not is_paid or session.is_late
             held.echoed += not held.is_late
             return
         if not is_paid:
@@ -228,14 +230,17 @@ class Place:
             held.values = session.last_values if session.answered > before else {}
         held.is_late = session.is_over and not session.failure and session.answered == before
 
-    def _asked(self, touched: Sequence[_Held], new: Given, *, is_told_silence: bool) -> list[Asked]:
+    def _asked(
+        self, touched: Sequence[_Held], new: Given, *, is_told_silence: bool
+    ) -> list[DialogueReply]:
         """Return what is said to dialogues; prompts that were never given before are put into `new`."""
         going = [held.session for held in touched if not held.session.is_over]
         prepare(going, self._limit)
         return [self._say(held, new, is_told_silence=is_told_silence) for held in touched]
 
-    def _say(self, held: _Held, new: Given, *, is_told_silence: bool) -> Asked:
-        session, rounds = held.session, list[Sequence[Prompt]]()
+    def _say(self, held: _Held, new: Given, *, is_told_silence: bool) -> DialogueReply:
+        session = held.session
+        rounds = list[Sequence[Prompt]]()
         while not session.is_over:
             dialogue = ask(session, self._limit)
             if dialogue is None:
@@ -253,7 +258,7 @@ class Place:
             held.said += 1
             held.is_echoing = bool(rounds[-1]) or is_told_silence
             held.echoed += not held.is_echoing
-        return Asked(
+        return DialogueReply(
             dialogue=held.number,
             rounds=tuple(rounds),
             over=held.is_over,
@@ -297,7 +302,9 @@ def _judged(held: _Held) -> Judged:
 
 def _give_up(held: _Held, message: str) -> None:
     """End a dialogue without an answer; what is said of it is the same when it had ended by the rules before."""
-    held.is_given_up, held.is_echoing, held.is_late = True, False, False
+    held.is_given_up = True
+    held.is_echoing = False
+    held.is_late = False
     if not held.session.is_over:
         held.session.fail(message)
 

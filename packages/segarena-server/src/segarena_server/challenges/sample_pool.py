@@ -34,7 +34,7 @@ class LaidSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laid:
+class SamplePool:
     """What lies ready for a challenge.
 
     Attributes:
@@ -90,13 +90,13 @@ def pools_of(described: Challenge) -> dict[str, str]:
     return {described.pool(phase): phase.name for phase in reversed(described.phases)}
 
 
-def lay(
+def build_pool(
     evaluator: Evaluator,
     described: Challenge,
     pools: Collection[str],
     storage: Storage,
     watch: Watch,
-) -> Laid:
+) -> SamplePool:
     """Keep every sample of some pools as participants get it.
 
     Raises:
@@ -107,7 +107,8 @@ def lay(
     names = [
         (pool, phase, name) for pool, phase in phases.items() for name in evaluator.samples(phase)
     ]
-    rows, unusable = list[LaidSample](), list[str]()
+    rows = list[LaidSample]()
+    unusable = list[str]()
     for number, (pool, phase, name) in enumerate(names):
         with watch(number, len(names)):
             sample = _opened(evaluator, phase, name, unusable)
@@ -122,7 +123,7 @@ def lay(
                     dialogues=json.dumps(sample.dialogues),
                 )
             )
-    laid = Laid(rows=tuple(rows), unusable=tuple(unusable))
+    laid = SamplePool(rows=tuple(rows), unusable=tuple(unusable))
     if pools and not laid.dialogues:
         raise InvalidInput(
             f"no sample can be used: {'; '.join(unusable[:3]) or 'nothing would be asked about any'}"
@@ -157,7 +158,9 @@ class _Seen:
 
 def _look_into(evaluator: Evaluator, phase: str, watch: Watch) -> _Seen:
     """Open a few samples of a phase's pool, spread over it."""
-    names, unusable, samples = evaluator.samples(phase), list[str](), list[PooledSample]()
+    names = evaluator.samples(phase)
+    unusable = list[str]()
+    samples = list[PooledSample]()
     chosen = names[:: max(1, -(-len(names) // MOST_LOOKED_AT))]
     started = time.perf_counter()
     for number, name in enumerate(chosen):
@@ -174,10 +177,8 @@ def _look_into(evaluator: Evaluator, phase: str, watch: Watch) -> _Seen:
 
 
 def _phase_look(described: Challenge, name: str, seen: _Seen, rounds: dict[str, int]) -> PhaseLook:
-    per_run, count = (
-        described.phase(name).samples_per_run or len(seen.names),
-        max(1, len(seen.sizes)),
-    )
+    per_run = described.phase(name).samples_per_run or len(seen.names)
+    count = max(1, len(seen.sizes))
     samples = min(per_run, len(seen.names))
     return PhaseLook(
         phase=name,

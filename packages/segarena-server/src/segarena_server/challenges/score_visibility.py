@@ -38,9 +38,9 @@ def shows_board(phase: Phase, now: datetime) -> bool:
 def board_until(challenge: Challenge, now: datetime) -> datetime | None:
     """Return up to which moment runs count on the board; None: all. It stands still from its freeze to the end."""
     is_over = all(phase.is_closed(now) for phase in challenge.phases)
-    return (
-        None if challenge.frozen is None or is_over or now < challenge.frozen else challenge.frozen
-    )
+    if challenge.frozen is None or is_over or now < challenge.frozen:
+        return None
+    return challenge.frozen
 
 
 def scores_of(folder: Path, phase: Phase) -> list[Score]:

@@ -6,8 +6,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.reports.boards.extracts import read_extract
+from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.ladder import is_step
-from segarena_server.challenges.repository import find_phase
 from segarena_server.db.orm_models import Challenge, Run, Team
 
 

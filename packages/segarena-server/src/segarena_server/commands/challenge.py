@@ -17,7 +17,7 @@ from segarena_server.commands.serve import DATA
 if TYPE_CHECKING:
     from segarena_server.challenges.description import Challenge
     from segarena_server.challenges.management import OnSample
-    from segarena_server.challenges.sample_pool import Laid
+    from segarena_server.challenges.sample_pool import SamplePool
     from segarena_server.settings import Settings
     from segarena_server.site import Site
 
@@ -358,7 +358,9 @@ def _filled(about: dict[str, str], phase: dict[str, Any]) -> Challenge:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _look(challenge: Challenge) -> None:
@@ -381,7 +383,7 @@ def _laying() -> Generator[OnSample]:
         yield lambda done, of: status.update(f"{done} of {of} samples ready")
 
 
-def _tell_laid(name: str, laid: Laid) -> None:
+def _tell_laid(name: str, laid: SamplePool) -> None:
     for line in laid.unusable:
         typer.secho(f"left out: {line}", fg="yellow", err=True)
     typer.echo(
@@ -409,7 +411,7 @@ def _settings(data: Path, db: str | None) -> Settings:
 
 
 def _found(site: Site, name: str) -> Challenge:
+    from segarena_server.challenges.challenge_repository import description_of
     from segarena_server.challenges.management import find
-    from segarena_server.challenges.repository import description_of
 
     return description_of(find(site, name))

@@ -8,8 +8,8 @@ from datetime import datetime
 from sqlalchemy import func, select
 
 from segarena.reports.sheets import Cell, Sheet, Value
+from segarena_server.challenges.challenge_repository import all_challenges, description_of
 from segarena_server.challenges.rehearsal import RehearsedPlace
-from segarena_server.challenges.repository import all_challenges, description_of
 from segarena_server.challenges.sample_pool import PhaseLook
 from segarena_server.db.orm_models import Run
 from segarena_server.site import Site

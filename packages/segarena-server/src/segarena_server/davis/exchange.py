@@ -18,32 +18,33 @@ from fastapi import Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena.protocol.replies import Asked, unpack_reply
+from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.samples import shape_of_sample
 from segarena.protocol.turns import read_turn_head
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.positions import scribbles_from_prompts
 from segarena_server.auth.permissions import site_of, visitor_of
-from segarena_server.challenges.repository import pool_of
+from segarena_server.challenges.challenge_repository import pool_of
 from segarena_server.davis.rules import Event
-from segarena_server.db.orm_models import Challenge, Place, Run, Turn
+from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
 from segarena_server.http import http_errors
-from segarena_server.runs.repository import Asked as AskedRun
-from segarena_server.runs.repository import begin, own_run, places_of
+from segarena_server.runs.run_repository import RunRequest as AskedRun
+from segarena_server.runs.run_repository import begin, own_run, places_of
 from segarena_server.storage.compression import unpack
 from segarena_server.storage.content_store import Storage
-from segarena_server.turns.repository import WITHOUT_BODIES
+from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
 _SESSIONS = uuid.UUID("6f3c1f6e-7c39-4d0f-9a4e-1a2f0f4f7f11")
-_SHORTEST_KEY, _LONGEST_KEY = 16, 200
+_SHORTEST_KEY = 16
+_LONGEST_KEY = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class DavisSample:
     """A sample as these programs know it: a dialogue about a place of the run."""
 
-    place: Place
+    place: RunSample
     number: int
     scribble_idx: int
     objects: int
@@ -63,7 +64,8 @@ def run_id_of(request: Request) -> str:
 
 def begin_run(session: Session, request: Request, event: Event) -> Run:
     """Return the run of a session, begun if it was not."""
-    run_id, site = run_id_of(request), site_of(request)
+    run_id = run_id_of(request)
+    site = site_of(request)
     asked = AskedRun(id=run_id, name=f"session {run_id[:8]}", segmenter="", note="")
     return begin(
         session, event.challenge, event.phase, visitor_of(request).person_id or 0, asked, site.now()
@@ -82,11 +84,11 @@ def find_run(session: Session, request: Request, event: Event) -> Run:
     return run
 
 
-def samples_of(session: Session, run: Run) -> list[Told]:
+def samples_of(session: Session, run: Run) -> list[DavisSample]:
     """Return all samples of a run, in order."""
     pool = pool_of(session, session.get_one(Challenge, run.challenge_id), run.pool)
     return [
-        Told(
+        DavisSample(
             place=place,
             number=number,
             scribble_idx=dialogue["repeat"] + 1,
@@ -97,7 +99,7 @@ def samples_of(session: Session, run: Run) -> list[Told]:
     ]
 
 
-def find_sample(session: Session, run: Run, sequence: str, scribble_idx: int) -> Told:
+def find_sample(session: Session, run: Run, sequence: str, scribble_idx: int) -> DavisSample:
     """Return a sample of a run.
 
     Raises:
@@ -128,7 +130,7 @@ class Sent:
         return any(one["is_over"] for one in judged)
 
 
-def sent_about(session: Session, told: Told) -> Sent:
+def sent_about(session: Session, told: DavisSample) -> Sent:
     """Return what was sent about a sample, as far as it was taken."""
     place = told.place
     found = select(Turn).where(
@@ -140,14 +142,16 @@ def sent_about(session: Session, told: Told) -> Sent:
     )
 
 
-def said_about(told: Told, reply: bytes, shape: Shape) -> Asked:
+def said_about(told: DavisSample, reply: bytes, shape: Shape) -> DialogueReply:
     """Return what a reply of ours says about a sample."""
     return next(
         asked for asked in unpack_reply(reply, shape).dialogues if asked.dialogue == told.number
     )
 
 
-def scribbles_of(event: Event, told: Told, asked: Asked | None, shape: Shape) -> Scribbles:
+def scribbles_of(
+    event: Event, told: DavisSample, asked: DialogueReply | None, shape: Shape
+) -> Scribbles:
     """Return what a program draws on next; nothing is drawn any more when the sample is over."""
     prompts: Sequence[Any] = (
         () if asked is None or asked.over or not asked.rounds else asked.rounds[-1]

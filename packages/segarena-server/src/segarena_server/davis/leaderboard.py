@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena_server.challenges.repository import description_of
+from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.score_visibility import board_until, shows_board
-from segarena_server.davis.exchange import Told, samples_of
+from segarena_server.davis.exchange import DavisSample, samples_of
 from segarena_server.davis.rules import Event
 from segarena_server.davis.scores import summary_of
 from segarena_server.db.orm_models import Run, Team
@@ -26,7 +26,7 @@ class Finished(NamedTuple):
 
     run: str
     team: str
-    samples: Sequence[Told]
+    samples: Sequence[DavisSample]
 
 
 def finished_runs(session: Session, event: Event, now: float) -> list[Finished] | None:

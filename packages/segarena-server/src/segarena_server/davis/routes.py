@@ -18,10 +18,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from segarena.protocol.turns import Turn, pack_coco_turn, pack_turn, read_turn_head
 from segarena.samples import Shape
 from segarena_server.audit_log import note
-from segarena_server.auth.permissions import ANYONE, needs, site_of, visitor_of
+from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.challenges.time_charge import Moment
 from segarena_server.davis.exchange import (
-    Told,
+    DavisSample,
     begin_run,
     find_run,
     find_sample,
@@ -40,9 +40,9 @@ from segarena_server.db.orm_models import Run
 from segarena_server.extensions.interfaces import Interface
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_body
-from segarena_server.runs.repository import end
-from segarena_server.turns.repository import Key
-from segarena_server.turns.turn_service import Came, reply_to, take_turn
+from segarena_server.runs.run_repository import end
+from segarena_server.turns.turn_repository import Key
+from segarena_server.turns.turn_service import IncomingTurn, reply_to, take_turn
 
 router = APIRouter(prefix="/davis/{slug}/{phase}", include_in_schema=False)
 INTERFACE = Interface(
@@ -72,7 +72,7 @@ class _Interaction(msgspec.Struct):
 
 
 @router.get("/api/healthcheck")
-@needs(ANYONE)
+@require_role(ANYONE)
 def tell_health(request: Request, slug: str, phase: str) -> Response:
     """Say that the server is one, and the limits; of a challenge that is not public no more than of none."""
     limits: dict[str, Any] = {"subset": "test-dev", "max_time": None, "max_interactions": None}
@@ -87,7 +87,7 @@ def tell_health(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.get("/api/dataset/samples")
-@needs("participant")
+@require_role("participant")
 def list_samples(request: Request, slug: str, phase: str) -> Response:
     """Begin the session's run, or find it; return its samples, and the limits."""
     site = site_of(request)
@@ -102,7 +102,7 @@ def list_samples(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.get("/api/dataset/scribbles/{sequence}/{number}")
-@needs("participant")
+@require_role("participant")
 async def give_scribbles(
     request: Request, slug: str, phase: str, sequence: str, number: str
 ) -> Response:
@@ -116,7 +116,7 @@ async def give_scribbles(
 
 
 @router.post("/api/evaluation/interaction")
-@needs("participant")
+@require_role("participant")
 async def take_masks(request: Request, slug: str, phase: str) -> Response:
     """Take the masks of an interaction; return the robot's scribbles."""
     await run_in_threadpool(_check_run, request, slug, phase)
@@ -136,7 +136,7 @@ async def take_masks(request: Request, slug: str, phase: str) -> Response:
     frame = pack_coco_turn(
         turn, told.number, bytes(sent.pred_masks), shape, _candidates(sent, shape)
     )
-    came = Came(
+    came = IncomingTurn(
         body=frame,
         head=read_turn_head(frame),
         first=request.state.arrived,
@@ -148,7 +148,7 @@ async def take_masks(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.get("/api/evaluation/report")
-@needs("participant")
+@require_role("participant")
 def give_report(request: Request, slug: str, phase: str) -> Response:
     """Return a row for each interaction and object, once the run is over and where the phase shows scores."""
     site = site_of(request)
@@ -163,7 +163,7 @@ def give_report(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.post("/api/evaluation/finish")
-@needs("participant")
+@require_role("participant")
 async def finish(request: Request, slug: str, phase: str) -> Response:
     """End the session's run; return the summary, as far as the phase shows it."""
     run_id = await run_in_threadpool(_end, request, slug, phase)
@@ -180,7 +180,7 @@ async def finish(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.get("/leaderboard/")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
     """Return the best sessions as JSON to whoever says that this is what they speak; people are sent to the board."""
     site = site_of(request)
@@ -205,7 +205,7 @@ def _limits(event: Event) -> dict[str, Any]:
 
 def _where(
     request: Request, slug: str, phase: str, sequence: str, number: int
-) -> tuple[Event, Told, Shape]:
+) -> tuple[Event, DavisSample, Shape]:
     site = site_of(request)
     with site.database.reading() as session:
         event = find_event(session, slug, phase)
@@ -218,7 +218,7 @@ def _check_run(request: Request, slug: str, phase: str) -> None:
         find_run(session, request, find_event(session, slug, phase))
 
 
-def _open(request: Request, told: Told) -> Key | None:
+def _open(request: Request, told: DavisSample) -> Key | None:
     """Ask for the first scribbles of a sample, unless they were asked for; None when nothing more will be said."""
     with site_of(request).database.reading() as session:
         sent = sent_about(session, told)
@@ -226,13 +226,17 @@ def _open(request: Request, told: Told) -> Key | None:
         return None if sent.is_over else _key(sent.turns[-1])
     frame = pack_turn(Turn(id=_id(told, 0), open=[told.number], silent=True))
     now = Moment.now()
-    came = Came(body=frame, head=read_turn_head(frame), first=now, last=now, is_committed=True)
+    came = IncomingTurn(
+        body=frame, head=read_turn_head(frame), first=now, last=now, is_committed=True
+    )
     key = take_turn(request, (told.place.run_id, told.place.key, sent.next), came)
     site_of(request).hurry()
     return key
 
 
-def _answer(request: Request, told: Told, interaction: int, came: Came) -> Key | None:
+def _answer(
+    request: Request, told: DavisSample, interaction: int, came: IncomingTurn
+) -> Key | None:
     """Keep the answer of an interaction; None when the sample is over, and nothing is judged any more."""
     with site_of(request).database.reading() as session:
         sent = sent_about(session, told)
@@ -252,7 +256,7 @@ def _answer(request: Request, told: Told, interaction: int, came: Came) -> Key |
 
 
 async def _said(
-    request: Request, event: Event, told: Told, shape: Shape, key: Key | None
+    request: Request, event: Event, told: DavisSample, shape: Shape, key: Key | None
 ) -> Response:
     asked = None
     if key is not None:
@@ -284,11 +288,10 @@ def _summary(request: Request, slug: str, phase: str) -> dict[str, Any] | None:
     if run.fault:
         raise http_errors.closed(run.fault)
     is_shown = may_see(event, run, site.now())
-    summary = (
-        summary_of(site.folder.run_folders.fetch(run.id), event, told)
-        if is_shown
-        else nothing_shown(event)
-    )
+    if is_shown:
+        summary = summary_of(site.folder.run_folders.fetch(run.id), event, told)
+    else:
+        summary = nothing_shown(event)
     return {**summary, "session_key": request.headers["session-key"]}
 
 
@@ -304,7 +307,7 @@ def _candidates(sent: _Interaction, shape: Shape) -> list[int] | None:
     return sorted({frame for frame in told or () if 0 <= frame < shape[0]}) or None
 
 
-def _id(told: Told, interaction: int) -> str:
+def _id(told: DavisSample, interaction: int) -> str:
     return f"published-{told.place.number}-{told.number}-{interaction}"
 
 

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.roles import Benchmark
+from segarena_server.challenges.challenge_repository import described, find_challenge, find_phase
 from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.repository import described, find_challenge, find_phase
 from segarena_server.challenges.run_plan import plan_of
 from segarena_server.db.orm_models import Challenge as Row
 from segarena_server.http import http_errors

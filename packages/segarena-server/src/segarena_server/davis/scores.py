@@ -16,7 +16,7 @@ from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, COLUMNS
 from segarena.systems.videos.measures.report import METRICS, report_table, sample_scores, unanswered
 from segarena.systems.videos.measures.summary import THRESHOLD_S, Horizon, video_summary
 from segarena_server.challenges.score_visibility import shows_own
-from segarena_server.davis.exchange import Told
+from segarena_server.davis.exchange import DavisSample
 from segarena_server.davis.rules import Event
 from segarena_server.db.orm_models import Run
 from segarena_server.runs.scores import why_held_back
@@ -43,7 +43,7 @@ def report_of(folder: Path, event: Event, session_key: str) -> Mapping[str, Mapp
     ).items()}  # fmt: skip
 
 
-def summary_of(folder: Path, event: Event, told: Sequence[Told]) -> Mapping[str, Any]:
+def summary_of(folder: Path, event: Event, told: Sequence[DavisSample]) -> Mapping[str, Any]:
     """Return the published summary of a run that is over; a sample of it without any answer in time counts 0.
 
     Time is what the server charged.
@@ -88,4 +88,6 @@ def _rounded(value: Any, decimals: int) -> Any:
         return round(value, decimals)
     if isinstance(value, dict):
         return {name: _rounded(each, decimals) for name, each in value.items()}
-    return [_rounded(each, decimals) for each in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_rounded(each, decimals) for each in value]
+    return value

@@ -29,7 +29,9 @@ from segarena.errors import InvalidInput, StoreAway, StoreError
 
 _WAIT_S = 20
 """How long a writer waits for the one before it."""
-_FILES, _CONNECTIONS, _MORE = 8, 20, 20
+_FILES = 8
+_CONNECTIONS = 20
+_MORE = 20
 """Connections that are kept: to a file, which opens quickly; to a server, where many at once may have some more."""
 _AWAY = frozenset({"57P01", "57P02", "57P03", "53300", "40001", "40P01"})
 """What PostgreSQL says of itself while it ends or starts, has too many connections, or two writers wait for each other;

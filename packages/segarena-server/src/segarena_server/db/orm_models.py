@@ -194,7 +194,7 @@ class Run(Table):
     """When its team last wished to be judged by it; of a team's runs in a phase the last wish counts."""
 
 
-class Place(Table):
+class RunSample(Table):
     """One sample of a run, under a key that tells nothing of its name."""
 
     __tablename__ = "places"

@@ -66,11 +66,10 @@ def _check(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
         elif "(" in text or ")" in text:
             raise InvalidInput(f"expected plug-ins that are installed, got {text[:60]!r}")
         elif _looks_like_file(text) and not _is_below(text, roots):
-            offered = (
-                f"below {', '.join(map(str, roots))}"
-                if roots
-                else "on the command line: none is offered here"
-            )
+            if roots:
+                offered = f"below {', '.join(map(str, roots))}"
+            else:
+                offered = "on the command line: none is offered here"
             raise InvalidInput(f"expected files {offered}, got {text[:80]!r}")
 
 

@@ -1,6 +1,6 @@
 """What packages bring to a server by entry points: each has addresses of its own, behind the same guard as all others.
 
-Each route says whom it needs (`segarena_server.auth.permissions.needs`), or lets nobody in.
+Each route says whom it needs (`segarena_server.auth.permissions.require_role`), or lets nobody in.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ class Watch:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, state = time.perf_counter(), scope.setdefault("state", {})
+        started = time.perf_counter()
+        state = scope.setdefault("state", {})
         state |= {"number": secrets.token_hex(6), "arrived": Moment.now(), "taken": 0}
         status = 500
 
@@ -109,7 +110,8 @@ class Watch:
         return [(name.encode(), value.encode()) for name, value in told.items()]
 
     def _log(self, scope: Scope, status: int, seconds: float) -> None:
-        visitor, route = scope["state"].get("visitor"), scope.get("route")
+        visitor = scope["state"].get("visitor")
+        route = scope.get("route")
         is_nameless = scope["state"].get("is_nameless", False)
         told = {
             "request": scope["state"]["number"],
@@ -149,7 +151,10 @@ class JsonLines(logging.Formatter):
 
 def log_to(file: Path | None, level: int) -> None:
     """Write the log of the server as lines of JSON, to a file or stderr, from this level on."""
-    handler = logging.StreamHandler(sys.stderr) if file is None else logging.FileHandler(file)
+    if file is None:
+        handler = logging.StreamHandler(sys.stderr)
+    else:
+        handler = logging.FileHandler(file)
     handler.setFormatter(JsonLines())
     for log in (LOG, *map(logging.getLogger, _LIBRARIES)):
         log.handlers = [handler]

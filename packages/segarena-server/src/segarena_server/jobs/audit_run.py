@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from segarena_server.auth.teams import circle_of
 from segarena_server.challenges.audit_findings import Found, keep_found
+from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.duplicate_detection import (
     Likeness,
     likeness_of,
@@ -17,12 +18,11 @@ from segarena_server.challenges.duplicate_detection import (
     sketch_of,
 )
 from segarena_server.challenges.leak_meter import Leak
-from segarena_server.challenges.repository import find_phase
-from segarena_server.db.orm_models import Challenge, Finding, Job, Place, Run, Turn
+from segarena_server.db.orm_models import Challenge, Finding, Job, Run, RunSample, Turn
 from segarena_server.jobs.enqueue import post
 from segarena_server.jobs.kind import Kind
 from segarena_server.jobs.worker_processes import Bench
-from segarena_server.runs.repository import FIND
+from segarena_server.runs.run_repository import FIND
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders
 
@@ -109,16 +109,16 @@ class FindOut(Kind):
 
 def _given(session: Session, run: Run) -> dict[str, tuple[bytes, ...]]:
     """Return all prompts that whose run it is ever got about its samples, in the order of giving."""
-    own = select(Place.sample).where(Place.run_id == run.id)
+    own = select(RunSample.sample).where(RunSample.run_id == run.id)
     rows = session.execute(
-        select(Place.sample, Turn.given)
+        select(RunSample.sample, Turn.given)
         .join(Run, Run.id == Turn.run_id)
-        .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
+        .join(RunSample, (RunSample.run_id == Turn.run_id) & (RunSample.number == Turn.place))
         .where(
             Run.team_id.in_(circle_of(session, run.team_id)), Run.challenge_id == run.challenge_id
         )
-        .where(Run.pool == run.pool, Place.sample.in_(own), Turn.state == "done")
-        .order_by(Run.made_at, Run.id, Place.number, Turn.number)
+        .where(Run.pool == run.pool, RunSample.sample.in_(own), Turn.state == "done")
+        .order_by(Run.made_at, Run.id, RunSample.number, Turn.number)
     )
     found: defaultdict[str, list[bytes]] = defaultdict(list)
     for sample, given in rows:

@@ -34,7 +34,10 @@ class Hold:
     def __init__(
         self, site: Site, table: row_queue.Kind, key: row_queue.RowKey, lease: str
     ) -> None:
-        self._site, self._table, self._key, self._lease = site, table, key, lease
+        self._site = site
+        self._table = table
+        self._key = key
+        self._lease = lease
         self._last = time.monotonic()
 
     def beat(self, **values: object) -> None:

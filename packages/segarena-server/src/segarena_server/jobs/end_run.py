@@ -13,12 +13,12 @@ from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
 from segarena.records.rounds import RoundRecord
 from segarena.reports.boards.extracts import extract_of, extract_text
-from segarena_server.challenges.evaluation_request import RunFacts, StepJob
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts
 from segarena_server.db.orm_models import Challenge, Job, Run, Turn
 from segarena_server.jobs.evaluate_turn import facts_of, job_of
 from segarena_server.jobs.kind import Kind
 from segarena_server.jobs.worker_processes import Bench
-from segarena_server.runs import repository
+from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders
 
@@ -37,9 +37,9 @@ class End:
 
     challenge: str
     run: RunFacts
-    left: tuple[StepJob, ...]
+    left: tuple[EvaluationRequest, ...]
     why: str
-    repository: RunFolders
+    runs: RunFolders
 
     def do(self, bench: Bench, /) -> str:
         """End it; return the extract, "" when nothing came of the run."""
@@ -63,7 +63,7 @@ class End:
 class EndRun(Kind):
     """The kind; each job is about the id of a run that waits to be ended."""
 
-    name = repository.END
+    name = run_repository.END
 
     def is_due(self) -> ColumnElement[bool]:
         """Wait for the turns that came in before the run was to be ended."""
@@ -79,7 +79,7 @@ class EndRun(Kind):
         begun = set(session.scalars(done.distinct()))
         left = [
             place
-            for place in repository.places_of(session, run.id)
+            for place in run_repository.places_of(session, run.id)
             if place.state == "open" and place.number in begun
         ]
         return End(
@@ -92,11 +92,11 @@ class EndRun(Kind):
 
     def write(self, session: Session, site: Site, job: Job, result: str) -> None:
         """The run is over."""
-        repository.close(session, job.about, site.now(), extract=result, fault="")
+        run_repository.close(session, job.about, site.now(), extract=result, fault="")
 
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
         """The run is over, and came to nothing."""
-        repository.close(
+        run_repository.close(
             session,
             job.about,
             site.now(),
@@ -106,7 +106,8 @@ class EndRun(Kind):
 
 
 def _not_begun(folder: RunFolder, place: int) -> RoundRecord:
-    benchmark, dataset = folder.config.benchmark.name, folder.config.dataset.name
+    benchmark = folder.config.benchmark.name
+    dataset = folder.config.dataset.name
     return failed_sample(
         benchmark, dataset, folder.samples[place], "the run was ended before this sample was begun"
     )

@@ -24,8 +24,14 @@ def post(session: Session, kind: str, about: str, now: float, told: str = "") ->
             job = session.scalars(held).one()
     if job.state in _OPEN:
         return job
-    job.state, job.told, job.failure, job.tries, job.made_at = "waiting", told, "", 0, now
-    job.doing, job.begun_at, job.done_at = "", None, None
+    job.state = "waiting"
+    job.told = told
+    job.failure = ""
+    job.tries = 0
+    job.made_at = now
+    job.doing = ""
+    job.begun_at = None
+    job.done_at = None
     session.flush()
     return job
 

@@ -7,11 +7,11 @@ import json
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena_server.challenges.evaluation_request import RunFacts, StepJob, TurnGiven
-from segarena_server.challenges.repository import find_phase
-from segarena_server.db.orm_models import Challenge, Place, Run, Turn
+from segarena_server.challenges.challenge_repository import find_phase
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts, TurnGiven
+from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
 from segarena_server.jobs.turn_evaluation import Step
-from segarena_server.runs.repository import places_of
+from segarena_server.runs.run_repository import places_of
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
 
@@ -19,11 +19,11 @@ from segarena_server.storage.compression import unpack
 def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> Step:
     """Return the unit that evaluates a turn; the turns before it come along unless their dialogues are at hand."""
     run = session.get_one(Run, turn.run_id)
-    place = session.get_one(Place, (turn.run_id, turn.place))
+    place = session.get_one(RunSample, (turn.run_id, turn.place))
     challenge = session.get_one(Challenge, run.challenge_id)
     if is_at_hand and turn.number:
         before = session.get_one(Turn, (turn.run_id, turn.place, turn.number - 1)).digest
-        job = StepJob(
+        job = EvaluationRequest(
             run=facts_of(session, run), place=place.number, turns=(_given(turn),), before=before
         )
     else:
@@ -32,8 +32,8 @@ def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> St
 
 
 def job_of(
-    session: Session, challenge: Challenge, run: Run, place: Place, up_to: int | None = None
-) -> StepJob:
+    session: Session, challenge: Challenge, run: Run, place: RunSample, up_to: int | None = None
+) -> EvaluationRequest:
     """Return a place with its turns that were evaluated, and the one that is to be."""
     found = (
         select(Turn).where(Turn.run_id == run.id, Turn.place == place.number).order_by(Turn.number)
@@ -42,7 +42,7 @@ def job_of(
         turn for turn in session.scalars(found) if turn.state == "done" or turn.number == up_to
     ]
     past = _past(session, challenge, run, place)
-    return StepJob(
+    return EvaluationRequest(
         run=facts_of(session, run), place=place.number, turns=tuple(map(_given, turns)), past=past
     )
 
@@ -53,16 +53,18 @@ def facts_of(session: Session, run: Run) -> RunFacts:
     return RunFacts(id=run.id, phase=run.phase, name=run.name, samples=samples)
 
 
-def _past(session: Session, challenge: Challenge, run: Run, place: Place) -> tuple[bytes, ...]:
+def _past(session: Session, challenge: Challenge, run: Run, place: RunSample) -> tuple[bytes, ...]:
     """Return the prompts that were given about the sample in earlier runs, where they are a budget."""
     if find_phase(challenge, run.phase).kind != "test":
         return ()
     found = session.scalars(
         select(Turn.given)
-        .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
+        .join(RunSample, (RunSample.run_id == Turn.run_id) & (RunSample.number == Turn.place))
         .join(Run, Run.id == Turn.run_id)
         .where(
-            Run.id.in_(json.loads(place.past)), Place.sample == place.sample, Turn.state == "done"
+            Run.id.in_(json.loads(place.past)),
+            RunSample.sample == place.sample,
+            Turn.state == "done",
         )
         .order_by(Run.made_at, Run.id, Turn.number)
     )

@@ -13,7 +13,7 @@ from segarena_server.auth import account_deletion
 from segarena_server.db.orm_models import Job, Turn
 from segarena_server.jobs.kind import Kind
 from segarena_server.jobs.worker_processes import Bench
-from segarena_server.runs import repository
+from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders
 
@@ -28,7 +28,7 @@ class Forget:
     """
 
     run: str
-    repository: RunFolders
+    runs: RunFolders
 
     def do(self, bench: Bench, /) -> None:
         """Rename it; a run of which there is no folder yet begins it without the name."""
@@ -46,13 +46,13 @@ class Forget:
 class ForgetName(Kind):
     """The kind; each job is about the id of a run."""
 
-    name = repository.FORGET
+    name = run_repository.FORGET
 
     def is_due(self) -> ColumnElement[bool]:
         """Wait for whoever writes into the folder, and knew the name before."""
         ending = aliased(Job)
         ended_now = select(ending.about).where(
-            ending.kind == repository.END, ending.state == "leased"
+            ending.kind == run_repository.END, ending.state == "leased"
         )
         judged_now = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
         return and_(Job.about.not_in(ended_now), Job.about.not_in(judged_now))

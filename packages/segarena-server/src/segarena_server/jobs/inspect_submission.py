@@ -72,7 +72,8 @@ class Look:
 
     def _differences(self, bench: Bench, unpacked: Unpacked) -> Iterator[str]:
         plan, cast = bench.evaluator(self.challenge).cast(self.phase)
-        sent, limit = runs.Sent(unpacked.root), limit_of(plan)
+        sent = runs.Sent(unpacked.root)
+        limit = limit_of(plan)
         for name in self.samples:
             yield from sent.judge(name, cast, limit).faults
 
@@ -110,7 +111,9 @@ class LookAtSent(Kind):
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
         """It was not looked at, and costs nothing."""
         sent = session.get_one(Submission, job.about)
-        sent.state, sent.failure, sent.done_at = "dead", str(error), site.now()
+        sent.state = "dead"
+        sent.failure = str(error)
+        sent.done_at = site.now()
         sent.told = json.dumps(
             ["it could not be looked at, by a fault of this server; the organiser sees which"]
         )

@@ -17,11 +17,16 @@ from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.protocol.turns import Answer, Turn, pack_turn, read_turn_head
 from segarena_server.audit_log import note
-from segarena_server.challenges.evaluation_request import RunFacts, StepDone, StepJob, TurnGiven
+from segarena_server.challenges.evaluation_request import (
+    EvaluationRequest,
+    EvaluationResult,
+    RunFacts,
+    TurnGiven,
+)
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.prompt_replay import first_rounds
 from segarena_server.challenges.submissions import masks, runs
-from segarena_server.db.orm_models import Challenge, Job, Place, Run
+from segarena_server.db.orm_models import Challenge, Job, Run, RunSample
 from segarena_server.db.orm_models import Turn as TurnRow
 from segarena_server.jobs.enqueue import post
 from segarena_server.jobs.evaluate_turn import facts_of, job_of
@@ -29,14 +34,14 @@ from segarena_server.jobs.kind import Kind
 from segarena_server.jobs.submission_cache import Content, MaskPlace, at_hand
 from segarena_server.jobs.worker_processes import Bench
 from segarena_server.runs import submissions
-from segarena_server.runs.repository import end_place, give_back
+from segarena_server.runs.run_repository import end_place, give_back
 from segarena_server.site import Site
 from segarena_server.storage.compression import pack
 from segarena_server.storage.run_folders import RunFolders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class LocalTurn:
     """A turn that was held here.
 
     Attributes:
@@ -52,14 +57,15 @@ class Held:
     digest: str
 
     @classmethod
-    def of(cls, given: TurnGiven, done: StepDone) -> Held:
+    def of(cls, given: TurnGiven, done: EvaluationResult) -> LocalTurn:
         """Return what is kept of a step. Its prompts were given to nobody, so they are none of a budget."""
         judged = json.dumps([asdict(one) for one in done.judged])
         return cls(given=given, reply=done.reply, judged=judged, digest=done.digest)
 
-    def row(self, place: Place, number: int, now: float) -> TurnRow:
+    def row(self, place: RunSample, number: int, now: float) -> TurnRow:
         """Return it as one of the turns of a place."""
-        body, given = self.given.body, self.given
+        body = self.given.body
+        given = self.given
         times = {
             "received_at": now,
             "done_at": now,
@@ -98,23 +104,24 @@ class Judge:
 
     content: Content
     challenge: str
-    job: StepJob = field(repr=False)
+    job: EvaluationRequest = field(repr=False)
     runs: RunFolders
     place: MaskPlace | None = None
     given_up: str = ""
 
-    def do(self, bench: Bench, /) -> tuple[Held, ...]:
+    def do(self, bench: Bench, /) -> tuple[LocalTurn, ...]:
         """Write the rows; return the turns that were held, for whoever looks at the run.
 
         Raises:
             SegarenaError: something is wrong here: what is wrong with what was sent was told before.
         """
-        evaluator, run = bench.evaluator(self.challenge), self.job.run
+        evaluator = bench.evaluator(self.challenge)
+        run = self.job.run
         folder = evaluator.open_folder(self.runs.path(run.id), run)
         for number in folder.pending():
             if done := self.runs.place(run.id, number):  # by another machine
                 folder.write_files(number, done)
-        held: list[Held] = []
+        held: list[LocalTurn] = []
         if self.given_up:
             rows = evaluator.leave(self.job, self.given_up)
         elif self.place is not None:
@@ -130,8 +137,9 @@ class Judge:
             at_hand().forget()
         return tuple(held)
 
-    def _of_masks(self, evaluator: Evaluator, place: MaskPlace, held: list[Held]) -> Rows:
-        expected, root = place.expected(), at_hand().unpacked(self.content).root
+    def _of_masks(self, evaluator: Evaluator, place: MaskPlace, held: list[LocalTurn]) -> Rows:
+        expected = place.expected()
+        root = at_hand().unpacked(self.content).root
         read = [masks.read_mask(root, expected, number) for number in range(len(expected.objects))]
         answers = [
             Answer(dialogue=number, prediction=Prediction(mask)) for number, mask in enumerate(read)
@@ -139,7 +147,8 @@ class Judge:
         opened = {number for given in self.job.turns for number in read_turn_head(given.body).open}
         rest = [number for number in range(len(read)) if number not in opened]
         past = first_rounds(self.job.past, expected.shape)
-        turns, rows = self.job.turns, None
+        turns = self.job.turns
+        rows = None
         for turn in (
             *([Turn(id=_new_id(), open=rest)] if rest else []),
             Turn(id=_new_id(), answers=answers),
@@ -147,9 +156,9 @@ class Judge:
             given = TurnGiven(body=pack_turn(turn))
             turns = (*turns, given)
             done = evaluator.step(
-                StepJob(run=self.job.run, place=self.job.place, turns=turns, past=past)
+                EvaluationRequest(run=self.job.run, place=self.job.place, turns=turns, past=past)
             )
-            held.append(Held.of(given, done))
+            held.append(LocalTurn.of(given, done))
             rows = done.rows
         if rows is None:
             raise InvalidInput("masks end all dialogues, these did not")
@@ -163,13 +172,13 @@ class Judge:
             raise InvalidInput(f"it was taken, and now differs: {again.faults[0]}")
         return again.rows
 
-    def _of_program(self, folder: RunFolder, run: RunFacts, held: list[Held]) -> Rows:
+    def _of_program(self, folder: RunFolder, run: RunFacts, held: list[LocalTurn]) -> Rows:
         """Hold the dialogues with the program; what it took for other samples goes off the time of the run."""
         rehearsal = at_hand().unpacked(self.content).rehearsal(self.challenge, run.phase)
         timings = folder.read("timings", ["round", "predict_s"])
         spent_s = float(timings.filter(timings["round"] > 0)["predict_s"].sum())
         told, rows = rehearsal.hold_place(run, self.job.place, spent_s=spent_s)
-        held += [Held.of(given, done) for given, done in told.exchanged]
+        held += [LocalTurn.of(given, done) for given, done in told.exchanged]
         return rows
 
 
@@ -193,13 +202,13 @@ class JudgeSent(Kind):
             challenge=challenge.description,
             job=job_of(session, challenge, run, place)
             if is_masks
-            else StepJob(run=facts, place=place.number, turns=()),
+            else EvaluationRequest(run=facts, place=place.number, turns=()),
             runs=site.folder.run_folders,
             place=submissions.mask_places(session, site, sent)[place.number] if is_masks else None,
             given_up=json.loads(job.told or "{}").get("given_up", ""),
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: tuple[Held, ...]) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: tuple[LocalTurn, ...]) -> None:
         """The sample is over; after the last one the run ends."""
         run, place = _about(session, job)
         known = (
@@ -224,9 +233,9 @@ class JudgeSent(Kind):
             )
 
 
-def _about(session: Session, job: Job) -> tuple[Run, Place]:
+def _about(session: Session, job: Job) -> tuple[Run, RunSample]:
     run_id, _, number = job.about.partition(" ")
-    return session.get_one(Run, run_id), session.get_one(Place, (run_id, int(number)))
+    return session.get_one(Run, run_id), session.get_one(RunSample, (run_id, int(number)))
 
 
 def _new_id() -> str:

@@ -24,7 +24,7 @@ from segarena_server.jobs.lease import Watched, is_gone, is_mine
 from segarena_server.jobs.turn_runner import TurnHand
 from segarena_server.jobs.worker import Hand, Process
 from segarena_server.jobs.worker_processes import AtBench
-from segarena_server.runs import repository
+from segarena_server.runs import run_repository
 from segarena_server.site import Site
 
 _IDLE_S = 0.5
@@ -50,11 +50,10 @@ class Hands:
         self._site = site
         self._is_over = threading.Event()
         self._work = threading.Event()
-        work = (
-            [partial(self._do, make) for make in _makers(site, self._is_over.is_set)]
-            if site.settings.workers
-            else []
-        )
+        if site.settings.workers:
+            work = [partial(self._do, make) for make in _makers(site, self._is_over.is_set)]
+        else:
+            work = []
         self._threads = [
             threading.Thread(target=each, daemon=True) for each in (*work, self._look_around)
         ]
@@ -138,10 +137,10 @@ class Hands:
     def _end_late(self) -> bool:
         now = self._site.now()
         with self._site.database.reading() as session:
-            late = repository.late(session, now)
+            late = run_repository.late(session, now)
         if late:
             with self._site.database.writing() as session:
-                repository.end_late(session, late, now)
+                run_repository.end_late(session, late, now)
             self.hurry()
         return True
 

@@ -13,7 +13,14 @@ from sqlalchemy.orm import Session
 
 from segarena_server.challenges import management
 from segarena_server.challenges.description import Challenge, challenge_text, read_challenge
-from segarena_server.challenges.sample_pool import Laid, PhaseLook, Watch, lay, look, pools_of
+from segarena_server.challenges.sample_pool import (
+    PhaseLook,
+    SamplePool,
+    Watch,
+    build_pool,
+    look,
+    pools_of,
+)
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs.kind import Kind
 from segarena_server.jobs.worker_processes import Bench
@@ -23,7 +30,7 @@ from segarena_server.storage.content_store import Storage
 _DRAFTS_LAST_S = 30 * 86400.0
 
 
-class Told(NamedTuple):
+class ChallengeJobRequest(NamedTuple):
     """What such a job is told: a challenge, with seeds; whom the audit log names; which one it changes, "" for none."""
 
     challenge: Challenge
@@ -37,7 +44,7 @@ class Told(NamedTuple):
         )
 
     @classmethod
-    def of(cls, job: Job) -> Told:
+    def of(cls, job: Job) -> ChallengeJobRequest:
         """Return what a job was told."""
         found = json.loads(job.told)
         return cls(read_challenge(found["challenge"]), found["by"], found["changes"])
@@ -68,10 +75,10 @@ class LayReady:
     pools: tuple[str, ...]
     storage: Storage
 
-    def do(self, bench: Bench, /) -> Laid:
+    def do(self, bench: Bench, /) -> SamplePool:
         """Return what lies ready."""
         described = read_challenge(self.challenge)
-        return lay(
+        return build_pool(
             bench.evaluator(self.challenge), described, self.pools, self.storage, _watch(bench)
         )
 
@@ -84,7 +91,7 @@ class LookAtChallenge(Kind):
 
     def unit(self, session: Session, site: Site, job: Job) -> LookAt:
         """Return what looks at it."""
-        return LookAt(challenge=challenge_text(Told.of(job).challenge))
+        return LookAt(challenge=challenge_text(ChallengeJobRequest.of(job).challenge))
 
     def write(self, session: Session, site: Site, job: Job, result: list[PhaseLook]) -> None:
         """Keep what it would be."""
@@ -99,16 +106,16 @@ class MakeChallenge(Kind):
 
     def unit(self, session: Session, site: Site, job: Job) -> LayReady:
         """Return what lays its samples ready."""
-        described = management.ready_to_make(site, Told.of(job).challenge)
+        described = management.ready_to_make(site, ChallengeJobRequest.of(job).challenge)
         return LayReady(
             challenge=challenge_text(described),
             pools=tuple(pools_of(described)),
             storage=site.folder.samples,
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: Laid) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
         """Add the challenge."""
-        told = Told.of(job)
+        told = ChallengeJobRequest.of(job)
         management.write_made(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
 
@@ -121,15 +128,15 @@ class ChangeChallenge(Kind):
 
     def unit(self, session: Session, site: Site, job: Job) -> LayReady:
         """Return what lays the samples ready that do not lie there."""
-        told = Told.of(job)
+        told = ChallengeJobRequest.of(job)
         described, pools = management.ready_to_change(site, told.changes, told.challenge)
         return LayReady(
             challenge=challenge_text(described), pools=tuple(pools), storage=site.folder.samples
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: Laid) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
         """Write what the challenge is now."""
-        told = Told.of(job)
+        told = ChallengeJobRequest.of(job)
         management.write_changed(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
 
@@ -144,7 +151,7 @@ def forget_drafts(session: Session, now: float) -> None:
     session.connection().execute(delete(Job).where(*is_old))
 
 
-def _said(laid: Laid) -> str:
+def _said(laid: SamplePool) -> str:
     return json.dumps(
         {
             "samples": laid.samples,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from segarena_server.challenges.challenge_repository import find_challenge
 from segarena_server.challenges.description import read_challenge
 from segarena_server.challenges.rehearsal import Rehearsal, RehearsedPlace
-from segarena_server.challenges.repository import find_challenge
 from segarena_server.challenges.score_visibility import Score, scores_of
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs.kind import Kind

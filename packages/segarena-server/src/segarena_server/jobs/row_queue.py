@@ -20,7 +20,10 @@ RowKey: TypeAlias = tuple[Any, ...]
 
 def take(row: Turn | Job, lease: str) -> None:
     """Lease a row that waits."""
-    row.state, row.lease, row.beats, row.tries = "leased", lease, 0, row.tries + 1
+    row.state = "leased"
+    row.lease = lease
+    row.beats = 0
+    row.tries = row.tries + 1
 
 
 def beat(session: Session, table: Kind, key: RowKey, lease: str, **values: object) -> bool:
@@ -45,7 +48,8 @@ def give_up(
     row = session.get(table, key, with_for_update=True)
     if row is None or row.lease != lease or row.state != "leased":
         return ""
-    row.lease, row.failure = "", why
+    row.lease = ""
+    row.failure = why
     row.state = "waiting" if row.tries < most_tries else "dead"
     return row.state
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from segarena.engine.store import files_of_rows
-from segarena_server.challenges.evaluation_request import StepJob
+from segarena_server.challenges.evaluation_request import EvaluationRequest
 from segarena_server.jobs.worker_processes import Bench
 from segarena_server.storage.run_folders import RunFolders
 
@@ -44,7 +44,7 @@ class Step:
     """
 
     challenge: str
-    job: StepJob
+    job: EvaluationRequest
     runs: RunFolders
 
     def do(self, bench: Bench, /) -> Evaluated:
@@ -53,7 +53,8 @@ class Step:
         with bench.within("evaluating a turn"):
             done = evaluator.step(self.job)
         if done.rows is not None:
-            run_id, files = self.job.run.id, files_of_rows(done.rows)
+            run_id = self.job.run.id
+            files = files_of_rows(done.rows)
             evaluator.open_folder(self.runs.path(run_id), self.job.run).write_files(
                 self.job.place, files
             )

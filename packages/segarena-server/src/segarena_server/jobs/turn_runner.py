@@ -9,18 +9,18 @@ from sqlalchemy.orm import Session
 from segarena.errors import EarlierNeeded, InvalidInput, SegarenaError
 from segarena.work.jobs import Done, Outcome
 from segarena_server.audit_log import note
-from segarena_server.db.orm_models import Place, Turn
+from segarena_server.db.orm_models import RunSample, Turn
 from segarena_server.http.middleware import LOG
 from segarena_server.jobs.claimed_row import Hold
 from segarena_server.jobs.evaluate_turn import step_of
 from segarena_server.jobs.lease import new_lease
 from segarena_server.jobs.turn_evaluation import Evaluated, Step
 from segarena_server.jobs.worker import Hand, Process
-from segarena_server.runs import repository
+from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.compression import pack
-from segarena_server.turns import repository
-from segarena_server.turns.repository import Key
+from segarena_server.turns import turn_repository
+from segarena_server.turns.turn_repository import Key
 
 _LONGEST_NAME = 60
 
@@ -55,10 +55,11 @@ class TurnHand(Hand[Turn]):
 
     def lease(self, session: Session, lease: str) -> Turn | None:
         """Return the next turn; note which process has the dialogues of its place, and whether it had them before."""
-        turn = repository.lease_next(session, self._worker, lease, self.site.now())
+        turn = turn_repository.lease_next(session, self._worker, lease, self.site.now())
         if turn is not None:
-            place = session.get_one(Place, (turn.run_id, turn.place))
-            self._is_at_hand, place.worker = place.worker == self._worker, self._worker
+            place = session.get_one(RunSample, (turn.run_id, turn.place))
+            self._is_at_hand = place.worker == self._worker
+            place.worker = self._worker
         return turn
 
     def outcome(self, row: Turn, hold: Hold) -> Outcome[Any, Any]:
@@ -78,7 +79,7 @@ class TurnHand(Hand[Turn]):
         values |= {"digest": result.digest, "evaluated_s": self._evaluated_s}
         is_ours = hold.finish(session, state="done", done_at=now, **values)
         if is_ours and result.is_over:
-            repository.end_place(session, row.run_id, row.place, now)
+            run_repository.end_place(session, row.run_id, row.place, now)
 
     def makes_work(self, result: Evaluated) -> bool:
         """Tell whether a run may wait to be ended; of what is asked next the participant knows first."""
@@ -92,7 +93,7 @@ class TurnHand(Hand[Turn]):
     def fail(site: Site, row: Turn, hold: Hold, error: SegarenaError, session: Session) -> None:
         """Let it wait again; after the last try its run ends, and takes nothing of the quota."""
         if hold.give_up(session, str(error)) == "dead":
-            repository.give_back(
+            run_repository.give_back(
                 session,
                 row.run_id,
                 site.now(),

@@ -70,7 +70,8 @@ class Post:
 
     def send_one(self) -> bool:
         """Send the letter that is due; return whether there was one."""
-        site, now = self._site, self._site.now()
+        site = self._site
+        now = self._site.now()
         with site.database.writing() as session:
             due = (
                 select(Letter)
@@ -80,7 +81,8 @@ class Post:
             letter = session.scalar(due.limit(1).with_for_update(skip_locked=True))
             if letter is None:
                 return False
-            letter.due_at, letter.tries = now + _TAKEN_S, letter.tries + 1
+            letter.due_at = now + _TAKEN_S
+            letter.tries = letter.tries + 1
             written = mail_outbox.write(session, letter, site.settings.address, now)
             if written is None:
                 session.delete(letter)

@@ -16,7 +16,7 @@ from segarena_server.auth.passwords import has_password, hash_password, is_passw
 from segarena_server.auth.permissions import (
     Visitor,
     cookie_name,
-    needs,
+    require_role,
     session_key,
     site_of,
     visitor_of,
@@ -38,17 +38,18 @@ _DONE = {
 
 
 @router.get("/account")
-@needs("viewer")
+@require_role("viewer")
 def show_account(request: Request, done: str = "") -> Response:
     """Show what one's account is and what can be done with it."""
     return _account_page(request, done=_DONE.get(done, ""))
 
 
 @router.post("/account/password")
-@needs("viewer")
+@require_role("viewer")
 def do_change_password(request: Request, form: Form) -> Response:
     """Change one's password; sessions elsewhere end."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     person = _checked(request, form.get("password", ""))
     kept = hash_password(form.get("new", ""), person.name)
     with site.database.writing() as session:
@@ -59,17 +60,18 @@ def do_change_password(request: Request, form: Form) -> Response:
 
 
 @router.get("/account/copy")
-@needs("viewer")
+@require_role("viewer")
 def give_copy(request: Request) -> Response:
     """Give a zip of all that is kept about oneself."""
     return _copy(request, visitor_of(request).person_id or 0)
 
 
 @router.post("/account/delete")
-@needs("viewer")
+@require_role("viewer")
 def do_delete(request: Request, form: Form) -> Response:
     """Delete one's account, for good."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     person = _checked(request, form.get("password", ""))
     with site.database.writing() as session:
         delete_account(session, site.folder, session.get_one(Person, person.id), site.now())
@@ -82,7 +84,7 @@ def do_delete(request: Request, form: Form) -> Response:
 
 
 @router.get("/organise/people/{person_id:int}/copy")
-@needs("admin")
+@require_role("admin")
 def give_copy_of(request: Request, person_id: int) -> Response:
     """Give a zip of all that is kept about somebody, who asked an admin for it."""
     with site_of(request).database.reading() as session:
@@ -91,10 +93,11 @@ def give_copy_of(request: Request, person_id: int) -> Response:
 
 
 @router.post("/organise/people/{person_id:int}/delete")
-@needs("admin")
+@require_role("admin")
 def delete_person(request: Request, person_id: int, form: Form) -> Response:
     """Delete somebody's account, who asked an admin to."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         person = _present(session.get(Person, person_id, with_for_update=True))
         delete_account(session, site.folder, person, site.now())
@@ -118,7 +121,8 @@ def _present(person: Person | None) -> Person:
 
 
 def _copy(request: Request, person_id: int) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     if wait_s := site.attempts.take(("copy", visitor.person_id)):
         raise http_errors.quota("too many copies in a quarter of an hour", wait_s)
     with site.database.writing() as session:
@@ -146,7 +150,8 @@ def _checked(request: Request, password: str) -> Person:
     Raises:
         Refusal: it is another one, or was mistaken too often.
     """
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     tried = ("password", visitor.person_id)
     if wait_s := site.attempts.take(tried):
         raise http_errors.quota("too many wrong passwords", wait_s)

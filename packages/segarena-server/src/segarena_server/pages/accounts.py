@@ -16,12 +16,12 @@ from segarena_server.auth.permissions import (
     ANYONE,
     cookie_name,
     cookie_of,
-    needs,
+    require_role,
     session_key,
     site_of,
     visitor_of,
 )
-from segarena_server.challenges.repository import all_challenges
+from segarena_server.challenges.challenge_repository import all_challenges
 from segarena_server.db.orm_models import Person
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
@@ -34,18 +34,21 @@ _MOST_TOKENS = 20
 
 
 @router.get("/sign-in")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_sign_in(request: Request) -> Response:
     """Show the form."""
     return page(request, "sign_in.html", title="Sign in", fault="", name="")
 
 
 @router.post("/sign-in")
-@needs(ANYONE)
+@require_role(ANYONE)
 def do_sign_in(request: Request, form: Form) -> Response:
     """Sign in; slowly, for whoever guesses."""
-    site, visitor, now = site_of(request), visitor_of(request), site_of(request).now()
-    name, password = form.get("name", "")[:40], form.get("password", "")
+    site = site_of(request)
+    visitor = visitor_of(request)
+    now = site_of(request).now()
+    name = form.get("name", "")[:40]
+    password = form.get("password", "")
     tried = ("name", folded(name)), ("address", visitor.address)
     if wait_s := site.attempts.take(*tried):
         raise http_errors.quota(
@@ -71,10 +74,11 @@ def do_sign_in(request: Request, form: Form) -> Response:
 
 
 @router.post("/sign-out")
-@needs("viewer")
+@require_role("viewer")
 def do_sign_out(request: Request, form: Form) -> Response:
     """End the session."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         key = find_key(session, "session", session_key(request), site.now())
         if key is not None:
@@ -86,17 +90,18 @@ def do_sign_out(request: Request, form: Form) -> Response:
 
 
 @router.get("/register")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_register(request: Request, invitation: str = "") -> Response:
     """Show the form, with what an invitation opens."""
     return _register_page(request, invitation)
 
 
 @router.post("/register")
-@needs(ANYONE)
+@require_role(ANYONE)
 def do_register(request: Request, form: Form) -> Response:
     """Make an account."""
-    site, address = site_of(request), visitor_of(request).address
+    site = site_of(request)
+    address = visitor_of(request).address
     told = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
     email = form.get("email", "")
     is_open = site.settings.registration == "open"
@@ -124,25 +129,24 @@ def do_register(request: Request, form: Form) -> Response:
     except InvalidInput as error:
         shown = {"name": told["name"], "contact": told["contact"], "email": email}
         return _register_page(request, told["invitation"], fault=str(error), status=422, **shown)
-    return (
-        _signed_in(request, person)
-        if person.state == "confirmed"
-        else page(request, "waiting.html", title="Nearly there")
-    )
+    if person.state == "confirmed":
+        return _signed_in(request, person)
+    return page(request, "waiting.html", title="Nearly there")
 
 
 @router.get("/tokens")
-@needs("participant")
+@require_role("participant")
 def show_tokens(request: Request) -> Response:
     """List one's own tokens."""
     return _tokens_page(request)
 
 
 @router.post("/tokens")
-@needs("participant")
+@require_role("participant")
 def make_token(request: Request, form: Form) -> Response:
     """Make a token and show it, once."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     label = " ".join(form.get("label", "").split())[:80]
     with site.database.writing() as session:
         if len(tokens_of(session, visitor.person_id, site.now())) >= _MOST_TOKENS:
@@ -162,10 +166,11 @@ def make_token(request: Request, form: Form) -> Response:
 
 
 @router.post("/tokens/{number:int}/end")
-@needs("participant")
+@require_role("participant")
 def end_token(request: Request, number: int, form: Form) -> Response:
     """Take a token of one's own back."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         if not end_keys(session, visitor.person_id or 0, site.now(), kind="token", number=number):
             raise http_errors.unknown()
@@ -176,7 +181,8 @@ def end_token(request: Request, number: int, form: Form) -> Response:
 
 
 def _signed_in(request: Request, person: Person) -> Response:
-    site, address = site_of(request), visitor_of(request).address
+    site = site_of(request)
+    address = visitor_of(request).address
     with site.database.writing() as session:
         key = make_key(session, "session", site.now(), person_id=person.id)
         note(session, site.now(), "sign-in", person_id=person.id, address=address)

@@ -8,21 +8,21 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena_server.audit_log import note
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_repository import description_of, find_challenge
 from segarena_server.challenges.integrity_audit import BLIND, audit_of
-from segarena_server.challenges.repository import description_of, find_challenge
 from segarena_server.db.orm_models import Run
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_server.jobs.enqueue import post
 from segarena_server.pages.rendering import page
-from segarena_server.runs.repository import FIND
+from segarena_server.runs.run_repository import FIND
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/organise/challenges/{slug}/audit")
-@needs("organiser")
+@require_role("organiser")
 def show_audit(request: Request, slug: str) -> Response:
     """Show what was found about the runs of a challenge."""
     with site_of(request).database.reading() as session:
@@ -33,10 +33,11 @@ def show_audit(request: Request, slug: str) -> Response:
 
 
 @router.post("/organise/runs/{run_id}/audit")
-@needs("organiser")
+@require_role("organiser")
 def find_again(request: Request, run_id: str, form: Form) -> Response:
     """Have what is to be known about a run found once more."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         run = session.get(Run, run_id)
         if run is None:

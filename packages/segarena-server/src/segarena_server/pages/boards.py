@@ -16,10 +16,10 @@ from segarena.reports.boards.pages import board_parts, run_parts, sample_parts
 from segarena.reports.boards.sheets import board_csv, board_tex
 from segarena.reports.boards.telling import board_json
 from segarena.reports.parts import Card, Gallery
-from segarena_server.auth.permissions import ANYONE, needs, site_of, visitor_of
+from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.challenges.boards import PhaseBoard, sees_samples
+from segarena_server.challenges.challenge_repository import description_of, find_phase
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.repository import description_of, find_phase
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge
 from segarena_server.http import http_errors
@@ -40,18 +40,18 @@ _FILES: dict[str, tuple[str, Callable[[Board], str]]] = {
 
 
 @router.get("/challenges/{slug}/{phase}/board")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_board(request: Request, slug: str, phase: str) -> Response:
     """Show the board of a phase."""
     site = site_of(request)
     challenge, found, shown = _board(request, slug, phase)
     title = f"{description_of(challenge).title}: {found.name}"
-    here, is_open = f"/challenges/{slug}/{phase}/board", _sees_samples(request, found)
-    parts = (
-        None
-        if shown is None
-        else shown.once(f"board {is_open}", partial(_parts, here=here, is_open=is_open))
-    )
+    here = f"/challenges/{slug}/{phase}/board"
+    is_open = _sees_samples(request, found)
+    if shown is None:
+        parts = None
+    else:
+        parts = shown.once(f"board {is_open}", partial(_parts, here=here, is_open=is_open))
     now = moment_of(site.now())
     return page(
         request, "board.html", title=title, challenge=challenge, phase=found, parts=parts, now=now
@@ -61,7 +61,7 @@ def show_board(request: Request, slug: str, phase: str) -> Response:
 @router.get("/challenges/{slug}/{phase}/board.csv")
 @router.get("/challenges/{slug}/{phase}/board.json")
 @router.get("/challenges/{slug}/{phase}/board.tex")
-@needs(ANYONE)
+@require_role(ANYONE)
 def give_board(request: Request, slug: str, phase: str) -> Response:
     """Give the board of a phase as a file."""
     *_, shown = _board(request, slug, phase)
@@ -73,14 +73,15 @@ def give_board(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.get("/challenges/{slug}/{phase}/board/runs/{run_id}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_run_of_board(request: Request, slug: str, phase: str, run_id: str) -> Response:
     """Show where a run stands in every statistic; and its targets, where samples are open."""
     visitor = visitor_of(request)
     challenge, found, shown = _board(request, slug, phase)
     if shown is None or run_id not in shown.runs:
         raise http_errors.unknown()
-    home, entry = f"/challenges/{slug}/{phase}/board", shown.runs.index(run_id)
+    home = f"/challenges/{slug}/{phase}/board"
+    entry = shown.runs.index(run_id)
     pages = _sample_pages(shown, home) if _sees_samples(request, found) else None
     own = f"/runs/{run_id}" if visitor.may("organiser") else ""
     parts = run_parts(
@@ -93,7 +94,7 @@ def show_run_of_board(request: Request, slug: str, phase: str, run_id: str) -> R
 
 
 @router.get("/challenges/{slug}/{phase}/board/samples/{sample_number:int}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_sample_of_board(request: Request, slug: str, phase: str, sample_number: int) -> Response:
     """Show a sample with the best runs side by side, where samples are open."""
     is_organiser = visitor_of(request).may("organiser")
@@ -124,7 +125,8 @@ def show_sample_of_board(request: Request, slug: str, phase: str, sample_number:
 
 
 def _board(request: Request, slug: str, phase: str) -> tuple[Challenge, Phase, PhaseBoard | None]:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     challenge = visible_challenge(request, slug)
     found = find_phase(challenge, phase)
     with site.database.reading() as session:
@@ -164,8 +166,10 @@ def _pictures(
     is_organiser: bool,
 ) -> Gallery | None:
     """Return a card for each target of a sample with the best runs side by side; None while they are drawn."""
-    site, board = site_of(request), shown.board
-    key, name = board.first_key, shown.samples[sample]
+    site = site_of(request)
+    board = shown.board
+    key = board.first_key
+    name = shown.samples[sample]
     about = [
         row.entry
         for row in board.rows(key, "best")

@@ -16,7 +16,8 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import SegarenaError
 from segarena.registry import names
-from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
+from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_repository import description_of, find_challenge
 from segarena_server.challenges.description import Challenge as Description
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.form_fields import MOST_PHASES, Filled, fill, phases_in, texts_of
@@ -27,8 +28,7 @@ from segarena_server.challenges.management import (
     ready_to_make,
     write_changed,
 )
-from segarena_server.challenges.repository import description_of, find_challenge
-from segarena_server.challenges.sample_pool import Laid
+from segarena_server.challenges.sample_pool import SamplePool
 from segarena_server.db.orm_models import Challenge, Job
 from segarena_server.extensions.allowed_plugins import faults_of_names
 from segarena_server.extensions.interfaces import interfaces
@@ -36,10 +36,10 @@ from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm
 from segarena_server.jobs.enqueue import post
 from segarena_server.jobs.prepare_challenge import (
+    ChallengeJobRequest,
     ChangeChallenge,
     LookAtChallenge,
     MakeChallenge,
-    Told,
     forget_drafts,
 )
 from segarena_server.pages.rendering import page
@@ -61,7 +61,7 @@ DRAFTS = (LookAtChallenge.name, MakeChallenge.name, ChangeChallenge.name)
 
 
 @router.get("/organise/new")
-@needs("organiser")
+@require_role("organiser")
 def show_new(request: Request, draft: int = 0) -> Response:
     """Show the form of a new challenge; of a draft, with what was filled in."""
     if not draft:
@@ -70,12 +70,12 @@ def show_new(request: Request, draft: int = 0) -> Response:
         job = session.get(Job, draft)
         if job is None or job.kind not in DRAFTS:
             raise http_errors.unknown()
-    told = Told.of(job)
+    told = ChallengeJobRequest.of(job)
     return _form(request, texts_of(told.challenge), {}, changes=told.changes)
 
 
 @router.post("/organise/new")
-@needs("organiser")
+@require_role("organiser")
 def fill_in_new(request: Request, form: LargeForm) -> Response:
     """Add or take out a phase; or look at what the challenge would be."""
     if _is_about_phases(form):
@@ -93,23 +93,25 @@ def fill_in_new(request: Request, form: LargeForm) -> Response:
 
 
 @router.get("/organise/challenges/{slug}/change")
-@needs("organiser")
+@require_role("organiser")
 def show_change(request: Request, slug: str) -> Response:
     """Show the form of a challenge that is there."""
     return _form(request, texts_of(_description(site_of(request), slug)), {}, changes=slug)
 
 
 @router.post("/organise/challenges/{slug}/change")
-@needs("organiser")
+@require_role("organiser")
 def fill_in_change(request: Request, slug: str, form: LargeForm) -> Response:
     """Change a challenge: at once where its samples lie ready; by a job, which can be looked at before, otherwise."""
-    site, before = site_of(request), _description(site_of(request), slug)
+    site = site_of(request)
+    before = _description(site_of(request), slug)
     if _is_about_phases(form):
         return _form(request, _with_phases(form), {}, changes=slug)
     filled = _filled(request, form, {phase.name: phase.seed for phase in before.phases}, before)
-    faults = (
-        filled.faults if filled.challenge is None else change_faults(site, slug, filled.challenge)
-    )
+    if filled.challenge is None:
+        faults = filled.faults
+    else:
+        faults = change_faults(site, slug, filled.challenge)
     if filled.challenge is None or faults:
         return _form(request, form, faults, changes=slug)
     try:
@@ -120,14 +122,16 @@ def fill_in_change(request: Request, slug: str, form: LargeForm) -> Response:
                 _post(request, LookAtChallenge.name, uuid.uuid4().hex, described, changes=slug),
             )
         with site.database.writing() as session:
-            write_changed(session, site.now(), described, Laid(rows=()), _by(visitor_of(request)))
+            write_changed(
+                session, site.now(), described, SamplePool(rows=()), _by(visitor_of(request))
+            )
     except SegarenaError as error:
         return _form(request, form, _fault_of(error), changes=slug)
     return RedirectResponse(f"/challenges/{slug}", 303)
 
 
 @router.get("/organise/drafts/{draft:int}")
-@needs("organiser")
+@require_role("organiser")
 def show_draft(request: Request, draft: int) -> Response:
     """Show how far looking at a draft is, or making it, and what came of it."""
     with site_of(request).database.reading() as session:
@@ -135,7 +139,7 @@ def show_draft(request: Request, draft: int) -> Response:
         if job is None or job.kind not in DRAFTS:
             raise http_errors.unknown()
         queue = queue_of_job(session, job) if job.state in ("waiting", "leased") else None
-    told = Told.of(job)
+    told = ChallengeJobRequest.of(job)
     said: Any = json.loads(job.said) if job.state == "done" and job.said else None
     values: dict[str, Any] = {
         "job": job,
@@ -151,14 +155,14 @@ def show_draft(request: Request, draft: int) -> Response:
 
 
 @router.post("/organise/drafts/{draft:int}")
-@needs("organiser")
+@require_role("organiser")
 def make_draft(request: Request, draft: int, form: Form) -> Response:
     """Make a challenge of a draft, or change the one that it is about; what failed is tried again."""
     with site_of(request).database.reading() as session:
         job = session.get(Job, draft)
     if job is None or job.kind not in DRAFTS:
         raise http_errors.unknown()
-    told = Told.of(job)
+    told = ChallengeJobRequest.of(job)
     if form.get("do") == "look":
         return _to_draft(
             request,
@@ -207,11 +211,10 @@ def _filled(
     """
     settings = site_of(request).settings
     filled = fill(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
-    known = (
-        {before.benchmark, before.dataset, *(phase.dataset for phase in before.phases)}
-        if before
-        else set[str]()
-    )
+    if before:
+        known = {before.benchmark, before.dataset, *(phase.dataset for phase in before.phases)}
+    else:
+        known = set[str]()
     told = {field: text.strip() for field, text in form.items() if text.strip()}
     new = {
         field: text
@@ -235,7 +238,8 @@ def _completed(form: Mapping[str, str], before: Description | None) -> dict[str,
     """Return the fields of a form, and those that it does not have as they are in the challenge: they stay."""
     if before is None:
         return dict(form)
-    told, there = dict(form), texts_of(before)
+    told = dict(form)
+    there = texts_of(before)
     numbers = {phase.name: number for number, phase in enumerate(before.phases)}
     for field in Description.__struct_fields__:
         told.setdefault(field, there.get(field, ""))
@@ -251,7 +255,9 @@ def _fault_of(error: SegarenaError) -> dict[str, str]:
     field, _, why = str(error).partition(": ")
     name = field.partition("[")[0]
     known = name in Description.__struct_fields__ and bool(why)
-    return {name if name != "phases" else field: why} if known else {"benchmark": str(error)}
+    if known:
+        return {name if name != "phases" else field: why}
+    return {"benchmark": str(error)}
 
 
 def _is_about_phases(form: Mapping[str, str]) -> bool:
@@ -260,13 +266,12 @@ def _is_about_phases(form: Mapping[str, str]) -> bool:
 
 def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
     """Return the texts of a form with a phase more, or without one of them."""
-    count, asked = len(phases_in(form)), form["do"]
+    count = len(phases_in(form))
+    asked = form["do"]
     if asked == "add":
-        return (
-            {**form, f"phases[{min(count, MOST_PHASES - 1)}].name": ""}
-            if count < MOST_PHASES
-            else dict(form)
-        )
+        if count < MOST_PHASES:
+            return {**form, f"phases[{min(count, MOST_PHASES - 1)}].name": ""}
+        return dict(form)
     gone = asked.removeprefix("without-")
     kept = [number for number in range(count) if str(number) != gone]
     texts = {field: text for field, text in form.items() if not field.startswith("phases[")}
@@ -282,8 +287,9 @@ def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
 
 def _post(request: Request, kind: str, about: str, described: Description, *, changes: str) -> int:
     """Have something done with a challenge; return the number of the job."""
-    site, visitor = site_of(request), visitor_of(request)
-    told = Told(described, _by(visitor), changes)
+    site = site_of(request)
+    visitor = visitor_of(request)
+    told = ChallengeJobRequest(described, _by(visitor), changes)
     with site.database.writing() as session:
         forget_drafts(session, site.now())
         number = post(session, kind, about, site.now(), told.text()).id

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from segarena_server.auth.keys import tokens_of
-from segarena_server.auth.permissions import ANYONE, Visitor, needs, site_of, visitor_of
-from segarena_server.challenges.repository import all_challenges, description_of, shown_of
+from segarena_server.auth.permissions import ANYONE, Visitor, require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_repository import all_challenges, description_of, shown_of
 from segarena_server.challenges.time_charge import TIME_RULE
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, Run
@@ -25,10 +25,11 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_home(request: Request) -> Response:
     """Show what there is; to an organiser who begins, what to do next."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = [one for one in all_challenges(session) if _may_see(one, visitor)]
         counted = {
@@ -45,7 +46,7 @@ def show_home(request: Request) -> Response:
 
 
 @router.get("/challenges/{slug}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_challenge(request: Request, slug: str) -> Response:
     """Show the rules of a challenge and how to take part."""
     site = site_of(request)
@@ -71,7 +72,8 @@ def show_challenge(request: Request, slug: str) -> Response:
 
 def visible_challenge(request: Request, slug: str) -> Challenge:
     """Return a challenge that the visitor may see; what they may not see sounds like what is not there."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = session.scalar(select(Challenge).where(Challenge.slug == slug))
     if found is not None and _may_see(found, visitor):

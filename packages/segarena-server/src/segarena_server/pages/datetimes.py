@@ -13,11 +13,10 @@ def time_tag(moment: float | datetime.datetime | None) -> Markup:
     """Return a moment (seconds since 1970, or with its zone) as a page has it; nothing for None."""
     if moment is None:
         return Markup()
-    at = (
-        datetime.datetime.fromtimestamp(moment, datetime.UTC)
-        if isinstance(moment, float | int)
-        else moment
-    )
+    if isinstance(moment, float | int):
+        at = datetime.datetime.fromtimestamp(moment, datetime.UTC)
+    else:
+        at = moment
     at = at.astimezone(datetime.UTC)
     written = at.strftime("%Y-%m-%d %H:%M UTC")
     return Markup('<time datetime="{}">{}</time>').format(

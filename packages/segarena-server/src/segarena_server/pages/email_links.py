@@ -11,7 +11,7 @@ from segarena_server.audit_log import note
 from segarena_server.auth.accounts import change_password, folded, is_at_least
 from segarena_server.auth.keys import Kind, find_key, make_key
 from segarena_server.auth.passwords import hash_password
-from segarena_server.auth.permissions import ANYONE, needs, site_of, visitor_of
+from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Person
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
@@ -23,17 +23,19 @@ _OVER = "the link does not hold (any more): it works once, within an hour"
 
 
 @router.get("/forgotten")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_forgotten(request: Request) -> Response:
     """Ask who has forgotten their password."""
     return page(request, "forgotten.html", title="Forgotten password", is_asked=False)
 
 
 @router.post("/forgotten")
-@needs(ANYONE)
+@require_role(ANYONE)
 def do_forgotten(request: Request, form: Form) -> Response:
     """Send a link, if there is such an account; the answer is the same if there is none."""
-    site, visitor, name = site_of(request), visitor_of(request), folded(form.get("name", "")[:200])
+    site = site_of(request)
+    visitor = visitor_of(request)
+    name = folded(form.get("name", "")[:200])
     if site.settings.mail is None:
         raise http_errors.unknown()
     if wait_s := site.attempts.take(("forgotten", name), ("forgotten from", visitor.address)):
@@ -51,17 +53,19 @@ def do_forgotten(request: Request, form: Form) -> Response:
 
 
 @router.get("/reset")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_reset(request: Request, link: str = "") -> Response:
     """Show the form for another password."""
     return _reset_page(request, link)
 
 
 @router.post("/reset")
-@needs(ANYONE)
+@require_role(ANYONE)
 def do_reset(request: Request, form: Form) -> Response:
     """Take another password; all sessions end."""
-    site, text, password = site_of(request), form.get("link", ""), form.get("password", "")
+    site = site_of(request)
+    text = form.get("link", "")
+    password = form.get("password", "")
     person = _whose(request, "reset", text)
     if person is None:
         return _reset_page(request, text, status=422)
@@ -87,7 +91,7 @@ def do_reset(request: Request, form: Form) -> Response:
 
 
 @router.get("/address")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_address(request: Request, link: str = "") -> Response:
     """Ask whether an address is to be confirmed: a link that is only looked at, by whomever, does nothing."""
     person = _whose(request, "address", link)
@@ -95,7 +99,7 @@ def show_address(request: Request, link: str = "") -> Response:
 
 
 @router.post("/address")
-@needs(ANYONE)
+@require_role(ANYONE)
 def do_confirm_address(request: Request, form: Form) -> Response:
     """Confirm an address."""
     site = site_of(request)
@@ -116,16 +120,18 @@ def do_confirm_address(request: Request, form: Form) -> Response:
 
 
 @router.post("/account/letters")
-@needs("viewer")
+@require_role("viewer")
 def change_letters(request: Request, form: Form) -> Response:
     """Say where letters go, and whether one is wanted when a run is over; another address is asked first."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     email = clean_address(form.get("email", ""))
     with site.database.writing() as session:
         person = session.get_one(Person, visitor.person_id)
         person.wants_letters = "wanted" in form
         if email != person.email:
-            person.email, person.email_at = email, None
+            person.email = email
+            person.email_at = None
             note(
                 session, site.now(), "address changed", person_id=person.id, address=visitor.address
             )
@@ -135,10 +141,11 @@ def change_letters(request: Request, form: Form) -> Response:
 
 
 @router.post("/organise/people/{person_id:int}/reset")
-@needs("organiser")
+@require_role("organiser")
 def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
     """Make a link for another password and show it, once: for somebody who asked an organiser."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         person = session.get(Person, person_id)
         if person is None or person.state == "deleted":

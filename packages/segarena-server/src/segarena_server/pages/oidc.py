@@ -11,7 +11,14 @@ from segarena.errors import SegarenaError
 from segarena_server.audit_log import note
 from segarena_server.auth.identities import Known, begin, come_back, connect, newcomer, person_of
 from segarena_server.auth.keys import make_key
-from segarena_server.auth.permissions import ANYONE, is_same, needs, seal, site_of, visitor_of
+from segarena_server.auth.permissions import (
+    ANYONE,
+    is_same,
+    require_role,
+    seal,
+    site_of,
+    visitor_of,
+)
 from segarena_server.db.orm_models import Person
 from segarena_server.http import http_errors
 from segarena_server.pages.accounts import set_session
@@ -28,10 +35,11 @@ _LONGEST_CODE = 4096
 
 
 @router.get("/oidc")
-@needs(ANYONE)
+@require_role(ANYONE)
 def go_there(request: Request, invitation: str = "", connect: str = "") -> Response:
     """Send a browser to the provider; it has to be the same one that comes back."""
-    site, provider = site_of(request), _provider(request)
+    site = site_of(request)
+    provider = _provider(request)
     person_id = visitor_of(request).person_id if connect else None
     with site.database.writing() as session:
         state = begin(session, site.now(), person_id=person_id, invitation=invitation[:100])
@@ -54,10 +62,11 @@ def go_there(request: Request, invitation: str = "", connect: str = "") -> Respo
 
 
 @router.get("/oidc/back")
-@needs(ANYONE)
+@require_role(ANYONE)
 def come_from_there(request: Request, state: str = "", code: str = "") -> Response:
     """Let in whom the provider names, if this browser began it, just now, and for the first time."""
-    site, provider = site_of(request), _provider(request)
+    site = site_of(request)
+    provider = _provider(request)
     if not (state and is_same(state, request.cookies.get(_COOKIE, ""))):
         raise http_errors.Refusal(
             403, "login", "this sign-in was not begun in this browser; begin it again"
@@ -79,7 +88,8 @@ def come_from_there(request: Request, state: str = "", code: str = "") -> Respon
 
 
 def _let_in(request: Request, known: Known, invitation: str) -> Response:
-    site, address = site_of(request), visitor_of(request).address
+    site = site_of(request)
+    address = visitor_of(request).address
     with site.database.writing() as session:
         person = person_of(session, known)
         if person is None:
@@ -107,7 +117,8 @@ def _let_in(request: Request, known: Known, invitation: str) -> Response:
 
 
 def _connected(request: Request, person_id: int, known: Known) -> Response:
-    site, address = site_of(request), visitor_of(request).address
+    site = site_of(request)
+    address = visitor_of(request).address
     with site.database.writing() as session:
         person = session.get_one(Person, person_id)
         connect(session, site.now(), person_id, known)

@@ -11,17 +11,17 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena_server.audit_log import latest, note
 from segarena_server.auth.accounts import invite, is_at_least, set_role, set_state
-from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
-from segarena_server.challenges.repository import all_challenges, find_challenge, shown_of
+from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_repository import all_challenges, find_challenge, shown_of
 from segarena_server.db.orm_models import ROLES, Job, Person, Run, Team, Turn
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.prepare_challenge import Told
+from segarena_server.jobs.prepare_challenge import ChallengeJobRequest
 from segarena_server.mail.mail_outbox import clean_address, put_down, unsent
 from segarena_server.pages.challenge_form import DRAFTS
 from segarena_server.pages.rendering import page
 from segarena_server.pages.runs import MOST_LISTED, listed_runs
-from segarena_server.runs.repository import end
+from segarena_server.runs.run_repository import end
 
 router = APIRouter(include_in_schema=False)
 _LINES = 100
@@ -30,17 +30,18 @@ _CHALLENGE_STATES = ("open", "closed")
 
 
 @router.get("/organise")
-@needs("organiser")
+@require_role("organiser")
 def show_organise(request: Request) -> Response:
     """Show all that an organiser looks after."""
     return _organise(request)
 
 
 @router.post("/organise/invitations")
-@needs("organiser")
+@require_role("organiser")
 def make_invitation(request: Request, form: Form) -> Response:
     """Make an invitation and show its link, once."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     role = form.get("role", "participant")
     _check_may_give(visitor, role)
     email = clean_address(form.get("email", "")) if site.settings.mail else ""
@@ -60,10 +61,11 @@ def make_invitation(request: Request, form: Form) -> Response:
 
 
 @router.post("/organise/people/{person_id:int}")
-@needs("organiser")
+@require_role("organiser")
 def change_person(request: Request, person_id: int, form: Form) -> Response:
     """Confirm an account, close it, or give it another role."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         person = session.get(Person, person_id)
         if person is None:
@@ -93,10 +95,12 @@ def change_person(request: Request, person_id: int, form: Form) -> Response:
 
 
 @router.post("/organise/challenges/{slug}")
-@needs("organiser")
+@require_role("organiser")
 def change_challenge(request: Request, slug: str, form: Form) -> Response:
     """Open or close a challenge."""
-    site, visitor, state = site_of(request), visitor_of(request), form.get("state", "")
+    site = site_of(request)
+    visitor = visitor_of(request)
+    state = form.get("state", "")
     if state not in _CHALLENGE_STATES:
         raise http_errors.invalid(f"state: expected {', '.join(_CHALLENGE_STATES)}")
     with site.database.writing() as session:
@@ -113,10 +117,11 @@ def change_challenge(request: Request, slug: str, form: Form) -> Response:
 
 
 @router.post("/organise/runs/{run_id}/again")
-@needs("organiser")
+@require_role("organiser")
 def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
     """Evaluate what failed in a run once more, and let the run go on."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         run = session.get(Run, run_id)
         if run is None:
@@ -127,7 +132,10 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
         again = (
             session.connection().execute(dead.values(state="waiting", tries=0, failure="")).rowcount
         )
-        run.state, run.fault, run.is_free, run.ended_at = "open", "", False, None
+        run.state = "open"
+        run.fault = ""
+        run.is_free = False
+        run.ended_at = None
         if not again:
             end(session, run, site.now())
         note(
@@ -143,7 +151,8 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
 
 
 def _invite_by_letter(request: Request, email: str, role: str) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         put_down(session, site.now(), "invitation", to=email, about=role)
         note(
@@ -177,7 +186,7 @@ def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
 def _drafts(session: Session) -> list[tuple[Job, str]]:
     """Return the newest jobs about challenges to be, each with the title that it would have."""
     newest = select(Job).where(Job.kind.in_(DRAFTS)).order_by(Job.made_at.desc()).limit(_DRAFTS)
-    return [(job, Told.of(job).challenge.title) for job in session.scalars(newest)]
+    return [(job, ChallengeJobRequest.of(job).challenge.title) for job in session.scalars(newest)]
 
 
 def _people(session: Session) -> list[tuple[Person, str]]:

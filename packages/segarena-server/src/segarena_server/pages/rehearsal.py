@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena_server.audit_log import note
-from segarena_server.auth.permissions import needs, site_of, visitor_of
-from segarena_server.challenges.repository import find_challenge, find_phase, shown_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_repository import find_challenge, find_phase, shown_of
 from segarena_server.extensions.allowed_plugins import fault_of_name
 from segarena_server.http.request_body import Form
 from segarena_server.jobs.enqueue import find_job, post
@@ -22,17 +22,18 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/organise/challenges/{slug}/rehearsal")
-@needs("organiser")
+@require_role("organiser")
 def show_rehearsal(request: Request, slug: str) -> Response:
     """Show the last rehearsal of a challenge, and begin another."""
     return _rehearsal(request, slug)
 
 
 @router.post("/organise/challenges/{slug}/rehearsal")
-@needs("organiser")
+@require_role("organiser")
 def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
     """Have a segmenter that is installed take part."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     segmenter = form.get("segmenter", "").strip()
     if fault := fault_of_name("segmenter", segmenter, site.settings.roots):
         return _rehearsal(request, slug, fault=fault, segmenter=segmenter)
@@ -65,7 +66,10 @@ def _rehearsal(
     with site.database.reading() as session:
         challenge = find_challenge(session, slug)
         job = find_job(session, RehearseChallenge.name, slug)
-        queue = queue_of_job(session, job) if job and job.state in ("waiting", "leased") else None
+        if job and job.state in ("waiting", "leased"):
+            queue = queue_of_job(session, job)
+        else:
+            queue = None
     shown = shown_of(challenge.description)
     told: Any = (
         json.loads(job.told) if job else {"phase": shown.phases[0].name, "segmenter": segmenter}

@@ -12,23 +12,23 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from segarena_server.audit_log import note
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.auth.teams import is_own, team_of
+from segarena_server.challenges.challenge_repository import description_of, find_phase
 from segarena_server.challenges.integrity_audit import BLIND, audit_of_run
-from segarena_server.challenges.repository import description_of, find_phase
 from segarena_server.challenges.score_visibility import board_until, shows_own
 from segarena_server.db.datetimes import moment_of
-from segarena_server.db.orm_models import Challenge, Person, Place, Run, Team
+from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Team
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_server.pages.rendering import page
-from segarena_server.runs.repository import SHOWN, check_is_shown, end, own_run
 from segarena_server.runs.round_views import PLACES_AT_ONCE, PlaceView, listed_places
-from segarena_server.runs.run_views import Eyes
+from segarena_server.runs.run_repository import SHOWN, check_is_shown, end, own_run
+from segarena_server.runs.run_views import Visibility
 from segarena_server.runs.scores import scores_of, why_held_back
 from segarena_server.turns.delayed_replies import as_told, untold_turns
 from segarena_server.turns.queue_position import queue_of, queue_of_run
-from segarena_server.turns.repository import spent
+from segarena_server.turns.turn_repository import spent
 
 router = APIRouter(include_in_schema=False)
 MOST_LISTED = 200
@@ -63,34 +63,38 @@ class Listed:
 
 
 @router.get("/runs")
-@needs("participant")
+@require_role("participant")
 def show_runs(request: Request) -> Response:
     """List one's own runs."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = listed_runs(session, site.now(), person_id=visitor.person_id)
     return page(request, "runs.html", title="My runs", runs=found, most_listed=MOST_LISTED)
 
 
 @router.get("/runs/{run_id}")
-@needs("participant")
+@require_role("participant")
 def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Response:
     """Show where a run stands, and a list of its samples."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     is_organiser = visitor.may("organiser")
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
-        team, person = session.get_one(Team, run.team_id), session.get_one(Person, run.person_id)
+        team = session.get_one(Team, run.team_id)
+        person = session.get_one(Person, run.person_id)
         is_ours = is_own(run, team_of(session, visitor.person_id or 0), visitor.person_id)
         untold = {} if is_organiser else untold_turns(session, [run.id], site.now())
-        queue = (
-            queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
-        )
+        if untold:
+            queue = queue_of(session, next(iter(untold.values())))
+        else:
+            queue = queue_of_run(session, run)
         counts = _counts(session, [run.id], untold)[run.id]
         is_shown = is_organiser or run.kind in SHOWN
-        eyes = Eyes.of(phase, is_organiser=is_organiser)
+        eyes = Visibility.of(phase, is_organiser=is_organiser)
         places = listed_places(session, run, eyes, page_number, untold) if is_shown else []
         charged_s = spent(session, run.id)
         found = audit_of_run(session, run) if is_organiser else None
@@ -126,18 +130,20 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
 
 
 @router.get("/runs/{run_id}/samples/{place_number:int}")
-@needs("participant")
+@require_role("participant")
 def show_place(
     request: Request, run_id: str, place_number: int, page_number: PageNumber = 1
 ) -> Response:
     """Show every round about a sample of a run: prompts, answers, times; and what else they may see."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     is_organiser = visitor.may("organiser")
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
-        place = (
-            session.get(Place, (run.id, place_number - 1)) if place_number <= _MOST_PLACES else None
-        )
+        if place_number <= _MOST_PLACES:
+            place = session.get(RunSample, (run.id, place_number - 1))
+        else:
+            place = None
         if place is None:
             raise http_errors.unknown()
         if not is_organiser:
@@ -145,7 +151,7 @@ def show_place(
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
         view = PlaceView(
-            session, site, run, place, Eyes.of(phase, is_organiser=is_organiser), page_number
+            session, site, run, place, Visibility.of(phase, is_organiser=is_organiser), page_number
         )
         last = sum(_counts(session, [run.id])[run.id].values())
     told: dict[str, Any] = {"run": run, "challenge": challenge, "phase": phase, "last": last}
@@ -158,10 +164,11 @@ def show_place(
 
 
 @router.post("/runs/{run_id}/finish")
-@needs("participant")
+@require_role("participant")
 def finish_run(request: Request, run_id: str, form: Form) -> Response:
     """End a run of one's own before its last sample."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         if end(session, run, site.now()):
@@ -178,10 +185,11 @@ def finish_run(request: Request, run_id: str, form: Form) -> Response:
 
 
 @router.post("/runs/{run_id}/choose")
-@needs("participant")
+@require_role("participant")
 def choose_run(request: Request, run_id: str, form: Form) -> Response:
     """Wish to be judged by a run: the last wish of a team counts, until the board is frozen or the phase closed."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         challenge = session.get_one(Challenge, run.challenge_id)
@@ -241,12 +249,16 @@ def _counts(
     session: Session, run_ids: list[str], untold: Collection[tuple[str, int]] = ()
 ) -> dict[str, dict[str, int]]:
     """Return how many places of each run are open and over; one whose reply is kept back is open to its participant."""
-    counted = select(Place.run_id, Place.state, func.count()).where(Place.run_id.in_(run_ids))
+    counted = select(RunSample.run_id, RunSample.state, func.count()).where(
+        RunSample.run_id.in_(run_ids)
+    )
     found = {run_id: {"open": 0, "over": 0} for run_id in run_ids}
-    for run_id, state, count in session.execute(counted.group_by(Place.run_id, Place.state)):
+    for run_id, state, count in session.execute(
+        counted.group_by(RunSample.run_id, RunSample.state)
+    ):
         found[run_id][state] = count
     for run_id, place in untold:
-        if session.get_one(Place, (run_id, place)).state == "over":
+        if session.get_one(RunSample, (run_id, place)).state == "over":
             found[run_id]["over"] -= 1
             found[run_id]["open"] += 1
     return found

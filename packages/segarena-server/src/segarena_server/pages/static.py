@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from segarena.reports.rendering import MODULES, read_text
-from segarena_server.auth.permissions import ANYONE, needs
+from segarena_server.auth.permissions import ANYONE, require_role
 from segarena_server.extensions.site_sections import (
     kind_of,
     packed,
@@ -22,7 +22,7 @@ _FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 @router.get("/static/{name}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def static(name: str) -> Response:
     """Give a file that pages load; there are no others."""
     if name not in STATIC:
@@ -32,7 +32,7 @@ def static(name: str) -> Response:
 
 
 @router.get("/static/reports/{script}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def module_of_reports(script: str) -> Response:
     """Give a script of reports as the module that it is, for modules of rooms that import it."""
     if script not in MODULES:
@@ -42,15 +42,16 @@ def module_of_reports(script: str) -> Response:
 
 
 @router.get("/static/{room}/{version}/{module}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def room_static(request: Request, room: str, version: str, module: str) -> Response:
     """Give a file that pages of a room load; a page of an earlier version is given what there is now."""
     package = rooms()[room].package if room in rooms() else ""
     if not package or module not in shipped(package):
         raise http_errors.unknown()
-    headers = (
-        _FOR_EVER if version == shipped_fingerprint(package) else {"cache-control": "no-cache"}
-    )
+    if version == shipped_fingerprint(package):
+        headers = _FOR_EVER
+    else:
+        headers = {"cache-control": "no-cache"}
     headers = {**headers, "vary": "accept-encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers = {**headers, "content-encoding": "gzip"}

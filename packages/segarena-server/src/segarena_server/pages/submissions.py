@@ -10,17 +10,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from segarena_server.api.submissions import keep_sent, most_bytes
-from segarena_server.auth.permissions import needs, site_of, visitor_of
-from segarena_server.challenges.repository import find_challenge, find_phase
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_repository import find_challenge, find_phase
 from segarena_server.db.orm_models import Challenge, Person
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_upload
 from segarena_server.pages.rendering import page
-from segarena_server.runs.repository import Asked
+from segarena_server.runs.run_repository import RunRequest
 from segarena_server.runs.submission_status import told
 from segarena_server.runs.submissions import (
     KINDS,
-    Came,
+    IncomingSubmission,
     own_submission,
     own_submissions,
     runs_without_masks,
@@ -30,10 +30,11 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/challenges/{slug}/{phase}/send")
-@needs("participant")
+@require_role("participant")
 def show_sending(request: Request, slug: str, phase: str) -> Response:
     """Show how to send something to a phase that takes more than dialogues."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         challenge = find_challenge(session, slug)
         found = find_phase(challenge, phase)
@@ -61,21 +62,21 @@ def show_sending(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.post("/challenges/{slug}/{phase}/send")
-@needs("participant")
+@require_role("participant")
 async def send(request: Request, slug: str, phase: str) -> Response:
     """Take a file from that page."""
     fields, content = await read_upload(request, most_bytes(site_of(request)))
     kind = fields.get("kind", "")
     if kind not in KINDS:
         raise http_errors.invalid("kind: choose what it is")
-    asked = Asked(
+    asked = RunRequest(
         id=fields.get("id", ""),
         name=fields.get("name", "").strip() or kind,
         segmenter=fields.get("segmenter", ""),
         note=fields.get("note", ""),
         kind=kind,
     )
-    came = Came(
+    came = IncomingSubmission(
         asked=asked, run_id=fields.get("run", "") if kind == "masks" else "", sha256="", size=0
     )
     await run_in_threadpool(keep_sent, request, (slug, phase), came, content)
@@ -83,10 +84,11 @@ async def send(request: Request, slug: str, phase: str) -> Response:
 
 
 @router.get("/sent")
-@needs("participant")
+@require_role("participant")
 def list_sent(request: Request) -> Response:
     """List what one sent."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = [
             (sent, session.get_one(Challenge, sent.challenge_id), told(session, sent))
@@ -96,10 +98,11 @@ def list_sent(request: Request) -> Response:
 
 
 @router.get("/sent/{submission_id}")
-@needs("participant")
+@require_role("participant")
 def show_sent(request: Request, submission_id: str) -> Response:
     """Show what became of something that was sent."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         sent = own_submission(
             session, submission_id, visitor.person_id, is_organiser=visitor.may("organiser")

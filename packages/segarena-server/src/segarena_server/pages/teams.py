@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from segarena_server.audit_log import note
 from segarena_server.auth import teams
 from segarena_server.auth.accounts import clean_name
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Person, Team
 from segarena_server.http.request_body import Form
 from segarena_server.pages.rendering import page
@@ -21,14 +21,14 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/team")
-@needs("participant")
+@require_role("participant")
 def show_team(request: Request, invitation: str = "") -> Response:
     """Show one's team; with an invitation, what joining the other one means."""
     return _team_page(request, invitation=invitation)
 
 
 @router.post("/team")
-@needs("participant")
+@require_role("participant")
 def make_team(request: Request, form: Form) -> Response:
     """Make a team and be its first member."""
     name = clean_name(form.get("name", ""))
@@ -40,10 +40,11 @@ def make_team(request: Request, form: Form) -> Response:
 
 
 @router.post("/team/invitations")
-@needs("participant")
+@require_role("participant")
 def invite_to_team(request: Request, form: Form) -> Response:
     """Make an invitation to one's team and show its link, once."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         person = session.get_one(Person, visitor.person_id)
         text = teams.invite_to(session, person, site.now())
@@ -52,7 +53,7 @@ def invite_to_team(request: Request, form: Form) -> Response:
 
 
 @router.post("/team/join")
-@needs("participant")
+@require_role("participant")
 def join_team(request: Request, form: Form) -> Response:
     """Join the team that an invitation is to."""
     text = form.get("invitation", "")
@@ -62,7 +63,7 @@ def join_team(request: Request, form: Form) -> Response:
 
 
 @router.post("/team/leave")
-@needs("participant")
+@require_role("participant")
 def leave_team(request: Request, form: Form) -> Response:
     """Leave one's team, whose runs stay with it."""
     return _changed(request, "team left", teams.leave)
@@ -71,7 +72,8 @@ def leave_team(request: Request, form: Form) -> Response:
 def _changed(
     request: Request, action: str, change: Callable[[Session, Person, float], Team]
 ) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         person = session.get_one(Person, visitor.person_id, with_for_update=True)
         before = person.team_id
@@ -95,7 +97,8 @@ def _note(session: Session, request: Request, action: str, team_id: int) -> None
 
 
 def _team_page(request: Request, *, invitation: str = "", link: str = "") -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         person = session.get_one(Person, visitor.person_id)
         team = session.get_one(Team, person.team_id)

@@ -15,7 +15,7 @@ from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.work.deadline import this_deadline
 from segarena_server.challenges.dialogue_views import Exchanged, as_heard, as_judged
-from segarena_server.challenges.evaluation_request import StepJob
+from segarena_server.challenges.evaluation_request import EvaluationRequest
 from segarena_server.challenges.evaluator import EvaluatorsAtHand
 from segarena_server.challenges.sample_view import ShownPlace
 
@@ -35,7 +35,7 @@ class DrawJudged:
     """
 
     challenge: str
-    job: StepJob
+    job: EvaluationRequest
     numbers: tuple[int, ...]
     decimals: int | None = None
 

@@ -12,37 +12,42 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
-from segarena_server.challenges.dialogue_views import Exchanged, Told
-from segarena_server.challenges.repository import description_of, shown_of
+from segarena_server.challenges.challenge_repository import description_of, shown_of
+from segarena_server.challenges.dialogue_views import Exchanged, ParticipantView
 from segarena_server.challenges.sample_view import ShownDialogue, ShownPlace
 from segarena_server.challenges.time_charge import APART_S, Charged
-from segarena_server.db.orm_models import Challenge, Place, PooledSample, Run, Turn
+from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
 from segarena_server.http import http_errors
 from segarena_server.jobs.evaluate_turn import job_of
 from segarena_server.runs.image_rendering import DrawHeard, Drawing, DrawJudged
 from segarena_server.runs.run_views import (
-    Eyes,
+    DialogueView,
     ListedPlace,
-    LookedDialogue,
-    LookedPlace,
-    LookedRound,
-    LookedTurn,
+    RoundView,
+    SampleView,
+    TurnView,
+    Visibility,
 )
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
 from segarena_server.turns.delayed_replies import untold_turns
-from segarena_server.turns.repository import WITHOUT_BODIES
+from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
 PLACES_AT_ONCE = 100
-_IMAGES_AT_ONCE, _STACKS_AT_ONCE = 8, 2
+_IMAGES_AT_ONCE = 8
+_STACKS_AT_ONCE = 2
 """Dialogues on a page: a photograph is one picture, a volume or a video many."""
 
 
 def listed_places(
-    session: Session, run: Run, eyes: Eyes, page: int, untold: Collection[tuple[str, int]] = ()
+    session: Session,
+    run: Run,
+    eyes: Visibility,
+    page: int,
+    untold: Collection[tuple[str, int]] = (),
 ) -> list[ListedPlace]:
     """Return a page of the samples of a run, the first page being 1; `untold` are those with a reply kept back."""
-    wanted = select(Place).where(Place.run_id == run.id).order_by(Place.number)
+    wanted = select(RunSample).where(RunSample.run_id == run.id).order_by(RunSample.number)
     places = list(session.scalars(wanted.limit(PLACES_AT_ONCE).offset((page - 1) * PLACES_AT_ONCE)))
     is_apart = case(((Turn.number > 0) & (Turn.charged_s - Turn.client_s > APART_S), 1), else_=0)
     is_fault = case((Turn.state.in_(("refused", "dead")), 1), else_=0)
@@ -85,9 +90,12 @@ class PlaceView:
     """
 
     def __init__(
-        self, session: Session, site: Site, run: Run, place: Place, eyes: Eyes, page: int
+        self, session: Session, site: Site, run: Run, place: RunSample, eyes: Visibility, page: int
     ) -> None:
-        self._site, self._run, self._place, self._eyes = site, run, place, eyes
+        self._site = site
+        self._run = run
+        self._place = place
+        self._eyes = eyes
         challenge = session.get_one(Challenge, run.challenge_id)
         pooled = select(PooledSample.dialogues).where(
             PooledSample.challenge_id == challenge.id,
@@ -95,7 +103,7 @@ class PlaceView:
             PooledSample.sample == place.sample,
         )
         self._told = [
-            msgspec.convert(one, Told)
+            msgspec.convert(one, ParticipantView)
             for one in json.loads(session.scalar(pooled.limit(1)) or "[]")
         ]
         found = (
@@ -115,7 +123,7 @@ class PlaceView:
         self.pages = max(1, -(-len(self._told) // at_once))
         self.numbers = tuple(range(len(self._told))[(page - 1) * at_once : page * at_once])
 
-    def shown(self, wait_s: float) -> LookedPlace:
+    def shown(self, wait_s: float) -> SampleView:
         """Return what is shown, with pictures if these are there within `wait_s`.
 
         Raises:
@@ -128,7 +136,7 @@ class PlaceView:
             self._dialogue(number, judged[number], by_number.get(number)) for number in self.numbers
         ]
         rounds = (round_ for dialogue in dialogues for round_ in dialogue.rounds)
-        return LookedPlace(
+        return SampleView(
             number=self._place.number + 1,
             sample=self._place.sample if self._eyes.is_organiser else "",
             state="open" if self._untold else self._place.state,
@@ -158,7 +166,10 @@ class PlaceView:
 
     def _drawing(self) -> Drawing:
         """Return what the drawing process needs; called only when there are no pictures yet."""
-        site, run, place, numbers = self._site, self._run, self._place, self.numbers
+        site = self._site
+        run = self._run
+        place = self._place
+        numbers = self.numbers
         if self._eyes.has_truth:
             with site.database.reading() as session:
                 job = job_of(session, self._challenge, run, place)
@@ -183,9 +194,9 @@ class PlaceView:
         )
         return DrawHeard(exchanged=exchanged, numbers=numbers)
 
-    def _turn(self, turn: Turn) -> LookedTurn:
+    def _turn(self, turn: Turn) -> TurnView:
         is_ours = turn.state in ("waiting", "leased", "dead")
-        return LookedTurn(
+        return TurnView(
             number=turn.number,
             state="leased" if turn is self._untold else turn.state,
             received_at=turn.received_at,
@@ -211,15 +222,15 @@ class PlaceView:
 
     def _dialogue(
         self, number: int, judged: Sequence[tuple[int, _Judged]], drawn: ShownDialogue | None
-    ) -> LookedDialogue:
-        told, is_organiser = self._told[number], self._eyes.is_organiser
+    ) -> DialogueView:
+        told = self._told[number]
+        is_organiser = self._eyes.is_organiser
         target = judged[-1][1]["target"] if judged and is_organiser else told.target
-        named = (
-            f"{drawn.name} ({target})"
-            if is_organiser and drawn and drawn.name not in ("", target)
-            else target
-        )
-        return LookedDialogue(
+        if is_organiser and drawn and drawn.name not in ("", target):
+            named = f"{drawn.name} ({target})"
+        else:
+            named = target
+        return DialogueView(
             number=number + 1,
             target=named if is_organiser else f"target {target}",
             user=judged[-1][1]["user"] if judged and is_organiser else told.user,
@@ -235,18 +246,14 @@ class PlaceView:
         last = judged[-1][1]
         if last["failure"] or (last.get("is_given_up") and not self._eyes.is_organiser):
             return f"failed: {last['failure']}" if self._eyes.is_organiser else "failed"
-        return (
-            "over: out of time"
-            if last["is_late"]
-            else "over"
-            if last["is_over"]
-            else "waits for an answer"
-        )
+        if last["is_late"]:
+            return "over: out of time"
+        return "over" if last["is_over"] else "waits for an answer"
 
 
 def _rounds(
     judged: Sequence[tuple[int, _Judged]], drawn: ShownDialogue | None, *, knows_end: bool
-) -> Iterator[LookedRound]:
+) -> Iterator[RoundView]:
     """Yield the rounds of a dialogue; those in which nothing was said follow the one that was answered.
 
     Participants do not learn where it ended by the rules, when rounds of earlier runs were asked again after that.
@@ -258,7 +265,7 @@ def _rounds(
         for number in range(before + 1, one.get(rounds, one["rounds"]) + 1):
             is_answered = place > 0 and number == before + 1
             shown = known[number - 1] if number <= len(known) else None
-            yield LookedRound(
+            yield RoundView(
                 number=number,
                 turn=turn if is_answered else None,
                 seconds=one["seconds"] if is_answered else None,
@@ -269,8 +276,9 @@ def _rounds(
                 values={} if shown is None else shown.values,
             )
         if one["is_late"]:
-            number, seconds = one.get(rounds, one["rounds"]) + 1, one["seconds"]
-            yield LookedRound(
+            number = one.get(rounds, one["rounds"]) + 1
+            seconds = one["seconds"]
+            yield RoundView(
                 number=number,
                 turn=turn,
                 seconds=seconds,

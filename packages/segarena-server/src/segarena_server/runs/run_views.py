@@ -9,7 +9,7 @@ from segarena_server.challenges.description import Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Eyes:
+class Visibility:
     """What somebody who looks at a run may see.
 
     Attributes:
@@ -23,7 +23,7 @@ class Eyes:
     has_truth: bool
 
     @classmethod
-    def of(cls, phase: Phase, *, is_organiser: bool) -> Eyes:
+    def of(cls, phase: Phase, *, is_organiser: bool) -> Visibility:
         """Return the eyes of the organiser, or of the participant whose run it is."""
         is_open = phase.kind == "practice" and phase.shows != "prompts"
         return cls(
@@ -56,7 +56,7 @@ class ListedPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedTurn:
+class TurnView:
     """A turn of a place, with its times; `evaluated_s` and the reason of a fault of ours are for the organiser."""
 
     number: int
@@ -73,7 +73,7 @@ class LookedTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedRound:
+class RoundView:
     """A round of a dialogue.
 
     Attributes:
@@ -94,7 +94,7 @@ class LookedRound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedDialogue:
+class DialogueView:
     """A dialogue of a place.
 
     Attributes:
@@ -111,12 +111,12 @@ class LookedDialogue:
     user: str
     repeat: int
     state: str
-    rounds: Sequence[LookedRound]
+    rounds: Sequence[RoundView]
     viewer: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedPlace:
+class SampleView:
     """A sample of a run: its turns, and a page of its dialogues.
 
     Attributes:
@@ -135,8 +135,8 @@ class LookedPlace:
     number: int
     sample: str
     state: str
-    turns: Sequence[LookedTurn]
-    dialogues: Sequence[LookedDialogue]
+    turns: Sequence[TurnView]
+    dialogues: Sequence[DialogueView]
     pages: int
     columns: Sequence[str]
     has_truth: bool

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from segarena_server.db.orm_models import Job, Place, Run, Submission
+from segarena_server.db.orm_models import Job, Run, RunSample, Submission
 from segarena_server.jobs.enqueue import find_job
 from segarena_server.runs.submissions import JUDGE, LOOK
 from segarena_server.turns.queue_position import queue_of_job
@@ -52,6 +52,8 @@ def _roughly(seconds: float) -> float:
 def _next_job(session: Session, run_id: str) -> Job | None:
     """Return the job about the first sample of a run that is not judged."""
     number = session.scalar(
-        select(func.min(Place.number)).where(Place.run_id == run_id, Place.state == "open")
+        select(func.min(RunSample.number)).where(
+            RunSample.run_id == run_id, RunSample.state == "open"
+        )
     )
     return None if number is None else find_job(session, JUDGE, f"{run_id} {number}")

@@ -11,19 +11,19 @@ from sqlalchemy import event, func, select
 from sqlalchemy.orm import Session, object_session
 
 from segarena.errors import StoreError
+from segarena.protocol.challenge_info import Way
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena_server.audit_log import note
 from segarena_server.auth.teams import is_own, team_of
-from segarena.protocol.challenge_info import Way
+from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.repository import description_of, find_phase, pool_of
 from segarena_server.challenges.sample_selection import draw
 from segarena_server.db.orm_models import Challenge, Run, Submission
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
 from segarena_server.jobs.enqueue import post
 from segarena_server.jobs.submission_cache import Content, MaskPlace
-from segarena_server.runs import repository
+from segarena_server.runs import run_repository
 from segarena_server.settings import Sent
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
@@ -37,7 +37,7 @@ _MOST_WAITING = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class IncomingSubmission:
     """Something that came.
 
     Attributes:
@@ -46,14 +46,19 @@ class Came:
         sha256, size: of its bytes; "" and 0 before these are read.
     """
 
-    asked: repository.Asked
+    asked: run_repository.RunRequest
     run_id: str
     sha256: str
     size: int
 
 
 def check_may_send(
-    session: Session, site: Site, challenge: Challenge, phase: Phase, person_id: int, came: Came
+    session: Session,
+    site: Site,
+    challenge: Challenge,
+    phase: Phase,
+    person_id: int,
+    came: IncomingSubmission,
 ) -> Submission | None:
     """Return what came before under this id; raise `Refusal` unless something may be sent now.
 
@@ -70,7 +75,7 @@ def check_may_send(
         if came.sha256 not in ("", known.sha256):
             raise http_errors.conflict("id: something else was sent under this id; make a new UUID")
         return known
-    repository.check_takes(phase, came.asked.kind)
+    run_repository.check_takes(phase, came.asked.kind)
     if came.asked.kind == "worker" and (why := sandbox_of(site.settings.sent).fault()):
         raise http_errors.Refusal(
             503, "busy", f"programs cannot be confined here yet, so none are taken: {why}"
@@ -84,7 +89,7 @@ def check_may_send(
         )
     if came.asked.kind == "masks":
         _check_waits_for_masks(session, site, challenge, phase, person_id, came.run_id)
-    elif refused := repository.may_begin_now(
+    elif refused := run_repository.may_begin_now(
         session, challenge, phase, team_of(session, person_id), site.now()
     ):
         raise refused
@@ -92,7 +97,12 @@ def check_may_send(
 
 
 def receive(
-    session: Session, site: Site, challenge: Challenge, phase: Phase, person_id: int, came: Came
+    session: Session,
+    site: Site,
+    challenge: Challenge,
+    phase: Phase,
+    person_id: int,
+    came: IncomingSubmission,
 ) -> Submission:
     """Return what came, kept and waiting to be looked at; or as it stands, if it came before.
 
@@ -153,7 +163,9 @@ def own_submission(
 
 def refuse(site: Site, sent: Submission, faults: Sequence[str]) -> None:
     """Note what is wrong with something; it costs nothing, and its bytes are not kept."""
-    sent.state, sent.told, sent.done_at = "refused", json.dumps(list(faults)), site.now()
+    sent.state = "refused"
+    sent.told = json.dumps(list(faults))
+    sent.done_at = site.now()
     session = object_session(sent)
     used = select(func.count()).select_from(Submission).where(
         Submission.sha256 == sent.sha256, Submission.id != sent.id, Submission.state != "refused"
@@ -185,9 +197,11 @@ def take(session: Session, site: Site, sent: Submission) -> None:
     ) as refusal:  # the limit was reached, or the phase closed, while it was looked at
         refuse(site, sent, [str(refusal)])
         return
-    sent.state, sent.run_id, sent.done_at = "taken", run.id, site.now()
+    sent.state = "taken"
+    sent.run_id = run.id
+    sent.done_at = site.now()
     session.flush()
-    for place in repository.places_of(session, run.id):
+    for place in run_repository.places_of(session, run.id):
         post(session, JUDGE, f"{run.id} {place.number}", site.now())
 
 
@@ -245,17 +259,17 @@ def mask_places(session: Session, site: Site, sent: Submission) -> tuple[MaskPla
             storage=site.folder.samples,
             objects=tuple(one["objects"] for one in json.loads(samples[place.sample].dialogues)),
         )
-        for place in repository.places_of(session, run.id)
+        for place in run_repository.places_of(session, run.id)
     )
 
 
 def _check_waits_for_masks(
     session: Session, site: Site, challenge: Challenge, phase: Phase, person_id: int, run_id: str
 ) -> None:
-    run = repository.own_run(session, run_id, person_id)
+    run = run_repository.own_run(session, run_id, person_id)
     if (run.challenge_id, run.phase, run.kind) != (challenge.id, phase.name, "masks"):
         raise http_errors.unknown()
-    repository.check_goes_on(session, run, site.now())
+    run_repository.check_goes_on(session, run, site.now())
     if taken_for(session, run.id) is not None:
         raise http_errors.conflict("masks for this run were taken before, and are being judged")
 
@@ -264,14 +278,14 @@ def _run_for(
     session: Session, site: Site, challenge: Challenge, phase: Phase, sent: Submission
 ) -> Run:
     if sent.kind != "masks":
-        asked = repository.Asked(
+        asked = run_repository.RunRequest(
             id=sent.id,
             name=sent.name,
             segmenter=sent.segmenter,
             note=sent.note,
             kind=cast("Way", sent.kind),
         )
-        return repository.begin(session, challenge, phase, sent.person_id, asked, sent.sent_at)
+        return run_repository.begin(session, challenge, phase, sent.person_id, asked, sent.sent_at)
     run = session.get_one(Run, sent.run_id, with_for_update=True)
     if run.state != "open" or taken_for(session, run.id) is not None:
         raise http_errors.conflict("this run is over, or is judged by other masks")

@@ -15,7 +15,8 @@ The first test is over: all scores are shown."""
 @showcase
 def volumes(now: datetime) -> Showcase:
     """Return the challenge: its test closed yesterday; another one opens in some days."""
-    closed, opens = now - timedelta(days=1), now + timedelta(days=4)
+    closed = now - timedelta(days=1)
+    opens = now + timedelta(days=4)
     phases = (
         Phase(
             name="first-test",

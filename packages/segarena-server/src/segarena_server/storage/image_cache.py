@@ -133,7 +133,8 @@ class Album:
                 (outcome.result, None) if isinstance(outcome, Done) else (b"", outcome.error)
             )
         except Exception as fault:  # a thread that ends draws nothing any more
-            content, error = b"", fault
+            content = b""
+            error = fault
         if error is None:
             self._keep(name, content)
         else:

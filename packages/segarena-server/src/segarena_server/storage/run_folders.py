@@ -72,7 +72,8 @@ class RunFolders:
         Raises:
             StoreError: it cannot be fetched.
         """
-        path, stamp = self.path(run_id), self._stamp(run_id)
+        path = self.path(run_id)
+        stamp = self._stamp(run_id)
         kept = None if self._remote is None else self._remote.tag(f"runs/{run_id}.tar")
         if self._remote is None or kept is None or (stamp.is_file() and stamp.read_text() == kept):
             return path

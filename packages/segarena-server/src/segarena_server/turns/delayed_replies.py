@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena_server.challenges.repository import find_phase
+from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.time_charge import held_back_s
 from segarena_server.db.orm_models import Challenge, Run, Turn
-from segarena_server.turns.repository import WITHOUT_BODIES
+from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
 _MOST_HELD_S = 64.0
 """The time of day may have been set ahead while a turn was judged."""
@@ -62,5 +62,7 @@ def as_told(session: Session, run: Run, untold: Collection[tuple[str, int]]) -> 
     """Return a run as participants know it: one whose last reply is kept from them goes on."""
     if run.state != "open" and not run.fault and any(run_id == run.id for run_id, _ in untold):
         session.expunge(run)
-        run.state, run.ended_at, run.extract = "open", None, ""
+        run.state = "open"
+        run.ended_at = None
+        run.extract = ""
     return run

@@ -14,8 +14,8 @@ from segarena_server.db.orm_models import Job, Run, Turn
 from segarena_server.jobs.enqueue import find_job
 from segarena_server.jobs.kind import is_due
 from segarena_server.jobs.kinds import kinds
-from segarena_server.runs.repository import END
-from segarena_server.turns.repository import waiting_before
+from segarena_server.runs.run_repository import END
+from segarena_server.turns.turn_repository import waiting_before
 
 
 def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
@@ -44,11 +44,10 @@ def queue_of_job(session: Session, job: Job) -> dict[str, Any]:
     """
     alike = [kind for kind in kinds().values() if kind.is_long == kinds()[job.kind].is_long]
     waiting = select(func.count()).select_from(Job).where(Job.state == "waiting", is_due(alike))
-    before = (
-        (session.scalar(waiting.where(Job.made_at < job.made_at)) or 0)
-        if job.state == "waiting"
-        else 0
-    )
+    if job.state == "waiting":
+        before = session.scalar(waiting.where(Job.made_at < job.made_at)) or 0
+    else:
+        before = 0
     recent = select(Job.done_at - Job.begun_at).where(Job.state == "done", Job.kind == job.kind)
     took_s = _usual(session, recent.order_by(Job.made_at.desc()))
     phase = job.kind if job.state == "leased" else job.state

@@ -23,11 +23,11 @@ from segarena_server.db.database import DatabaseAway
 from segarena_server.db.orm_models import Challenge, Run, Turn
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
-from segarena_server.runs.repository import check_goes_on, find_place, own_run
+from segarena_server.runs.run_repository import check_goes_on, find_place, own_run
 from segarena_server.site import Site
 from segarena_server.storage.compression import pack, unpack
 from segarena_server.turns.delayed_replies import held_s, tick_s
-from segarena_server.turns.repository import Key, Received, receive, turns_of
+from segarena_server.turns.turn_repository import Key, Received, receive, turns_of
 
 WAIT_S = 25.0
 """So long a request is kept waiting for an evaluation; then it is told to ask again."""
@@ -39,7 +39,7 @@ _FIRST_LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class IncomingTurn:
     """A turn as it came.
 
     Attributes:
@@ -64,12 +64,13 @@ class Came:
 
 def check_place(request: Request, run_id: str, key: str) -> None:
     """Raise `Refusal` unless there is such a place, and it is the visitor's; looked at before a body is read."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         find_place(session, own_run(session, run_id, visitor.person_id).id, key)
 
 
-def take_turn(request: Request, where: tuple[str, str, int], came: Came) -> Key:
+def take_turn(request: Request, where: tuple[str, str, int], came: IncomingTurn) -> Key:
     """Keep a turn, of a run, about the place of a key, with a number; when this returns it is on disk.
 
     Raises:
@@ -85,7 +86,8 @@ def take_turn(request: Request, where: tuple[str, str, int], came: Came) -> Key:
         session.refresh(run, with_for_update=True)
         place = find_place(session, run_id, key)
         turns = turns_of(session, place)
-        known, before = turns.get(number), turns.get(number - 1)
+        known = turns.get(number)
+        before = turns.get(number - 1)
         if (
             known is None or known.state == "refused"
         ):  # another one may come in its place, as long as the run goes on
@@ -109,7 +111,8 @@ async def reply_to(request: Request, key: Key, patience_s: float = WAIT_S) -> by
     Raises:
         Refusal: the turn was none, or could not be evaluated.
     """
-    site, until = site_of(request), time.monotonic() + patience_s
+    site = site_of(request)
+    until = time.monotonic() + patience_s
     look_s = _LOOK_S if site.settings.workers else _FIRST_LOOK_S
     found_at: float | None = None
     with site.news.about(key) as listener:
@@ -160,7 +163,9 @@ class _Sent:
     """Keeps when a response had left: here at once, in the table a moment later."""
 
     def __init__(self, site: Site, key: Key, size: int) -> None:
-        self._site, self._key, self._size = site, key, size
+        self._site = site
+        self._key = key
+        self._size = size
 
     def __call__(self, begun: Moment, ended: Moment) -> None:
         self._site.sent.setdefault(self._key, counted_from(begun, ended, self._size))

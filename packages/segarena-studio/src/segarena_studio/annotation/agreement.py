@@ -51,7 +51,8 @@ class Pair(NamedTuple):
 
 def pending(session: Session, project_id: int, most: int = _AT_ONCE) -> list[Pair]:
     """Return pairs of finished tasks of one picture that were not compared yet, as they are now."""
-    one, other = aliased(Task), aliased(Task)
+    one = aliased(Task)
+    other = aliased(Task)
     asked = (
         select(one, other, Picture)
         .join(other, and_(other.picture_id == one.picture_id, other.id > one.id))
@@ -96,7 +97,8 @@ def measure_pair(one: Scene, other: Scene) -> PairAgreement:
 
 def compared(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
     """Return what was measured of a project, by picture; pairs of which one was opened again are left out."""
-    one, other = aliased(Task), aliased(Task)
+    one = aliased(Task)
+    other = aliased(Task)
     asked = (
         select(Compared, one.picture_id, one.person_id, other.person_id)
         .join(one, one.id == Compared.one_id)
@@ -140,7 +142,8 @@ def agreement_of(images: tuple[ImageAgreement, ...]) -> Sheet | None:
 
 
 def _compare(site: Site, pair: Pair) -> None:
-    picture, revisions = pair.picture, (pair.one.revision, pair.other.revision)
+    picture = pair.picture
+    revisions = (pair.one.revision, pair.other.revision)
     with site.database.reading() as session:
         drafts = [session.get(Draft, (task.id, task.revision)) for task in (pair.one, pair.other)]
     if None in drafts:
@@ -169,7 +172,8 @@ def _small(scene: Scene) -> Scene:
     if scale == 1.0:
         return scene
     shape = max(1, round(height * scale)), max(1, round(width * scale))
-    rows, columns = shape[0] / height, shape[1] / width
+    rows = shape[0] / height
+    columns = shape[1] / width
     vertices = tuple((row * rows, column * columns) for row, column in scene.vertices)
     return replace(scene, image=replace(scene.image, shape=shape), vertices=vertices)
 

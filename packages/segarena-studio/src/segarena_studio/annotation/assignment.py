@@ -185,7 +185,8 @@ def _forget_how(session: Session, tasks: Sequence[Task]) -> None:
         delete(Logged).where(Logged.task_id.in_([task.id for task in tasks]))
     )
     for task in tasks:
-        task.history, task.logged_ms = None, None
+        task.history = None
+        task.logged_ms = None
 
 
 def free_tasks_of(session: Session, project_id: int, person_id: int) -> None:

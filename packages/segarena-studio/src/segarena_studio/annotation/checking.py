@@ -52,7 +52,10 @@ def look_at(document: Document, picture: Picture) -> Looked:
     found = [_with_other_count(scene, defect) for defect in check_scene(scene)]
     faults = [_remark(document, defect) for defect in found if defect.severity == "error"]
     if document.open:
-        at = document.points[document.open[0]] if document.open[0] < len(document.points) else None
+        if document.open[0] < len(document.points):
+            at = document.points[document.open[0]]
+        else:
+            at = None
         text = (
             "expected every outline closed, got one that is being drawn; close it or take it back"
         )

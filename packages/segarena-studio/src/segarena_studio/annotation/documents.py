@@ -19,7 +19,8 @@ from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, make
 
 MOST_BYTES = 4 * 2**20
 """Of one document."""
-MOST_REGIONS, MOST_POINTS = 2000, 100_000
+MOST_REGIONS = 2000
+MOST_POINTS = 100_000
 """Of one document; a scene of the papers has some dozens, and a few thousand."""
 DECIMALS = 2
 """Of coordinates in what leaves the studio; where two regions are cut at the frame, both get the same corner."""

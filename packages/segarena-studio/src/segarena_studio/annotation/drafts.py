@@ -129,7 +129,8 @@ def put_draft(
         )
     task.revision += 1
     task.saved_at = now
-    task.regions, task.points = len(document.regions), document.corners
+    task.regions = len(document.regions)
+    task.points = document.corners
     session.add(
         Draft(
             task_id=task.id,

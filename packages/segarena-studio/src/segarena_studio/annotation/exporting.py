@@ -91,7 +91,8 @@ def export_archive(
 
 def _write(told: Outgoing, folder: Path, watch: Watch = lambda _: nullcontext()) -> list[str]:
     """Write all but the photographs; return what the format cannot carry."""
-    file_format, found = told.wanted.file_format, list[Scene]()
+    file_format = told.wanted.file_format
+    found = list[Scene]()
     for number, one in enumerate(told.drawn, 1):
         with watch(f"drawing {number} of {len(told.drawn)}"):
             found.append(one.scene())
@@ -127,7 +128,8 @@ def _times(told: Outgoing, scenes: Sequence[Scene]) -> str:
 
 
 def _readme(told: Outgoing, scenes: Sequence[Scene], lost: Sequence[str]) -> str:
-    wanted, images = told.wanted, len({one.picture_id for one in told.drawn})
+    wanted = told.wanted
+    images = len({one.picture_id for one in told.drawn})
     regions = sum(len(scene.regions) for scene in scenes)
     lines = [
         f"{told.title}: {len(scenes)} annotations of {images} images, {regions} regions; {wanted.which} tasks, "

@@ -28,7 +28,8 @@ from segarena_studio.orm_models import Project
 
 KEPT_S = 86_400.0
 """So long at least an export can be fetched."""
-_AT_ONCE, _AT_ONCE_BYTES = 100, 64 * 2**20
+_AT_ONCE = 100
+_AT_ONCE_BYTES = 64 * 2**20
 """So many drawings, and photographs, are written while somebody waits."""
 
 

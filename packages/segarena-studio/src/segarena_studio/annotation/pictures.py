@@ -84,7 +84,8 @@ def check_picture(name: str, content: bytes) -> Checked:
         )
     pixels = read_image(Path(name), data=content)
     if not _is_shown_as_it_is(content, kind):
-        content, kind = encode_png(pixels), "image/png"
+        content = encode_png(pixels)
+        kind = "image/png"
     return Checked(
         name=name,
         content=content,
@@ -184,7 +185,8 @@ def drop_unused(session: Session, storage: Storage, names: Iterable[str]) -> Non
 
     That is looked up when it is: who adds the same picture at this moment keeps its file.
     """
-    engine, names = session.get_bind(), sorted(names)
+    engine = session.get_bind()
+    names = sorted(names)
 
     def drop(_: Session) -> None:
         try:

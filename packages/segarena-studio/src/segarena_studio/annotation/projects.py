@@ -202,9 +202,12 @@ def _apply(project: Project, rules: Rules) -> None:
         raise InvalidInput(
             f"names to suggest: expected at most {MOST_LABELS}, of at most {_LONGEST_LABEL} characters"
         )
-    project.name, project.guide = name, rules.guide.strip()
-    project.labels, project.segmenters = "\n".join(labels), "\n".join(rules.segmenters)
-    project.is_free, project.is_reviewed = rules.is_free, rules.is_reviewed
+    project.name = name
+    project.guide = rules.guide.strip()
+    project.labels = "\n".join(labels)
+    project.segmenters = "\n".join(rules.segmenters)
+    project.is_free = rules.is_free
+    project.is_reviewed = rules.is_reviewed
 
 
 def _change_annotators(session: Session, project: Project, annotators: int) -> None:

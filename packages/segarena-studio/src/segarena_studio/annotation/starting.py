@@ -167,7 +167,8 @@ def mask_outlines(patch: Patch) -> list[Points]:
     # Doubled, so that what follows the pixels runs along one side of each, and rounds to its corners.
     doubled = np.repeat(np.repeat(np.pad(patch.mask, 1), 2, axis=0), 2, axis=1).astype(np.uint8)
     borders, _ = cv2.findContours(doubled, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    top, left = patch.window[0].start, patch.window[1].start
+    top = patch.window[0].start
+    left = patch.window[1].start
     found: list[tuple[float, Points]] = []
     for border in borders:
         corners = np.round((border.reshape(-1, 2) + 0.5) / 2 - 1).astype(np.float32)

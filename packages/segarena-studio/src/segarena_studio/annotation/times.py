@@ -16,7 +16,8 @@ import msgspec
 from segarena_studio.orm_models import Task
 
 PAUSE_MS = 5000.0
-_MOST_REGIONS, _OTHERS = 20_000, "others"
+_MOST_REGIONS = 20_000
+_OTHERS = "others"
 """Times are kept of so many regions that a task ever had, and of all further ones together."""
 
 
@@ -48,9 +49,10 @@ def add_times(
         spent: dict[str, list[float]] = json.loads(task.spent)
         for place, told in enumerate((time_ms, active_ms)):
             for region, value in told.items():
-                name = (
-                    region[:40] if region[:40] in spent or len(spent) < _MOST_REGIONS else _OTHERS
-                )
+                if region[:40] in spent or len(spent) < _MOST_REGIONS:
+                    name = region[:40]
+                else:
+                    name = _OTHERS
                 spent.setdefault(name, [0.0, 0.0])[place] += value
         task.spent = json.dumps(spent, separators=(",", ":"))
 

@@ -85,7 +85,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AssistantAnswer:
     """What came of a unit.
 
     Attributes:
@@ -116,7 +116,7 @@ class Answering:
     segmenter: PluginSpec
     bounds: Bounds
 
-    def open(self) -> Callable[[Unit], Answer]:
+    def open(self) -> Callable[[Unit], AssistantAnswer]:
         """Build the segmenter, and return what does a unit.
 
         Raises:
@@ -152,7 +152,7 @@ class _Answers:
             bounds.answer_bytes, most=bounds.answers, keeps_last=True
         )
 
-    def do(self, unit: Unit) -> Answer:
+    def do(self, unit: Unit) -> AssistantAnswer:
         """Do one.
 
         Raises:
@@ -165,11 +165,13 @@ class _Answers:
         encoded, shape = self._encoding(unit.picture)
         encode_s = 0.0 if is_kept else time.perf_counter() - started
         if isinstance(unit, Encode):
-            return Answer(shape=shape, runs=np.zeros(0, np.int64), predict_s=0.0, encode_s=encode_s)
+            return AssistantAnswer(
+                shape=shape, runs=np.zeros(0, np.int64), predict_s=0.0, encode_s=encode_s
+            )
         started = time.perf_counter()
         mask = self._answer(encoded, shape, unit).mask
         predict_s = time.perf_counter() - started
-        return Answer(
+        return AssistantAnswer(
             shape=shape, runs=run_lengths(mask > 0), predict_s=predict_s, encode_s=encode_s
         )
 

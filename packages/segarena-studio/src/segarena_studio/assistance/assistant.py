@@ -22,9 +22,9 @@ from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
 from segarena_studio.assistance.answering import (
     GRACE_S,
-    Answer,
     Answering,
     Ask,
+    AssistantAnswer,
     Bounds,
     Encode,
     Picture,
@@ -40,7 +40,7 @@ _BROKEN_S = 10.0
 
 
 @dataclass(slots=True)
-class Asked:
+class PendingRequest:
     """A unit that somebody waits for.
 
     Attributes:
@@ -53,7 +53,9 @@ class Asked:
     unit: Unit
     asker: object
     came: float = field(default_factory=time.perf_counter)
-    answer: Future[tuple[Answer, float]] = field(default_factory=Future[tuple[Answer, float]])
+    answer: Future[tuple[AssistantAnswer, float]] = field(
+        default_factory=Future[tuple[AssistantAnswer, float]]
+    )
 
 
 class Assistant:
@@ -69,13 +71,13 @@ class Assistant:
         self._homes: OrderedDict[str, _Place] = OrderedDict()
         self._places = [_Place(segmenter, bounds) for _ in range(bounds.processes)]
 
-    def ask(self, unit: Ask, asker: object) -> Future[tuple[Answer, float]]:
+    def ask(self, unit: Ask, asker: object) -> Future[tuple[AssistantAnswer, float]]:
         """Have a question answered, before everything that is made ready for later.
 
         Raises:
             Refusal: too many wait.
         """
-        return self._home(unit.picture, is_ahead=False).ask(Asked(unit, asker))
+        return self._home(unit.picture, is_ahead=False).ask(PendingRequest(unit, asker))
 
     def encode(self, picture: Picture, *, is_ahead: bool) -> None:
         """Have a picture made ready: for later, or before others as somebody looks at it; of too many some are not."""
@@ -109,12 +111,13 @@ class _Place:
     """A process, and the thread that hands it its units; both come with the first one."""
 
     def __init__(self, segmenter: PluginSpec, bounds: Bounds) -> None:
-        self._name, self._bounds = segmenter.name, bounds
+        self._name = segmenter.name
+        self._bounds = bounds
         self._process = StandingProcess(
             Answering(segmenter, bounds), bounds.encode_s + bounds.answer_s + 2 * GRACE_S
         )
         self._came = threading.Condition()
-        self._asked: deque[Asked] = deque()
+        self._asked: deque[PendingRequest] = deque()
         self._ahead: deque[Encode] = deque()
         self._thread: threading.Thread | None = None
         self._is_over = False
@@ -131,7 +134,7 @@ class _Place:
         """The number of its process."""
         return self._process.number
 
-    def ask(self, asked: Asked) -> Future[tuple[Answer, float]]:
+    def ask(self, asked: PendingRequest) -> Future[tuple[AssistantAnswer, float]]:
         with self._came:
             for earlier in [each for each in self._asked if each.asker == asked.asker]:
                 self._asked.remove(earlier)
@@ -178,14 +181,14 @@ class _Place:
     def _work(self) -> None:
         try:
             while (task := self._next()) is not None:
-                if isinstance(task, Asked):
+                if isinstance(task, PendingRequest):
                     self._answer(task)
                 else:
                     self._make_ready(task)
         finally:
             self._process.end()
 
-    def _next(self) -> Asked | Encode | None:
+    def _next(self) -> PendingRequest | Encode | None:
         """Return what is to be done next, None at the end; a process without work is ended after a while."""
         with self._came:
             while not self._is_over:
@@ -197,7 +200,7 @@ class _Place:
                     self._process.end()
         return None
 
-    def _answer(self, asked: Asked) -> None:
+    def _answer(self, asked: PendingRequest) -> None:
         if not asked.answer.set_running_or_notify_cancel():  # whoever asked went away
             return
         waited_s = time.perf_counter() - asked.came
@@ -215,7 +218,7 @@ class _Place:
         except Exception as error:  # whoever asks about the picture is told
             LOG.warning("assistant %s made nothing ready: %s", self._name, error)
 
-    def _do(self, unit: Unit) -> Answer:
+    def _do(self, unit: Unit) -> AssistantAnswer:
         """Have the process do a unit.
 
         Raises:
@@ -240,9 +243,8 @@ class _Place:
         raise self._told(outcome.error)
 
     def _told(self, error: SegarenaError) -> SegarenaError:
-        what = (
-            "; it starts anew with the next prompt"
-            if isinstance(error, UnitDied | UnitHung)
-            else ""
-        )
+        if isinstance(error, UnitDied | UnitHung):
+            what = "; it starts anew with the next prompt"
+        else:
+            what = ""
         return http_errors.Refusal(503, "segmenter", f"{self._name}: {error}{what}", _AGAIN_S)

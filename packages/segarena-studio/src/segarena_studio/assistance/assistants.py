@@ -47,11 +47,9 @@ class Assistants:
 
     def among(self, chosen: Sequence[str]) -> tuple[str, ...]:
         """Return what is offered to a project that chose these; to one that chose nothing, everything."""
-        return (
-            tuple(name for name in self.segmenters if name in chosen)
-            if chosen
-            else tuple(self.segmenters)
-        )
+        if chosen:
+            return tuple(name for name in self.segmenters if name in chosen)
+        return tuple(self.segmenters)
 
     def of(self, name: str) -> Assistant:
         """Return the assistant of this name.

@@ -21,7 +21,8 @@ from segarena.errors import StoreError
 from segarena.files.whole import write_whole
 from segarena_server.storage.data_folder import DataFolder
 
-_FOLDER, _ASKED = "seats", "asked"
+_FOLDER = "seats"
+_ASKED = "asked"
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -49,7 +50,8 @@ def asking(folder: DataFolder, run: Path) -> Generator[None]:
     Raises:
         StoreError: the data folder cannot be written.
     """
-    id_, place = Seats(run).told().id, msgspec.json.encode(_Place(str(run.resolve())))
+    id_ = Seats(run).told().id
+    place = msgspec.json.encode(_Place(str(run.resolve())))
     file = folder.path / _FOLDER / f"{id_}-{secrets.token_hex(4)}.json"
     write_whole(folder.path / _FOLDER / _ASKED / f"{id_}.json", place)
     write_whole(file, place)

@@ -63,9 +63,9 @@ def _next(seats: Seats, person: str) -> str | None:
         for one in told
         if one.seat not in sitting and _target(one) not in had and not seats.is_over(one.seat)
     ]
-    return (
-        min(free, key=lambda one: (taken[_target(one)], one.place, one.seat)).seat if free else None
-    )
+    if free:
+        return min(free, key=lambda one: (taken[_target(one)], one.place, one.seat)).seat
+    return None
 
 
 def _target(told: SeatTold) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from segarena.arrays.rle import lengths_in
 from segarena.engine.human_queue import Given, Seats, SeatTold
-from segarena.engine.sample_preview import Seen
+from segarena.engine.sample_preview import SamplePreview
 from segarena.errors import InvalidInput, StoreError
 from segarena.prompts import Limits, check_prompt
 from segarena.records.prompts import (
@@ -108,7 +108,7 @@ def elapsed_s(seats: Seats, name: str, round_: int) -> float:
     return max(0.0, time.time() - seats.shown_at(name, round_))
 
 
-def about_text(seats: Seats, told: SeatTold, seen: Seen) -> dict[str, Any]:
+def about_text(seats: Seats, told: SeatTold, seen: SamplePreview) -> dict[str, Any]:
     """Return what does not change at a seat: what is looked at, and the target as run lengths."""
     run = seats.told()
     return {
@@ -126,7 +126,7 @@ def about_text(seats: Seats, told: SeatTold, seen: Seen) -> dict[str, Any]:
     }
 
 
-def _planes(seen: Seen) -> Sequence[Plane]:
+def _planes(seen: SamplePreview) -> Sequence[Plane]:
     if seen.kind == "volume":
         affine = np.array(seen.affine) if seen.affine else None
         return planes_of_volume(seen.shape, seen.spacing_mm, affine)
@@ -136,7 +136,7 @@ def _planes(seen: Seen) -> Sequence[Plane]:
     return [Plane(name="", axis=None, count=1, size=(rows, columns))]
 
 
-def _levels(seen: Seen) -> dict[str, Any] | None:
+def _levels(seen: SamplePreview) -> dict[str, Any] | None:
     names = "offset", "step", "low", "high", "modality"
     return {name: getattr(seen, name) for name in names} if seen.kind == "volume" else None
 

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.projects import segmenters_of
-from segarena_studio.assistance.answering import Answer, Ask, Picture
+from segarena_studio.assistance.answering import Ask, AssistantAnswer, Picture
 from segarena_studio.assistance.asking import Prompts
 from segarena_studio.assistance.assistants import assistants_of
 
@@ -23,7 +23,7 @@ router = APIRouter(include_in_schema=False)
 MOST_BYTES = 512 * 1024
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AssistanceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that was said about an object so far, and who is to answer."""
 
     segmenter: str
@@ -38,7 +38,7 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @router.get("/studio/key")
-@needs("participant")
+@require_role("participant")
 def give_key(request: Request) -> Response:
     """Give the key of the session that there is now to a page that was opened in an earlier one."""
     visitor = visitor_of(request)
@@ -46,11 +46,11 @@ def give_key(request: Request) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/ask")
-@needs("participant")
+@require_role("participant")
 async def ask(request: Request, task_id: int) -> Response:
     """Answer prompts about an object in the picture of one's own task."""
     came = time.perf_counter()
-    asked = await read_page_json(request, Asked, MOST_BYTES)
+    asked = await read_page_json(request, AssistanceRequest, MOST_BYTES)
     picture = await run_in_threadpool(_picture, request, task_id, asked.segmenter)
     assistant = assistants_of(site_of(request)).of(asked.segmenter)
     answering = assistant.ask(Ask(picture, asked.prompts), asker=(task_id, _person(request)))
@@ -59,7 +59,7 @@ async def ask(request: Request, task_id: int) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/encode")
-@needs("participant")
+@require_role("participant")
 async def encode(request: Request, task_id: int) -> Response:
     """Make the picture of one's own task ready, so that the first answer about it comes at once."""
     wanted = await read_page_json(request, Wanted)
@@ -77,7 +77,9 @@ def _picture(request: Request, task_id: int, segmenter: str) -> Picture:
     site = site_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, _person(request))
-        is_own, chosen, sha256 = found.is_own, segmenters_of(found.project), found.picture.sha256
+        is_own = found.is_own
+        chosen = segmenters_of(found.project)
+        sha256 = found.picture.sha256
     if not is_own:
         raise http_errors.unknown()
     offered = assistants_of(site).among(chosen)
@@ -92,7 +94,7 @@ def _person(request: Request) -> int | None:
     return visitor_of(request).person_id
 
 
-def _told(answer: Answer, waited_s: float, total_s: float) -> dict[str, object]:
+def _told(answer: AssistantAnswer, waited_s: float, total_s: float) -> dict[str, object]:
     return {
         "size": answer.shape,
         "counts": answer.runs.tolist(),

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
 
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
 from segarena_studio.annotation.access import Found, find_task
@@ -82,10 +82,11 @@ class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @router.get("/studio/tasks/{task_id:int}/draft")
-@needs("participant")
+@require_role("participant")
 def give_draft(request: Request, task_id: int) -> Response:
     """Give all that the editor begins with."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
         newest = newest_draft(session, found.task)
@@ -109,7 +110,7 @@ def give_draft(request: Request, task_id: int) -> Response:
 
 
 @router.put("/studio/tasks/{task_id:int}/draft")
-@needs("participant")
+@require_role("participant")
 async def keep_draft(request: Request, task_id: int) -> Response:
     """Keep a draft, if it was drawn on the newest."""
     save = await read_page_json(request, Save, MOST_BYTES)
@@ -117,7 +118,8 @@ async def keep_draft(request: Request, task_id: int) -> Response:
 
 
 def _keep(request: Request, task_id: int, save: Save) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     document = check_save(save)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
@@ -132,7 +134,7 @@ def _keep(request: Request, task_id: int, save: Save) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/check")
-@needs("participant")
+@require_role("participant")
 async def check(request: Request, task_id: int) -> Response:
     """Say what is wrong with a scene; nothing is kept."""
     drawn = await read_page_json(request, Drawn, MOST_BYTES)
@@ -146,7 +148,7 @@ def _check(request: Request, task_id: int, drawn: Drawn) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/finalise")
-@needs("participant")
+@require_role("participant")
 async def finalise(request: Request, task_id: int) -> Response:
     """Finish a task, if nothing is wrong with its scene and both boxes are checked."""
     told = await read_page_json(request, Finalise)
@@ -154,7 +156,8 @@ async def finalise(request: Request, task_id: int) -> Response:
 
 
 def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
         if not found.is_own:
@@ -175,7 +178,7 @@ def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/reopen")
-@needs("participant")
+@require_role("participant")
 async def open_again(request: Request, task_id: int) -> Response:
     """Open a task again."""
     why = await read_page_json(request, Why)
@@ -188,7 +191,7 @@ async def open_again(request: Request, task_id: int) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/comments")
-@needs("participant")
+@require_role("participant")
 async def comment(request: Request, task_id: int) -> Response:
     """Add a comment."""
     said = await read_page_json(request, Said)
@@ -201,7 +204,7 @@ async def comment(request: Request, task_id: int) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/comments/{comment_id:int}/done")
-@needs("participant")
+@require_role("participant")
 async def settle_comment(request: Request, task_id: int, comment_id: int) -> Response:
     """Take a comment for settled, or not any more."""
     done = await read_page_json(request, Done)
@@ -217,7 +220,8 @@ def _change(
     request: Request, task_id: int, change: Callable[[Session, Found, int, float], dict[str, Any]]
 ) -> Response:
     """Change something about a task that the visitor may see, and answer with what `change` tells of it."""
-    site, me = site_of(request), visitor_of(request).person_id or 0
+    site = site_of(request)
+    me = visitor_of(request).person_id or 0
     with site.database.writing() as session:
         return _json(
             change(session, find_task(session, task_id, me, for_change=True), me, site.now())
@@ -225,7 +229,7 @@ def _change(
 
 
 @router.get("/studio/tasks/{task_id:int}/picture")
-@needs("participant")
+@require_role("participant")
 def give_picture(request: Request, task_id: int) -> Response:
     """Give the picture of a task."""
     site = site_of(request)
@@ -235,7 +239,7 @@ def give_picture(request: Request, task_id: int) -> Response:
 
 
 @router.get("/studio/tasks/{task_id:int}/thumbnail")
-@needs("participant")
+@require_role("participant")
 def give_thumbnail(request: Request, task_id: int) -> Response:
     """Give a small version of the picture of a task."""
     site = site_of(request)
@@ -245,10 +249,11 @@ def give_thumbnail(request: Request, task_id: int) -> Response:
 
 
 @router.get("/studio/tasks/{task_id:int}/neighbours")
-@needs("participant")
+@require_role("participant")
 def give_neighbours(request: Request, task_id: int) -> Response:
     """Tell which tasks somebody is likely to open next, so that their pictures are made ready."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
         own = list(session.scalars(own_open(found.project.id, visitor.person_id or 0)))

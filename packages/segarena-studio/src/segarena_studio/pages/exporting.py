@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from segarena.errors import StoreAway, StoreError
 from segarena.systems.scenes.files.formats import FORMATS
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_uploads
 from segarena_server.site import Site
@@ -33,10 +33,11 @@ _making = threading.Lock()
 
 
 @router.get("/studio/projects/{project_id:int}/export")
-@needs("participant")
+@require_role("participant")
 def show_export(request: Request, project_id: int) -> Response:
     """Show what can be taken along, and how far the last large export is that one asked for."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id, needed="reviewer")
         people = [work.name for work in work_in(session, project)]
@@ -51,10 +52,11 @@ def show_export(request: Request, project_id: int) -> Response:
 
 
 @router.post("/studio/projects/{project_id:int}/export")
-@needs("participant")
+@require_role("participant")
 def make_export(request: Request, project_id: int, form: Form) -> Response:
     """Give what was drawn as a zip; what takes long is made by a job."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     wanted = Wanted(
         file_format=form.get("to", "coco-amodal"),
         which=form.get("which", "finished"),
@@ -83,10 +85,11 @@ def make_export(request: Request, project_id: int, form: Form) -> Response:
 
 
 @router.get("/studio/projects/{project_id:int}/export.zip")
-@needs("participant")
+@require_role("participant")
 def give_export(request: Request, project_id: int) -> Response:
     """Give the last large export that one asked for."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         find_project(session, project_id, visitor.person_id, needed="reviewer")
         _, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
@@ -115,10 +118,11 @@ def _at_once(site: Site, told: Outgoing) -> FileResponse:
 
 
 @router.post("/studio/projects/{project_id:int}/start")
-@needs("participant")
+@require_role("participant")
 async def start(request: Request, project_id: int) -> Response:
     """Begin clean tasks with what a file holds."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
 
     def check() -> None:
         with site.database.reading() as session:

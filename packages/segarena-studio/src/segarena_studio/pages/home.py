@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena_server.auth.keys import find_key
-from segarena_server.auth.permissions import ANYONE, needs, site_of
+from segarena_server.auth.permissions import ANYONE, require_role, site_of
 from segarena_server.http import http_errors
 from segarena_server.pages.accounts import set_session
 from segarena_studio.pages.rendering import studio_page
@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/studio")
-@needs("participant")
+@require_role("participant")
 def show_studio(request: Request) -> Response:
     """Show what there is to do."""
     return studio_page(
@@ -25,7 +25,7 @@ def show_studio(request: Request) -> Response:
 
 
 @router.get("/studio/open")
-@needs(ANYONE)
+@require_role(ANYONE)
 def open_studio(request: Request, key: str = "", to: str = "") -> Response:
     """Let the one person in whom this machine's studio is for, by the link that was printed, to a page of it."""
     site = site_of(request)

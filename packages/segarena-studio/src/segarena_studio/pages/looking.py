@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from segarena.errors import SegarenaError
-from segarena_server.auth.permissions import needs, site_of
+from segarena_server.auth.permissions import require_role, site_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
 from segarena_server.pages.rendering import static_address
@@ -108,7 +108,7 @@ Key = Annotated[DialogueKey, Depends(key_of)]
 
 
 @router.get("/studio/look")
-@needs("viewer")
+@require_role("viewer")
 def show_shelf(request: Request) -> Response:
     """List what is looked at; a single collection is shown at once."""
     shelf = shelf_of(request)
@@ -118,7 +118,7 @@ def show_shelf(request: Request) -> Response:
 
 
 @router.get("/studio/look/{number:int}")
-@needs("viewer")
+@require_role("viewer")
 def show_list(request: Request, number: int, here: Here) -> Response:
     """Show the rows of a collection, as pictures and as a table."""
     told: dict[str, Any] = {
@@ -131,14 +131,14 @@ def show_list(request: Request, number: int, here: Here) -> Response:
 
 
 @router.get("/studio/look/{number:int}/view")
-@needs("viewer")
+@require_role("viewer")
 def show_view(request: Request, number: int, here: Here) -> Response:
     """Show one place; its script asks for all that is in it."""
     return studio_page(request, "viewer.html", title=here.name, here=here, number=number)
 
 
 @router.get("/studio/look/{number:int}/rows")
-@needs("viewer")
+@require_role("viewer")
 def tell_rows(
     here: Here,
     first: Number = 0,
@@ -156,7 +156,7 @@ def tell_rows(
 
 
 @router.get("/studio/look/{number:int}/place")
-@needs("viewer")
+@require_role("viewer")
 def tell_place(
     here: Here,
     key: Key,
@@ -177,7 +177,7 @@ def tell_place(
 
 
 @router.get("/studio/look/{number:int}/plane/{direction:int}/{index:int}")
-@needs("viewer")
+@require_role("viewer")
 def give_plane(here: Here, sample: str, direction: int, index: int) -> Response:
     """Give the picture of one plane."""
 
@@ -193,7 +193,7 @@ def give_plane(here: Here, sample: str, direction: int, index: int) -> Response:
 
 
 @router.get("/studio/look/{number:int}/layers/{direction:int}/{index:int}")
-@needs("viewer")
+@require_role("viewer")
 def give_layers(here: Here, key: Key, direction: int, index: int, names: str) -> Response:
     """Give masks in one plane, as run lengths."""
 
@@ -208,14 +208,14 @@ def give_layers(here: Here, key: Key, direction: int, index: int, names: str) ->
 
 
 @router.get("/studio/look/{number:int}/thumb")
-@needs("viewer")
+@require_role("viewer")
 def give_thumb(here: Here, key: Key) -> Response:
     """Give a small picture of a place."""
     return _or_sentence(lambda: Response(here.thumb(key), media_type="image/jpeg"))
 
 
 @router.post("/studio/look/{number:int}/again")
-@needs("viewer")
+@require_role("viewer")
 async def hold_again(request: Request, here: Here) -> Response:
     """Have a dialogue held again, or tell what came of it; null while that is under way."""
     asked = await read_page_json(request, Again, _MOST_BYTES)
@@ -225,7 +225,7 @@ async def hold_again(request: Request, here: Here) -> Response:
 
 
 @router.get("/studio/look/{number:int}/report")
-@needs("viewer")
+@require_role("viewer")
 def show_report(number: int, here: Here) -> Response:
     """Show the report of the runs; its rows lead here."""
     if not here.runs:
@@ -238,7 +238,8 @@ def show_report(number: int, here: Here) -> Response:
 
 
 def _around(here: Collection, question: Question, key: DialogueKey) -> Around:
-    count, row = here.table.count(question), here.table.place_of(question, key)
+    count = here.table.count(question)
+    row = here.table.place_of(question, key)
     if row is None:
         first = here.table.rows(question, 0, 1)
         return Around(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_studio.annotation.access import find_project, find_task
@@ -17,10 +17,11 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.post("/studio/projects/{project_id:int}/members")
-@needs("participant")
+@require_role("participant")
 def put(request: Request, project_id: int, form: Form) -> Response:
     """Bring somebody in, give them another role, let them go, or let others go on with what they left behind."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     person = number_in(form.get("person", ""))
     with site.database.writing() as session:
         project, _ = find_project(
@@ -39,10 +40,11 @@ def put(request: Request, project_id: int, form: Form) -> Response:
 
 
 @router.post("/studio/projects/{project_id:int}/deal")
-@needs("participant")
+@require_role("participant")
 def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
     """Deal the free tasks out to those who are chosen."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     chosen = {number_in(name.removeprefix("to:")) for name in form if name.startswith("to:")}
     with site.database.writing() as session:
         project, _ = find_project(
@@ -60,10 +62,11 @@ def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/give")
-@needs("participant")
+@require_role("participant")
 def give_task(request: Request, task_id: int, form: Form) -> Response:
     """Give a task to a member, or take it back: one that nobody began, or whose annotator left."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
         was_begun = found.task.state != "clean"

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http.request_body import Form, read_uploads
 from segarena_studio.annotation.access import find_project, find_task
 from segarena_studio.annotation.folders import Added, add_files, add_folder, files_below
@@ -24,7 +24,7 @@ MOST_FILES = 200
 
 
 @router.post("/studio/projects/{project_id:int}/pictures")
-@needs("participant")
+@require_role("participant")
 async def upload(request: Request, project_id: int) -> Response:
     """Take pictures that were chosen in the browser."""
     await run_in_threadpool(_check_lead, request, project_id)
@@ -36,7 +36,7 @@ async def upload(request: Request, project_id: int) -> Response:
 
 
 @router.post("/studio/projects/{project_id:int}/folder")
-@needs("participant")
+@require_role("participant")
 def take_folder(request: Request, project_id: int, form: Form) -> Response:
     """Take the pictures of a folder of the server, below those that its settings name."""
     _check_lead(request, project_id)
@@ -46,10 +46,11 @@ def take_folder(request: Request, project_id: int, form: Form) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/remove-picture")
-@needs("participant")
+@require_role("participant")
 def remove(request: Request, task_id: int, form: Form) -> Response:
     """Remove the picture of a task from its project, while nobody has begun it."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
         remove_picture(session, site.folder.photographs, found.picture)
@@ -64,7 +65,8 @@ def _check_lead(request: Request, project_id: int) -> None:
 
 
 def _add(request: Request, project_id: int, add: Callable[[], Added]) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     added = add()
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="lead")

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
 from segarena_server.audit_log import note
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.site import Site
@@ -49,10 +49,11 @@ ON_A_PAGE = 48
 
 
 @router.get("/studio/projects")
-@needs("participant")
+@require_role("participant")
 def list_projects(request: Request) -> Response:
     """List the projects that one is in."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = projects_of(session, visitor.person_id or 0)
         counts = counts_of(session, [project.id for project, _ in found])
@@ -61,7 +62,7 @@ def list_projects(request: Request) -> Response:
 
 
 @router.get("/studio/projects/new")
-@needs("organiser")
+@require_role("organiser")
 def show_new(request: Request) -> Response:
     """Show the form of a new project."""
     offered = segmenters(site_of(request))
@@ -71,10 +72,11 @@ def show_new(request: Request) -> Response:
 
 
 @router.post("/studio/projects/new")
-@needs("organiser")
+@require_role("organiser")
 def make(request: Request, form: LargeForm) -> Response:
     """Make a project."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         project = make_project(session, _rules(site, form), visitor.person_id or 0, site.now())
         note_about(session, request, "project made", project)
@@ -82,7 +84,7 @@ def make(request: Request, form: LargeForm) -> Response:
 
 
 @router.get("/studio/projects/{project_id:int}")
-@needs("participant")
+@require_role("participant")
 def show_project(
     request: Request,
     project_id: int,
@@ -92,8 +94,10 @@ def show_project(
     page: int = 1,
 ) -> Response:
     """Show how far a project is: to annotators their own tasks, to reviewers and leads all."""
-    site, visitor = site_of(request), visitor_of(request)
-    me, page = visitor.person_id or 0, max(1, page)
+    site = site_of(request)
+    visitor = visitor_of(request)
+    me = visitor.person_id or 0
+    page = max(1, page)
     state = state if state in STATES else ""
     chosen = number_in(person)
     with site.database.reading() as session:
@@ -139,10 +143,11 @@ def show_project(
 
 
 @router.post("/studio/projects/{project_id:int}/next")
-@needs("participant")
+@require_role("participant")
 def go_on(request: Request, project_id: int, form: Form) -> Response:
     """Lead to what somebody is to annotate next."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id)
         task = next_task(
@@ -154,10 +159,11 @@ def go_on(request: Request, project_id: int, form: Form) -> Response:
 
 
 @router.get("/studio/projects/{project_id:int}/people")
-@needs("participant")
+@require_role("participant")
 def show_people(request: Request, project_id: int, since: str = "", until: str = "") -> Response:
     """Show who did what and how long it took; to annotators their own work alone."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id)
         work = work_in(session, project, since=day_of(since), until=day_of(until, after=1))
@@ -177,17 +183,18 @@ def show_people(request: Request, project_id: int, since: str = "", until: str =
 
 
 @router.get("/studio/projects/{project_id:int}/settings")
-@needs("participant")
+@require_role("participant")
 def show_settings(request: Request, project_id: int) -> Response:
     """Show what a lead decides."""
     return settings_page(request, project_id)
 
 
 @router.post("/studio/projects/{project_id:int}/settings")
-@needs("participant")
+@require_role("participant")
 def change(request: Request, project_id: int, form: LargeForm) -> Response:
     """Change what a lead decided."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         project, _ = find_project(
             session, project_id, visitor.person_id, needed="lead", for_change=True
@@ -198,10 +205,12 @@ def change(request: Request, project_id: int, form: LargeForm) -> Response:
 
 
 @router.post("/studio/projects/{project_id:int}/state")
-@needs("participant")
+@require_role("participant")
 def change_state(request: Request, project_id: int, form: Form) -> Response:
     """Open or close a project."""
-    site, visitor, state = site_of(request), visitor_of(request), form.get("state", "")
+    site = site_of(request)
+    visitor = visitor_of(request)
+    state = form.get("state", "")
     if state not in ("open", "closed"):
         raise http_errors.invalid("state: expected open or closed")
     with site.database.writing() as session:
@@ -214,10 +223,11 @@ def change_state(request: Request, project_id: int, form: Form) -> Response:
 
 
 @router.post("/studio/projects/{project_id:int}/remove")
-@needs("participant")
+@require_role("participant")
 def remove(request: Request, project_id: int, form: Form) -> Response:
     """Remove a project with all that was drawn in it, for whoever writes its name."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         project, _ = find_project(
             session, project_id, visitor.person_id, needed="lead", for_change=True
@@ -231,7 +241,8 @@ def remove(request: Request, project_id: int, form: Form) -> Response:
 
 def settings_page(request: Request, project_id: int, **values: Any) -> Response:
     """Return the page of what a lead decides, with what came of something that was asked there."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id, needed="lead")
         told: dict[str, Any] = {
@@ -260,7 +271,8 @@ def note_about(
     session: Session, request: Request, action: str, project: Project, more: str = ""
 ) -> None:
     """Put a line about a project into the log."""
-    visitor, now = visitor_of(request), site_of(request).now()
+    visitor = visitor_of(request)
+    now = site_of(request).now()
     about = f"project {project.id}{': ' if more else ''}{more}"
     note(session, now, action, about, person_id=visitor.person_id, address=visitor.address)
 
@@ -276,7 +288,8 @@ def day_of(text: str, *, after: int = 0) -> float | None:
 
 def _rules(site: Site, form: dict[str, str]) -> Rules:
     told = form.get("seed", "").strip()
-    annotators, seed = number_in(form.get("annotators", "1")), number_in(told)
+    annotators = number_in(form.get("annotators", "1"))
+    seed = number_in(told)
     if annotators is None or (told and seed is None):
         raise InvalidInput(
             "annotators of a picture and seed: expected whole numbers of at most nine digits"

@@ -15,7 +15,7 @@ from segarena.errors import InvalidMask
 from segarena.systems.scenes.checks.quality import centre
 from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
 from segarena.systems.scenes.model.scene import Scene
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_studio.annotation.access import OPEN, Found, find_task, is_at_least
@@ -75,10 +75,11 @@ class ShownRegion:
 
 
 @router.get("/studio/tasks/{task_id:int}/look")
-@needs("participant")
+@require_role("participant")
 def show_task(request: Request, task_id: int) -> Response:
     """Show what was drawn: to its annotator, and to reviewers and leads, who may judge it."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
         told = _told(session, found)
@@ -89,11 +90,14 @@ def show_task(request: Request, task_id: int) -> Response:
 
 
 @router.post("/studio/tasks/{task_id:int}/review")
-@needs("participant")
+@require_role("participant")
 def judge(request: Request, task_id: int, form: Form) -> Response:
     """Take a task for review, approve it, return it, or open it again."""
-    site, visitor = site_of(request), visitor_of(request)
-    me, text, now = visitor.person_id or 0, form.get("text", ""), site.now()
+    site = site_of(request)
+    visitor = visitor_of(request)
+    me = visitor.person_id or 0
+    text = form.get("text", "")
+    now = site.now()
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
         match form.get("do", ""):
@@ -110,10 +114,14 @@ def judge(request: Request, task_id: int, form: Form) -> Response:
             case _:
                 raise http_errors.invalid("do: expected take, approve, return or reopen")
         is_judged = found.task.state in ("approved", "returned") and found.may_review
-        following = (
-            next_to_review(session, found.project, me) if is_judged and form.get("next") else None
-        )
-    to = f"/studio/tasks/{following.id}/look" if following else f"/studio/tasks/{task_id}/look"
+        if is_judged and form.get("next"):
+            following = next_to_review(session, found.project, me)
+        else:
+            following = None
+    if following:
+        to = f"/studio/tasks/{following.id}/look"
+    else:
+        to = f"/studio/tasks/{task_id}/look"
     return RedirectResponse(
         to, 303, background=BackgroundTask(compare_pending, site, found.project.id)
     )
@@ -129,11 +137,10 @@ def _told(session: Session, found: Found) -> dict[str, Any]:
     task = found.task
     newest = document_of(session, task)
     returned = last_return(session, task)
-    old = (
-        document_of(session, task, returned.revision)
-        if returned and returned.revision != task.revision
-        else None
-    )
+    if returned and returned.revision != task.revision:
+        old = document_of(session, task, returned.revision)
+    else:
+        old = None
     is_lead = is_at_least(found.role, "lead")
     return {
         "found": found,
@@ -157,7 +164,8 @@ def _told(session: Session, found: Found) -> dict[str, Any]:
 
 
 def _regions(document: Document, found: Found) -> list[ShownRegion]:
-    picture, spent = found.picture, spent_on(found.task.spent)
+    picture = found.picture
+    spent = spent_on(found.task.spent)
     shape = picture.height, picture.width
     rasters = _rasters(scene_of(document, name=picture.name, shape=shape))
     return [

@@ -12,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from segarena.engine.human_queue import Given, SeatTold
-from segarena.engine.sample_preview import Seen, read_seen
+from segarena.engine.sample_preview import SamplePreview, read_preview
 from segarena.errors import InvalidInput
-from segarena_server.auth.permissions import needs, site_of, visitor_of
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
 from segarena_studio.human_user.asking import AskingRun, asking_runs, find_run
@@ -34,7 +34,7 @@ _YEAR = "private, max-age=31536000, immutable"
 
 
 @router.get("/studio/seats")
-@needs("participant")
+@require_role("participant")
 def show_runs(request: Request) -> Response:
     """Show the runs that ask people."""
     runs = [
@@ -45,14 +45,14 @@ def show_runs(request: Request) -> Response:
 
 
 @router.get("/studio/seats/{run}")
-@needs("participant")
+@require_role("participant")
 def show_seat(request: Request, run: str) -> Response:
     """Show the seat itself; the page asks for what is looked at."""
     return studio_page(request, "seat.html", title=_run(request, run).title, run=_run(request, run))
 
 
 @router.get("/studio/seats/{run}/dialogues")
-@needs("organiser")
+@require_role("organiser")
 def show_dialogues(request: Request, run: str) -> Response:
     """Show who leads a run how far each dialogue is."""
     found = _run(request, run)
@@ -65,7 +65,7 @@ def show_dialogues(request: Request, run: str) -> Response:
 
 
 @router.post("/studio/seats/{run}/dialogues/{seat}/free")
-@needs("organiser")
+@require_role("organiser")
 def free_seat(request: Request, run: str, seat: str, form: Form) -> Response:
     """Let others have a seat that somebody took and at which nothing was given."""
     found = _run(request, run)
@@ -74,7 +74,7 @@ def free_seat(request: Request, run: str, seat: str, form: Form) -> Response:
 
 
 @router.post("/studio/seats/{run}/dialogues/{seat}/end")
-@needs("organiser")
+@require_role("organiser")
 def end_dialogue(request: Request, run: str, seat: str, form: Form) -> Response:
     """End a dialogue that somebody left, as it stands."""
     found = _run(request, run)
@@ -92,7 +92,7 @@ class _Nothing(msgspec.Struct, frozen=True):
 
 
 @router.post("/studio/seats/{run}/take")
-@needs("participant")
+@require_role("participant")
 async def take(request: Request, run: str) -> Response:
     """Give whoever asks a seat: the one they left, or another; or say that there is none now."""
     await read_page_json(request, _Nothing)
@@ -105,7 +105,7 @@ async def take(request: Request, run: str) -> Response:
 
 
 @router.get("/studio/seats/{run}/{seat}/about")
-@needs("participant")
+@require_role("participant")
 def about(request: Request, run: str, seat: str) -> Response:
     """Tell what is looked at from a seat."""
     found, told = _own(request, run, seat)
@@ -113,7 +113,7 @@ def about(request: Request, run: str, seat: str) -> Response:
 
 
 @router.get("/studio/seats/{run}/{seat}/state")
-@needs("participant")
+@require_role("participant")
 def state(request: Request, run: str, seat: str) -> Response:
     """Tell how far the dialogue at a seat is."""
     found, told = _own(request, run, seat)
@@ -121,7 +121,7 @@ def state(request: Request, run: str, seat: str) -> Response:
 
 
 @router.put("/studio/seats/{run}/{seat}/rounds/{number}")
-@needs("participant")
+@require_role("participant")
 async def give(request: Request, run: str, seat: str, number: _Number) -> Response:
     """Take what a person gives in a round, and wait a while for what comes of it.
 
@@ -141,7 +141,7 @@ async def give(request: Request, run: str, seat: str, number: _Number) -> Respon
 
 
 @router.get("/studio/seats/{run}/{seat}/picture/{number}")
-@needs("participant")
+@require_role("participant")
 def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
     """Send an image, or a frame of a video."""
     found, told = _own(request, run, seat)
@@ -152,7 +152,7 @@ def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
 
 
 @router.get("/studio/seats/{run}/{seat}/voxels")
-@needs("participant")
+@require_role("participant")
 def voxels(request: Request, run: str, seat: str) -> Response:
     """Send the voxels of a volume, 16 bits each."""
     found, told = _own(request, run, seat)
@@ -172,7 +172,8 @@ def _give(request: Request, run: AskingRun, told: SeatTold, number: int, came: F
     if number > 1 and run.seats.answered(told.seat, number - 1) is None:
         raise http_errors.conflict("the round before is not answered yet; wait for it")
     try:
-        most, elapsed = run.seats.told().most_prompts, elapsed_s(run.seats, told.seat, number)
+        most = run.seats.told().most_prompts
+        elapsed = elapsed_s(run.seats, told.seat, number)
         given = given_of(came, told, most, _person(request, run), elapsed)
     except InvalidInput as error:
         raise http_errors.invalid(str(error)) from error
@@ -206,8 +207,8 @@ def _person(request: Request, run: AskingRun) -> str:
     return name_of(site_of(request), run, visitor_of(request).person_id)
 
 
-def _seen(run: AskingRun, told: SeatTold) -> Seen:
-    seen = read_seen(run.seats.sample_folder(told.place))
+def _seen(run: AskingRun, told: SeatTold) -> SamplePreview:
+    seen = read_preview(run.seats.sample_folder(told.place))
     if seen is None:
         raise http_errors.unknown()
     return seen
@@ -215,7 +216,8 @@ def _seen(run: AskingRun, told: SeatTold) -> Seen:
 
 def _standing_of(run: AskingRun, told: SeatTold) -> dict[str, Any]:
     given = sum(1 for _ in run.seats.rounds(told.seat))
-    person, is_over = run.seats.person(told.seat), run.seats.is_over(told.seat)
+    person = run.seats.person(told.seat)
+    is_over = run.seats.is_over(told.seat)
     return {"person": person, "given": given, "is_over": is_over, "is_free": not person}
 
 

@@ -21,7 +21,7 @@ from segarena.registry import names
 from segarena.reports.overlays import View, outline
 from segarena.specs import PluginSpec
 from segarena_people.prompts import Kind
-from segarena_server.auth.permissions import Visitor, needs, site_of, visitor_of
+from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Job
 from segarena_server.extensions.allowed_plugins import fault_of_name
 from segarena_server.http import http_errors
@@ -57,7 +57,7 @@ _FIRST = {"slug": "", "title": "", "dataset": "demo", "kinds.click": "on", "mode
 
 
 @router.get(_PATH)
-@needs("organiser")
+@require_role("organiser")
 def show_studies(request: Request) -> Response:
     """List all studies."""
     with site_of(request).database.reading() as session:
@@ -75,7 +75,7 @@ def show_studies(request: Request) -> Response:
 
 
 @router.get(_PATH + "/new")
-@needs("organiser")
+@require_role("organiser")
 def show_new(request: Request, like: str = "") -> Response:
     """Show the form of a new study, filled in like another one."""
     texts = {**texts_of(Study(slug="x", title="x", dataset="demo")), **_FIRST}
@@ -86,7 +86,7 @@ def show_new(request: Request, like: str = "") -> Response:
 
 
 @router.post(_PATH + "/new")
-@needs("organiser")
+@require_role("organiser")
 def make(request: Request, form: LargeForm) -> Response:
     """Have a study made."""
     site = site_of(request)
@@ -107,7 +107,7 @@ def make(request: Request, form: LargeForm) -> Response:
 
 
 @router.get(_PATH + "/{slug}")
-@needs("organiser")
+@require_role("organiser")
 def show_study(request: Request, slug: str, first: int = 0) -> Response:
     """Show how far a study is; of one that is being made, how far that is."""
     return _show(request, slug, min(max(0, first), 10**9))
@@ -151,10 +151,12 @@ def _show(
 
 
 @router.post(_PATH + "/{slug}")
-@needs("organiser")
+@require_role("organiser")
 def change(request: Request, slug: str, form: Form) -> Response:
     """Open, close or delete a study."""
-    site, by, asked = site_of(request), _by(visitor_of(request)), form.get("state", "")
+    site = site_of(request)
+    by = _by(visitor_of(request))
+    asked = form.get("state", "")
     with site.database.writing() as session:
         row = _row(session, slug)
         if asked == "deleted":
@@ -168,10 +170,11 @@ def change(request: Request, slug: str, form: Form) -> Response:
 
 
 @router.post(_PATH + "/{slug}/corrections")
-@needs("organiser")
+@require_role("organiser")
 def correct(request: Request, slug: str, form: Form) -> Response:
     """Have a segmenter answer the clicks of the first round, so that others correct its masks."""
-    site, segmenter = site_of(request), form.get("segmenter", "").strip()
+    site = site_of(request)
+    segmenter = form.get("segmenter", "").strip()
     told = json.dumps({"segmenter": segmenter, "by": _by(visitor_of(request))})
     try:
         with site.database.writing() as session:
@@ -187,10 +190,11 @@ def correct(request: Request, slug: str, form: Form) -> Response:
 
 
 @router.post(_PATH + "/{slug}/links")
-@needs("organiser")
+@require_role("organiser")
 def add_link(request: Request, slug: str, form: Form) -> Response:
     """Make a link for people."""
-    site, most = site_of(request), number_in(form.get("most", ""))
+    site = site_of(request)
+    most = number_in(form.get("most", ""))
     if most is None:
         raise http_errors.invalid(f"most: expected a number, got {form.get('most', '')[:40]!r}")
     try:
@@ -202,7 +206,7 @@ def add_link(request: Request, slug: str, form: Form) -> Response:
 
 
 @router.post(_PATH + "/{slug}/links/{link}/end")
-@needs("organiser")
+@require_role("organiser")
 def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
     """End a link: nobody more comes by it, who came goes on."""
     site = site_of(request)
@@ -215,7 +219,7 @@ def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
 
 
 @router.get(_PATH + "/{slug}/items/{number:int}")
-@needs("organiser")
+@require_role("organiser")
 def show_item(request: Request, slug: str, number: int) -> Response:
     """Show a picture with what was given on it."""
     site = site_of(request)
@@ -227,7 +231,8 @@ def show_item(request: Request, slug: str, number: int) -> Response:
     study = read_study_text(row.description)
     # All in pixels of the picture as it is sent, which are squares.
     height, width = decoded(site.folder.samples.read(item.sha256)).shape[:2]
-    whole, mask = View((slice(0, height), slice(0, width)), 1.0), mask_of(item)
+    whole = View((slice(0, height), slice(0, width)), 1.0)
+    mask = mask_of(item)
     border = outline(shown_mask(mask, (height, width), is_turned=item.is_turned), whole)
     marks = [
         replace(mark, points=[_shown(point, item, width, height) for point in mark.points])
@@ -247,7 +252,7 @@ def show_item(request: Request, slug: str, number: int) -> Response:
 
 
 @router.get(_PATH + "/{slug}/items/{number:int}/picture")
-@needs("organiser")
+@require_role("organiser")
 def give_picture(request: Request, slug: str, number: int) -> Response:
     """Give the picture of an item."""
     site = site_of(request)
@@ -258,7 +263,7 @@ def give_picture(request: Request, slug: str, number: int) -> Response:
 
 
 @router.get(_PATH + "/{slug}/export")
-@needs("organiser")
+@require_role("organiser")
 def export(request: Request, slug: str) -> Response:
     """Give the archive of a study."""
     site = site_of(request)
@@ -330,7 +335,8 @@ def _shown(
     point: tuple[float, float], item: StudyItem, width: int, height: int
 ) -> tuple[float, float]:
     """Return where a point of the dataset's picture is on the one that is sent."""
-    x, y = point[0] * width / item.width, point[1] * height / item.height
+    x = point[0] * width / item.width
+    y = point[1] * height / item.height
     return (width - x, height - y) if item.is_turned else (x, y)
 
 

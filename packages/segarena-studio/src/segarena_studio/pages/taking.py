@@ -16,12 +16,12 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 
 from segarena.errors import InvalidInput
 from segarena_people.prompts import Device
-from segarena_server.auth.permissions import ANYONE, cookie_name, needs, site_of
+from segarena_server.auth.permissions import ANYONE, cookie_name, require_role, site_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
 from segarena_server.site import Site
 from segarena_studio.pages.rendering import studio_page
-from segarena_studio.studies.answers import MOST_BYTES, Answer
+from segarena_studio.studies.answers import MOST_BYTES, TrialAnswer
 from segarena_studio.studies.description import read_study_text
 from segarena_studio.studies.orm_models import StudyLink, StudyRow, StudyTrial
 from segarena_studio.studies.showing import decoded, encoded, shown_mask, target_picture
@@ -69,7 +69,7 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @router.get(_PATH + "/{link}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_consent(request: Request, link: str) -> Response:
     """Show what a person agrees to; who did so goes on."""
     site = site_of(request)
@@ -83,10 +83,11 @@ def show_consent(request: Request, link: str) -> Response:
 
 
 @router.post(_PATH + "/{link}")
-@needs(ANYONE)
+@require_role(ANYONE)
 def agree(request: Request, link: str, form: Form) -> Response:
     """Let a person in who agrees."""
-    site, device = site_of(request), form.get("device", "")
+    site = site_of(request)
+    device = form.get("device", "")
     with site.database.reading() as session:
         row, _ = _study_of(session, site, link)
         if _visit_of(request, session, row) is not None:  # the form was sent twice
@@ -111,7 +112,7 @@ def agree(request: Request, link: str, form: Form) -> Response:
 
 
 @router.get(_PATH + "/{link}/trials")
-@needs(ANYONE)
+@require_role(ANYONE)
 def show_trials(request: Request, link: str) -> Response:
     """Show the page that trials happen on."""
     site = site_of(request)
@@ -126,7 +127,7 @@ def show_trials(request: Request, link: str) -> Response:
 
 
 @router.get(_PATH + "/{link}/next")
-@needs(ANYONE)
+@require_role(ANYONE)
 def say_next(request: Request, link: str) -> Response:
     """Say what a person is to do next."""
     site = site_of(request)
@@ -136,7 +137,7 @@ def say_next(request: Request, link: str) -> Response:
 
 
 @router.post(_PATH + "/{link}/batch")
-@needs(ANYONE)
+@require_role(ANYONE)
 async def begin_next_batch(request: Request, link: str) -> Response:
     """Begin the next batch, and say what comes first."""
     await read_page_json(request, Nothing)
@@ -144,7 +145,7 @@ async def begin_next_batch(request: Request, link: str) -> Response:
 
 
 @router.post(_PATH + "/{link}/finish")
-@needs(ANYONE)
+@require_role(ANYONE)
 async def stop_here(request: Request, link: str) -> Response:
     """End before the last batch."""
     await read_page_json(request, Nothing)
@@ -168,7 +169,7 @@ def _move_on(
 
 
 @router.post(_PATH + "/{link}/trials/{trial}/begin")
-@needs(ANYONE)
+@require_role(ANYONE)
 async def begin(request: Request, link: str, trial: str) -> Response:
     """Note that a picture is to be seen from now on; say for how long it was already."""
     await read_page_json(request, Nothing)
@@ -188,10 +189,10 @@ async def begin(request: Request, link: str, trial: str) -> Response:
 
 
 @router.post(_PATH + "/{link}/trials/{trial}")
-@needs(ANYONE)
+@require_role(ANYONE)
 async def answer(request: Request, link: str, trial: str) -> Response:
     """Take what a person gave."""
-    given = await read_page_json(request, Answer, MOST_BYTES)
+    given = await read_page_json(request, TrialAnswer, MOST_BYTES)
 
     def taken() -> Response:
         site = site_of(request)
@@ -215,7 +216,7 @@ async def answer(request: Request, link: str, trial: str) -> Response:
 
 
 @router.get(_PATH + "/{link}/trials/{trial}/picture")
-@needs(ANYONE)
+@require_role(ANYONE)
 def give_picture(request: Request, link: str, trial: str) -> Response:
     """Give the picture of a trial."""
     site = site_of(request)
@@ -227,7 +228,7 @@ def give_picture(request: Request, link: str, trial: str) -> Response:
 
 
 @router.get(_PATH + "/{link}/trials/{trial}/target")
-@needs(ANYONE)
+@require_role(ANYONE)
 def give_target(request: Request, link: str, trial: str) -> Response:
     """Give the target of a trial as the person's display mode shows it, until its time is over."""
     site = site_of(request)
@@ -246,7 +247,7 @@ def give_target(request: Request, link: str, trial: str) -> Response:
 
 
 @router.post(_PATH + "/{link}/withdraw")
-@needs(ANYONE)
+@require_role(ANYONE)
 def delete_all(request: Request, link: str, form: Form) -> Response:
     """Delete all that a person gave."""
     site = site_of(request)
@@ -306,7 +307,8 @@ def _consent(
 def _told(session: Session, site: Site, visit: Visit, address: str) -> dict[str, Any]:
     """Return what a page is told of where a visit is."""
     trial = next_trial(session, site, visit)
-    visitor, study = visit.visitor, visit.study
+    visitor = visit.visitor
+    study = visit.study
     told: dict[str, Any] = {
         "state": visitor.state,
         "batch": visitor.batches,
@@ -318,7 +320,8 @@ def _told(session: Session, site: Site, visit: Visit, address: str) -> dict[str,
             "code": code,
             "return_link": study.return_link.replace("{code}", code) if code else "",
         }
-    item, seconds = item_of(session, trial), study.seconds_of(visit.arm.mode)
+    item = item_of(session, trial)
+    seconds = study.seconds_of(visit.arm.mode)
     after = trial_after(session, trial)
     is_training = trial.purpose == "training"
     return told | {

@@ -67,7 +67,7 @@ class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     answer_ms: _Ms
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What came back from a trial.
 
     Attributes:
@@ -104,7 +104,7 @@ class Judged(NamedTuple):
     is_near: bool
 
 
-def check_answer(answer: Answer, kind: Kind, size: tuple[int, int]) -> None:
+def check_answer(answer: TrialAnswer, kind: Kind, size: tuple[int, int]) -> None:
     """Raise `InvalidInput` unless an answer can be of this kind, on a picture of (height, width) `size`."""
     points = [point for stroke in answer.strokes for point in stroke.points]
     if len(points) > MOST_POINTS:
@@ -125,7 +125,7 @@ def check_answer(answer: Answer, kind: Kind, size: tuple[int, int]) -> None:
         raise InvalidInput(f"strokes: expected at least {least} different points for a {kind}")
 
 
-def judge(answer: Answer, kind: Kind, mask: Mask, radius_share: float) -> Judged:
+def judge(answer: TrialAnswer, kind: Kind, mask: Mask, radius_share: float) -> Judged:
     """Return whether an answer is right.
 
     A click is right on the mask, and near within a radius of it (RClicks, section 3.2). Nobody published a rule for the

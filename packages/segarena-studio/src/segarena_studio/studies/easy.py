@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from segarena.samples import Mask
 from segarena_studio.studies.items import Item
 
-_HEIGHT, _WIDTH = 480, 640
+_HEIGHT = 480
+_WIDTH = 640
 _RADIUS = 80
 _COLOURS = {
     "red": (200, 45, 45),
@@ -29,10 +30,8 @@ def easy_items(count: int, seed: int) -> Iterator[Item]:
     """Yield so many different pictures, each with one thing on it that nobody misses who looks."""
     rng = np.random.default_rng([seed, 4])
     for number in range(count):
-        colour, shape = (
-            list(_COLOURS)[number % len(_COLOURS)],
-            list(_SIDES)[number % 4 ^ number // 12 % 4],
-        )
+        colour = list(_COLOURS)[number % len(_COLOURS)]
+        shape = list(_SIDES)[number % 4 ^ number // 12 % 4]
         centre = (
             int(rng.integers(2 * _RADIUS, _WIDTH - 2 * _RADIUS)),
             int(rng.integers(_RADIUS + 20, _HEIGHT - _RADIUS - 20)),

@@ -27,7 +27,8 @@ def fill(form: Mapping[str, str]) -> Filled:
     told: dict[str, Any] = {}
     faults: dict[str, str] = {}
     for field in msgspec.structs.fields(Study):
-        name, text = field.name, form.get(field.name, "").strip()
+        name = field.name
+        text = form.get(field.name, "").strip()
         if name in CHOICES:
             told[name] = [key.partition(".")[2] for key in form if key.startswith(f"{name}.")]
         elif text:

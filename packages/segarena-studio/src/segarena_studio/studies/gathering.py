@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, defer
 
 from segarena.systems.clicks.crowd.table import COLUMNS, DISPLAY_MODES, OBJECT_SEPARATOR
 from segarena_people.prompts import Fate, PersonPrompt, Point
-from segarena_studio.studies.answers import Answer
+from segarena_studio.studies.answers import TrialAnswer
 from segarena_studio.studies.description import Mode, read_study_text
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
 
@@ -73,7 +73,7 @@ def _light_items(row: StudyRow) -> Any:
 def _prompt(
     row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVisitor
 ) -> PersonPrompt:
-    answer = msgspec.json.decode(trial.answer, type=Answer)
+    answer = msgspec.json.decode(trial.answer, type=TrialAnswer)
     part = f"{stem_of(item)}.png".replace("/", "__") if item.model else ""
     about: dict[str, Any] = {
         name: getattr(item, name)
@@ -89,7 +89,8 @@ def _prompt(
             "model",
         )
     }
-    screen, times = answer.screen, answer.times
+    screen = answer.screen
+    times = answer.times
     measured: dict[str, Any] = {
         name: getattr(screen, name) for name in ("device_pixel_ratio", "page_scale", "image_scale")
     }
@@ -113,7 +114,7 @@ def _prompt(
     )  # fmt: skip
 
 
-def _points(answer: Answer) -> Iterator[Point]:
+def _points(answer: TrialAnswer) -> Iterator[Point]:
     for number, stroke in enumerate(answer.strokes):
         for x, y, screen_x, screen_y, time_ms, pressure in stroke.points:
             yield Point(

@@ -19,7 +19,7 @@ from segarena.files.contents import files_below, hashes_of_files
 from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec
-from segarena_server.challenges.repository import described
+from segarena_server.challenges.challenge_repository import described
 from segarena_server.db.orm_models import Challenge
 
 _Sizes: TypeAlias = tuple[int, ...]

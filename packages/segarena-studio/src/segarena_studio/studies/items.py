@@ -59,12 +59,14 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
             which it is largest.
     """
     # Percentiles of a whole volume take seconds, and are those of every slice.
-    levels = percentile_range(sample.voxels) if isinstance(sample, VolumeSample) else (0.0, 1.0)
-    edges = (
-        (sample.spacing_mm[1], sample.spacing_mm[2])
-        if isinstance(sample, VolumeSample)
-        else (1.0, 1.0)
-    )
+    if isinstance(sample, VolumeSample):
+        levels = percentile_range(sample.voxels)
+    else:
+        levels = (0.0, 1.0)
+    if isinstance(sample, VolumeSample):
+        edges = (sample.spacing_mm[1], sample.spacing_mm[2])
+    else:
+        edges = (1.0, 1.0)
     objects = [
         (target, number, mask) for target in sample.targets for number, mask in _masks(target)
     ]

@@ -23,7 +23,7 @@ from segarena.specs import PluginSpec
 from segarena_server.audit_log import note
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
-from segarena_studio.studies.answers import Answer
+from segarena_studio.studies.answers import TrialAnswer
 from segarena_studio.studies.corrections import Pixel, corrections
 from segarena_studio.studies.description import Study, read_study_text
 from segarena_studio.studies.exporting import study_named
@@ -67,7 +67,8 @@ def question(session: Session, slug: str, segmenter: str) -> Question:
             the segmenter does not answer clicks on pictures.
         PluginError: the segmenter is not written as one.
     """
-    row, name = study_named(session, slug), name_of(segmenter)
+    row = study_named(session, slug)
+    name = name_of(segmenter)
     check_answers_clicks(PluginSpec.parse_named(segmenter))
     if len(name) > _LONGEST_NAME:
         raise InvalidInput(
@@ -97,7 +98,8 @@ def corrected(
     Raises:
         SegarenaError: dataset or segmenter cannot be built, or nothing can be kept.
     """
-    keeper, name = Keeper(asked.study.longest_px, storage), name_of(asked.segmenter)
+    keeper = Keeper(asked.study.longest_px, storage)
+    name = name_of(asked.segmenter)
     dataset: Dataset = build("dataset", asked.study.dataset)
     segmenter: Segmenter = build("segmenter", PluginSpec.parse_named(asked.segmenter))
     samples = list(dict.fromkeys(sample for sample, *_ in asked.clicks))
@@ -115,7 +117,8 @@ def write_corrections(
     Raises:
         InvalidInput: there is no such study any more, or it has targets of a segmenter of this name now.
     """
-    row, name = study_named(session, asked.slug), name_of(asked.segmenter)
+    row = study_named(session, asked.slug)
+    name = name_of(asked.segmenter)
     _check_new(session, row, name)
     last = (
         session.scalar(select(func.max(StudyItem.number)).where(StudyItem.study_id == row.id)) or 0
@@ -187,7 +190,7 @@ def _first_clicks(session: Session, row: StudyRow) -> dict[_Object, list[Pixel]]
     )
     clicks: defaultdict[_Object, list[Pixel]] = defaultdict(list)
     for item, answer in session.execute(found):
-        x, y, *_ = msgspec.json.decode(answer, type=Answer).strokes[0].points[0]
+        x, y, *_ = msgspec.json.decode(answer, type=TrialAnswer).strokes[0].points[0]
         clicks[_object(item)].append((int(y // 1), int(x // 1)))
     return dict(clicks)
 

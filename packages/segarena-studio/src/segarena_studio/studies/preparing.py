@@ -62,7 +62,8 @@ def prepare(
         for spec in map(PluginSpec.parse_named, study.corrections)
     }
     keeper = Keeper(study.longest_px, storage)
-    names, unusable = list(dataset.sample_ids)[: study.samples], list[str]()
+    names = list(dataset.sample_ids)[: study.samples]
+    unusable = list[str]()
     for number, name in enumerate(names):
         with watch(number, len(names)):
             try:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from segarena.reports.sheets import Sheet
 from segarena_server.site import Site
-from segarena_studio.studies.answers import Answer
+from segarena_studio.studies.answers import TrialAnswer
 from segarena_studio.studies.description import Study, read_study_text
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
 
@@ -210,11 +210,9 @@ def items_of_study(
 
 def _name_of(item: StudyItem) -> str:
     place = item.sample if item.plane is None else f"{item.sample}, {item.plane}"
-    return (
-        f"{place} / {item.target}"
-        if item.object_id == 1
-        else f"{place} / {item.target}, {item.object_id}"
-    )
+    if item.object_id == 1:
+        return f"{place} / {item.target}"
+    return f"{place} / {item.target}, {item.object_id}"
 
 
 def neighbours_of(session: Session, row: StudyRow, number: int) -> tuple[int | None, int | None]:
@@ -248,7 +246,7 @@ def marks_of(session: Session, row: StudyRow, number: int, most: int) -> list[Ma
 
 
 def _mark(trial: StudyTrial, visitor: StudyVisitor, counts: bool) -> Mark:
-    strokes = msgspec.json.decode(trial.answer, type=Answer).strokes
+    strokes = msgspec.json.decode(trial.answer, type=TrialAnswer).strokes
     stroke = strokes[0] if visitor.kind == "click" else strokes[-1]
     step = -(-len(stroke.points) // _MOST_POINTS)
     points = [(point[0], point[1]) for point in (*stroke.points[:-1:step], stroke.points[-1])]

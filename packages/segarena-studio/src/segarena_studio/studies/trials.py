@@ -20,7 +20,7 @@ from segarena.files.hashes import sha256
 from segarena.samples import Mask
 from segarena_people.prompts import Purpose
 from segarena_server.site import Site
-from segarena_studio.studies.answers import Answer, Judged, check_answer, judge
+from segarena_studio.studies.answers import Judged, TrialAnswer, check_answer, judge
 from segarena_studio.studies.assigning import Candidate, choose_items, places_of_checks
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
 from segarena_studio.studies.preparing import TRAINING_TRIES
@@ -62,9 +62,10 @@ def begin_batch(session: Session, site: Site, visit: Visit) -> None:
     if visit.visitor.state != "ready":
         return
     session.scalars(select(StudyRow).where(StudyRow.id == visit.row.id).with_for_update()).one()
-    chosen = (
-        _chosen(session, site.now(), visit) if visit.visitor.batches < visit.study.batches else []
-    )
+    if visit.visitor.batches < visit.study.batches:
+        chosen = _chosen(session, site.now(), visit)
+    else:
+        chosen = []
     if not chosen or visit.row.state != "open":
         finish(session, site, visit)
         return
@@ -111,7 +112,7 @@ def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
     return trial.begun_at is None or now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
 
 
-def judged_answer(visit: Visit, item: StudyItem, answer: Answer) -> Judged:
+def judged_answer(visit: Visit, item: StudyItem, answer: TrialAnswer) -> Judged:
     """Return whether what came back about an item is right; that takes a while, and needs no transaction.
 
     Raises:
@@ -122,14 +123,15 @@ def judged_answer(visit: Visit, item: StudyItem, answer: Answer) -> Judged:
 
 
 def take_answer(
-    site: Site, visit: Visit, trial: StudyTrial, answer: Answer, judged: Judged
+    site: Site, visit: Visit, trial: StudyTrial, answer: TrialAnswer, judged: Judged
 ) -> Feedback:
     """Keep what came back, as it was judged; the same once more changes nothing.
 
     Raises:
         OutOfTurn: there is another answer, or it is too early for one.
     """
-    now, body = site.now(), msgspec.json.encode(answer).decode()
+    now = site.now()
+    body = msgspec.json.encode(answer).decode()
     digest = sha256(body)
     if trial.answered_s is not None:
         if trial.sha256 != digest:
@@ -137,8 +139,11 @@ def take_answer(
         return _feedback(trial)
     _check_time(visit, trial, now)
     trial.answered_s = now - (trial.begun_at or now)
-    trial.sha256, trial.answer, trial.device = digest, body, answer.device
-    trial.is_inside, trial.is_near = judged.is_inside, judged.is_near
+    trial.sha256 = digest
+    trial.answer = body
+    trial.device = answer.device
+    trial.is_inside = judged.is_inside
+    trial.is_near = judged.is_near
     _count(visit.visitor, trial)
     return _feedback(trial)
 
@@ -187,7 +192,8 @@ def _open_trial(session: Session, visit: Visit) -> StudyTrial | None:
 
 
 def _training_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
-    visitor, study = visit.visitor, visit.study
+    visitor = visit.visitor
+    study = visit.study
     if visitor.passed >= study.training:
         visitor.state = "ready"
         return None
@@ -221,7 +227,8 @@ def _end_batch(session: Session, site: Site, visit: Visit) -> None:
 
 
 def _chosen(session: Session, now: float, visit: Visit) -> list[int]:
-    study, visitor = visit.study, visit.visitor
+    study = visit.study
+    visitor = visit.visitor
     items = select(StudyItem.number, StudyItem.image).where(
         StudyItem.study_id == visit.row.id, ~StudyItem.is_easy
     )
@@ -273,7 +280,8 @@ def _unseen_easy(session: Session, visit: Visit) -> list[int]:
 
 
 def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> None:
-    study, visitor = visit.study, visit.visitor
+    study = visit.study
+    visitor = visit.visitor
     easy = _unseen_easy(session, visit)[: study.attention]
     checks = places_of_checks(len(easy), len(chosen), study.seed, visitor.name, visitor.batches)
     order: list[tuple[int, Purpose]] = [(item, "main") for item in chosen]

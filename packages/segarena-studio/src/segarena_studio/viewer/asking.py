@@ -103,7 +103,9 @@ def _refuse_unknown(column: str, kinds: Mapping[str, str]) -> None:
 
 
 def _holds(condition: Condition, kind: str) -> pl.Expr:
-    column, sign, value = pl.col(condition.column), condition.sign, condition.value
+    column = pl.col(condition.column)
+    sign = condition.sign
+    value = condition.value
     if not value and sign in ("=", "!="):
         is_empty = column.is_null() | (column == "") if kind == "text" else column.is_null()
         return is_empty if sign == "=" else ~is_empty

@@ -115,11 +115,9 @@ def layers_in(
         raise InvalidInput(f"layers: expected at most {MOST_LAYERS}, got {len(names)}")
 
     def cut(mask: NDArray[Any]) -> NDArray[Any]:
-        return (
-            plane.cut(mask, index)
-            if mask.shape == looked.sample.shape
-            else np.zeros(plane.size, np.bool_)
-        )
+        if mask.shape == looked.sample.shape:
+            return plane.cut(mask, index)
+        return np.zeros(plane.size, np.bool_)
 
     return {
         name: {str(number): run_lengths(mask).tolist() for number, mask in masks if mask.any()}
@@ -151,7 +149,8 @@ def _targets(
     targets: Sequence[Target], cut: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> Iterator[tuple[int, Mask]]:
     if len(targets) == 1:
-        labels, objects = cut(targets[0].mask), targets[0].objects
+        labels = cut(targets[0].mask)
+        objects = targets[0].objects
         yield from ((number, labels == number) for number in range(1, objects + 1))
         return
     yield from ((number, cut(one.mask) > 0) for number, one in enumerate(targets, 1))

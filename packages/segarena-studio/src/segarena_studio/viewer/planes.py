@@ -83,7 +83,8 @@ def _slices(
 ) -> Plane:
     rows, columns = (other for other in range(3) if other != axis)
     shortest = min(spacing_mm[rows], spacing_mm[columns])
-    name, letters = NAMES[axis], ""
+    name = NAMES[axis]
+    letters = ""
     if affine is not None:
         ends = [_ends(affine, other) for other in range(3)]
         if len({end for end, _ in ends}) == 3:
@@ -125,11 +126,9 @@ def picture_of(
             return _jpeg(np.asarray(sample.frames[index])), "image/jpeg"
         case ImageSample():
             is_small = math.prod(sample.shape) <= LOSSLESS_PX
-            return (
-                (_png(sample.image), "image/png")
-                if is_small
-                else (_jpeg(sample.image), "image/jpeg")
-            )
+            if is_small:
+                return (_png(sample.image), "image/png")
+            return (_jpeg(sample.image), "image/jpeg")
 
 
 def _two_bytes(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint8]:

@@ -24,7 +24,8 @@ from segarena_studio.viewer.asking import Question
 KEY = ("sample", "target", "user", "repeat")
 STRETCH = 16_384
 """Samples whose records are read at once."""
-_ROW, _PLACE = "_row", "_place"
+_ROW = "_row"
+_PLACE = "_place"
 _ORDERS_KEPT = 8
 _NOT_READ = ("benchmark", "dataset", "prompts")
 _ABOUT_TARGET = ("label", "attributes")
@@ -59,7 +60,9 @@ class Table:
     """
 
     def __init__(self, samples: Sequence[str], runs: Mapping[str, RunFolder], file: Path) -> None:
-        self._samples, self._runs, self._file = samples, runs, file
+        self._samples = samples
+        self._runs = runs
+        self._file = file
         self.columns = self._written()
         self._order = lru_cache(maxsize=_ORDERS_KEPT)(self._ordered)
 
@@ -154,7 +157,8 @@ def metrics_in(folder: RunFolder, columns: Sequence[str]) -> list[str]:
 
 def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Column]]:
     """Return the dialogues of all runs, one row for those about the same, and the columns beside the sample."""
-    labels, frames = list(runs), [dialogues_of(folder) for folder in runs.values()]
+    labels = list(runs)
+    frames = [dialogues_of(folder) for folder in runs.values()]
     named: list[pl.DataFrame] = []
     columns = [
         Column(name=name, title=name, kind="number" if name == "repeat" else "text")

@@ -50,7 +50,8 @@ def _picture(looked: Looked, plane: Plane, index: int) -> NDArray[np.uint8]:
 
 
 def _drawn(image: NDArray[np.uint8], mask: Mask, edges: tuple[float, float], view: View) -> bytes:
-    height, width = image.shape[0] * edges[0], image.shape[1] * edges[1]
+    height = image.shape[0] * edges[0]
+    width = image.shape[1] * edges[1]
     scale = SIDE_PX / max(height, width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     how = cv2.INTER_AREA if view.scale < 1 else cv2.INTER_LINEAR

@@ -61,11 +61,9 @@ def count(words: Words) -> int:
     >>> count(pack(np.array([[1, 1, 0], [0, 1, 1]], bool)))
     4
     """
-    return (
-        int(cv2.norm(np.ascontiguousarray(words).view(np.uint8), cv2.NORM_HAMMING))
-        if words.size
-        else 0
-    )
+    if words.size:
+        return int(cv2.norm(np.ascontiguousarray(words).view(np.uint8), cv2.NORM_HAMMING))
+    return 0
 
 
 def moved(line: Words, columns: int) -> Words:
@@ -97,7 +95,8 @@ def dilated(words: Words, element: Element) -> Words:
     found = np.zeros_like(words)
     left, right = element[0].span
     middle = min(max(0, left), right)
-    line, span = moved(words.ravel(), -middle), (middle, middle)
+    line = moved(words.ravel(), -middle)
+    span = (middle, middle)
     for row, wanted in element:
         while span != wanted:
             line, span = _widened(line, span, wanted)
@@ -112,7 +111,8 @@ def dilated(words: Words, element: Element) -> Words:
 def _widened(line: Words, span: _Span, wanted: _Span) -> tuple[Words, _Span]:
     """Return the pixels that have a set one within `span`, a run of columns, for one that is wider."""
     most = min(span[1] - span[0] + 1, WORD_PX - 1)
-    left, right = min(span[0] - wanted[0], most), min(wanted[1] - span[1], most)
+    left = min(span[0] - wanted[0], most)
+    right = min(wanted[1] - span[1], most)
     wide = line | moved(line, left) if left else line
     if right:
         wide = wide | moved(line, -right)
@@ -138,7 +138,8 @@ def element_of(disk: NDArray[Any]) -> Element:
     """
     top, side = (size // 2 for size in disk.shape)
     on = disk != 0
-    firsts, lasts = on.argmax(axis=1) - side, disk.shape[1] - 1 - on[:, ::-1].argmax(axis=1) - side
+    firsts = on.argmax(axis=1) - side
+    lasts = disk.shape[1] - 1 - on[:, ::-1].argmax(axis=1) - side
     spans = zip(on.any(axis=1).tolist(), firsts.tolist(), lasts.tolist(), strict=True)
     rows = [
         ElementRow(row - top, (first, last))

@@ -82,7 +82,10 @@ def grown_components(
     """
     from scipy import ndimage
 
-    grown = ndimage.binary_dilation(mask, ball(dilation_voxels)) if dilation_voxels else mask
+    if dilation_voxels:
+        grown = ndimage.binary_dilation(mask, ball(dilation_voxels))
+    else:
+        grown = mask
     structure = ndimage.generate_binary_structure(3, _SHARED_COORDINATES[connectivity])
     return np.where(mask, np.asarray(ndimage.label(grown, structure)[0]), 0)
 

@@ -90,7 +90,8 @@ def outlined(mask: Mask, radius_px: int) -> Outlined:
         window = grow_window(window[:1], reach, words.shape[:1]) + grow_window(
             window[1:], margin, words.shape[1:]
         )
-    inside, before = np.ascontiguousarray(words[window]), margin - window[1].start
+    inside = np.ascontiguousarray(words[window])
+    before = margin - window[1].start
     contour = _contour(inside, max(0, before), WORD_PX * before + mask.shape[1] - 1)
     return Outlined(
         window, inside, contour, dilated(contour, _disk(radius_px)), count(inside), count(contour)
@@ -108,7 +109,8 @@ def shared(first: Outlined, second: Outlined) -> Shared:
     both = intersect_windows(first.window, second.window)
     if is_empty(both):
         return Shared(0, 0, 0)
-    here, there = within_window(both, first.window), within_window(both, second.window)
+    here = within_window(both, first.window)
+    there = within_window(both, second.window)
     return Shared(
         count(first.mask[here] & second.mask[there]),
         count(first.contour[here] & second.near[there]),

@@ -84,7 +84,8 @@ def _promising(rings: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.
 def _bounds(rings: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the squared distances that each distance rounded up stands for: the lowest, and the highest."""
     ring = np.arange(_FARTHEST + 1, dtype=np.int64)
-    at_least, at_most = np.where(ring, (ring - 1) ** 2 + 1, 0), ring**2
+    at_least = np.where(ring, (ring - 1) ** 2 + 1, 0)
+    at_most = ring**2
     at_most[_FARTHEST] = (
         max(_FARTHEST, len(rings)) ** 2
     )  # from the ends of the crop no voxel is farther
@@ -123,7 +124,9 @@ def _measure(
         rows, columns = voxels[open_, 1:].T
         is_open = at_least[ring[rows, columns]] + ways[open_] < squared[open_]
         if is_open.any():
-            open_, rows, columns = open_[is_open], rows[is_open], columns[is_open]
+            open_ = open_[is_open]
+            rows = rows[is_open]
+            columns = columns[is_open]
             # What is farther away than that lowers none of them.
             margin = math.isqrt(int(squared[open_].max())) + 1
             corners = (

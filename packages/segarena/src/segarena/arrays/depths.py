@@ -16,7 +16,8 @@ from segarena.arrays.boxes import Window, bounding_window
 from segarena.samples import Mask
 
 # Measured: 14 ns for each look at a pixel; a transform takes 8 to 10 ns for every pixel of its window.
-_LOOK_NS, _TRANSFORM_NS = 14, 8
+_LOOK_NS = 14
+_TRANSFORM_NS = 8
 # A mask is not thin when it has more than one pixel to so many of its window.
 _THIN = 10
 # Below this many pixels a transform takes no longer.
@@ -127,7 +128,9 @@ def thin_depths(*masks: Mask) -> list[Depths | None]:
 
 def _size(pixels: NDArray[np.int64], width: int) -> int:
     """Return how many pixels all rows have from the first to the last that has one of `pixels`."""
-    return (int(pixels[-1]) // width - int(pixels[0]) // width + 1) * width if len(pixels) else 0
+    if len(pixels):
+        return (int(pixels[-1]) // width - int(pixels[0]) // width + 1) * width
+    return 0
 
 
 def _squared(
@@ -146,9 +149,11 @@ def _squared(
     places = pixels - ((int(pixels[0]) // width - 1) * width if len(pixels) else 0)
     beyond = np.zeros(size + 2 * width, dtype=np.int32)
     beyond[places] = squared
-    step, left = 1, np.flatnonzero(squared > 1)
+    step = 1
+    left = np.flatnonzero(squared > 1)
     while len(left):
-        here, nearest = places.take(left), squared.take(left)
+        here = places.take(left)
+        nearest = squared.take(left)
         beside = np.minimum(beyond.take(here - step * width), beyond.take(here + step * width))
         np.minimum(nearest, beside + step**2, out=nearest)
         squared[left] = nearest

@@ -74,11 +74,9 @@ def _range(voxels: NDArray[Any]) -> tuple[float, float]:
     ends = [
         (np.nanmin(one), np.nanmax(one)) for one in (_finite(plane) for plane in voxels) if one.size
     ]
-    return (
-        (float(min(low for low, _ in ends)), float(max(high for _, high in ends)))
-        if ends
-        else (0.0, 1.0)
-    )
+    if ends:
+        return (float(min(low for low, _ in ends)), float(max(high for _, high in ends)))
+    return (0.0, 1.0)
 
 
 def _finite(plane: NDArray[Any]) -> NDArray[Any]:

@@ -146,7 +146,8 @@ class Grid:
             other: the grid held against this one.
             tolerance_voxels: how far apart a corner may lie, in parts of the smallest spacing.
         """
-        mine, its = self.canonical, other.canonical
+        mine = self.canonical
+        its = other.canonical
         if mine.shape != its.shape:
             return f"{its.shape} voxels (plane, row, column) against {mine.shape}"
         ends = [(0, n - 1) for n in mine.shape]
@@ -190,9 +191,9 @@ class Grid:
         largest = [
             axis for axis in order if spacing_mm[axis] >= (1 - _EQUAL_SPACING) * max(spacing_mm)
         ]
-        return (
-            largest[0] if self.slice_axis == "largest-spacing" and len(largest) == 1 else order[0]
-        )
+        if self.slice_axis == "largest-spacing" and len(largest) == 1:
+            return largest[0]
+        return order[0]
 
     def _check_shape(self, array: NDArray[Any], expected: tuple[int, ...]) -> None:
         if array.shape[:3] != expected:
@@ -230,5 +231,6 @@ def _closest_axes(affine: Affine) -> tuple[list[int], list[bool]]:
 
 
 def _box(corners: NDArray[Any]) -> tuple[Triple, Triple]:
-    start, last = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
+    start = corners.min(axis=0).tolist()
+    last = corners.max(axis=0).tolist()
     return (start[0], start[1], start[2]), (last[0] + 1, last[1] + 1, last[2] + 1)

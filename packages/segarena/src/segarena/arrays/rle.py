@@ -45,12 +45,12 @@ def encode_labels_rle(labels: NDArray[np.uint8]) -> dict[int, bytes]:
     One pass over the pixels, however many labels there are.
     """
     flat = labels.ravel()
-    starts = (
-        np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1))
-        if flat.size
-        else np.zeros(0, np.int64)
-    )
-    stops, values = np.append(starts[1:], flat.size), flat[starts]
+    if flat.size:
+        starts = np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1))
+    else:
+        starts = np.zeros(0, np.int64)
+    stops = np.append(starts[1:], flat.size)
+    values = flat[starts]
     found: dict[int, bytes] = {}
     for label in np.unique(values[values > 0]).tolist():
         own = values == label

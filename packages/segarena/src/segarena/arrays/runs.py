@@ -38,7 +38,8 @@ def runs_of(mask: Volume, most: int) -> Runs | None:
     padded = np.zeros((height, width + 1), dtype=np.bool_)
     flat = padded.ravel()
     found = Runs(*(np.empty(0, dtype=np.int32) for _ in Runs._fields))
-    parts, total = [found], 0
+    parts = [found]
+    total = 0
     for number, plane in enumerate(mask):
         padded[:, :width] = plane
         changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
@@ -75,7 +76,8 @@ def touching(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
         counts = np.searchsorted(starts, stops - back * step, side="right").astype(np.int32) - first
         others = np.arange(counts.sum(), dtype=np.int32)
         others += np.repeat(first - (np.cumsum(counts, dtype=np.int32) - counts), counts)
-        own, others = np.repeat(component_of, counts), component_of[others]
+        own = np.repeat(component_of, counts)
+        others = component_of[others]
         component_of = joined(own, others, int(component_of.max()) + 1)[component_of]
     return component_of
 

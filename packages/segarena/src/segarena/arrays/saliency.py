@@ -108,7 +108,9 @@ def _mahalanobis(lab: NDArray[np.float64], side: NDArray[np.float64]) -> NDArray
 def _otsu(values: NDArray[np.float64]) -> float:
     from skimage.filters import threshold_otsu
 
-    return float(threshold_otsu(values)) if values.max() > values.min() else float(values.max())
+    if values.max() > values.min():
+        return float(threshold_otsu(values))
+    return float(values.max())
 
 
 def _scaled(values: NDArray[np.float64], half: float, image: NDArray[np.uint8]) -> SaliencyMap:

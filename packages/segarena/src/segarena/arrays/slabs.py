@@ -55,7 +55,8 @@ def label_slabs(mask: Volume) -> Labelled:
     slabs = [range(first, min(first + step + 1, mask.shape[0])) for first in starts]
     sizes: list[_Labels] = []
     pairs = [np.zeros((2, 0), dtype=np.int32)]
-    befores, before_last = [0], 0
+    befores = [0]
+    before_last = 0
     for sizes_here, shared in _each(mask, slabs):
         pairs.append(shared + np.array([[before_last], [befores[-1]]], dtype=np.int32))
         before_last = befores[-1]

@@ -75,7 +75,10 @@ def median_slice(slices: Sequence[int]) -> int:
     2
     """
     middle = len(slices) // 2
-    median = slices[middle] if len(slices) % 2 else (slices[middle - 1] + slices[middle]) // 2
+    if len(slices) % 2:
+        median = slices[middle]
+    else:
+        median = (slices[middle - 1] + slices[middle]) // 2
     return nearest_slice(median, slices)
 
 
@@ -116,10 +119,8 @@ def _interpolated(keys: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]
     planes = sorted(keys)
     between = {planes[0]: tuple(keys[planes[0]])} if planes else {}
     for first, last in pairwise(planes):
-        here, there = (
-            np.asarray(keys[first], dtype=np.int64),
-            np.asarray(keys[last], dtype=np.int64),
-        )
+        here = np.asarray(keys[first], dtype=np.int64)
+        there = np.asarray(keys[last], dtype=np.int64)
         steps = np.arange(1, last - first + 1)[:, None]
         values = divide_half_even(here * (last - first) + (there - here) * steps, last - first)
         between.update(zip(range(first + 1, last + 1), map(tuple, values.tolist()), strict=True))
@@ -145,11 +146,9 @@ def tight_box(mask: Mask) -> Corners | None:
     ((1, 1), (2, 3))
     """
     window = bounding_window(mask)
-    return (
-        None
-        if is_empty(window)
-        else ((window[0].start, window[1].start), (window[0].stop, window[1].stop))
-    )
+    if is_empty(window):
+        return None
+    return ((window[0].start, window[1].start), (window[0].stop, window[1].stop))
 
 
 def snapped_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:

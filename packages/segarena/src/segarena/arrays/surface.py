@@ -79,7 +79,8 @@ def surface(
         )
     if is_empty(window):
         return Surface(np.empty((0, mask.ndim), dtype=np.int64), np.empty(0))
-    crop, hidden = mask[window], None if ignore is None else ignore[window]
+    crop = mask[window]
+    hidden = None if ignore is None else ignore[window]
     if convention == "voxel-border":
         border = _border(crop)
         areas = np.ones(np.count_nonzero(border))

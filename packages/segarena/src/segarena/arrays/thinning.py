@@ -17,7 +17,8 @@ from segarena.samples import Mask
 
 _PASSES = 4
 """Passes of both subiterations after which is looked at which rows still change."""
-_ONE, _LAST = np.uint64(1), np.uint64(WORD_PX - 1)
+_ONE = np.uint64(1)
+_LAST = np.uint64(WORD_PX - 1)
 
 
 def thin(mask: Mask) -> Mask:
@@ -37,7 +38,8 @@ def thin(mask: Mask) -> Mask:
     window = bounding_window(mask)
     crop = np.pad(mask[window], 1)
     words = pack(crop, margin=0)  # a pixel is margin enough
-    first, stop = 1, len(words) - 1
+    first = 1
+    stop = len(words) - 1
     while first < stop:
         changed = first + np.flatnonzero(_thin_rows(words[first - 1 : stop + 1]).any(axis=1))
         if not len(changed):

@@ -52,11 +52,10 @@ def check(
     again. Exit code 0: sound; 1: something is wrong; 2: refused, with one line why.
     """
     with one_line_errors():
-        is_sound = (
-            _check_run(Path(what))
-            if _is_run(what)
-            else _check_segmenter(what, dataset, benchmark, samples)
-        )
+        if _is_run(what):
+            is_sound = _check_run(Path(what))
+        else:
+            is_sound = _check_segmenter(what, dataset, benchmark, samples)
     if not is_sound:
         raise typer.Exit(FAILURES)
 

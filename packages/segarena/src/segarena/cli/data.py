@@ -62,4 +62,6 @@ def _folder_option(dataset: str) -> str:
 
     options = options_of(find("dataset", dataset))
     required = [option.name for option in options if option.is_required]
-    return "path" if not required or "path" in [option.name for option in options] else required[0]
+    if not required or "path" in [option.name for option in options]:
+        return "path"
+    return required[0]

@@ -98,13 +98,9 @@ def _show_tables() -> None:
 def _how(table: PublishedTable) -> str:
     """Say what measures a table."""
     can = any(measure.sheet for measure in table.measures.values())
-    return (
-        "segarena reproduce"
-        if table.measuring
-        else f"benchmark {table.benchmark}"
-        if can and table.benchmark
-        else "–"
-    )
+    if table.measuring:
+        return "segarena reproduce"
+    return f"benchmark {table.benchmark}" if can and table.benchmark else "–"
 
 
 def _what(factory: Callable[..., Any]) -> str:
@@ -136,7 +132,9 @@ def _holds(factory: Callable[..., Any]) -> str:
     from segarena.abilities import KnowsItsSamples, class_made_by
 
     plugin = class_made_by(factory)
-    return _listed([plugin.sample_kind]) if isinstance(plugin, KnowsItsSamples) else "unknown"
+    if isinstance(plugin, KnowsItsSamples):
+        return _listed([plugin.sample_kind])
+    return "unknown"
 
 
 def _gives(factory: Callable[..., Any]) -> str:
@@ -153,7 +151,9 @@ def _gives(factory: Callable[..., Any]) -> str:
 
 
 def _listed(kinds: Iterable[str] | None) -> str:
-    return "any" if kinds is None else ", ".join(sorted(_WORDS.get(kind, kind) for kind in kinds))
+    if kinds is None:
+        return "any"
+    return ", ".join(sorted(_WORDS.get(kind, kind) for kind in kinds))
 
 
 _WORDS = {"image": "photograph", "support": "example"}

@@ -34,7 +34,7 @@ _UsageError: Any = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RunOptions:
     """What to run, by the names that `segarena.evaluate` gives it; None where nothing was said."""
 
     benchmark: Annotated[
@@ -161,7 +161,8 @@ class TakesOptionsOfBenchmark(TyperCommand):
         for known in super().get_params(ctx):
             if getattr(known, "is_flag", False):
                 flags.update(known.opts, known.secondary_opts)
-        config, before = None, ""
+        config = None
+        before = ""
         for word in args:
             if before in ("-c", "--config"):
                 config = Path(word)
@@ -191,7 +192,7 @@ def takes_what_to_run(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         shared = [
             p
-            for p in inspect.signature(Asked, eval_str=True).parameters.values()
+            for p in inspect.signature(RunOptions, eval_str=True).parameters.values()
             if p.name not in leaves_out
         ]
         own = [
@@ -202,7 +203,9 @@ def takes_what_to_run(
 
         @wraps(command)
         def call(context: typer.Context, **given: Any) -> None:
-            asked = Asked(**{parameter.name: given.pop(parameter.name) for parameter in shared})
+            asked = RunOptions(
+                **{parameter.name: given.pop(parameter.name) for parameter in shared}
+            )
             with one_line_errors(interrupted):
                 options = _for_library(asked, context.meta.get(_TEXTS, {}))
                 command(
@@ -220,7 +223,7 @@ def takes_what_to_run(
     return decorate
 
 
-def _for_library(asked: Asked, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _for_library(asked: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the options for the library: those of the file, and over them what the command line gave.
 
     Raises:
@@ -257,7 +260,7 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
     """
     taken = {name for parameter in known for name in parameter.opts}
     name = PluginSpec.parse(benchmark).reference
-    own = {field.name for field in fields(Asked)}
+    own = {field.name for field in fields(RunOptions)}
     clashing: list[str] = []
 
     def keep(
@@ -301,11 +304,10 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
 
 
 def _help(option: Option) -> str:
-    shown = (
-        ""
-        if option.is_required or option.default is None
-        else f" [default: {_plain(option.default)}]"
-    )
+    if option.is_required or option.default is None:
+        shown = ""
+    else:
+        shown = f" [default: {_plain(option.default)}]"
     return f"{option.meaning}{shown}"
 
 
@@ -328,7 +330,9 @@ def _read_toml(file: str | Path | None) -> dict[str, Any]:
         raise InvalidInput(f"--config {file} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"--config {file} is not valid TOML: {error}") from error
-    known = {option.name: _given(option) for option in options_of(Asked) if option.name != "config"}
+    known = {
+        option.name: _given(option) for option in options_of(RunOptions) if option.name != "config"
+    }
     own = {option.name: option for option in _options_of(str(options.get("benchmark", DEFAULT)))}
     for name, value in options.items():
         option = known.get(name) or own.get(name)

@@ -127,7 +127,7 @@ class _Request:
 
     def measure(self) -> bool:
         """Have the system measure the table in its own way."""
-        from segarena.published.tables import Asked
+        from segarena.published.tables import MeasurementRequest
         from segarena.reproduction.needs import needs_of_data, needs_of_inputs
         from segarena.terminal.progress import ProgressBar
 
@@ -142,7 +142,7 @@ class _Request:
         with ProgressBar(
             self.table.name, Console(stderr=True), unit="images", workers=self.workers
         ) as bar:
-            asked = Asked(
+            asked = MeasurementRequest(
                 folders={} if self.is_dry else folders,
                 inputs={need.name: Path(need.place) for need in inputs if need.is_there},
                 models=tuple(self.models),
@@ -202,7 +202,8 @@ class _Request:
             with ProgressBar(
                 title, Console(stderr=True), rate="rounds", workers=self.workers
             ) as bar:
-                samples, workers = self._samples, self.workers
+                samples = self._samples
+                workers = self.workers
                 path = run_job(
                     self.table,
                     job,
@@ -257,11 +258,10 @@ class _Request:
         from segarena.terminal.tables import show_sheet
 
         is_dry = self.is_dry
-        sheet = (
-            dry_sheet(self.table, found)
-            if is_dry
-            else comparison_sheet(self.table, found, is_whole=is_whole)
-        )
+        if is_dry:
+            sheet = dry_sheet(self.table, found)
+        else:
+            sheet = comparison_sheet(self.table, found, is_whole=is_whole)
         file = self.out / f"{sheet.name}.csv"
         show_sheet(sheet, file)
         for note in self.table.notes:
@@ -269,7 +269,10 @@ class _Request:
         typer.echo(f"as a table: {file}")
 
     def _say_nothing(self) -> bool:
-        said = "nothing can be run for this table" if self.is_dry else "nothing can be measured yet"
+        if self.is_dry:
+            said = "nothing can be run for this table"
+        else:
+            said = "nothing can be measured yet"
         hint = "" if self.is_dry else "; --dry-run tries the way to it with stand-ins"
         typer.secho(f"{said}{hint}", fg="yellow")
         return False

@@ -50,7 +50,8 @@ def read_server(url: str) -> str:
     """
     try:
         parts = urlsplit(url.strip())
-        host, _ = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        _ = parts.port
     except ValueError as error:
         raise InvalidInput(
             f"server: expected an address such as https://host, got {url[:200]!r}: {error}"

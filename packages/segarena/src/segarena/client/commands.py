@@ -39,9 +39,10 @@ def login(
                 f"{address}: {'forgotten' if forget_token(address) else 'there was no token'}"
             )
             return
-        given = (
-            typer.prompt("token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
-        )
+        if sys.stdin.isatty():
+            given = typer.prompt("token", hide_input=True)
+        else:
+            given = sys.stdin.readline()
         with closing(Connection(address, checked(given), patience_s=10.0)) as connection:
             connection.ask("GET", "/challenges")
         typer.echo(f"{address}: the token is right; kept in {keep_token(address, given)}")
@@ -146,15 +147,13 @@ def _stands(told: SentTold) -> str:
         return f"{told.id}: refused; nothing was counted. What is wrong:"
     if told.state == "dead":
         return f"{told.id}: it could not be looked at; nothing was counted"
-    state = (
-        "judged"
-        if told.run_state == "over"
-        else f"taken as run {told.run}"
-        if told.run
-        else "received"
-    )
+    if told.run_state == "over":
+        state = "judged"
+    else:
+        state = f"taken as run {told.run}" if told.run else "received"
     queue = told.queue
-    where = (
-        f"; {queue.phase}, {queue.place} before it, about {queue.estimate_s:.0f} s" if queue else ""
-    )
+    if queue:
+        where = f"; {queue.phase}, {queue.place} before it, about {queue.estimate_s:.0f} s"
+    else:
+        where = ""
     return f"{told.id}: {state}{where}"

@@ -125,7 +125,8 @@ class Connection:
 
     def close(self) -> None:
         """Let go of connections; the next request opens one."""
-        client, self._client = self._client, None
+        client = self._client
+        self._client = None
         if client is not None:
             client.close()
 
@@ -200,11 +201,10 @@ class Connection:
                 f"{self.server}: expected a server of segarena, got HTTP {answer.status} for {path}"
             )
         if spoken != str(API):
-            newer = (
-                "update segarena"
-                if _is_number(spoken) and int(spoken) > API
-                else "ask the organiser to update it"
-            )
+            if _is_number(spoken) and int(spoken) > API:
+                newer = "update segarena"
+            else:
+                newer = "ask the organiser to update it"
             raise RemoteError(
                 f"{self.server}: it speaks version {spoken[:20]} of the interface, we {API}; {newer}"
             )

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from segarena.client.address import Address
-from segarena.client.participation import BESIDE, Begun, begin
-from segarena.client.sample_exchange import Place
+from segarena.client.participation import BESIDE, Participation, begin
+from segarena.client.sample_exchange import SampleExchange
 from segarena.client.samples import FetchedSamples
 from segarena.client.server import PlaceTold, Server
 from segarena.client.session import LONGEST_WAIT_S, RemoteSession
@@ -66,7 +66,7 @@ class ChallengeSamples:
         return self.rules.sample_kind
 
     @cached_property
-    def begun(self) -> Begun:
+    def begun(self) -> Participation:
         """The run at the server."""
         return begin(
             self.server,
@@ -108,7 +108,7 @@ class ChallengeSamples:
     ) -> Sequence[RemoteSession]:
         """Return the sessions about a sample; the server is asked when the first of them is."""
         told = self._place(sample.id)
-        place = Place(
+        place = SampleExchange(
             self.server,
             self.begun.run,
             told,

@@ -24,14 +24,14 @@ from PIL import Image
 from segarena.client.address import read_address
 from segarena.client.connection import Connection
 from segarena.client.participate import phase_of
-from segarena.client.participation import Begun, begin
+from segarena.client.participation import Participation, begin
 from segarena.client.samples import FetchedSamples
 from segarena.client.server import PlaceTold, Server
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
 from segarena.prompts import MaskPrompt, Prompt
-from segarena.protocol.replies import Asked, unpack_reply
+from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Turn, pack_turn
 from segarena.records.prompts import prompts_text
@@ -47,7 +47,7 @@ def fetch(
     segmenter: str = "",
     token: str | None = None,
     on_sample: Callable[[int, int], object] = lambda done, of: None,
-) -> Begun:
+) -> Participation:
     """Begin a run of masks and fetch its samples and first prompts; given again, go on.
 
     Args:
@@ -74,7 +74,8 @@ def fetch(
             server, replace(address, phase=phase.name), out, segmenter=segmenter, kind="masks"
         )
         (out / MASKS).mkdir(exist_ok=True)
-        bodies, prompts = FetchedSamples(server, run.run), dict[str, Any]()
+        bodies = FetchedSamples(server, run.run)
+        prompts = dict[str, Any]()
         for number, place in enumerate(run.places, start=1):
             sample = unpack_sample(bodies.body(place), place.key)
             _write_sample(out / "samples", sample)
@@ -85,7 +86,7 @@ def fetch(
 
 
 def _first_prompts(
-    server: Server, run: Begun, place: PlaceTold, sample: Sample, examples: Path
+    server: Server, run: Participation, place: PlaceTold, sample: Sample, examples: Path
 ) -> dict[str, Any]:
     # The same id and content each time: whoever asks again gets the same answer, and it counts once.
     turn = Turn(
@@ -105,7 +106,7 @@ def _first_prompts(
     }
 
 
-def _told(asked: Asked | None, examples: Path, stem: str) -> list[Any]:
+def _told(asked: DialogueReply | None, examples: Path, stem: str) -> list[Any]:
     given = list(asked.rounds[-1]) if asked is not None and asked.rounds else []
     told = json.loads(prompts_text(given))
     for number, (prompt, one) in enumerate(zip(given, told, strict=True)):
@@ -137,7 +138,8 @@ def _write_sample(folder: Path, sample: Sample) -> None:
             Image.fromarray(sample.image).save(folder / f"{sample.id}.png")
         case VolumeSample():
             affine = np.full((4, 4), np.nan) if sample.affine is None else sample.affine
-            path, spacing_mm = folder / f"{sample.id}.npz", np.asarray(sample.spacing_mm)
+            path = folder / f"{sample.id}.npz"
+            spacing_mm = np.asarray(sample.spacing_mm)
             np.savez_compressed(path, voxels=sample.voxels, spacing_mm=spacing_mm, affine=affine)
         case VideoSample():
             _write_frames(folder / sample.id, sample.frames)

@@ -14,16 +14,16 @@ from typing import Any
 from segarena.client.address import Address, read_address
 from segarena.client.connection import PATIENCE_S, Connection
 from segarena.client.dataset import ChallengeSamples
-from segarena.client.participation import Begun, begun_in, forget, forget_turns
+from segarena.client.participation import Participation, begun_in, forget, forget_turns
 from segarena.client.server import Server
 from segarena.client.tokens import token_for
 from segarena.engine import evaluate as engine
 from segarena.engine import participant
-from segarena.engine.session_protocol import AnySession
+from segarena.engine.session_protocol import SessionLike
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RemoteError, RunConflict, WorkError, WorkStopped
 from segarena.options import options_of
-from segarena.protocol.challenge_info import ShownChallenge, ShownPhase
+from segarena.protocol.challenge_info import ChallengeInfo, PhaseInfo
 from segarena.registry import build, find
 from segarena.roles import Benchmark, Segmenter, TimeBudget
 from segarena.specs import Plugin, PluginSpec
@@ -126,7 +126,7 @@ def sessions(
     token: str | None = None,
     patience_s: float = PATIENCE_S,
     **options: Any,
-) -> Iterator[AnySession]:
+) -> Iterator[SessionLike]:
     """Yield the sessions of a run at a challenge one by one, as `segarena.sessions` does; see `evaluate` here."""
     _check_rules({**(rules or {}), **options})
     options = {name: value for name, value in options.items() if name not in _ORGANISERS}
@@ -174,11 +174,10 @@ def join(
         shown = Server(connection).challenge(address.slug)
         phase = phase_of(shown, address)
         address = replace(address, phase=phase.name)
-        folder = (
-            Path(out)
-            if out is not None
-            else Path("runs") / _plain(f"{address.slug}-{phase.name}-{called}")
-        )
+        if out is not None:
+            folder = Path(out)
+        else:
+            folder = Path("runs") / _plain(f"{address.slug}-{phase.name}-{called}")
         _check_folder(folder, address, connection if overwrite else None)
         rules = rules_of(shown, phase)
         on_refusal.pop_all()
@@ -212,7 +211,7 @@ def _check_folder(folder: Path, address: Address, ending: Connection | None) -> 
         )
 
 
-def rules_of(shown: ShownChallenge, phase: ShownPhase) -> Benchmark:
+def rules_of(shown: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
     """Return the benchmark as participants know it: without metrics where no values come with the prompts.
 
     Raises:
@@ -243,14 +242,14 @@ def _check_rules(given: Mapping[str, Any]) -> None:
         )
 
 
-def _kinds(shown: ShownChallenge) -> dict[str, frozenset[str] | None]:
+def _kinds(shown: ChallengeInfo) -> dict[str, frozenset[str] | None]:
     return {
         user.name: None if user.prompt_kinds is None else frozenset(user.prompt_kinds)
         for user in shown.users
     }
 
 
-def phase_of(shown: ShownChallenge, address: Address) -> ShownPhase:
+def phase_of(shown: ChallengeInfo, address: Address) -> PhaseInfo:
     """Return the phase of an address; where it names none, the one that is open."""
     names = ", ".join(phase.name for phase in shown.phases) or "none"
     if address.phase:
@@ -270,7 +269,7 @@ def phase_of(shown: ShownChallenge, address: Address) -> ShownPhase:
 
 def standing(
     folder: str | Path, *, token: str | None = None, wait_s: float = 60.0
-) -> tuple[Begun, Mapping[str, Any]]:
+) -> tuple[Participation, Mapping[str, Any]]:
     """Return the run that a folder took part with, and what the server shows of its scores and its place.
 
     A run whose last answer has just been judged is waited for, up to `wait_s`.
@@ -285,7 +284,8 @@ def standing(
             f"{folder}: expected a run at a challenge, got none; see segarena run --challenge"
         )
     with closing(Connection(begun.server, token_for(begun.server, token))) as connection:
-        server, until = Server(connection), time.monotonic() + wait_s
+        server = Server(connection)
+        until = time.monotonic() + wait_s
         told = server.scores_of(begun.run)
         while told.get("state") == "closing" and time.monotonic() < until:
             time.sleep(_LOOK_S)

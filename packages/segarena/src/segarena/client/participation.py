@@ -23,7 +23,7 @@ BESIDE = frozenset({FILE, TURNS})
 _RunId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class Participation(msgspec.Struct, frozen=True, kw_only=True):
     """A run at a challenge.
 
     Attributes:
@@ -48,7 +48,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
         return Address(self.server, self.challenge, self.phase)
 
 
-def begun_in(folder: Path) -> Begun | None:
+def begun_in(folder: Path) -> Participation | None:
     """Return what a folder remembers; None when it takes part in nothing.
 
     Raises:
@@ -56,7 +56,7 @@ def begun_in(folder: Path) -> Begun | None:
     """
     file = folder / FILE
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=Begun)
+        found = msgspec.json.decode(file.read_bytes(), type=Participation)
         read_address(str(found.address))  # a token will be sent there
     except FileNotFoundError:
         return None
@@ -77,7 +77,7 @@ def begin(
     segmenter: str,
     overwrite: bool = False,
     kind: Way = "dialogue",
-) -> Begun:
+) -> Participation:
     """Begin a run, or return the one that the folder remembers; the server is asked until it has answered once.
 
     Raises:
@@ -90,7 +90,7 @@ def begin(
         if not (overwrite and (folder / "run.json").is_file()):
             _check_free(folder)
         run = str(uuid.uuid4())
-        known = Begun(
+        known = Participation(
             server=address.server, challenge=address.slug, phase=address.phase, run=run, kind=kind
         )
         write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(known)))
@@ -124,7 +124,10 @@ def forget_turns(folder: Path) -> None:
 
 def _check_free(folder: Path) -> None:
     """Raise unless a run can begin there: the server counts it once it was asked."""
-    others = [path for path in folder.iterdir() if not is_leftover(path)] if folder.is_dir() else []
+    if folder.is_dir():
+        others = [path for path in folder.iterdir() if not is_leftover(path)]
+    else:
+        others = []
     if others:
         what = "another run" if (folder / "run.json").is_file() else "other files"
         raise RunConflict(f"{folder} holds {what}; choose an empty or new folder with --out")

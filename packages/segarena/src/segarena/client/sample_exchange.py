@@ -18,7 +18,7 @@ from pathlib import Path
 from segarena.client.server import PlaceTold, Server
 from segarena.errors import InvalidInput, RemoteError, StoreError
 from segarena.files.whole import write_whole
-from segarena.protocol.replies import Asked, unpack_reply
+from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn, unpack_turn
 from segarena.samples import Shape
 
@@ -29,11 +29,11 @@ TURNS = "turns"
 class Heard:
     """What came back about a dialogue, and the answer that was sent before it; None when it was opened just now."""
 
-    asked: Asked
+    asked: DialogueReply
     answered: Answer | None
 
 
-class Place:
+class SampleExchange:
     """Holds the dialogues about one sample with a server.
 
     Args:
@@ -114,11 +114,10 @@ class Place:
             self._exchange([])
 
     def _exchange(self, opened: Sequence[int], *, failed: str = "") -> None:
-        answers = (
-            []
-            if failed
-            else [each for number, each in self._queued.items() if number in self._waiting]
-        )
+        if failed:
+            answers = []
+        else:
+            answers = [each for number, each in self._queued.items() if number in self._waiting]
         client_s = sum(self._seconds[answer.dialogue] for answer in answers)
         body = self._kept_turn(
             Turn(id=self._id(), client_s=client_s, answers=answers, open=opened, failed=failed)
@@ -170,13 +169,12 @@ class Place:
                 f"{self._folder}: turn {self._number} is damaged: {error}; begin another run"
             ) from error
 
-    def _reply(self, body: bytes) -> Sequence[Asked]:
+    def _reply(self, body: bytes) -> Sequence[DialogueReply]:
         file = self._file("reply")
-        came = (
-            file.read_bytes()
-            if file.is_file()
-            else self._server.turn(self._run, self.told.key, self._number, body)
-        )
+        if file.is_file():
+            came = file.read_bytes()
+        else:
+            came = self._server.turn(self._run, self.told.key, self._number, body)
         try:
             reply = unpack_reply(came, self.shape)
         except InvalidInput as error:

@@ -15,7 +15,7 @@ from segarena.client.address import Address
 from segarena.client.connection import Answer, Connection
 from segarena.dialogue import Lift
 from segarena.errors import RemoteError
-from segarena.protocol.challenge_info import ShownChallenge, Shows
+from segarena.protocol.challenge_info import ChallengeInfo, Shows
 from segarena.protocol.frames import CONTENT_TYPE
 
 MOST_REPLY_BYTES = 2**30
@@ -92,9 +92,9 @@ class Server:
     connection: Connection
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
-    def challenge(self, slug: str) -> ShownChallenge:
+    def challenge(self, slug: str) -> ChallengeInfo:
         """Return what participants are told of a challenge."""
-        return self._told(self.connection.ask("GET", f"/challenges/{slug}"), ShownChallenge)
+        return self._told(self.connection.ask("GET", f"/challenges/{slug}"), ChallengeInfo)
 
     def start_run(
         self,

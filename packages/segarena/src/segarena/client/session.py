@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from segarena.client.sample_exchange import Place
+from segarena.client.sample_exchange import SampleExchange
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.round_recorder import About
 from segarena.engine.rows import Rows
 from segarena.errors import PredictionInvalid, ProtocolViolation
-from segarena.protocol.participant_dialogue import HeardDialogue
+from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.turns import Answer
 from segarena.readonly import settled
 from segarena.samples import Sample
@@ -22,7 +22,7 @@ LONGEST_WAIT_S = 6 * 3600.0
 """So long a server may take to judge one turn before the processes of a run are thought to hang."""
 
 
-class RemoteSession(HeardDialogue):
+class RemoteSession(ParticipantDialogue):
     """The rounds of one dialogue, with a server as user and judge.
 
     Args:
@@ -44,7 +44,7 @@ class RemoteSession(HeardDialogue):
 
     def __init__(
         self,
-        place: Place,
+        place: SampleExchange,
         number: int,
         sample: Sample,
         about: About,

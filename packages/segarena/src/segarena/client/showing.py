@@ -17,7 +17,8 @@ from segarena.terminal.progress import ProgressBar
 
 def take_part_and_show(challenge: str, *, segmenter: str, workers: int = 1, **options: Any) -> int:
     """Run with a progress bar, and print where it lies and where it stands; return how many dialogues failed."""
-    console, here = Console(stderr=True, emoji=False), Path.cwd()
+    console = Console(stderr=True, emoji=False)
+    here = Path.cwd()
     title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"
     with ProgressBar(title, console, rate="rounds", workers=workers) as progress:
         folder = evaluate(
@@ -35,7 +36,10 @@ def take_part_and_show(challenge: str, *, segmenter: str, workers: int = 1, **op
     counts = folder.config.counts
     if counts is None:  # finished runs have them
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
-    place = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
+    if folder.path.is_relative_to(here):
+        place = folder.path.relative_to(here)
+    else:
+        place = folder.path
     told = f"run: {place}   {counts.samples} samples, {counts.rounds} rounds, {counts.failures} failures"
     console.print(told, soft_wrap=True, highlight=False)
     if folder.config.metrics:
@@ -70,6 +74,7 @@ def standing_lines(address: str, told: Mapping[str, Any]) -> list[str]:
 
 
 def _score(score: Mapping[str, Any]) -> str:
-    low, high = score.get("low"), score.get("high")
+    low = score.get("low")
+    high = score.get("high")
     between = "" if low is None or high is None else f" ({low} to {high})"
     return f"  {score.get('statistic', '')}, {score.get('user', '')}: {score.get('mean')}{between}"

@@ -61,9 +61,10 @@ def packed(path: Path) -> bytes:
             name = file.relative_to(path)
             if file.is_file() and not file.is_symlink() and not _LEFT_OUT & {*name.parts}:
                 entry = zipfile.ZipInfo(name.as_posix())
-                entry.compress_type = (
-                    zipfile.ZIP_STORED if file.suffix in _UNPACKED else zipfile.ZIP_DEFLATED
-                )
+                if file.suffix in _UNPACKED:
+                    entry.compress_type = zipfile.ZIP_STORED
+                else:
+                    entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, file.read_bytes())
     return out.getvalue()
 
@@ -97,7 +98,8 @@ def submit(
         InvalidInput: it is nothing that can be sent, or the phase takes no such thing.
         RemoteError: the server refuses, or is not reached.
     """
-    address, kind = read_address(challenge), kind or kind_of(path)
+    address = read_address(challenge)
+    kind = kind or kind_of(path)
     with closing(Connection(address.server, token_for(address.server, token))) as connection:
         server = Server(connection)
         phase = phase_of(server.challenge(address.slug), address)
@@ -124,11 +126,13 @@ def submit(
         ):  # as it was before: here or there something may be mended
             told = server.send(address, str(uuid.uuid4()), content, {**about, "run": run})
         on_told(told)
-        until, pause_s = time.monotonic() + wait_s, _LOOK_S
+        until = time.monotonic() + wait_s
+        pause_s = _LOOK_S
         while not told.is_over and time.monotonic() < until:
             time.sleep(pause_s)
             pause_s = min(1.5 * pause_s, _LONGEST_LOOK_S)
-            before, told = told, server.sent(told.id)
+            before = told
+            told = server.sent(told.id)
             if told != before:
                 on_told(told)
         if told.run is not None and told.is_over:

@@ -71,7 +71,8 @@ def _kept() -> dict[str, str]:
     file = tokens_file()
     try:
         with file.open("rb") as opened:
-            mode, data = os.fstat(opened.fileno()).st_mode, opened.read()
+            mode = os.fstat(opened.fileno()).st_mode
+            data = opened.read()
     except FileNotFoundError:
         return {}
     except OSError as error:

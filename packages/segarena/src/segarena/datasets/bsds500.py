@@ -69,7 +69,9 @@ class Bsds500(ListedDataset[ImageSample]):
             raise PluginInvalid(
                 f"min_share={min_share}, max_share={max_share}: expected 0 <= min_share < max_share <= 1"
             )
-        self._split, self._max_targets, self._max_borders = split, max_targets, max_borders
+        self._split = split
+        self._max_targets = max_targets
+        self._max_borders = max_borders
         self._shares = (min_share, max_share)
         root = _data_folder(Path(path).expanduser())
         images = existing_folder(root / "images" / split, f"the {split} images of BSDS500", LAYOUT)
@@ -96,9 +98,10 @@ class Bsds500(ListedDataset[ImageSample]):
     def _read(self, sample_id: str, files: Files) -> ImageSample:
         image_path, human_path = files
         image = read_image(image_path)
-        segmentations = (
-            read_compact(human_path) if human_path.suffix == ".npz" else read_original(human_path)
-        )
+        if human_path.suffix == ".npz":
+            segmentations = read_compact(human_path)
+        else:
+            segmentations = read_original(human_path)
         for labels in segmentations:
             check_same_shape(labels, human_path, image, image_path)
         regions = self._choose(segmentations[median_annotator(segmentations)])
@@ -121,7 +124,8 @@ class Bsds500(ListedDataset[ImageSample]):
         return {f"region-{label}": labels == label for label in sorted(largest)}
 
     def _oddities(self) -> Iterable[Finding]:
-        came, expected = len(self.sample_ids), SPLITS[self._split]
+        came = len(self.sample_ids)
+        expected = SPLITS[self._split]
         if came != expected:
             yield Finding(
                 is_error=False,

@@ -114,11 +114,10 @@ class Demo(ListedDataset[ImageSample]):
 
 def _other_pixels(path: Path) -> Finding:
     is_lossy = path.suffix in LOSSY_SUFFIXES
-    came = (
-        "a few levels apart, as JPEG decoders are; results move a little"
-        if is_lossy
-        else "another photograph"
-    )
+    if is_lossy:
+        came = "a few levels apart, as JPEG decoders are; results move a little"
+    else:
+        came = "another photograph"
     return Finding(
         is_error=not is_lossy,
         message=f"{path}: expected the pixels that the demo masks were drawn on, got others ({came}); "

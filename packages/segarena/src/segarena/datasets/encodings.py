@@ -66,17 +66,17 @@ class MaskEncoding:
             InvalidMask: unreadable, without any object pixel, or with values that the encoding does not have.
         """
         self._check_lossless(path)
-        values = (
-            _codes(path)
-            if self.kind == "colour"
-            else read_values(path, palette_must_agree=self.kind == "binary")
-        )
+        if self.kind == "colour":
+            values = _codes(path)
+        else:
+            values = read_values(path, palette_must_agree=self.kind == "binary")
         ignore = None if self._ignored is None else values == self._ignored
         if ignore is not None:
             values = np.where(ignore, 0, values)
-        masks = (
-            {"": self._binary(values, path)} if self.kind == "binary" else self._split(values, path)
-        )
+        if self.kind == "binary":
+            masks = {"": self._binary(values, path)}
+        else:
+            masks = self._split(values, path)
         if not any(mask.any() for mask in masks.values()):
             raise InvalidMask(
                 f"{path}: expected at least one object pixel, got none; fix the mask or remove the pair"
@@ -156,7 +156,9 @@ def to_targets(
 def size_of(mask: Mask) -> str:
     """Return "small", "medium" or "large": less than 1 %, less than 10 %, or more of the image's pixels."""
     share = np.count_nonzero(mask) / max(mask.size, 1)
-    return "small" if share < MEDIUM_SHARE else "medium" if share < LARGE_SHARE else "large"
+    if share < MEDIUM_SHARE:
+        return "small"
+    return "medium" if share < LARGE_SHARE else "large"
 
 
 def _codes(path: Path) -> NDArray[np.int32]:

@@ -47,9 +47,10 @@ class CheckTally:
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{count} {size}" for size, count in sorted(self.sizes.items()))
-        sides = (
-            f"{min(self.sides_px)} to {max(self.sides_px)} pixels" if self.sides_px else "unknown"
-        )
+        if self.sides_px:
+            sides = f"{min(self.sides_px)} to {max(self.sides_px)} pixels"
+        else:
+            sides = "unknown"
         which = f" ({sizes})" if sizes else ""
         return (
             f"{self.targets} targets{which} in {self.samples} readable samples; image sides {sides}"
@@ -112,11 +113,10 @@ class ListedDataset(ABC, Generic[AnySample]):
         """
         if sample_id not in self._files:
             near = difflib.get_close_matches(sample_id, self._files, n=3)
-            hint = (
-                f"did you mean {' or '.join(map(repr, near))}?"
-                if near
-                else "see sample_ids for those there are"
-            )
+            if near:
+                hint = f"did you mean {' or '.join(map(repr, near))}?"
+            else:
+                hint = "see sample_ids for those there are"
             raise SampleInvalid(f"dataset {self.name} has no sample {sample_id!r}; {hint}")
         try:
             sample = self._read(sample_id, self._files[sample_id])

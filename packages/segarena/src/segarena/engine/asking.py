@@ -81,7 +81,8 @@ def next_prompts(
     said = dialogue or Dialogue(rounds=() if prediction is None else ((),))
     if prediction is not None:
         answer = as_prediction(prediction, sample.shape, objects=wanted.objects)
-        start, said = compare(answer.mask, start), said.answer(answer)
+        start = compare(answer.mask, start)
+        said = said.answer(answer)
     name = str(user) if isinstance(user, Plugin) else type(user).__name__
     session = Session(
         rules=Rules(benchmark="", dataset="", metrics=(), rounds=len(said.rounds) + 1, seed=seed),

@@ -258,10 +258,14 @@ def source_files(kind: type) -> dict[str, Path]:
     segarena when that is among it.
     Empty for a class that was typed into a console, or compiled.
     """
-    own, files = kind.__module__.partition(".")[0], dict[str, Path]()
+    own = kind.__module__.partition(".")[0]
+    files = dict[str, Path]()
     for base in kind.__mro__:
         name = base.__module__.partition(".")[0]
-        roots = getattr(sys.modules.get(name), "__path__", ()) if name in (own, "segarena") else ()
+        if name in (own, "segarena"):
+            roots = getattr(sys.modules.get(name), "__path__", ())
+        else:
+            roots = ()
         for root in map(Path, roots):
             files |= {
                 f"{name}/{file.relative_to(root).as_posix()}": file for file in root.rglob("*.py")

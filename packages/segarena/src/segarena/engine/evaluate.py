@@ -20,9 +20,9 @@ from segarena.engine.human_prompts import AskPeople, Pages, here_with_people, pa
 from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
-from segarena.engine.sample_job import Held, HoldSamples, hold_samples
+from segarena.engine.sample_job import SampleJob, SampleResult, hold_samples
 from segarena.engine.session import Rules
-from segarena.engine.session_protocol import OpensSessions, taking_part
+from segarena.engine.session_protocol import RemoteDataset, taking_part
 from segarena.engine.sharing import Alone, Samples, Shared
 from segarena.engine.store import RunFolder
 from segarena.engine.verifying import check_verifiable
@@ -128,7 +128,8 @@ def evaluate(
             "on_progress": on_progress,
         }
         return taking_part().evaluate(challenge, segmenter=segmenter, rules=rules, **given)
-    executor, home = executor_of(workers), Path.cwd()
+    executor = executor_of(workers)
+    home = Path.cwd()
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     plan = make_plan(
         benchmark,
@@ -173,17 +174,14 @@ def evaluate(
         samples,
         pages_for(asked, path, told_of(plan, cast), people or AskPeople()) as pages,
     ):
-        job, rules = (
-            HoldSamples(plan=plan, path=path, cast=cast if executor.is_here else None),
-            cast.rules,
-        )
+        job = SampleJob(plan=plan, path=path, cast=cast if executor.is_here else None)
+        rules = cast.rules
         # Where everyone chooses targets, those that nobody chose stand in no record.
         abilities = cast.user_abilities.values()
-        dataset = (
-            cast.dataset
-            if abilities and all(one.repeats is not None for one in abilities)
-            else None
-        )
+        if abilities and all(one.repeats is not None for one in abilities):
+            dataset = cast.dataset
+        else:
+            dataset = None
         del cast  # workers build their own; a large model is not held here beside theirs
         has_worked = _hold_all(
             job, rules, samples, executor, on_progress, keep_going=keep_going, pages=pages
@@ -204,7 +202,7 @@ def evaluate(
 
 
 def _hold_all(
-    job: HoldSamples,
+    job: SampleJob,
     rules: Rules,
     samples: Samples,
     executor: Executor,
@@ -214,7 +212,8 @@ def _hold_all(
     pages: Pages,
 ) -> bool:
     """Hold samples until all are done, here or elsewhere; return whether any were not done before."""
-    resumed, count = samples.count_done, len(samples.folder.samples)
+    resumed = samples.count_done
+    count = len(samples.folder.samples)
     progress = Progress(units=count, done=resumed, resumed=resumed)
     if pages.address:
         close_finished(samples.folder)
@@ -222,15 +221,16 @@ def _hold_all(
     on_progress(progress)
 
     def tell(waiting_for: str = "") -> None:
-        progress.done, progress.sharers, progress.waiting_for = (
-            samples.count_done,
-            samples.sharers,
-            waiting_for,
-        )
+        progress.done = samples.count_done
+        progress.sharers = samples.sharers
+        progress.waiting_for = waiting_for
         progress.elsewhere = progress.done - resumed - held_here
         on_progress(progress)
 
-    first, known, cause, held_here = _FirstSamples(), set[str](), None, 0
+    first = _FirstSamples()
+    known = set[str]()
+    cause = None
+    held_here = 0
     while cause is None and (turn := samples.turn(tell)) is not None:
         order = first.in_order(turn)
         attended = attend(job, samples.folder, order, pages.check) if pages.address else None
@@ -302,7 +302,7 @@ def _described(
 
 
 def _beside(dataset: Dataset) -> Set[str]:
-    return dataset.beside if isinstance(dataset, OpensSessions) else frozenset()
+    return dataset.beside if isinstance(dataset, RemoteDataset) else frozenset()
 
 
 def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
@@ -315,11 +315,10 @@ def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
     asked = records.filter(records["target"] != "").select("sample", "target", "user").unique()
     targets = {*asked.select("sample", "target").iter_rows(), *_targets_of(dataset, folder.samples)}
     timings = folder.read("timings", ["round"])
-    is_pass = (
-        timings["round"] > 0
-        if folder.config.segmenter.encodes_with_prompts
-        else timings["round"] == ENCODED
-    )
+    if folder.config.segmenter.encodes_with_prompts:
+        is_pass = timings["round"] > 0
+    else:
+        is_pass = timings["round"] == ENCODED
     counts = Counts(
         samples=len(folder.samples),
         targets=len(targets),
@@ -356,7 +355,10 @@ def _now() -> str:
 def _command(arguments: Sequence[str]) -> str:
     """Return a command line that a shell takes, for what was called with these arguments."""
     program, *rest = arguments
-    called = ["python", program] if program.endswith(".py") else [Path(program).name or program]
+    if program.endswith(".py"):
+        called = ["python", program]
+    else:
+        called = [Path(program).name or program]
     # Plug-ins are full of single quotes; between double ones they stay readable.
     return " ".join(
         f'"{word}"' if "'" in word and not set('"$`\\!') & set(word) else shlex.quote(word)
@@ -364,7 +366,7 @@ def _command(arguments: Sequence[str]) -> str:
     )
 
 
-def _advance(progress: Progress, held: Held, known: set[str]) -> None:
+def _advance(progress: Progress, held: SampleResult, known: set[str]) -> None:
     """Count a sample that was held; what failed for a cause that is not `known` yet is said at once."""
     progress.failures += held.failures
     progress.seconds += held.seconds
@@ -380,8 +382,8 @@ class _FirstSamples:
 
     def __init__(self) -> None:
         self._order = deque[int]()
-        self._early: dict[int, Held] = {}  # held, while one before them is not
-        self._first: list[Held] = []
+        self._early: dict[int, SampleResult] = {}  # held, while one before them is not
+        self._first: list[SampleResult] = []
 
     def in_order(self, indices: Iterable[int]) -> Iterator[int]:
         """Yield samples as they are to be held."""
@@ -390,7 +392,7 @@ class _FirstSamples:
                 self._order.append(index)
             yield index
 
-    def shared_cause(self, held: Held) -> Cause | None:
+    def shared_cause(self, held: SampleResult) -> Cause | None:
         """Take one more that was held; return the one cause for which everything about the first failed, if any."""
         if len(self._first) == FEW:
             return None
@@ -400,9 +402,9 @@ class _FirstSamples:
             self._first += [after] if after.rounds or after.causes else []
         causes = by_cause(chain.from_iterable(held.causes for held in self._first))
         has_answers = any(held.rounds for held in self._first)
-        return (
-            causes[0] if len(self._first) == FEW and len(causes) == 1 and not has_answers else None
-        )
+        if len(self._first) == FEW and len(causes) == 1 and not has_answers:
+            return causes[0]
+        return None
 
 
 def _default_path(config: RunConfiguration) -> Path:

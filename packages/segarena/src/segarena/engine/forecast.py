@@ -24,7 +24,7 @@ from segarena.engine.evaluate import open_folder
 from segarena.engine.forecast_run import COUNTING_S, Trial, count_targets, read_trial
 from segarena.engine.forecast_subset import spread
 from segarena.engine.plan import make_plan
-from segarena.engine.sample_job import HoldSamples, hold_samples
+from segarena.engine.sample_job import SampleJob, hold_samples
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.notebook import table_html
 from segarena.roles import Benchmark, Segmenter
@@ -131,9 +131,12 @@ def forecast(
         tried = spread(len(folder.samples), timed + 1)
         abreast = _abreast(executor, len(folder.samples))
         trials: list[Trial] = []
-        process_bytes, startup_s, spent_s, all_s = 0, 0.0, 0.0, 0.0
+        process_bytes = 0
+        startup_s = 0.0
+        spent_s = 0.0
+        all_s = 0.0
         part = min(1.0, share * len(folder.samples) / abreast / _PARTS)
-        job = HoldSamples(plan=plan, path=folder.path, part=part)
+        job = SampleJob(plan=plan, path=folder.path, part=part)
         with (
             stoppable(),
             closing(hold_samples(job, cast.rules, folder, tried, executor_of(1))) as steps,
@@ -214,10 +217,8 @@ def extrapolate(
     def total(amounts: Iterable[float], factor: float = _factor(trials, targets)) -> int:
         return round(sum(amounts) * factor * samples / len(trials))
 
-    each, predictions = (
-        [hours([trial]) for trial in trials],
-        total(trial.rounds for trial in trials),
-    )
+    each = [hours([trial]) for trial in trials]
+    predictions = total(trial.rounds for trial in trials)
     return Forecast(
         samples=samples,
         targets=round(targets * samples),
@@ -245,15 +246,18 @@ def extrapolate(
 
 def _abreast(executor: Executor, samples: int, cores: int = os.cpu_count() or 1) -> int:
     """Return how many samples are worked on at once; more workers on this machine than cores are no quicker."""
-    at_work = executor.workers if isinstance(executor, Ray) else min(executor.workers, cores)
+    if isinstance(executor, Ray):
+        at_work = executor.workers
+    else:
+        at_work = min(executor.workers, cores)
     return max(1, min(at_work, samples))
 
 
 def _gpus(executor: Executor) -> float:
     """Return how many GPUs the workers have, if any: one on this machine."""
-    return (
-        max(1.0, executor.workers * executor.gpus_per_worker) if isinstance(executor, Ray) else 1.0
-    )
+    if isinstance(executor, Ray):
+        return max(1.0, executor.workers * executor.gpus_per_worker)
+    return 1.0
 
 
 def _factor(trials: Sequence[Trial], targets: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from segarena.engine.rows import ENCODED, READ
-from segarena.engine.sample_job import Held
+from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
 from segarena.records.tables import parquet_of, sealed
 from segarena.roles import Dataset
@@ -62,14 +62,15 @@ class Trial:
         )
 
 
-def read_trial(folder: RunFolder, held: Held) -> Trial:
+def read_trial(folder: RunFolder, held: SampleResult) -> Trial:
     """Return what a sample that was held left in `folder`."""
     sample = pl.col("sample") == folder.samples[held.index]
     records, timings, masks = (
         folder.read(table).filter(sample) for table in ("records", "timings", "masks")
     )
     talked = records.filter(pl.col("target") != "").height > 0
-    opened, whole = held.opened, 1 / held.opened.share
+    opened = held.opened
+    whole = 1 / held.opened.share
     encoded, read = (timings.filter(pl.col("round") == round_) for round_ in (ENCODED, READ))
     seen = Trial(
         targets=opened.targets if talked else 0,

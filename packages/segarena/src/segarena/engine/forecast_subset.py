@@ -42,7 +42,8 @@ def open_part(cast: Cast, sample: Sample, part: float) -> tuple[list[Session], O
     sessions = open_sessions(cast, sample)
     if not sessions:
         return sessions, UNOPENED
-    wanted, rounds = part * len(sessions), cast.rules.rounds
+    wanted = part * len(sessions)
+    rounds = cast.rules.rounds
     kept = [sessions[place] for place in spread(len(sessions), max(1, int(wanted)))]
     rounds = min(rounds, max(FEWEST_ROUNDS, math.ceil(rounds * min(1.0, wanted))))
     if rounds < cast.rules.rounds:

@@ -83,7 +83,8 @@ class TimeLimit:
         if self._thread == threading.get_ident():
             if signal.getsignal(signal.SIGALRM) != self._ring:  # a call before this one took it
                 signal.signal(signal.SIGALRM, self._ring)
-            self._under_way, self._due = (what, seconds), time.monotonic() + seconds
+            self._under_way = (what, seconds)
+            self._due = time.monotonic() + seconds
             self._set_alarm()
         try:
             yield
@@ -100,7 +101,8 @@ class TimeLimit:
         """Say what is being done and until when it may take; return what was said of a call around it, if any."""
         if self._deadline is None:
             return None
-        until, outer = self._clock() + seconds + self._grace_s, self._deadline.value
+        until = self._clock() + seconds + self._grace_s
+        outer = self._deadline.value
         around = (self._deadline.what, outer) if outer else None
         self._deadline.what = what
         self._deadline.value = min(until, outer) if outer else until

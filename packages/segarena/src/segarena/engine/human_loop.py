@@ -22,8 +22,8 @@ from segarena.engine.human_queue import Answered, RunTold, Seats, SeatTold, seat
 from segarena.engine.lockstep import Cast, OpenSample, failed_rows, open_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import Held, HoldSamples, keep_rows, limit_of
-from segarena.engine.sample_preview import read_seen, write_seen
+from segarena.engine.sample_job import SampleJob, SampleResult, keep_rows, limit_of
+from segarena.engine.sample_preview import read_preview, write_preview
 from segarena.engine.session import Session
 from segarena.engine.store import RunFolder
 from segarena.errors import LoadingFailed, SharedChanged
@@ -57,15 +57,16 @@ def told_of(plan: Plan, cast: Cast) -> RunTold:
 
 def close_finished(folder: RunFolder) -> None:
     """Remove what was looked at in samples that are done: a process that was killed right then left it."""
-    seats, pending = Seats(folder.path), set(folder.pending())
+    seats = Seats(folder.path)
+    pending = set(folder.pending())
     for place in seats.open_samples():
         if place not in pending:
             seats.close_sample(place)
 
 
 def attend(
-    job: HoldSamples, folder: RunFolder, indices: Iterator[int], check: Callable[[], None]
-) -> Generator[Held]:
+    job: SampleJob, folder: RunFolder, indices: Iterator[int], check: Callable[[], None]
+) -> Generator[SampleResult]:
     """Hold samples with people, and yield them in the order in which they are over; waits as long as people take.
 
     Args:
@@ -74,7 +75,9 @@ def attend(
         indices: places of the samples.
         check: raises when nobody can be asked any more.
     """
-    cast, plan, seats = job.cast or job.plan.cast(), job.plan, Seats(folder.path)
+    cast = job.cast or job.plan.cast()
+    plan = job.plan
+    seats = Seats(folder.path)
     limit = limit_of(plan)
     attending = _Attending(cast, seats, folder, limit, check)
     try:
@@ -102,7 +105,7 @@ class _Attending:
         self._open: list[_Attended] = []
         self._beaten = 0.0
 
-    def run(self, indices: Iterator[int]) -> Generator[Held]:
+    def run(self, indices: Iterator[int]) -> Generator[SampleResult]:
         has_more = True
         while has_more or self._open:
             self._beat()
@@ -151,7 +154,7 @@ class _Attending:
         free = sum(not seat.person for seat in seats)
         return free < len(people) + 1 and len(self._open) < _MOST_OPEN
 
-    def _begin(self, index: int) -> Generator[Held]:
+    def _begin(self, index: int) -> Generator[SampleResult]:
         started = time.perf_counter()
         name = self._folder.samples[index]
         try:
@@ -162,7 +165,7 @@ class _Attending:
             return
         self._open.append(_Attended(index, held, self._seats, self._asked, started))
 
-    def _finished(self) -> Generator[Held]:
+    def _finished(self) -> Generator[SampleResult]:
         for one in [one for one in self._open if one.is_over]:
             self._open.remove(one)
             yield keep_rows(
@@ -191,8 +194,8 @@ class _Attended:
             _Seat(seat_name(index, number), session, seats, index)
             for number, session in enumerate(people)
         ]
-        if self.seats and read_seen(seats.sample_folder(index)) is None:
-            write_seen(held.sample, seats.sample_folder(index))
+        if self.seats and read_preview(seats.sample_folder(index)) is None:
+            write_preview(held.sample, seats.sample_folder(index))
         for seat in self.seats:
             seat.show()
         others = [session for session in sessions if session.user_name not in asked]
@@ -245,7 +248,8 @@ class _Seat:
 
     def show(self) -> None:
         """Let pages have the seat; what could not be encoded is over at once."""
-        session, target = self.session, self.session.target
+        session = self.session
+        target = self.session.target
         session.user = self  # who gives what was given here
         told = SeatTold(
             seat=self.name, place=self.place, sample=session.sample.id, target=target.id, label=target.label,

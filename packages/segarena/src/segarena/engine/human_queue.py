@@ -33,7 +33,9 @@ from segarena.files.whole import write_once, write_whole
 SEATS = "seats"
 """The folder in that of a run."""
 
-_ABOUT, _ALIVE, _SAMPLES = "about.json", "alive", "samples"
+_ABOUT = "about.json"
+_ALIVE = "alive"
+_SAMPLES = "samples"
 _GONE_S = 10.0
 """A run of which nothing was heard for so long does not answer."""
 
@@ -206,9 +208,9 @@ class Seats:
 
     def seat(self, name: str) -> SeatTold | None:
         """Return what a seat is about; None when there is none of that name."""
-        return (
-            self._read(self._seat(name) / "about.bin", SeatTold) if _NAME.fullmatch(name) else None
-        )
+        if _NAME.fullmatch(name):
+            return self._read(self._seat(name) / "about.bin", SeatTold)
+        return None
 
     def claim(self, name: str, person: str) -> bool:
         """Let a person sit down; return whether the seat is theirs."""
@@ -255,9 +257,10 @@ class Seats:
 
     def shown_at(self, name: str, round_: int) -> float:
         """Return the moment (of `time.time`) from which on the person at a seat could see what a round is about."""
-        before = (
-            self._file(name, round_ - 1, "answer") if round_ > 1 else self._seat(name) / "person"
-        )
+        if round_ > 1:
+            before = self._file(name, round_ - 1, "answer")
+        else:
+            before = self._seat(name) / "person"
         with suppress(FileNotFoundError):
             return before.stat().st_mtime
         return time.time()
@@ -295,9 +298,10 @@ class Seats:
         return self._seat(name) / f"{round_}.{kind}"
 
     def _read(self, file: Path, kind: type[Told]) -> Told | None:
-        decode = (
-            msgspec.json.decode if file.suffix in (".json", ".given") else msgspec.msgpack.decode
-        )
+        if file.suffix in (".json", ".given"):
+            decode = msgspec.json.decode
+        else:
+            decode = msgspec.msgpack.decode
         try:
             return decode(file.read_bytes(), type=kind)
         except FileNotFoundError:

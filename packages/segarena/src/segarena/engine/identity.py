@@ -60,10 +60,8 @@ def identity_of(
     weights = dict(zip(found.weights, hashes_of_files(list(found.weights.values())), strict=True))
     sources = dict(zip(found.sources, hashes_of_files(list(found.sources.values())), strict=True))
     there = _elsewhere(segmenter)
-    weights, sources = (
-        {**weights, **there.get("weights", {})},
-        {**sources, **there.get("sources", {})},
-    )
+    weights = {**weights, **there.get("weights", {})}
+    sources = {**sources, **there.get("sources", {})}
     found.packages |= {
         f"{name} (elsewhere)": version for name, version in there.get("environment", {}).items()
     }
@@ -130,13 +128,10 @@ def _modules_of(used: PluginUsed) -> Iterator[str]:
 def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
     """Yield every text among options, at any depth, with the name of the option."""
     for key, value in options.items():
-        inner = (
-            value.values()
-            if isinstance(value, dict)
-            else value
-            if isinstance(value, (list, tuple))
-            else [value]
-        )
+        if isinstance(value, dict):
+            inner = value.values()
+        else:
+            inner = value if isinstance(value, (list, tuple)) else [value]
         for one in inner:
             if isinstance(one, dict):
                 yield from _texts(one, name or key)

@@ -18,10 +18,10 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.batches import Batches, batches_of
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
-from segarena.engine.mutation_guard import unchanged
+from segarena.engine.mutation_guard import forbid_mutation
 from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.session import Rules, Session
-from segarena.engine.session_protocol import AnySession
+from segarena.engine.session_protocol import SessionLike
 from segarena.errors import (
     LoadingFailed,
     PredictionInvalid,
@@ -75,7 +75,7 @@ def run_sample(
     sample_id: str,
     limit: TimeLimit,
     *,
-    opening: Callable[[Cast, Sample], Sequence[AnySession]] | None = None,
+    opening: Callable[[Cast, Sample], Sequence[SessionLike]] | None = None,
     batches: Batches = "together",
 ) -> Rows:
     """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong.
@@ -110,7 +110,7 @@ def open_sample(
     sample_id: str,
     limit: TimeLimit,
     *,
-    opening: Callable[[Cast, Sample], Sequence[AnySession]] | None = None,
+    opening: Callable[[Cast, Sample], Sequence[SessionLike]] | None = None,
     batches: Batches = "together",
 ) -> OpenSample:
     """Load and encode a sample; otherwise as `run_sample`.
@@ -151,7 +151,7 @@ class OpenSample:
         self,
         cast: Cast,
         sample: Sample,
-        sessions: Sequence[AnySession],
+        sessions: Sequence[SessionLike],
         limit: TimeLimit,
         batches: Batches = "together",
     ) -> None:
@@ -170,13 +170,14 @@ class OpenSample:
 
     def _encode(self) -> Encoding | None:
         """Return the encoding; None when it could not be had, which is a failure of all dialogues."""
-        cast, sample = self._cast, self.sample
+        cast = self._cast
+        sample = self.sample
         try:
             with (
                 self._limit.watch(
                     f"encoding {sample.id}", times=SLOW_CALLS, who=cast.segmenter_name
                 ),
-                unchanged(cast.segmenter_name, sample, is_on=cast.rules.check_plugins),
+                forbid_mutation(cast.segmenter_name, sample, is_on=cast.rules.check_plugins),
             ):
                 return cast.encoder.encode(sample)
         except SharedChanged:
@@ -186,13 +187,14 @@ class OpenSample:
                 session.fail(_describe("encode", error))
             return None
 
-    def hold(self, sessions: Sequence[AnySession]) -> Generator[None]:
+    def hold(self, sessions: Sequence[SessionLike]) -> Generator[None]:
         """Hold some of the dialogues to their end, in batches; stops after each round.
 
         Raises:
             SharedChanged: a plug-in wrote into the sample.
         """
-        answers, limit = self._answers, self._limit
+        answers = self._answers
+        limit = self._limit
         active = sessions
         while active and answers is not None:
             prepare(active, limit)
@@ -263,14 +265,14 @@ def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
     return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
 
 
-def as_before(session: AnySession) -> Prediction:
+def as_before(session: SessionLike) -> Prediction:
     """Return the answer to a round in which nothing was said: the one before."""
     return session.dialogue.previous or Prediction(
         session.dialogue.previous_mask(session.sample.shape)
     )
 
 
-def prepare(sessions: Sequence[AnySession], limit: TimeLimit) -> None:
+def prepare(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
     """Let what users share work for all of them at once; when that fails, each is asked without it."""
     here = [session for session in sessions if isinstance(session, Session)]
     shared = {
@@ -281,14 +283,14 @@ def prepare(sessions: Sequence[AnySession], limit: TimeLimit) -> None:
             thing.prepare([session.turn() for session in here if session.abilities.shared is thing])
 
 
-def ask(session: AnySession, limit: TimeLimit) -> Dialogue | None:
+def ask(session: SessionLike, limit: TimeLimit) -> Dialogue | None:
     """Return the dialogue with the next prompts, None at the end; what goes wrong is the session's failure."""
     with _recorded(session, f"user {session.user_name}", limit, f"asking {session.user_name}"):
         return session.next()
     return None
 
 
-def take(session: AnySession, limit: TimeLimit, answer: Any, seconds: float) -> None:
+def take(session: SessionLike, limit: TimeLimit, answer: Any, seconds: float) -> None:
     """Let a session judge an answer, or record the exception that came in its place."""
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
@@ -298,7 +300,7 @@ def take(session: AnySession, limit: TimeLimit, answer: Any, seconds: float) -> 
 
 
 @contextmanager
-def _recorded(session: AnySession, where: str, limit: TimeLimit, what: str) -> Generator[None]:
+def _recorded(session: SessionLike, where: str, limit: TimeLimit, what: str) -> Generator[None]:
     """Run the block within a time limit; what goes wrong in it is a failure of the session."""
     try:
         with limit.watch(what, times=SLOW_CALLS, who=f"{session.name},"):
@@ -334,7 +336,8 @@ class _Answers:
     def _of_batch(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         if not dialogues:
             return []
-        started, encoding_s = time.perf_counter(), self._encoding_s()
+        started = time.perf_counter()
+        encoding_s = self._encoding_s()
         try:
             who = f"sample {self._sample.id}, {self._cast.segmenter_name}"
             with self._limit.watch(
@@ -362,7 +365,7 @@ class _Answers:
 
     def _predict(self, dialogues: Sequence[Dialogue]) -> Any:
         cast = self._cast
-        with unchanged(
+        with forbid_mutation(
             cast.segmenter_name, self._sample, dialogues, is_on=cast.rules.check_plugins
         ):
             return cast.segmenter.predict(self._encoded, dialogues)
@@ -406,8 +409,6 @@ def _supports(dialogue: Dialogue) -> bool:
 
 
 def _describe(where: str, error: Exception) -> str:
-    return (
-        f"{where}: {error}"
-        if isinstance(error, SegarenaError)
-        else f"{where}: {type(error).__name__}: {error}"
-    )
+    if isinstance(error, SegarenaError):
+        return f"{where}: {error}"
+    return f"{where}: {type(error).__name__}: {error}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from segarena.abilities import MetricAbilities
 from segarena.comparison import Comparison
-from segarena.engine.mutation_guard import unchanged
+from segarena.engine.mutation_guard import forbid_mutation
 from segarena.errors import PluginError
 from segarena.objects import Judged
 from segarena.roles import Metric
@@ -31,7 +31,7 @@ def measure(
     """
     values: dict[str, float] = {}
     for metric in metrics:
-        with unchanged(f"metric {type(metric.metric).__name__}", comparison, is_on=check):
+        with forbid_mutation(f"metric {type(metric.metric).__name__}", comparison, is_on=check):
             values.update(_of_metric(metric, comparison))
     return values
 

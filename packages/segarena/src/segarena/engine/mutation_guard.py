@@ -22,7 +22,7 @@ from segarena.readonly import ReadOnlyFrames
 _OPEN = (Memory, ReadOnlyFrames)
 
 
-def unchanged(who: str, *shared: Any, is_on: bool) -> Any:
+def forbid_mutation(who: str, *shared: Any, is_on: bool) -> Any:
     """Return a context in which `who` is called; nothing that it was given may change there.
 
     Args:

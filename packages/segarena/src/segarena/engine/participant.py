@@ -10,7 +10,7 @@ from segarena.engine.evaluate import finish, open_folder
 from segarena.engine.lockstep import Cast, load_sample, open_sessions
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows, failed_sample
-from segarena.engine.session_protocol import AnySession, OpensSessions, taking_part
+from segarena.engine.session_protocol import RemoteDataset, SessionLike, taking_part
 from segarena.errors import DatasetError, InvalidInput
 from segarena.roles import Benchmark
 from segarena.specs import Plugin
@@ -24,7 +24,7 @@ def sessions(
     out: str | Path | None = None,
     overwrite: bool = False,
     **options: Any,
-) -> Iterator[AnySession]:
+) -> Iterator[SessionLike]:
     """Yield the sessions of a run one by one; your script answers them with its own model.
 
         for session in segarena.sessions("clicks", name="mine", dataset="demo"):
@@ -72,8 +72,8 @@ def sessions(
         finish(folder)
 
 
-def _opened(cast: Cast, sample_id: str) -> Sequence[AnySession]:
+def _opened(cast: Cast, sample_id: str) -> Sequence[SessionLike]:
     sample = load_sample(cast.dataset, sample_id)
-    if isinstance(cast.dataset, OpensSessions):
+    if isinstance(cast.dataset, RemoteDataset):
         return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
     return open_sessions(cast, sample)

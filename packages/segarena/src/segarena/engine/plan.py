@@ -20,7 +20,7 @@ from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, is_perso
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
-from segarena.engine.session_protocol import OpensSessions
+from segarena.engine.session_protocol import RemoteDataset
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
 from segarena.options import close_to, options_of, with_names
 from segarena.readonly import accept_read_only
@@ -105,7 +105,7 @@ class Plan:
         dataset: Dataset = self._built("dataset", self.dataset)
         _check_samples(dataset, rules)
         gives = {name: prompt_kinds(user) for name, user in users.items()}
-        gives = dataset.prompt_kinds if isinstance(dataset, OpensSessions) else gives
+        gives = dataset.prompt_kinds if isinstance(dataset, RemoteDataset) else gives
         try:
             segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
         except SegarenaError:
@@ -139,7 +139,7 @@ class Plan:
 
     def _judges_and_users(self) -> tuple[tuple[Metric, ...], dict[str, User]]:
         """Return the metrics and users; none where the dataset has its dialogues held elsewhere."""
-        if isinstance(self.dataset, OpensSessions):
+        if isinstance(self.dataset, RemoteDataset):
             return (), {}
         metrics = tuple(build("metric", name) for name in self.benchmark.metrics)
         _check_columns(self.benchmark, metrics)
@@ -175,11 +175,10 @@ class Plan:
     def _encoder(self, segmenter: Any) -> Encoder:
         if self.cache is None:
             return Encoder(segmenter)
-        described = (
-            describe("segmenter", self.segmenter)
-            if isinstance(self.segmenter, PluginSpec)
-            else None
-        )
+        if isinstance(self.segmenter, PluginSpec):
+            described = describe("segmenter", self.segmenter)
+        else:
+            described = None
         facts = {"segarena": __version__, **environment()}
         return Encoder(
             segmenter,
@@ -391,7 +390,10 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
 
 
 def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
-    holds = dataset.sample_kind if isinstance(dataset, KnowsItsSamples) else rules.sample_kind
+    if isinstance(dataset, KnowsItsSamples):
+        holds = dataset.sample_kind
+    else:
+        holds = rules.sample_kind
     if holds != rules.sample_kind:
         raise InvalidInput(
             f"{rules.name} is about {rules.sample_kind}s, dataset {dataset.name} holds {holds}s; "

@@ -83,7 +83,7 @@ _WAYS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RepeatedQuestion:
     """What a segmenter was asked first, what it answered, and whether that depends on what is around it."""
 
     questions: list[Question]
@@ -161,9 +161,10 @@ def _in_a_process(call: Callable[[Unit], Result], unit: Unit, plan: Plan) -> Res
     return outcome.result
 
 
-def ask_in_every_way(plan: Plan) -> Asked:
+def ask_in_every_way(plan: Plan) -> RepeatedQuestion:
     """Ask the segmenter of a plan, then again in every way that one process allows."""
-    cast, limit = replay_cast(plan), limit_of(plan)
+    cast = replay_cast(plan)
+    limit = limit_of(plan)
     questions, answers = _ask_first(cast, limit, plan)
     dependences: list[Dependence] = []
     for way in _WAYS:
@@ -173,7 +174,7 @@ def ask_in_every_way(plan: Plan) -> Asked:
         order = questions[::-1] if way.is_backwards else questions
         again = [_ask_all(cast, limit, order, batches) for batches in way.batches]
         dependences.append(Dependence(on=way.on, how=way.how, found=agreement(answers, again)))
-    return Asked(questions=questions, answers=answers, dependences=dependences)
+    return RepeatedQuestion(questions=questions, answers=answers, dependences=dependences)
 
 
 def _ask_elsewhere(asked: tuple[Plan, list[Question]]) -> dict[AnswerKey, Answer]:

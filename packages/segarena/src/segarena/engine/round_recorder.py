@@ -41,7 +41,7 @@ class About:
         return f"sample {self.key['sample']}, target {self.key['target']}"
 
 
-class KeptRounds:
+class RoundRecorder:
     """The rows of one dialogue.
 
     Args:
@@ -67,7 +67,8 @@ class KeptRounds:
     ) -> None:
         """Keep a round: a dialogue whose last prompts are answered by its `previous`, and what was measured."""
         self.answered += 1
-        key, round_ = self.about.key, self.answered
+        key = self.about.key
+        round_ = self.answered
         self._record(dialogue, values)
         self._rows.timings.append(Timing(**key, round=round_, predict_s=seconds))
         for number, frame, found in parts:
@@ -102,7 +103,8 @@ class KeptRounds:
         last = dialogue.previous.mask
         objects = range(1, 1 + self.about.objects)
         masks = (last,) if last.dtype == np.bool_ else (last == number for number in objects)
-        key, round_ = self.about.key, self.answered
+        key = self.about.key
+        round_ = self.answered
         return [
             KeptMask(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
             for number, mask in enumerate(masks, start=1)

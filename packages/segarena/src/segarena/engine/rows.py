@@ -15,7 +15,8 @@ from segarena.records.rounds import (
     attributes_text,
 )
 
-ENCODED, READ = 0, -1
+ENCODED = 0
+READ = -1
 """The rounds of timings that belong to a sample: an encoder pass, and an encoding read from the cache instead."""
 
 

@@ -14,7 +14,7 @@ from segarena.records.identity import changes
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class RunLocation:
     """The home of a run; travels to other machines.
 
     Attributes:
@@ -36,7 +36,8 @@ class Home:
         """
         if self.mark.is_of_this_host:
             return
-        here, config = socket.gethostname(), self.config
+        here = socket.gethostname()
+        config = self.config
         samples = tuple(cast.dataset.sample_ids)[: len(config.dataset.samples)]
         if (samples, cast.dataset.fingerprint) != (
             config.dataset.samples,

@@ -18,9 +18,9 @@ from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
-from segarena.engine.run_location import Home
+from segarena.engine.run_location import RunLocation
 from segarena.engine.session import Rules
-from segarena.engine.session_protocol import AnySession, OpensSessions
+from segarena.engine.session_protocol import RemoteDataset, SessionLike
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.errors import UnitHung
 from segarena.files.marks import marked
@@ -34,7 +34,7 @@ _GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class SampleResult:
     """One sample is done.
 
     Attributes:
@@ -63,7 +63,7 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldSamples:
+class SampleJob:
     """The job: its units are the samples' places in the run.
 
     Attributes:
@@ -78,9 +78,9 @@ class HoldSamples:
     path: Path
     part: float = 1.0
     cast: Cast | None = field(default=None, repr=False)
-    home: Home | None = None
+    home: RunLocation | None = None
 
-    def open(self) -> Callable[[int], Held]:
+    def open(self) -> Callable[[int], SampleResult]:
         """Build the cast.
 
         Raises:
@@ -91,7 +91,8 @@ class HoldSamples:
             folder = RunFolder.open(self.path)
             samples = folder.samples
         else:
-            folder, samples = None, self.home.config.dataset.samples
+            folder = None
+            samples = self.home.config.dataset.samples
         if self.home is not None:
             self.home.check(cast)
         return partial(_hold, cast, samples, folder, limit_of(self.plan), self.part)
@@ -114,8 +115,8 @@ def limit_of(plan: Plan) -> TimeLimit:
 
 
 def hold_samples(
-    job: HoldSamples, rules: Rules, folder: RunFolder, indices: Iterable[int], executor: Executor
-) -> Generator[Held]:
+    job: SampleJob, rules: Rules, folder: RunFolder, indices: Iterable[int], executor: Executor
+) -> Generator[SampleResult]:
     """Hold samples and yield them in the order in which they finish; one that kills its process is recorded as failed.
 
     Raises:
@@ -124,7 +125,9 @@ def hold_samples(
     """
     with ExitStack() as stack:
         if not executor.is_near:
-            job = replace(job, home=Home(stack.enter_context(marked(folder.path)), folder.config))
+            job = replace(
+                job, home=RunLocation(stack.enter_context(marked(folder.path)), folder.config)
+            )
         for outcome in stack.enter_context(closing(executor.map(job, indices))):
             if not isinstance(outcome, Failed):
                 yield _arrived(folder, outcome.result)
@@ -136,7 +139,7 @@ def hold_samples(
             yield keep_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
 
 
-def _arrived(folder: RunFolder, held: Held) -> Held:
+def _arrived(folder: RunFolder, held: SampleResult) -> SampleResult:
     """Write what could not be written where it was held."""
     if held.files:
         folder.write_files(held.index, held.files)
@@ -158,13 +161,13 @@ def _hold(
     limit: TimeLimit,
     part: float,
     index: int,
-) -> Held:
+) -> SampleResult:
     started = time.perf_counter()
     opened = [UNOPENED]
 
-    def opening(cast: Cast, sample: Sample) -> Sequence[AnySession]:
+    def opening(cast: Cast, sample: Sample) -> Sequence[SessionLike]:
         load_s = time.perf_counter() - started
-        if isinstance(cast.dataset, OpensSessions):
+        if isinstance(cast.dataset, RemoteDataset):
             return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
         sessions, found = open_part(cast, sample, part)
         opened.append(replace(found, load_s=load_s))
@@ -172,20 +175,21 @@ def _hold(
 
     rows = run_sample(cast, samples[index], limit, opening=opening)
     held = keep_rows(folder, index, rows, time.perf_counter() - started, opened[-1])
-    elsewhere = (
-        cast.segmenter.peak_bytes_elsewhere if isinstance(cast.segmenter, WorksElsewhere) else 0
-    )
+    if isinstance(cast.segmenter, WorksElsewhere):
+        elsewhere = cast.segmenter.peak_bytes_elsewhere
+    else:
+        elsewhere = 0
     return replace(held, peak_bytes=held.peak_bytes + elsewhere)
 
 
 def keep_rows(
     folder: RunFolder | None, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED
-) -> Held:
+) -> SampleResult:
     """Write the rows of a sample, where its run's folder is seen from here, and return what it came to."""
     files = files_of_rows(rows)
     if folder is not None:
         folder.write_files(index, files)
-    return Held(
+    return SampleResult(
         index=index,
         rounds=rows.rounds,
         causes=rows.causes,

@@ -22,7 +22,7 @@ from segarena.files.whole import write_whole
 from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class SamplePreview(msgspec.Struct, frozen=True, kw_only=True):
     """What a browser is given of a sample.
 
     Attributes:
@@ -43,7 +43,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     high: float = 0.0
 
 
-def write_seen(sample: Sample, folder: Path) -> None:
+def write_preview(sample: Sample, folder: Path) -> None:
     """Write what is looked at; seen.json comes last, so that the rest is there when it is."""
     if isinstance(sample, VolumeSample):
         seen = _write_volume(sample, folder)
@@ -51,21 +51,21 @@ def write_seen(sample: Sample, folder: Path) -> None:
         frames = sample.frames if isinstance(sample, VideoSample) else (sample.image,)
         for number, frame in enumerate(frames):
             write_whole(folder / f"{number:05d}.png", _png(frame))
-        seen = Seen(
+        seen = SamplePreview(
             kind="image" if isinstance(sample, ImageSample) else "video", shape=sample.shape
         )
     write_whole(folder / "seen.json", msgspec.json.encode(seen))
 
 
-def read_seen(folder: Path) -> Seen | None:
+def read_preview(folder: Path) -> SamplePreview | None:
     """Return what there is; None while not all of it is there, or after it was removed."""
     try:
-        return msgspec.json.decode((folder / "seen.json").read_bytes(), type=Seen)
+        return msgspec.json.decode((folder / "seen.json").read_bytes(), type=SamplePreview)
     except FileNotFoundError:
         return None
 
 
-def _write_volume(sample: VolumeSample, folder: Path) -> Seen:
+def _write_volume(sample: VolumeSample, folder: Path) -> SamplePreview:
     levels = levels_of(sample.voxels)
     bits = np.empty(sample.shape, "<u2")
     for place, plane in enumerate(sample.voxels):  # a whole volume of float64 is four times as much
@@ -75,7 +75,7 @@ def _write_volume(sample: VolumeSample, folder: Path) -> Seen:
         gzip.compress(bits.view(np.uint8).reshape(-1).data, compresslevel=1, mtime=0),
     )
     affine = () if sample.affine is None else tuple(map(tuple, sample.affine.tolist()))
-    return Seen(
+    return SamplePreview(
         kind="volume", shape=sample.shape, spacing_mm=sample.spacing_mm, affine=affine, modality=sample.modality,
         **asdict(levels),
     )  # fmt: skip

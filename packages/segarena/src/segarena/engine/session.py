@@ -24,8 +24,8 @@ from segarena.abilities import (
 )
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.measures import measure, measure_parts
-from segarena.engine.mutation_guard import unchanged
-from segarena.engine.round_recorder import About, DialogueKey, KeptRounds
+from segarena.engine.mutation_guard import forbid_mutation
+from segarena.engine.round_recorder import About, DialogueKey, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
@@ -131,7 +131,7 @@ class Session:
             attributes=target.attributes,
             objects=target.objects,
         )
-        self._kept = KeptRounds(about, rules.keep_rounds)
+        self._kept = RoundRecorder(about, rules.keep_rounds)
         self._comparison = start
         self.user = user
         self._is_asked = False
@@ -157,7 +157,10 @@ class Session:
     @property
     def key(self) -> dict[str, str | int]:
         """The columns that name this dialogue in the records."""
-        sample, target, user, repeat = self.sample.id, self.target.id, self.user_name, self.repeat
+        sample = self.sample.id
+        target = self.target.id
+        user = self.user_name
+        repeat = self.repeat
         own: dict[str, str | int] = {
             "sample": sample,
             "target": target,
@@ -228,8 +231,9 @@ class Session:
         return self.dialogue
 
     def _ask_user(self) -> tuple[Prompt, ...] | None:
-        turn, most = self.turn(), self.rules.most_prompts
-        with unchanged(f"user {self.user_name}", turn, is_on=self.rules.check_plugins):
+        turn = self.turn()
+        most = self.rules.most_prompts
+        with forbid_mutation(f"user {self.user_name}", turn, is_on=self.rules.check_plugins):
             prompts = self.user.next(turn)
             given = None if prompts is None else tuple(islice(prompts, most + 1))
         if given is not None and len(given) > most:
@@ -255,7 +259,8 @@ class Session:
         if not self._is_asked:
             raise ProtocolViolation("there are no prompts to answer; call next() first")
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
-        name, objects = f"answer for {self.name}", self._kept.about.objects
+        name = f"answer for {self.name}"
+        objects = self._kept.about.objects
         prediction = as_prediction(answer, self.sample.shape, objects=objects, name=name)
         mask = settled(prediction.mask)
         prediction = prediction if mask is prediction.mask else replace(prediction, mask=mask)
@@ -266,9 +271,10 @@ class Session:
         with self._judging():
             comparison = compare(prediction.mask, self._comparison)
             values = measure(self.rules.measures, comparison, check=self.rules.check_plugins)
-            with unchanged("parts of a metric", comparison, is_on=self.rules.check_plugins):
+            with forbid_mutation("parts of a metric", comparison, is_on=self.rules.check_plugins):
                 parts = measure_parts(self.rules.measures, comparison)
-        self._comparison, self._turn = comparison, None
+        self._comparison = comparison
+        self._turn = None
         self.dialogue = self.dialogue.answer(prediction)
         self._is_asked = False
         self._kept.answer(self.dialogue, elapsed_s, values, parts)

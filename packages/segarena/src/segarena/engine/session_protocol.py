@@ -16,7 +16,7 @@ from segarena.engine.rows import Rows
 from segarena.samples import Sample
 
 
-class AnySession(Protocol):
+class SessionLike(Protocol):
     """The rounds of one dialogue, as whoever holds the loop sees them; `Session` says what each of these does.
 
     Attributes:
@@ -71,7 +71,7 @@ class AnySession(Protocol):
 
 
 @runtime_checkable
-class OpensSessions(Protocol):
+class RemoteDataset(Protocol):
     """Of a dataset without truth: it opens the dialogues about its samples itself.
 
     A run builds neither users nor metrics then. What stops it from going on at all, such as a connection that stays
@@ -85,7 +85,7 @@ class OpensSessions(Protocol):
     prompt_kinds: Mapping[str, AbstractSet[str] | None]
     beside: AbstractSet[str]
 
-    def open_sessions(self, sample: Sample, keep_rounds: tuple[int, ...]) -> Sequence[AnySession]:
+    def open_sessions(self, sample: Sample, keep_rounds: tuple[int, ...]) -> Sequence[SessionLike]:
         """Return the sessions about a sample; `keep_rounds` are those after which masks are kept."""
         ...
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from segarena.engine.sample_job import Held
+from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import RunConfiguration
 from segarena.records.fingerprints import Fingerprints
@@ -47,7 +47,7 @@ class Samples(Protocol):
         """Return samples to hold, as places in the run; None when all are done. May wait for others."""
         ...
 
-    def note(self, held: Held) -> None:
+    def note(self, held: SampleResult) -> None:
         """Take note of a sample that was held."""
         ...
 
@@ -101,7 +101,7 @@ class Alone:
         self._has_begun = True
         return iter(self._pending)
 
-    def note(self, held: Held) -> None:
+    def note(self, held: SampleResult) -> None:
         """Join the files of its neighbours if all are done."""
         self.count_done += 1
         self.folder.gather(held.index)
@@ -210,7 +210,7 @@ class Shared:
             self._keeps.close()
         return self._claims.units()
 
-    def note(self, held: Held) -> None:
+    def note(self, held: SampleResult) -> None:
         """Let the others know when the claim is done, and join files when all know that all neighbours are done."""
         self._held.append(held.index)
         self._not_gathered.add(held.index // BLOCK)

@@ -77,11 +77,10 @@ class RunFolder:
         self.path = path.absolute()  # a plug-in may change the working directory
         self.config = config
         self.damage = damage
-        earlier = (
-            ""
-            if is_sealed
-            else f"{path}: an earlier version wrote its run.json, without a checksum"
-        )
+        if is_sealed:
+            earlier = ""
+        else:
+            earlier = f"{path}: an earlier version wrote its run.json, without a checksum"
         self.notes: tuple[str, ...] = tuple(filter(None, (damage, earlier)))
         self._pieces = Pieces(self.path, config.dataset.samples)
 
@@ -137,11 +136,10 @@ class RunFolder:
                 ):  # an earlier version began it, or they were damaged
                     write_fingerprints(folder, data)
             return existing
-        others = (
-            [path for path in folder.iterdir() if path.name not in beside]
-            if folder.is_dir()
-            else []
-        )
+        if folder.is_dir():
+            others = [path for path in folder.iterdir() if path.name not in beside]
+        else:
+            others = []
         if not all(map(_is_of_a_start, others)):
             raise RunConflict(
                 f"{folder} holds other files and no run.json; choose an empty or new folder with --out"
@@ -175,15 +173,17 @@ class RunFolder:
             clear_seats(self.path)
             self._pieces = Pieces(self.path, config.dataset.samples)
             stays = remove_report(self.path)
-            self.notes = (
-                (f"{self.path / FOLDER} is still the report of the run before",) if stays else ()
-            )
+            if stays:
+                self.notes = (f"{self.path / FOLDER} is still the report of the run before",)
+            else:
+                self.notes = ()
             self.write_config(config)
             write_fingerprints(self.path, data)
 
     def _told_since(self, asked: RunConfiguration) -> None:
         """Note what may differ from the beginning of the run, and take fingerprints where none were taken."""
-        before, now = self.config.identity, asked.identity
+        before = self.config.identity
+        now = asked.identity
         versions = {**self.config.environment, **(before.packages if before else {})}
         versions_now = {**asked.environment, **(now.packages if now else {})}
         told = [versions_changed(versions, versions_now)]
@@ -253,7 +253,8 @@ class RunFolder:
 
     @contextmanager
     def _held_with(self, held: HeldPieces, *, retry_damaged: bool) -> Generator[None]:
-        reading, self._pieces = self._pieces, held
+        reading = self._pieces
+        self._pieces = held
         try:
             if retry_damaged:
                 held.forget_doubtful()
@@ -342,7 +343,8 @@ class RunFolder:
         return _reports().compared([self.path, *(other.path for other in others)])
 
     def __repr__(self) -> str:
-        done, config = len(self.samples) - len(self.pending()), self.config
+        done = len(self.samples) - len(self.pending())
+        config = self.config
         about = f"{config.benchmark.name} of {config.segmenter.spec}, {done} of {len(self.samples)} samples"
         return f"<{about}: {self.path}>"
 
@@ -415,11 +417,13 @@ def _refuse_other(
     folder: Path, existing: RunConfiguration, asked: RunConfiguration, data: Fingerprints
 ) -> None:
     """Raise RunConflict unless `asked` goes on with what is there; what was edited is named before any option."""
-    before, now = existing.identity, asked.identity
+    before = existing.identity
+    now = asked.identity
     edited = changes(before, now) if before and now else []
     if edited and _plugins(existing) == _plugins(asked):
         raise RunConflict(f"{folder}: {'; '.join(edited)}; {_ANEW}")
-    old, new = plain_configuration(existing), plain_configuration(asked)
+    old = plain_configuration(existing)
+    new = plain_configuration(asked)
     is_other_data = has_other_data(before, now)
     for told in (old, new):
         for later in (
@@ -446,7 +450,8 @@ def _refuse_other(
 def _without_later(old: Any, new: Any) -> Any:
     """Return `new` without options that a plug-in got after the old run began, as long as nothing is set there."""
     if isinstance(old, dict) and isinstance(new, dict):
-        was, told = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+        was = cast("dict[str, Any]", old)
+        told = cast("dict[str, Any]", new)
         return {
             key: _without_later(was.get(key), told[key])
             for key in told

@@ -70,7 +70,8 @@ def verify(plan: Plan, folder: RunFolder, count: int, executor: Executor) -> Agr
     again: dict[Batches, dict[AnswerKey, Answer]] = {way: {} for way in _WAYS}
     with closing(executor.map(AskAgain(plan=plan), questions)) as outcomes:
         for outcome in outcomes:
-            found, sample = again[outcome.unit.batches], outcome.unit.sample
+            found = again[outcome.unit.batches]
+            sample = outcome.unit.sample
             if isinstance(outcome, Failed):
                 why = why_failed(outcome, plan)
                 found.update((key, why) for key in before if key[0] == sample)

@@ -80,18 +80,20 @@ def _numbers(array: NDArray[Any]) -> int:
 def _array(file: IO[bytes], path: Path, before: int, most: int | None, kinds: str) -> NDArray[Any]:
     """Return the array that starts here, if it and the `before` numbers of this file are not too many."""
     version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
+    if version == (1, 0):
+        read = np.lib.format.read_array_header_1_0
+    else:
+        read = np.lib.format.read_array_header_2_0
     shape, is_fortran, dtype = read(file)
     if dtype.hasobject or dtype.kind not in kinds or min(shape, default=0) < 0:
         raise InvalidMask(
             f"{path}: expected arrays of plain numbers, got {dtype} of shape {shape}; save them again"
         )
     count = math.prod(shape)
-    claimed = count * max(1, dtype.itemsize // _LETTER_BYTES) if dtype.kind == "U" else count
+    if dtype.kind == "U":
+        claimed = count * max(1, dtype.itemsize // _LETTER_BYTES)
+    else:
+        claimed = count
     check_pixels(before + claimed, path, error=InvalidMask, most=most)
     # No more is allocated than is there, as far as it can be told: what is read piece by piece ends with the file.
     data = read_exactly(file, count * dtype.itemsize, path)

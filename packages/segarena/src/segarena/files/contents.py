@@ -51,7 +51,9 @@ def hashes_of_files(files: Sequence[Path]) -> list[str]:
 
 def files_below(path: Path) -> list[Path]:
     """Return a file itself; of a folder all files in it, in the order of their paths."""
-    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file())
+    return [path]
 
 
 def _hash(file: Path) -> str:

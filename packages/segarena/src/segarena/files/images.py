@@ -134,11 +134,9 @@ def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
         raise InvalidMask(
             f"{path}: expected a grey file of 8 or 16 bits, got pillow mode {image.mode}"
         )
-    return (
-        np.asarray(image).astype(np.uint16)
-        if has_16_bits
-        else np.array(image.convert("L"), dtype=np.uint8)
-    )
+    if has_16_bits:
+        return np.asarray(image).astype(np.uint16)
+    return np.array(image.convert("L"), dtype=np.uint8)
 
 
 def read_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
@@ -170,7 +168,8 @@ def check_same_shape(
     Raises:
         InvalidMask: they differ; the message says how, and when they are only turned against each other.
     """
-    shape, expected = mask.shape[:2], image.shape[:2]
+    shape = mask.shape[:2]
+    expected = image.shape[:2]
     if shape == expected:
         return
     hint = "resize the mask without interpolation, or find the right one"

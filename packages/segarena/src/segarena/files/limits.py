@@ -94,8 +94,9 @@ def check_voxels(
     """Raise unless a volume, the labels of a video or a table may have as many numbers; see `check_pixels`."""
     limit = most_voxels() if most is None else most
     if claimed > limit:
-        how = (
-            f"the limit with segarena --max-pixels or {VARIABLE}" if most is None else "max_voxels"
-        )
+        if most is None:
+            how = f"the limit with segarena --max-pixels or {VARIABLE}"
+        else:
+            how = "max_voxels"
         told = f"{path}: expected at most {limit:,} voxels, the header promises {claimed:,}"
         raise error(f"{told}; crop or split it, or raise {how}")

@@ -23,7 +23,8 @@ from segarena.errors import InvalidMask
 from segarena.files.limits import check_pixels
 
 _HEADER_BYTES = 128
-_MATRIX, _COMPRESSED = 14, 15
+_MATRIX = 14
+_COMPRESSED = 15
 _STORED = {
     1: "i1",
     2: "u1",
@@ -37,7 +38,8 @@ _STORED = {
     13: "u8",
     16: "u1",
 }
-_CELL, _STRUCTURE = 1, 2
+_CELL = 1
+_STRUCTURE = 2
 _NUMBERS = {
     6: "f8",
     7: "f4",
@@ -155,11 +157,10 @@ class _Reader:
             if size > len(data) - start:
                 raise _Damaged(f"an element of {size:,} bytes where {len(data) - start:,} are left")
             yield _Element(kind, data[start : start + size])
-            at = (
-                start + 4
-                if start == at + 4
-                else start + size + (-size % 8 if kind != _COMPRESSED else 0)
-            )
+            if start == at + 4:
+                at = start + 4
+            else:
+                at = start + size + (-size % 8 if kind != _COMPRESSED else 0)
 
     def _unpacked(self, element: _Element) -> _Element:
         """Return the element in a compressed one; no more than allowed is unpacked."""
@@ -196,7 +197,8 @@ class _Reader:
             or min(map(int, dimensions)) < 0
         ):
             raise _Damaged("a matrix without sizes")
-        shape, kind = tuple(map(int, dimensions)), int(flags[0]) & 0xFF
+        shape = tuple(map(int, dimensions))
+        kind = int(flags[0]) & 0xFF
         called = name.astype(np.uint8).tobytes().decode("utf-8", "replace")
         if wanted is not None and called not in wanted:
             return called, None

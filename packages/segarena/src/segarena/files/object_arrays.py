@@ -51,11 +51,10 @@ def read_object_array(path: Path) -> list[NDArray[Any]]:
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
+    if version == (1, 0):
+        read = np.lib.format.read_array_header_1_0
+    else:
+        read = np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     return shape, dtype
 
@@ -64,7 +63,8 @@ class _Dtype:
     """What an array is said to be made of."""
 
     def __init__(self, code: str, *_: Any) -> None:
-        self.code, self.order = code, "="
+        self.code = code
+        self.order = "="
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.order = state[1]

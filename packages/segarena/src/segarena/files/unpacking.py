@@ -95,11 +95,10 @@ class _Damaged(Exception):
 
 def _explained(archive: Path, error: Exception, password: str | None) -> DatasetError:
     came = str(error) or type(error).__name__
-    hint = (
-        f"is the password right (--password or {PASSWORD_VARIABLE})? Otherwise delete"
-        if password
-        else "delete"
-    )
+    if password:
+        hint = f"is the password right (--password or {PASSWORD_VARIABLE})? Otherwise delete"
+    else:
+        hint = "delete"
     return DatasetError(
         f"{archive}: expected a whole zip archive, got: {came}; {hint} the file and fetch it again"
     )

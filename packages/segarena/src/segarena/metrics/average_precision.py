@@ -145,7 +145,8 @@ def _by_class(image: ImageInstances, most: int) -> Iterator[tuple[Hashable, _Ove
             raise InvalidInput(f"{name}: expected {amount}, one for each mask, got {len(given)}")
     masks = [as_mask(mask) for mask in (*image.predictions, *image.targets)]
     masks = [as_mask(mask, masks[0].shape) for mask in masks]
-    predictions, targets = masks[: amounts[0]], masks[amounts[0] :]
+    predictions = masks[: amounts[0]]
+    targets = masks[amounts[0] :]
     own = list(image.prediction_classes) or [None] * amounts[0]
     theirs = list(image.target_classes) or [None] * amounts[1]
     order = np.argsort(-np.asarray(image.scores, np.float64), kind="stable").tolist()
@@ -177,7 +178,8 @@ def _ious(
         stack = np.stack([mask.ravel() for mask in targets])
         sizes = np.count_nonzero(stack, axis=1)
         for row, mask in zip(ious, predictions, strict=True):
-            shared, area = np.count_nonzero(stack[:, mask.ravel()], axis=1), np.count_nonzero(mask)
+            shared = np.count_nonzero(stack[:, mask.ravel()], axis=1)
+            area = np.count_nonzero(mask)
             row[:] = shared / np.maximum(np.where(crowds, area, area + sizes - shared), 1)
     return ious
 
@@ -212,7 +214,8 @@ def _curves(classes: Sequence[Sequence[_Matches]], most: int) -> _Curves:
         order = np.argsort(-np.concatenate([one.scores[:most] for one in images]), kind="stable")
         right = np.concatenate([one.right[:, :most] for one in images], axis=1)[:, order]
         counted = np.concatenate([one.counted[:, :most] for one in images], axis=1)[:, order]
-        found, tried = np.cumsum(right, axis=1), np.cumsum(counted, axis=1)
+        found = np.cumsum(right, axis=1)
+        tried = np.cumsum(counted, axis=1)
         reached = found / targets
         # The highest precision from each recall on; 0 where that recall is never reached.
         best = np.maximum.accumulate((found / np.maximum(tried, 1))[:, ::-1], axis=1)[:, ::-1]

@@ -79,10 +79,8 @@ class BoundaryIou:
         both = intersect_windows(window, target_window)
         intersection = 0
         if not is_empty(both):
-            here, there = (
-                band[within_window(both, window)],
-                target[within_window(both, target_window)],
-            )
+            here = band[within_window(both, window)]
+            there = target[within_window(both, target_window)]
             intersection = int(np.count_nonzero(here & there))
         union = area + target_area - intersection
         return {

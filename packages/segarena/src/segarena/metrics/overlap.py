@@ -135,9 +135,9 @@ class _Share:
     def __call__(self, comparison: Comparison) -> float:
         """Return the share; 0 where it is not defined and only one mask is empty."""
         whole = self._whole(comparison.prediction_area, comparison.target_area)
-        return (
-            (comparison.intersection / whole if whole else 0.0) if comparison.union else self._empty
-        )
+        if comparison.union:
+            return comparison.intersection / whole if whole else 0.0
+        return self._empty
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return where the value is no share, or not the one of the counts that another metric recorded."""

@@ -151,7 +151,8 @@ class SurfaceDistance:
         if not (first.area and second.area):
             far = 0.0 if not (first.area or second.area) else self._far(comparison)
             return {"hd95_mm": far, "assd_mm": far}
-        there, back = first.distances_to(second), second.distances_to(first)
+        there = first.distances_to(second)
+        back = second.distances_to(first)
         total = float((there * first.areas).sum() + (back * second.areas).sum())
         return {
             "hd95_mm": max(
@@ -194,7 +195,8 @@ class _Elements:
         distances = np.full(len(self.areas), math.inf)
         if not (len(self.areas) and len(other.areas)):
             return distances
-        mine, theirs = self._near(other, at_most), other._near(self, at_most)
+        mine = self._near(other, at_most)
+        theirs = other._near(self, at_most)
         tree = other._tree if theirs.all() else _tree(other._positions[theirs] * self._spacing)
         reach = at_most * (1 + 1e-9) + 1e-9
         nearest = tree.query(self._positions[mine] * self._spacing, distance_upper_bound=reach)[1]
@@ -223,7 +225,8 @@ def _tree(places: NDArray[Any]) -> Any:
 
 def _surfaces(comparison: Comparison, convention: Convention) -> tuple[_Elements, _Elements]:
     """Return the surfaces of prediction and target, each found once."""
-    reference, spacing = comparison.reference, _spacing(comparison)
+    reference = comparison.reference
+    spacing = _spacing(comparison)
 
     def elements(masks: Comparison | Reference) -> _Elements:
         found = surface(

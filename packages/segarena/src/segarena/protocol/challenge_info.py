@@ -21,7 +21,7 @@ Late: TypeAlias = Literal["refuse", "finish"]
 """What becomes of runs that are not over when the phase closes: they end there, or may still be finished."""
 
 
-class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
+class PhaseInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A phase as participants see it: see `Phase`, without its seed and its pool; and the rules in force.
 
     Attributes:
@@ -54,14 +54,14 @@ class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
 
 
-class ShownUser(msgspec.Struct, frozen=True, kw_only=True):
+class UserInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A user: what records of participants call them, and the kinds of prompts they give; None: they do not say."""
 
     name: str
     prompt_kinds: list[str] | None = None
 
 
-class ShownChallenge(msgspec.Struct, frozen=True, kw_only=True):
+class ChallengeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A challenge as participants see it; see `Challenge`. Options of the benchmark that name files are left out."""
 
     slug: str
@@ -70,5 +70,5 @@ class ShownChallenge(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     is_public: bool
     frozen: datetime | None
-    users: tuple[ShownUser, ...]
-    phases: tuple[ShownPhase, ...]
+    users: tuple[UserInfo, ...]
+    phases: tuple[PhaseInfo, ...]

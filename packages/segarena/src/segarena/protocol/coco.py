@@ -72,7 +72,8 @@ def _draw(told: list[_Object], frame: Any, objects: int, where: str) -> None:
     numbers = [one.object_id for one in told]
     if len({*numbers}) < len(numbers) or min(numbers, default=1) < 1:
         raise InvalidInput(f"{where}: expected objects from 1 on, each once, got {numbers[:20]}")
-    height, width = int(frame.shape[0]), int(frame.shape[1])
+    height = int(frame.shape[0])
+    width = int(frame.shape[1])
     for one in sorted(told, key=lambda one: one.object_id):
         if one.object_id <= objects:
             if len(one.counts) > height * width + _BESIDE:

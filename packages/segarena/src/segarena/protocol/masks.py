@@ -53,11 +53,9 @@ def tell_coco(text: bytes, shape: Shape, arrays: list[Any]) -> dict[str, Any]:
 
 def _tell_one(mask: Mask, arrays: list[Any]) -> dict[str, Any]:
     lengths = encode_rle(mask)
-    return (
-        {"bits": flatten(mask, arrays)}
-        if len(lengths) >= packed_bytes(mask.shape)
-        else _tell_lengths(lengths, arrays)
-    )
+    if len(lengths) >= packed_bytes(mask.shape):
+        return {"bits": flatten(mask, arrays)}
+    return _tell_lengths(lengths, arrays)
 
 
 def _tell_lengths(lengths: bytes, arrays: list[Any]) -> dict[str, Any]:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from segarena.dialogue import Dialogue, Lift, Prediction
-from segarena.engine.round_recorder import About, KeptRounds
+from segarena.engine.round_recorder import About, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.prompts import MaskPrompt
-from segarena.protocol.replies import Asked
+from segarena.protocol.replies import DialogueReply
 from segarena.protocol.turns import Answer
 from segarena.readonly import freeze
 from segarena.samples import Shape, Support
 
 
-class HeardDialogue:
+class ParticipantDialogue:
     """What was said in one dialogue, by turns and replies.
 
     Args:
@@ -41,12 +41,13 @@ class HeardDialogue:
         self.dialogue = Dialogue(lift=lift)
         self.is_over = self.is_late = False
         self._shape = shape
-        self._kept = KeptRounds(about, keep_rounds)
+        self._kept = RoundRecorder(about, keep_rounds)
 
-    def hear(self, asked: Asked, answered: Answer | None, seconds: float = 0.0) -> None:
+    def hear(self, asked: DialogueReply, answered: Answer | None, seconds: float = 0.0) -> None:
         """Take what came back, the answer that was sent before it, None when it was opened, and what that took."""
         values = _values(asked)
-        self.is_over, self.is_late = asked.over, asked.late
+        self.is_over = asked.over
+        self.is_late = asked.late
         if answered is not None:
             self._keep(answered, asked, values, seconds)
         for _ in asked.rounds if asked.over else asked.rounds[:-1]:  # the user had nothing to say
@@ -64,7 +65,7 @@ class HeardDialogue:
         return self._kept.rows(self.dialogue)
 
     def _keep(
-        self, answered: Answer, asked: Asked, values: Mapping[str, float], seconds: float
+        self, answered: Answer, asked: DialogueReply, values: Mapping[str, float], seconds: float
     ) -> None:
         """Keep the round that was answered, by what was sent: before a kill that may have been another mask."""
         if answered.prediction is None or (asked.failed and asked.over):
@@ -74,7 +75,8 @@ class HeardDialogue:
         if asked.late:
             self._kept.drop(seconds)
             return
-        sent, now = answered.prediction, self.dialogue.previous
+        sent = answered.prediction
+        now = self.dialogue.previous
         if now is None or not _is_same(sent, now):
             self.dialogue = self.dialogue.answer(
                 sent if now is None else replace(now, mask=sent.mask)
@@ -82,7 +84,7 @@ class HeardDialogue:
         self._kept.answer(self.dialogue, seconds, values)
 
 
-def _values(asked: Asked) -> dict[str, float]:
+def _values(asked: DialogueReply) -> dict[str, float]:
     return {
         name: float("nan") if value is None else value
         for name, value in (asked.values or {}).items()

@@ -17,13 +17,13 @@ from segarena.protocol.frames import converted, read_frame, restored, write_fram
 from segarena.protocol.samples import sample_from
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Shape, Support
-from segarena.serialization import tell_prompt
+from segarena.serialization import encode_prompt
 
 _DRAWN: dict[str, type[Prompt]] = {one.kind: one for one in (Click, Box, Limits, Scribble, Lasso)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class DialogueReply:
     """What comes back about one dialogue.
 
     Attributes:
@@ -57,7 +57,7 @@ class Reply:
         charged_s: what the turn was charged, all dialogues together.
     """
 
-    dialogues: Sequence[Asked] = field(default_factory=list[Asked])
+    dialogues: Sequence[DialogueReply] = field(default_factory=list[DialogueReply])
     charged_s: float = 0.0
 
 
@@ -84,11 +84,11 @@ def pack_reply(reply: Reply) -> bytes:
     return write_frame({"dialogues": told, "charged_s": reply.charged_s}, arrays)
 
 
-def _tell_asked(asked: Asked, arrays: list[Any]) -> dict[str, Any]:
+def _tell_asked(asked: DialogueReply, arrays: list[Any]) -> dict[str, Any]:
     return {
         "dialogue": asked.dialogue,
         "rounds": [
-            [tell_prompt(_anonymous(one), arrays, _no_handle) for one in prompts]
+            [encode_prompt(_anonymous(one), arrays, _no_handle) for one in prompts]
             for prompts in asked.rounds
         ],
         "over": asked.over,
@@ -126,8 +126,8 @@ def unpack_reply(data: bytes, shape: Shape) -> Reply:
     )
 
 
-def _asked(told: _ToldAsked, arrays: Sequence[Any], shape: Shape) -> Asked:
-    return Asked(
+def _asked(told: _ToldAsked, arrays: Sequence[Any], shape: Shape) -> DialogueReply:
+    return DialogueReply(
         dialogue=told.dialogue,
         rounds=tuple(
             tuple(_prompt(one, arrays, shape) for one in prompts) for prompts in told.rounds
@@ -147,11 +147,10 @@ def _prompt(told: dict[str, Any], arrays: Sequence[Any], shape: Shape) -> Prompt
     )
     kind = fields.pop("kind", None)
     try:
-        made = (
-            _support(fields, told.get("sample"), arrays)
-            if kind == "support"
-            else _drawn(kind, fields)
-        )
+        if kind == "support":
+            made = _support(fields, told.get("sample"), arrays)
+        else:
+            made = _drawn(kind, fields)
         check_prompt(made, shape)
     except InvalidInput:
         raise

@@ -13,7 +13,7 @@ from segarena.errors import InvalidInput
 from segarena.protocol.frames import converted, read_frame, restored, write_frame
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample, as_image
-from segarena.serialization import tell_sample
+from segarena.serialization import encode_sample
 
 _Edge = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
 
@@ -24,7 +24,7 @@ def pack_sample(sample: Sample) -> bytes:
     The same sample gives the same bytes for each run, so that it travels once and is known by its hash.
     """
     arrays: list[Any] = []
-    told = tell_sample(replace(without_truth(sample), id=""), arrays)
+    told = encode_sample(replace(without_truth(sample), id=""), arrays)
     return write_frame({"sample": told}, arrays)
 
 
@@ -63,7 +63,8 @@ def sample_from(told: Any, arrays: Sequence[Any]) -> Sample:
         InvalidInput: it tells of none.
     """
     fields = restored(told, arrays, "sample")
-    kind, name = fields.get("kind"), converted(fields.get("id"), str, "id")[:200]
+    kind = fields.get("kind")
+    name = converted(fields.get("id"), str, "id")[:200]
     if not isinstance(kind, str):
         raise InvalidInput(f"sample: expected a kind, got {type(kind).__name__}")
     if kind == "image":

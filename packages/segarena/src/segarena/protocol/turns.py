@@ -124,9 +124,9 @@ def _tell_answer(answer: Answer, arrays: list[Any]) -> dict[str, Any]:
         return {"dialogue": answer.dialogue, "failed": answer.failed or "no answer"}
     candidates = answer.prediction.candidates
     told = {"dialogue": answer.dialogue, "mask": tell_mask(answer.prediction.mask, arrays)}
-    return (
-        told if candidates is None else {**told, "candidates": [int(each) for each in candidates]}
-    )
+    if candidates is None:
+        return told
+    return {**told, "candidates": [int(each) for each in candidates]}
 
 
 def _masks_of(objects: int) -> int:

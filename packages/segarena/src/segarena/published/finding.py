@@ -49,7 +49,10 @@ def find_table(reference: str) -> PublishedTable:
         return known[reference]
     system = reference.partition(":")[0]
     of_system = [name for name in known if name.startswith(f"{system}:")]
-    hint = f"{system} has {', '.join(of_system)}" if of_system else close_to(reference, known)
+    if of_system:
+        hint = f"{system} has {', '.join(of_system)}"
+    else:
+        hint = close_to(reference, known)
     raise UnknownPlugin(
         f"{''.join(f'{text}; ' for text in broken_tables())}no table is called {reference!r}; "
         f"{hint or 'segarena list tables shows what there is'}. A file works too: my_tables.toml"

@@ -153,7 +153,8 @@ class _Maker:
 
     @property
     def table(self) -> PublishedTable:
-        paper, form = self.paper, self.form
+        paper = self.paper
+        form = self.form
         figures, rows = self._figures_of(self.number)
         if form.same_as:
             figures, rows = self._figures_of(form.same_as)
@@ -190,7 +191,8 @@ class _Maker:
 
     def _stand_in(self) -> StandIn:
         """Return what the table says of it, over what the paper says."""
-        own, shared = self.form.stand_in, self.paper.stand_in
+        own = self.form.stand_in
+        shared = self.paper.stand_in
         return StandIn(
             segmenter=own.segmenter or shared.segmenter,
             dataset=own.dataset or shared.dataset,
@@ -234,9 +236,10 @@ class _Maker:
         columns: Columns = []
         for heading in headings:
             dataset, slash, measures = heading.rpartition("/")
-            names = (
-                tuple(form.read_as.get(name, name) for name in measures.split("±")) if slash else ()
-            )
+            if slash:
+                names = tuple(form.read_as.get(name, name) for name in measures.split("±"))
+            else:
+                names = ()
             self._check(names, self.paper.measures, "measure")
             columns.append((dataset if slash else heading, names))
         return columns
@@ -273,7 +276,10 @@ class _Maker:
             raise InvalidInput(
                 f"{row.model}, {measure}: expected a figure, got {printed!r}"
             ) from error
-        decimals = self.paper.measures[measure].decimals if measure in self.paper.measures else None
+        if measure in self.paper.measures:
+            decimals = self.paper.measures[measure].decimals
+        else:
+            decimals = None
         exponent = number.as_tuple().exponent
         return Figure(
             model=row.model,

@@ -182,7 +182,7 @@ Measured: TypeAlias = Mapping[tuple[str, str, str, str], Found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class MeasurementRequest:
     """What a system's own measuring is asked for.
 
     Attributes:
@@ -204,7 +204,7 @@ class Asked:
     on_progress: OnProgress = say_nothing
 
 
-Measuring: TypeAlias = Callable[[Asked], Measured]
+Measuring: TypeAlias = Callable[[MeasurementRequest], Measured]
 """Measures a table for which no benchmark is run; without folders it takes stand-ins, and names them as dataset."""
 
 
@@ -268,9 +268,9 @@ class PublishedTable:
     def parts_of(self, dataset: str) -> tuple[str, ...]:
         """Return the datasets that `dataset` is the mean of, parts of parts too; itself where it is none."""
         parts = self.data[dataset].mean_of if dataset in self.data else ()
-        return (
-            tuple(inner for part in parts for inner in self.parts_of(part)) if parts else (dataset,)
-        )
+        if parts:
+            return tuple(inner for part in parts for inner in self.parts_of(part))
+        return (dataset,)
 
     def rows_on(self, dataset: str) -> Sequence[Row]:
         """Return the rows about a dataset."""

@@ -36,7 +36,10 @@ def contradictions(
     for row in records.filter(pl.col("target") != "").filter(is_out).iter_rows(named=True):
         found.setdefault(row["sample"], f"{_place(row)} is out of order")
     values = _arrays(records)
-    means = _arrays(_means_of_parts(records, parts)) if parts is not None and parts.height else {}
+    if parts is not None and parts.height:
+        means = _arrays(_means_of_parts(records, parts))
+    else:
+        means = {}
     for metric in metrics:
         if not set(metric.columns) <= values.keys():
             continue  # nothing was judged by it

@@ -190,11 +190,10 @@ def moved(used: PluginUsed, data: str) -> PluginUsed:
     with_slash = [name for name in texts if "/" in str(used.options[name])]
     places = ["path"] if "path" in texts else with_slash or texts
     if len(places) != 1:
-        wanted = (
-            f"give OPTION={data}, OPTION being one of {', '.join(places)}"
-            if places
-            else "leave it out"
-        )
+        if places:
+            wanted = f"give OPTION={data}, OPTION being one of {', '.join(places)}"
+        else:
+            wanted = "leave it out"
         raise InvalidInput(
             f"data: expected a dataset with one folder, got {used.name} with {len(places) or 'none'}; {wanted}"
         )
@@ -240,11 +239,10 @@ def read_configuration(file: Path) -> Checked:
             isinstance(plain, dict) and plain.get("format", 1) in SEALED_FORMATS
         )
         is_whole = seal is not None and sha256(data[: seal.start()]) == seal[1].decode()
-        damage = (
-            f"{file} is not as it was written: its SHA-256 is not the one in it"
-            if is_sealed and not is_whole
-            else ""
-        )
+        if is_sealed and not is_whole:
+            damage = f"{file} is not as it was written: its SHA-256 is not the one in it"
+        else:
+            damage = ""
         return Checked(configuration_from(plain), damage, is_sealed)
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error

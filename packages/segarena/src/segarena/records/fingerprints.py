@@ -54,12 +54,11 @@ def read_fingerprints(folder: Path) -> Fingerprints:
 
 def files_changed(before: Fingerprints, now: Fingerprints) -> str:
     """Say which files have other content than before, were added or are gone; empty where that is not known."""
-    old, new = _by_name(before), _by_name(now)
+    old = _by_name(before)
+    new = _by_name(now)
     changed = [name for name in old if name in new and old[name] != new[name]]
-    added, gone = (
-        [name for name in new if name not in old],
-        [name for name in old if name not in new],
-    )
+    added = [name for name in new if name not in old]
+    gone = [name for name in old if name not in new]
     told = [
         f"{len(names)} {word}: {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}"
         for names, word in ((changed, f"of {len(old)}"), (added, "new"), (gone, "gone"))

@@ -19,7 +19,8 @@ from segarena.work.ledger import Ledger
 BLOCK = 256
 """Samples are gathered in stretches of so many, as soon as all of one are done."""
 
-MOST_SAMPLES, MOST_BYTES = 256 * BLOCK, 64 << 20
+MOST_SAMPLES = 256 * BLOCK
+MOST_BYTES = 64 << 20
 """When a run is finished, its pieces are joined up to this size; a stretch that is larger is cut in two."""
 
 
@@ -149,7 +150,8 @@ class HeldPieces(Pieces):
             own = self._size_of(name, piece)
             if group and (size + own > MOST_BYTES or piece.stop - group[0].first > MOST_SAMPLES):
                 yield group
-                group, size = [], 0
+                group = []
+                size = 0
             group.append(piece)
             size += own
         if group:

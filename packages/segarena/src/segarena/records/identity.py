@@ -35,11 +35,10 @@ def changes(before: Identity, now: Identity) -> list[str]:
     """Return a line for weights and one for sources that would make other numbers: what changed, by name."""
     weights = _changed(before.weights, now.weights)
     sources = _changed(before.sources, now.sources)
-    lines = (
-        [f"weights or other files of options changed since this run: {', '.join(weights)}"]
-        if weights
-        else []
-    )
+    if weights:
+        lines = [f"weights or other files of options changed since this run: {', '.join(weights)}"]
+    else:
+        lines = []
     word = "file" if len(sources) == 1 else "files"
     return lines + ([f"your {word} {', '.join(sources)} changed since this run"] if sources else [])
 

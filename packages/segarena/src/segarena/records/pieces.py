@@ -110,9 +110,10 @@ class Pieces:
             )
 
         rows = self._rows_found(table, is_read, only)
-        there = (
-            rows.columns if columns is None else [name for name in columns if name in rows.columns]
-        )
+        if columns is None:
+            there = rows.columns
+        else:
+            there = [name for name in columns if name in rows.columns]
         return rows.select(name for name in there if name not in without)
 
     def done(self) -> bytearray:
@@ -213,11 +214,9 @@ class Pieces:
                 )
         self._verified.add(file)
         rows = scanned(source, file, is_read)
-        return (
-            rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without]))
-            if piece.without
-            else rows
-        )
+        if piece.without:
+            return rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without]))
+        return rows
 
     def _covered(self, pieces: Mapping[str, Piece], loose: Iterable[str]) -> bytearray:
         """Return 1 for each sample that is in one of these pieces or has a loose file of that name."""

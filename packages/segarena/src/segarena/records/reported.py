@@ -49,6 +49,6 @@ def _made(folder: Path) -> dict[str, str]:
         made = json.loads((folder / MADE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return (
-        {str(name): str(digest) for name, digest in made.items()} if isinstance(made, dict) else {}
-    )
+    if isinstance(made, dict):
+        return {str(name): str(digest) for name, digest in made.items()}
+    return {}

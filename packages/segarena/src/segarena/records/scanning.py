@@ -32,7 +32,9 @@ def read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> Iter
         size += len(contents[-1])
         if size > _AT_ONCE_BYTES or place == len(files):
             yield _parsed_at_once(table, contents, files[first:place], is_read)
-            contents, first, size = [], place, 0
+            contents = []
+            first = place
+            size = 0
 
 
 def _parsed_at_once(

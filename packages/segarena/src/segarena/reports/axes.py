@@ -28,7 +28,8 @@ def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
         (factor * power for factor in (1, 2, 2.5, 5, 10)),
         key=lambda size: abs(math.log(size / raw)),
     )
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
     return tuple(float(f"{index * step:.12g}") for index in range(first, last + 1))
 
 
@@ -58,11 +59,9 @@ class Scale:
 
     def ticks(self, count: int) -> tuple[float, ...]:
         """Return where to put about `count` ticks."""
-        return (
-            log_ticks(self.low, self.high)
-            if self.is_log
-            else nice_ticks(self.low, self.high, count)
-        )
+        if self.is_log:
+            return log_ticks(self.low, self.high)
+        return nice_ticks(self.low, self.high, count)
 
 
 def number(value: float) -> str:

@@ -41,7 +41,8 @@ def people_of(run: Run) -> Mapping[str, int]:
 def between_sheet(runs: Sequence[Run]) -> Sheet:
     """Return a row per user who is a crowd and run, with what lies between its people in each statistic."""
     rows: list[tuple[Cell, ...]] = []
-    columns, summary = run_columns(runs), runs[0].summary
+    columns = run_columns(runs)
+    summary = runs[0].summary
     for user in user_names(runs):
         for run in runs:
             people = people_of(run).get(user)

@@ -124,11 +124,13 @@ def draw_legend(frame: Frame, entries: Sequence[tuple[str, Colour]]) -> None:
     if len(entries) < 2:
         return
     places: list[tuple[float, float]] = []
-    x, y = 4.0, frame.top + 4
+    x = 4.0
+    y = frame.top + 4
     for label, _ in entries:
         wide = LEGEND_PX + len(_shorten(label)) * CHARACTER_PX
         if x + wide > frame.width_px and x > 4:
-            x, y = 4.0, y + 18
+            x = 4.0
+            y = y + 18
         places.append((x, y))
         x += wide + 14
     for (label, colour), (left, middle) in zip(entries, places, strict=True):
@@ -162,7 +164,8 @@ def line_chart(
     frame = Frame(*size_px, title, right=room)
     draw_legend(frame, legend)
     xs = list(chain.from_iterable(curve.x for curve in curves)) or [0.0, 1.0]
-    x_scale, y_scale = frame.x_scale(*(x_range or (min(xs), max(xs)))), frame.y_scale(*y_range)
+    x_scale = frame.x_scale(*(x_range or (min(xs), max(xs))))
+    y_scale = frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
     frame.x_axis(x_scale, x_label, None if x_range else _whole_ticks(min(xs), max(xs)))
     for mark in marks:
@@ -195,11 +198,10 @@ def bar_chart(
     """Return grouped bars over `categories`; neighbouring charts share an axis up to `highest`."""
     frame = Frame(*size_px, title)
     draw_legend(frame, [(bars.label, bars.colour) for bars in series])
-    top = (
-        max(chain.from_iterable(bars.heights for bars in series), default=0.0)
-        if highest is None
-        else highest
-    )
+    if highest is None:
+        top = max(chain.from_iterable(bars.heights for bars in series), default=0.0)
+    else:
+        top = highest
     y_scale = frame.y_scale(0.0, (top or 1.0) * 1.04)
     frame.y_axis(y_scale, y_label)
     frame.x_axis(frame.x_scale(0, 1), x_label, ())
@@ -209,7 +211,8 @@ def bar_chart(
         for index, value in enumerate(bars.heights):
             left = frame.left + index * slot + slot * 0.08 + order * bar
             what = f"{bars.label}: {categories[index]}: {number(round(value, 4))}"
-            y, css = y_scale(value), f"bar {colour_class(bars.colour)}"
+            y = y_scale(value)
+            css = f"bar {colour_class(bars.colour)}"
             height = y_scale(0) - y
             frame.draw(
                 element("rect", x=left, y=y, width=f"{bar:.2f}", height=height, css=css, title=what)
@@ -244,7 +247,8 @@ def scatter_chart(
     frame.y_axis(y_scale, y_label)
     frame.x_axis(x_scale, x_label)
     for cloud in clouds:
-        css, unnamed = colour_class(cloud.colour), [""] * len(cloud.x)
+        css = colour_class(cloud.colour)
+        unnamed = [""] * len(cloud.x)
         for x, y, name in zip(cloud.x, cloud.y, cloud.names or unnamed, strict=True):
             frame.circle(x_scale(x), y_scale(y), 2.6, f"point {css}", name)
         for x, y, note in zip(cloud.x, cloud.y, cloud.notes or unnamed, strict=True):
@@ -281,7 +285,8 @@ def interval_chart(
 def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: str) -> str:
     """Return a small curve of values in 0..1 over the rounds, without axes, in the colour of what it stands in."""
     frame = Frame(180, 44, title, left=4, right=6, top=4, bottom=4)
-    x_scale, y_scale = frame.x_scale(1, max(2, len(values))), frame.y_scale(0, 1)
+    x_scale = frame.x_scale(1, max(2, len(values)))
+    y_scale = frame.y_scale(0, 1)
     frame.line(4, 40, 174, 40, "axis")
     for mark in marks:
         frame.line(4, y_scale(mark), 174, y_scale(mark), "mark")
@@ -298,7 +303,8 @@ def _shorten(label: str, longest: int = 28) -> str:
 
 def _fitting_scale(frame: Frame, clouds: Sequence[Points]) -> Scale:
     xs = list(chain.from_iterable(cloud.x for cloud in clouds)) or [0.0, 1.0]
-    low, high = min(xs), max(xs)
+    low = min(xs)
+    high = max(xs)
     if low > 0 and high / low > 20:
         return frame.x_scale(low / 1.1, high * 1.1, is_log=True)
     pad = (high - low) * 0.03
@@ -326,9 +332,13 @@ def _finite(curve: Curve) -> list[int]:
 
 def _told(curve: Curve, i: int) -> str:
     """Return the label, the value and the interval of a point."""
-    low, high = curve.low[i], curve.high[i]
+    low = curve.low[i]
+    high = curve.high[i]
     has_interval = math.isfinite(low) and math.isfinite(high) and low < high
-    interval = f" [{number(round(low, 4))}, {number(round(high, 4))}]" if has_interval else ""
+    if has_interval:
+        interval = f" [{number(round(low, 4))}, {number(round(high, 4))}]"
+    else:
+        interval = ""
     return f"{curve.label} {number(round(curve.y[i], 4))}{interval}".strip()
 
 
@@ -354,7 +364,8 @@ def _end_labels(
         ),
         key=lambda end: end[0],
     )
-    top, bottom = frame.top + 4, frame.height_px - frame.bottom + 4
+    top = frame.top + 4
+    bottom = frame.height_px - frame.bottom + 4
     step = min(15.0, (bottom - top) / max(1, len(ends) - 1))
     places: list[float] = []
     for y, _, _ in ends:

@@ -28,11 +28,9 @@ def differing_texts(runs: Sequence[Run]) -> list[str]:
 
 
 def _paired(first: Run, second: Run) -> Iterator[str]:
-    one, two, pair = (
-        first.config.identity,
-        second.config.identity,
-        f"{first.label} and {second.label}",
-    )
+    one = first.config.identity
+    two = second.config.identity
+    pair = f"{first.label} and {second.label}"
     if first.config.version != second.config.version:
         yield (
             f"{first.label} was made by segarena {first.config.version}, {second.label} by {second.config.version}; "
@@ -55,10 +53,12 @@ def _paired(first: Run, second: Run) -> Iterator[str]:
 
 
 def _twins(first: Run, second: Run) -> Iterator[str]:
-    one, two = first.config.identity, second.config.identity
+    one = first.config.identity
+    two = second.config.identity
     if one is None or two is None:
         return
-    name, pair = short_name(first.config.segmenter.name), f"{first.label} and {second.label}"
+    name = short_name(first.config.segmenter.name)
+    pair = f"{first.label} and {second.label}"
     weights = _changed(*map(_by_file, (one.weights, two.weights)))
     if weights:
         yield f"Weights of {name} changed between {pair}: {', '.join(weights)}."

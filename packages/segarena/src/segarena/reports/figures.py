@@ -41,7 +41,10 @@ TIME_BINS = 30
 
 def figures(own: Page) -> list[Figure]:
     """Return every general figure that the records have something for and the page does not leave out."""
-    runs, floors, word, left_out = own.usual_runs, own.usual_floors, own.word, own.leaves_out
+    runs = own.usual_runs
+    floors = own.usual_floors
+    word = own.word
+    left_out = own.leaves_out
     has_curves = runs[0].rounds > 1 and "curves" not in left_out
     metrics = dict.fromkeys(
         [*metrics_of(runs[0])[:2], *(further.metric for further in runs[0].further)]
@@ -55,7 +58,9 @@ def figures(own: Page) -> list[Figure]:
 
 def fill_rows(made: Sequence[Figure]) -> list[Figure]:
     """Return the figures so that narrow ones, two to a row, leave no gap before a wide one; else in their order."""
-    rest, placed, in_row = list(made), list[Figure](), 0
+    rest = list(made)
+    placed = list[Figure]()
+    in_row = 0
     while rest:
         narrow = (index for index, one in enumerate(rest) if not one.is_wide)
         placed.append(rest.pop(next(narrow, 0) if in_row % 2 else 0))
@@ -106,11 +111,10 @@ def foremost(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _thin_text(count: int, floors: Sequence[Run]) -> str:
-    best = (
-        f" The best {MOST_CURVES} of each chart have names; the others are thin."
-        if count > MOST_CURVES
-        else ""
-    )
+    if count > MOST_CURVES:
+        best = f" The best {MOST_CURVES} of each chart have names; the others are thin."
+    else:
+        best = ""
     return f"{best} {THIN}" if floors else best
 
 
@@ -227,7 +231,8 @@ def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Fi
                 low, median, high = (
                     max(1e-6, float(np.quantile(seconds, share))) for share in (0.05, 0.5, 0.95)
                 )
-                note, label = seconds_text(median), columns[run]
+                note = seconds_text(median)
+                label = columns[run]
                 rows.append(
                     Whisker(label=label, colour=colour, value=median, low=low, high=high, note=note)
                 )
@@ -249,11 +254,10 @@ def _encodes_text(run: Run, *, is_named: bool) -> str:
     seconds = run.encode_seconds()
     name = f" ({run.label})" if is_named else ""
     median = f", median {seconds_text(float(np.median(seconds)))}" if len(seconds) else ""
-    read = (
-        f", {count_text(run.encodings_read, 'encoding')} read from the cache"
-        if run.encodings_read
-        else ""
-    )
+    if run.encodings_read:
+        read = f", {count_text(run.encodings_read, 'encoding')} read from the cache"
+    else:
+        read = ""
     return f"{count_text(len(seconds), 'pass', 'passes')}{name}{median}{read}"
 
 

@@ -166,11 +166,10 @@ def _beside_files(sheets: Sequence[Sheet]) -> dict[str, str]:
     """Return published figures beside the runs' own as texts by file name: a CSV for each table, one LaTeX file."""
     if not sheets:
         return {}
-    named = (
-        {"beside.csv": sheets[0]}
-        if len(sheets) == 1
-        else {f"beside-{k}.csv": s for k, s in enumerate(sheets, 1)}
-    )
+    if len(sheets) == 1:
+        named = {"beside.csv": sheets[0]}
+    else:
+        named = {f"beside-{k}.csv": s for k, s in enumerate(sheets, 1)}
     return {
         **{name: sheet_csv(sheet) for name, sheet in named.items()},
         "beside.tex": "\n".join(map(sheet_tex, sheets)),

@@ -166,7 +166,8 @@ def _dialogue_of(run: Run, key: Key) -> DialogueRecord | None:
 
 def _with_runs(stack: Stack, shown: Sequence[Shown], own: Page) -> Stack:
     """Return a stack whose panes, one for each dialogue, say what became of it, in the colour of the run."""
-    colours, columns = dict(run_colours(own.shown_runs)), run_columns(own.drawn_runs)
+    colours = dict(run_colours(own.shown_runs))
+    columns = run_columns(own.drawn_runs)
     panes: list[Pane] = []
     for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
         told = replace(
@@ -184,9 +185,9 @@ def _state(run: Run, dialogue: DialogueRecord) -> str:
     thresholds = thresholds_of(run, metric)
     if not thresholds:
         return ""
-    return (
-        "solved" if max(dialogue.values_of(metric), default=0.0) >= thresholds[-1] else "unsolved"
-    )
+    if max(dialogue.values_of(metric), default=0.0) >= thresholds[-1]:
+        return "solved"
+    return "unsolved"
 
 
 def one_line(error: Exception) -> str:

@@ -71,7 +71,8 @@ def groupings(
 
 
 def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
-    statistic, rows = area_statistic(runs[0]), list[Whisker]()
+    statistic = area_statistic(runs[0])
+    rows = list[Whisker]()
     lines = _lines(runs, statistic)
     for group in group_order(groups):
         for label, colour, values in lines:
@@ -128,7 +129,8 @@ def _row(label: str, colour: Colour, mean: Interval) -> Whisker:
 
 
 def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
-    statistic, clouds = area_statistic(runs[0]), list[Points]()
+    statistic = area_statistic(runs[0])
+    clouds = list[Points]()
     colours = dict(zip(runs, colours_of(runs), strict=True))
     for run in _best(runs, statistic):
         values = mean_over_users(run, statistic)
@@ -169,6 +171,7 @@ def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
 
 
 def _value_range(rows: Sequence[Whisker]) -> tuple[float, float]:
-    low, high = min((r.low for r in rows), default=0.0), max((r.high for r in rows), default=1.0)
+    low = min((r.low for r in rows), default=0.0)
+    high = max((r.high for r in rows), default=1.0)
     pad = (high - low) * 0.06 or 0.05
     return low - pad, high + pad

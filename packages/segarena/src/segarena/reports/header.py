@@ -44,7 +44,8 @@ def alarms_of(runs: Sequence[Run]) -> list[str]:
 
 def what_ran(own: Page) -> list[str]:
     """Return what was judged on what, in two lines; of options only those that were set."""
-    runs, rules = own.runs, own.runs[0].config.benchmark
+    runs = own.runs
+    rules = own.runs[0].config.benchmark
     data = dict.fromkeys(str(_as_set(run.config.dataset)) for run in runs)
     segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in own.every_run)
     users = user_names(runs)
@@ -78,7 +79,8 @@ def _rounds(own: Page) -> str:
 
 def facts_of(own: Page) -> Facts:
     """Return what was judged, and by which rules."""
-    runs, rules = own.runs, own.runs[0].config.benchmark
+    runs = own.runs
+    rules = own.runs[0].config.benchmark
     return [
         ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
         ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),

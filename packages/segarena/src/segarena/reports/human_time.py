@@ -91,11 +91,10 @@ def predicted(run: Run, user: str, pace: Pace) -> Predicted | None:
 
 def _predict(run: Run, user: str, pace: Pace) -> Predicted | None:
     every, values = run.curves(user, metrics_of(run)[0])
-    chosen = (
-        np.unique(np.linspace(0, len(every) - 1, min(len(every), MOST)).astype(int))
-        if every
-        else []
-    )
+    if every:
+        chosen = np.unique(np.linspace(0, len(every) - 1, min(len(every), MOST)).astype(int))
+    else:
+        chosen = []
     dialogues = [every[place] for place in chosen]
     if not dialogues:
         return None
@@ -104,10 +103,8 @@ def _predict(run: Run, user: str, pace: Pace) -> Predicted | None:
     spreads = np.ones(centres.shape)
     single: list[tuple[float, float]] = []
     for row, dialogue in enumerate(dialogues):
-        given, size = (
-            dialogue.prompts[: run.rounds],
-            sizes.get(dialogue.sample, 0.0) or _reach(dialogue),
-        )
+        given = dialogue.prompts[: run.rounds]
+        size = sizes.get(dialogue.sample, 0.0) or _reach(dialogue)
         for place, seconds in enumerate(pace.until(given, size)):
             centres[row, place], spreads[row, place] = (
                 _logarithm(seconds.median),
@@ -275,11 +272,10 @@ def _curve(series: Series, found: Predicted, moments: NDArray[np.float64]) -> Cu
 
 
 def _notes(pace: Pace) -> str:
-    boxes = (
-        "clicks on the object's outermost points"
-        if pace.boxes == "extreme"
-        else "a drag from corner to corner"
-    )
+    if pace.boxes == "extreme":
+        boxes = "clicks on the object's outermost points"
+    else:
+        boxes = "a drag from corner to corner"
     return (
         f"Predicted from the prompts in the records, for a person with {_a_pointer(pace.pointer)} and boxes drawn by "
         f"{boxes}: looking and deciding, moving (Fitts), pressing and drawing, each with its spread, and people who "

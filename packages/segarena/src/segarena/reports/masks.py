@@ -104,7 +104,8 @@ def export_masks(
         RunMissing: there is no run.
     """
     import_packages(ENTRY_POINTS)
-    folder, place = RunFolder.open(run), Path(out)
+    folder = RunFolder.open(run)
+    place = Path(out)
     kind = folder.config.benchmark.sample_kind
     write, kinds = _formats.get(as_format, _Format(_write_nothing, ()))
     if kind not in kinds:

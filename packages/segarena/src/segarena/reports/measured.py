@@ -51,11 +51,9 @@ def _text(cell: Cell) -> str:
 def _number(cell: Cell) -> Found | None:
     match cell:
         case Value():
-            return (
-                None
-                if cell.mean != cell.mean
-                else Found(mean=cell.mean, low=cell.low, high=cell.high)
-            )
+            if cell.mean != cell.mean:
+                return None
+            return Found(mean=cell.mean, low=cell.low, high=cell.high)
         case int():
             return Found(mean=float(cell))
         case _:

@@ -113,7 +113,10 @@ def outline(mask: Mask | Labels, view: View) -> str:
     size = (max(1, round(view.width)), max(1, round(view.height)))
     if view.scale < 1:
         shown = (cv2.resize(crop * 255, size, interpolation=cv2.INTER_AREA) >= 128).astype(np.uint8)
-        shown = shown if shown.any() else cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
+        if shown.any():
+            shown = shown
+        else:
+            shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
     else:
         shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
     contours, _ = cv2.findContours(np.pad(shown, 1), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
@@ -151,9 +154,9 @@ def points_of(prompt: RecordedPrompt) -> list[Sequence[float]]:
 
 def sign_of(prompt: RecordedPrompt) -> str:
     """Return the CSS class of a prompt on the object, "pos", or off it, "neg"."""
-    return (
-        "neg" if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive else "pos"
-    )
+    if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive:
+        return "neg"
+    return "pos"
 
 
 def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[float, float]]) -> str:
@@ -184,7 +187,8 @@ def _free_place(
     """Return where a click's number goes and take it: at the click, else nearby where it covers no other number."""
     nearby = [place]
     for ring, step in product(range(1, 6), range(8)):
-        angle, far = (step + ring / 2) * math.tau / 8, NUMBER_PX * 1.05 * ring
+        angle = (step + ring / 2) * math.tau / 8
+        far = NUMBER_PX * 1.05 * ring
         nearby.append((place[0] + far * math.cos(angle), place[1] + far * math.sin(angle)))
     edge = NUMBER_PX / 2
     inside = [
@@ -205,11 +209,10 @@ def _click(
 ) -> str:
     """Return a dot where the click is, and its number, with a line to it where it stands beside."""
     (x, y), (at_x, at_y) = place, numbered
-    line = (
-        ""
-        if place == numbered
-        else _lined(partial(element, "line", x1=x, y1=y, x2=at_x, y2=at_y), sign)
-    )
+    if place == numbered:
+        line = ""
+    else:
+        line = _lined(partial(element, "line", x1=x, y1=y, x2=at_x, y2=at_y), sign)
     text = element("text", str(number), x=at_x, y=at_y + 5, css="number")
     return f'{_dot(x, y, 4.5, sign)}<g class="numbered">{line}{_dot(at_x, at_y, NUMBER_PX / 2 - 1, sign)}{text}</g>'
 

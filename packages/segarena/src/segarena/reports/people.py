@@ -41,7 +41,7 @@ _UNTIL = 0.95
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class HumanRounds:
     """What a run's people did.
 
     Attributes:
@@ -77,14 +77,14 @@ class Asked:
         return float(np.median(np.concatenate(took))) if keys else math.nan
 
 
-def asked_of(run: Run) -> Asked | None:
+def asked_of(run: Run) -> HumanRounds | None:
     """Return what a run's people did; None where it asked nobody, or nobody came."""
     what: Hashable = "people"
     if what not in run.computed:
         rounds = run.folder.people()
         there = set(rounds["user"])
         users = tuple(user for user in run.users if user in there and run.finished(user))
-        run.computed[what] = Asked(run, rounds, users) if users else None
+        run.computed[what] = HumanRounds(run, rounds, users) if users else None
     return run.computed[what]
 
 
@@ -120,7 +120,7 @@ _BESIDE_NOTES = (
 )
 
 
-def people_sheet(found: Sequence[Asked]) -> Sheet:
+def people_sheet(found: Sequence[HumanRounds]) -> Sheet:
     """Return a row per person: what they gave, and what it took."""
     rows: list[tuple[Cell, ...]] = []
     for asked in found:
@@ -164,7 +164,7 @@ def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
     )
 
 
-def beside_sheet(found: Sequence[Asked]) -> Sheet:
+def beside_sheet(found: Sequence[HumanRounds]) -> Sheet:
     """Return a row per simulated user and user who is people, with how far apart they are; none without both."""
     rows: list[tuple[Cell, ...]] = []
     summary = found[0].run.summary
@@ -231,11 +231,11 @@ def _clicks_apart(run: Run, simulated: str, people: str) -> Cell:
         / math.hypot(*shapes[key[0]])
         for key in keys
     ]
-    return (
-        _interval(bootstrap_mean(apart, image_clusters(keys)), lambda value: f"{value:.1f} %")
-        if keys
-        else "–"
-    )
+    if keys:
+        return _interval(
+            bootstrap_mean(apart, image_clusters(keys)), lambda value: f"{value:.1f} %"
+        )
+    return "–"
 
 
 def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[int, ...]]]:
@@ -248,7 +248,7 @@ def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[in
     return found
 
 
-def _against_seconds(asked: Asked, word: str) -> Figure | None:
+def _against_seconds(asked: HumanRounds, word: str) -> Figure | None:
     """Return quality against the seconds of people; simulated users as if each round took them as long."""
     run = asked.run
     metric = metrics_of(run)[0]
@@ -291,23 +291,25 @@ def _against_seconds(asked: Asked, word: str) -> Figure | None:
 
 
 def _means_at(
-    asked: Asked, user: str, metric: str, moments: NDArray[np.float64], pace_s: float | None
+    asked: HumanRounds, user: str, metric: str, moments: NDArray[np.float64], pace_s: float | None
 ) -> list[Interval]:
     dialogues, values = asked.run.curves(user, metric)
     at = np.zeros((len(dialogues), len(moments)))
     for row, (dialogue, curve) in enumerate(zip(dialogues, values, strict=True)):
-        seconds = (
-            asked.seconds_of(dialogue)
-            if pace_s is None
-            else pace_s * np.arange(1, dialogue.rounds + 1)
-        )
+        if pace_s is None:
+            seconds = asked.seconds_of(dialogue)
+        else:
+            seconds = pace_s * np.arange(1, dialogue.rounds + 1)
         last = np.searchsorted(seconds, moments, side="right") - 1
         at[row] = np.where(last < 0, 0.0, curve[np.maximum(last, 0)])
     return bootstrap_means(at.T, image_clusters([dialogue.key[:2] for dialogue in dialogues]))
 
 
 def _interval(found: Interval, printed: Callable[[float], str]) -> Value:
-    bounds = "" if math.isnan(found.low) else f"{printed(found.low)} to {printed(found.high)}"
+    if math.isnan(found.low):
+        bounds = ""
+    else:
+        bounds = f"{printed(found.low)} to {printed(found.high)}"
     return Value(
         mean=found.mean,
         low=found.low,

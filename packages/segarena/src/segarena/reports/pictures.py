@@ -124,7 +124,8 @@ class ImagePictures:
 
 def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: View) -> Pane:
     statistic = area_statistic(run)
-    metric, values = metric_name(statistic.metric), dialogue.values_of(statistic.metric)
+    metric = metric_name(statistic.metric)
+    values = dialogue.values_of(statistic.metric)
     return Pane(
         label=run.label,
         values=[value_text(values, number, metric) for number in range(1, dialogue.rounds + 1)],

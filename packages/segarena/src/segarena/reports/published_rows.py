@@ -173,7 +173,8 @@ def _published_rows(
     rows: dict[tuple[str, str, str], dict[str, Figure]] = {}
     for figure in table.figures:
         if figure.measure in measures:
-            measure, has_user = measures[figure.measure], bool(figure.words.get("user"))
+            measure = measures[figure.measure]
+            has_user = bool(figure.words.get("user"))
             told = told_apart(figure.condition, figure.words, measure)
             if (
                 figure.dataset,
@@ -234,9 +235,13 @@ def _is_plugin(run: Run, written: str) -> bool:
     """Tell whether a run is on the dataset that a table names, with the options that it writes out."""
     if not written:
         return False
-    spec, used = PluginSpec.parse(written), run.config.dataset
+    spec = PluginSpec.parse(written)
+    used = run.config.dataset
     fixed = {name: value for name, value in spec.options.items() if "{" not in str(value)}
-    free = {"split": None} if "split" not in spec.options and "split" in used.options else {}
+    if "split" not in spec.options and "split" in used.options:
+        free = {"split": None}
+    else:
+        free = {}
     wanted = {**free, **fixed}
     return spec.reference == used.name and all(
         used.options.get(name) == value for name, value in wanted.items()

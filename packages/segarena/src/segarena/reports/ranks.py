@@ -28,7 +28,9 @@ RANK = (
 
 def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     """Return a row per segmenter: value and place on each dataset, and of several the mean of the places."""
-    user, groups, columns = best_user(runs, statistic), by_data(runs), run_columns(runs)
+    user = best_user(runs, statistic)
+    groups = by_data(runs)
+    columns = run_columns(runs)
     places: dict[tuple[str, str], tuple[int, Standing]] = {}
     for data, group in groups.items():
         for place, standing in enumerate(standings(group, user, statistic), 1):
@@ -52,16 +54,14 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
             Column(heading, "interval", f"{statistic.name}{of}", about, statistic.higher_is_better)
         )
         head.append(Column("Rank", "interval", f"rank{of}", f"{RANK}{of}", higher_is_better=False))
-    mean_rank = (
-        [Column("Mean rank", "number", "mean rank", "mean of the ranks", False)]
-        if len(groups) > 1
-        else []
-    )
-    what = (
-        f"{statistic.name} on each dataset and places by it"
-        if len(groups) > 1
-        else f"Places by {statistic.name}"
-    )
+    if len(groups) > 1:
+        mean_rank = [Column("Mean rank", "number", "mean rank", "mean of the ranks", False)]
+    else:
+        mean_rank = []
+    if len(groups) > 1:
+        what = f"{statistic.name} on each dataset and places by it"
+    else:
+        what = f"Places by {statistic.name}"
     with_user = f" with {user}" if len(user_names(runs)) > 1 else ""
     return Sheet(
         name="ranks",
@@ -73,7 +73,8 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
 
 def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     """Return a row per dataset and pair of runs: by how much the one with the better mean is ahead."""
-    user, columns = best_user(runs, statistic), run_columns(runs)
+    user = best_user(runs, statistic)
+    columns = run_columns(runs)
     labels = {run.label: columns[run] for run in runs}
     rows: list[tuple[Cell, ...]] = []
     for data, group in by_data(runs).items():
@@ -134,11 +135,10 @@ def _rank_cells(statistic: Statistic, found: tuple[int, Standing] | None) -> tup
         printed_bounds=bounds_text(statistic, mean.low, mean.high),
         mark="best" if place == 1 else "",
     )
-    places = (
-        f"{standing.first}"
-        if standing.first == standing.last
-        else f"{standing.first} to {standing.last}"
-    )
+    if standing.first == standing.last:
+        places = f"{standing.first}"
+    else:
+        places = f"{standing.first} to {standing.last}"
     return value, Value(
         mean=place,
         low=standing.first,

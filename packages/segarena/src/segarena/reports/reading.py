@@ -87,7 +87,8 @@ class Run:
 
     def is_on_data_of(self, other: Run) -> bool:
         """Tell whether targets of one name are meant to be the same: one dataset at one place, or with equal data."""
-        mine, others = self.config.dataset, other.config.dataset
+        mine = self.config.dataset
+        others = other.config.dataset
         is_one = mine.options == others.options or mine.fingerprint == others.fingerprint
         return mine.name == others.name and is_one
 
@@ -138,7 +139,8 @@ class Run:
 
         The values are (dialogues, rounds); dialogues that ended early hold their last value.
         """
-        column, finished = self.table.metrics.get(metric), self.finished(user)
+        column = self.table.metrics.get(metric)
+        finished = self.finished(user)
         if column is None or not finished:
             return (), np.empty((0, self.rounds))
         firsts, lasts = np.array([(d.first, d.first + d.rounds - 1) for d in finished]).T
@@ -306,11 +308,10 @@ def _further(run: Run) -> list[Statistic]:
     found: list[Any] = [names("metric").get(used.name) for used in run.config.metrics]
     built_in: set[str] = set(chain.from_iterable(metric.columns for metric in found if metric))
     # What is left are the columns of metrics that are a file, which nothing is imported for.
-    more = (
-        [tuple(column for column in run.table.metrics if column not in built_in)]
-        if None in found
-        else []
-    )
+    if None in found:
+        more = [tuple(column for column in run.table.metrics if column not in built_in)]
+    else:
+        more = []
     shown = [*(getattr(metric, "shown", metric.columns) for metric in found if metric), *more]
     lower: set[str] = set(
         chain.from_iterable(getattr(metric, "lower_is_better", ()) for metric in found if metric)
@@ -367,7 +368,8 @@ def _clash(first: RunFolder, other: RunFolder) -> str:
 def other_rule(one: Mapping[str, Any], two: Mapping[str, Any], first: str, second: str) -> str:
     """Return in what the rules of two runs differ, which are called `first` and `second`; empty when in nothing."""
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
-        has, wants = one.get(name), two.get(name)
+        has = one.get(name)
+        wants = two.get(name)
         if has != wants:
             return f"benchmark {name} is {json.dumps(has)[:80]} in {first}, {json.dumps(wants)[:80]} in {second}"
     return ""

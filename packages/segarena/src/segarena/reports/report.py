@@ -135,7 +135,10 @@ def _floors(own: Page) -> Part:
     """Return a row for each floor, below the summary; nothing without any."""
     if not own.floors:
         return None
-    names = ("dataset", "name") if len({run.data for run in own.every_run}) > 1 else ("segmenter",)
+    if len({run.data for run in own.every_run}) > 1:
+        names = ("dataset", "name")
+    else:
+        names = ("segmenter",)
     sheet = summary_sheet(own.usual_floors, floor_text(own.floors))
     statistics = (statistic.name for statistic in own.usual_floors[0].summary)
     return _without_user(
@@ -145,46 +148,42 @@ def _floors(own: Page) -> Part:
 
 def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
     """Return a table without the column of users, where there is only one."""
-    return (
-        sheet
-        if len(user_names(runs)) > 1
-        else sheet.pick(*(key for key in sheet.keys if key != "user"))
-    )
+    if len(user_names(runs)) > 1:
+        return sheet
+    return sheet.pick(*(key for key in sheet.keys if key != "user"))
 
 
 def without_empty(sheet: Sheet) -> Sheet:
     """Return a table without the columns of words in which nothing stands."""
     columns = zip(sheet.keys, zip(*sheet.rows, strict=True), strict=True)
-    return (
-        sheet.pick(*(key for key, cells in columns if any(cell != "" for cell in cells)))
-        if sheet.rows
-        else sheet
-    )
+    if sheet.rows:
+        return sheet.pick(*(key for key, cells in columns if any(cell != "" for cell in cells)))
+    return sheet
 
 
 def _summary_notes(own: Page) -> str:
     runs = own.whole_runs
     samples = len({(run.data, dialogue.sample) for run in runs for dialogue in run.finished()})
-    few = (
-        f"With {count_text(samples, own.sample_word)} only, take them as rough."
-        if samples < FEW_SAMPLES
-        else ""
-    )
-    left_out = (
-        f"Left out, for want of rounds: {', '.join(runs[0].left_out)}." if runs[0].left_out else ""
-    )
-    best = (
-        f"Underlined: the best {'of each user' if len(user_names(runs)) > 1 else 'value'}."
-        if len(runs) > 1
-        else ""
-    )
+    if samples < FEW_SAMPLES:
+        few = f"With {count_text(samples, own.sample_word)} only, take them as rough."
+    else:
+        few = ""
+    if runs[0].left_out:
+        left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}."
+    else:
+        left_out = ""
+    if len(runs) > 1:
+        best = f"Underlined: the best {'of each user' if len(user_names(runs)) > 1 else 'value'}."
+    else:
+        best = ""
     return " ".join(
         filter(None, [intervals_text(own.sample_word, own.target_word), few, best, left_out])
     )
 
 
 def _ranks(own: Page) -> list[Part]:
-    runs, statistic = own.usual_runs, own.decides
+    runs = own.usual_runs
+    statistic = own.decides
     if len(runs) <= 2 or statistic is None or not own.verdict:
         return []
     pairs = pairs_sheet(runs, statistic)
@@ -213,11 +212,14 @@ def _differences(own: Page) -> list[Part]:
 def _hardest(own: Page, shown: Mapping[Key, str]) -> Part:
     # A page that leaves them out need not look for them.
     is_there = "hardest" not in own.leaves_out and own.ranked
-    return without_empty(hardest_sheet(own.whole_runs, own.ranked, shown)) if is_there else None
+    if is_there:
+        return without_empty(hardest_sheet(own.whole_runs, own.ranked, shown))
+    return None
 
 
 def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
-    runs, decides = own.usual_runs, own.decides
+    runs = own.usual_runs
+    decides = own.decides
     sheet = targets_sheet(runs, decides, shown, target=own.target_word) if decides else None
     if sheet is None or not sheet.rows:
         return []

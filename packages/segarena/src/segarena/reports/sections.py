@@ -61,7 +61,8 @@ def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "targ
         Column("Complete", key="complete"),
     )
     rows: list[tuple[Cell, ...]] = []
-    best, columns = _best(runs), run_columns(runs)
+    best = _best(runs)
+    columns = run_columns(runs)
     for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
         run = runs[row.run]
         rules = run.config.benchmark
@@ -161,11 +162,9 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
     for run in runs:
         found += [(run, dialogue) for dialogue in run.failures]
     if not found:
-        return (
-            [Note("None: every dialogue was finished.")]
-            if any(run.dialogues for run in runs)
-            else []
-        )
+        if any(run.dialogues for run in runs):
+            return [Note("None: every dialogue was finished.")]
+        return []
     causes = by_cause(chain.from_iterable(run.causes for run in runs))[:MOST_MESSAGES]
     messages = Sheet(
         name="messages",
@@ -186,7 +185,10 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
             for run, d in found[:MOST_FAILURES]
         ),
     )
-    more = f"The first {MOST_FAILURES} of {len(found)}." if len(found) > MOST_FAILURES else ""
+    if len(found) > MOST_FAILURES:
+        more = f"The first {MOST_FAILURES} of {len(found)}."
+    else:
+        more = ""
     return [messages, Fold(f"{count_text(len(found), 'failure')}, one by one", [Note(more), each])]
 
 

@@ -54,7 +54,8 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
     With one run the colour tells the user, with several it tells the run.
     """
     panels: list[tuple[str, list[Series]]] = []
-    datasets, columns = dict.fromkeys(run.data for run in runs), run_columns(runs)
+    datasets = dict.fromkeys(run.data for run in runs)
+    columns = run_columns(runs)
     users = user_names(runs)
     for (place, user), data in product(enumerate(users), datasets):
         coloured = zip(runs, colours_of(runs), strict=True)
@@ -95,11 +96,9 @@ def segmenter_colours(runs: Sequence[Run]) -> dict[str, int]:
 
 def run_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
     """Return what runs are called and their colours; nothing to tell apart with one."""
-    return (
-        [(run.label, colour) for run, colour in zip(runs, colours_of(runs), strict=True)]
-        if len(runs) > 1
-        else []
-    )
+    if len(runs) > 1:
+        return [(run.label, colour) for run, colour in zip(runs, colours_of(runs), strict=True)]
+    return []
 
 
 def round_word(runs: Sequence[Run]) -> str:
@@ -119,14 +118,14 @@ def panel_px(panels: int, height: float, longest: int = 0) -> tuple[float, float
 
     Names of more than 14 characters, the `longest` of a curve, leave too little of a narrow chart.
     """
-    return (540.0, height) if panels < 3 or longest > MOST_NARROW else (350.0, height * 0.75)
+    if panels < 3 or longest > MOST_NARROW:
+        return (540.0, height)
+    return (350.0, height * 0.75)
 
 
 def figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:
     """Return (heading, chart) pairs side by side; None when no chart has anything in it."""
     shown = [(heading, chart) for heading, chart in charts if chart]
-    return (
-        Figure(title=title, caption=caption, charts=shown, is_wide=len(shown) > 1)
-        if shown
-        else None
-    )
+    if shown:
+        return Figure(title=title, caption=caption, charts=shown, is_wide=len(shown) > 1)
+    return None

@@ -46,7 +46,9 @@ class ReportServer(ThreadingHTTPServer):
             return None
         number = re.fullmatch(r"card/([0-9]{1,9})", rest)
         with self._is_making:
-            return self.html if not rest else self.card(int(number[1])) if number else None
+            if not rest:
+                return self.html
+            return self.card(int(number[1])) if number else None
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread in which plug-ins are trusted as they are here, see `segarena.records.trust`."""

@@ -70,11 +70,9 @@ class Value:
         """The interval as printed, else the note."""
         if self.printed:
             return self.printed_bounds
-        return (
-            self.note
-            if math.isnan(self.low)
-            else f"[{self._print(self.low)}, {self._print(self.high)}]"
-        )
+        if math.isnan(self.low):
+            return self.note
+        return f"[{self._print(self.low)}, {self._print(self.high)}]"
 
     @property
     def p_text(self) -> str:
@@ -84,7 +82,10 @@ class Value:
     def _print(self, value: float) -> str:
         text = f"{abs(100 * value if self.is_share else value):.{self.decimals}f}"
         is_zero = not any(digit in text for digit in "123456789")
-        sign = "" if is_zero else "−" if value < 0 else "+" if self.is_signed else ""
+        if is_zero:
+            sign = ""
+        else:
+            sign = "−" if value < 0 else "+" if self.is_signed else ""
         return sign + text
 
 
@@ -132,7 +133,9 @@ class Column:
     @property
     def arrow(self) -> str:
         """Which way is better, as what follows the heading; nothing where neither is."""
-        return "" if self.higher_is_better is None else " ↑" if self.higher_is_better else " ↓"
+        if self.higher_is_better is None:
+            return ""
+        return " ↑" if self.higher_is_better else " ↓"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,11 +187,9 @@ class Sheet:
         cells = [row[place] for row in self.rows]
         if all(isinstance(cell, (str, Link)) for cell in cells):
             return "text"
-        return (
-            "interval"
-            if any(isinstance(c, Value) and not math.isnan(c.low) for c in cells)
-            else "number"
-        )
+        if any(isinstance(c, Value) and not math.isnan(c.low) for c in cells):
+            return "interval"
+        return "number"
 
 
 def frame_sheet(

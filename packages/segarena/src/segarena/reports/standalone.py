@@ -58,7 +58,10 @@ def standalone(chart: str, heading: str = "") -> str:
     above = HEADING_PX if heading else 0
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{px(height + above)}" '
     box = f"0 {-above} {px(width)} {px(height + above)}"
-    text = element("text", heading, x=4, y=15 - above, css="name heading") if heading else ""
+    if heading:
+        text = element("text", heading, x=4, y=15 - above, css="name heading")
+    else:
+        text = ""
     ground = f"<style>{_style()}</style>\n<rect y='{-above}' width='100%' height='100%' fill='#fff'/>{text}"
     placed = re.sub(
         r'viewBox="[^"]*"', f'viewBox="{box}"', chart.replace("<svg ", head, 1), count=1
@@ -93,11 +96,10 @@ def _style() -> str:
         known = re.sub(
             r"var\(--(?!c\b)([\w-]+)(?:, [^)]*)?\)", lambda found: values.get(found[1], "0px"), body
         )
-        wanted = (
-            [(f".{name}", value) for name, value in colours.items()]
-            if "var(--c)" in known
-            else [("", "")]
-        )
+        if "var(--c)" in known:
+            wanted = [(f".{name}", value) for name, value in colours.items()]
+        else:
+            wanted = [("", "")]
         for suffix, value in wanted:
             one = ",".join(f"{selector.strip()}{suffix}" for selector in selectors.split(","))
             rules.append(f"{one}{{{known.replace('var(--c)', value)}}}")

@@ -219,7 +219,9 @@ def direction(
     """Tell what a difference says: "unclear" unless the paired test refuses "no difference" at 5 %."""
     if not difference.p_value <= SIGNIFICANT:
         return "unclear"
-    return "better" if (difference.difference > 0) == statistic.higher_is_better else "worse"
+    if (difference.difference > 0) == statistic.higher_is_better:
+        return "better"
+    return "worse"
 
 
 def _summary_row(position: int, run: Run, user: str) -> SummaryRow:
@@ -261,7 +263,8 @@ def _difference(run: Run, baseline: Run, user: str, statistic: Statistic) -> Pai
 
 
 def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
-    ours, theirs = run.targets(user), baseline.targets(user)
+    ours = run.targets(user)
+    theirs = baseline.targets(user)
     return PairedRow(
         run=position,
         label=run.label,
@@ -277,7 +280,8 @@ def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
 
 
 def _timing_row(run: Run, user: str) -> TimingRow:
-    seconds, encodes = run.seconds_per_round(user), run.encode_seconds()
+    seconds = run.seconds_per_round(user)
+    encodes = run.encode_seconds()
     return TimingRow(
         label=run.label,
         user=user,

@@ -110,7 +110,10 @@ def _difference(statistic: Statistic, found: Sequence[float]) -> list[Value]:
     elif len(known) > 1:
         size = max(known) - min(known)
     text = value_text(statistic, abs(size)).replace(" %", " pp")
-    sign = "−" if size < 0 else "+" if size > 0 and len(found) == 2 else ""
+    if size < 0:
+        sign = "−"
+    else:
+        sign = "+" if size > 0 and len(found) == 2 else ""
     return [Value(mean=size, printed=sign + text)]
 
 

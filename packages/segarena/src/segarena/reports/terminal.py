@@ -76,11 +76,10 @@ def _table(own: Page) -> Group:
         parts += [_paired(read)] if paired_rows(read) else []
     parts += [Text(text, style="yellow") for text in failure_lines(own.every_run)]
     parts += [Text(text, style=style) for text, style in _verified(read)]
-    tested = (
-        "; differences: test of signs, bold where p ≤ 0.05"
-        if len(read) > 1 and paired_rows(read)
-        else ""
-    )
+    if len(read) > 1 and paired_rows(read):
+        tested = "; differences: test of signs, bold where p ≤ 0.05"
+    else:
+        tested = ""
     parts.append(
         Text(
             f"[low, high]: 95 % interval over {own.target_word}s, whole {own.sample_word}s drawn{tested}",

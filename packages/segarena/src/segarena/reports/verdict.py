@@ -34,7 +34,8 @@ class Words:
 def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: Words) -> list[str]:
     """Return a sentence for each dataset that has a value of the statistic that decides."""
     user = best_user(runs, statistic)
-    groups, columns = by_data(runs), run_columns(runs)
+    groups = by_data(runs)
+    columns = run_columns(runs)
     texts: list[str] = []
     for data, group in list(groups.items())[:MOST_DATASETS]:
         found = standings(group, user, statistic)
@@ -70,34 +71,31 @@ class _Verdict:
         lead = best.leads[second]
         ahead = f"{self._ahead(best, second)} on {self._sample(lead.n, lead.clusters)} ({p_text(lead.p_value)}"
         if len(others) == 1:
-            return (
-                f"{ahead})."
-                if lead.p_value <= SIGNIFICANT
-                else self._undecided(best, second, ahead, lead)
-            )
+            if lead.p_value <= SIGNIFICANT:
+                return f"{ahead})."
+            return self._undecided(best, second, ahead, lead)
         unclear = [
             self.names[label] for label, p_value in best.adjusted.items() if p_value > SIGNIFICANT
         ]
         if not unclear:
             every = "both others" if len(others) == 2 else f"all {len(others)} others"
-            name, p_value = self.names[best.run.label], best.adjusted[second]
+            name = self.names[best.run.label]
+            p_value = best.adjusted[second]
             return f"{name} is ahead of {every}: {ahead}; of all pairs {p_text(p_value)})."
         clear = len(others) - len(unclear)
-        rest = (
-            f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}"
-            if clear
-            else ""
-        )
+        if clear:
+            rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}"
+        else:
+            rest = ""
         pairs = len(found) * len(others) // 2
         together = f"with all {pairs} pairs tested together it cannot be told apart from {_listed(unclear)}"
         return f"{self._level(best)}, the best mean; {together}{rest}."
 
     def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
-        few = (
-            f"; fewer than six {self.words.sample}s never can tell"
-            if lead.clusters < FEWEST
-            else ""
-        )
+        if lead.clusters < FEWEST:
+            few = f"; fewer than six {self.words.sample}s never can tell"
+        else:
+            few = ""
         return f"{self.names[best.run.label]} and {self.names[second]} cannot be told apart: {ahead}{few})."
 
     def _level(self, standing: Standing) -> str:
@@ -110,7 +108,8 @@ class _Verdict:
         lead = standing.leads[other]
         size = value_text(self.statistic, abs(lead.difference)).replace(" %", " pp")
         # The means may stand in another order than the targets of both.
-        mine, its = self.names[standing.run.label], self.names[other]
+        mine = self.names[standing.run.label]
+        its = self.names[other]
         names = (mine, its) if lead.difference >= 0 else (its, mine)
         shown = lead if lead.difference >= 0 else lead.turned()
         bounds = bounds_text(self.statistic, shown.low, shown.high).replace("-", "−")

@@ -107,7 +107,10 @@ def empty_text(run: Run) -> str:
     """Say that a run has nothing to show; empty when it has."""
     if run.finished():
         return ""
-    failed = f": {count_text(len(run.failures), 'failure')}, see below" if run.failures else " yet"
+    if run.failures:
+        failed = f": {count_text(len(run.failures), 'failure')}, see below"
+    else:
+        failed = " yet"
     return f"{run.label}: no dialogue was finished{failed}."
 
 
@@ -135,11 +138,9 @@ def pairing_text(runs: Sequence[Run]) -> str:
 
 def baseline_text(runs: Sequence[Run]) -> str:
     """Say which run the others are compared with."""
-    return (
-        runs[0].label
-        if all(run.is_on_data_of(runs[0]) for run in runs)
-        else "the first one on the same dataset"
-    )
+    if all(run.is_on_data_of(runs[0]) for run in runs):
+        return runs[0].label
+    return "the first one on the same dataset"
 
 
 def definition(statistic: Statistic, run: Run) -> str:

@@ -93,9 +93,9 @@ def unmeasured(table: PublishedTable) -> list[str]:
 def _told(sheet: Sheet, keys: Iterable[Key]) -> Sheet:
     """Return a table without its column of conditions, where there are none."""
     has_conditions = any(condition for _, _, condition, _ in keys)
-    return (
-        sheet if has_conditions else sheet.pick(*(key for key in sheet.keys if key != "condition"))
-    )
+    if has_conditions:
+        return sheet
+    return sheet.pick(*(key for key in sheet.keys if key != "condition"))
 
 
 def _key(table: PublishedTable, figure: Figure) -> Key:
@@ -112,9 +112,10 @@ def _row(
     table: PublishedTable, key: Key, figure: Figure | None, found: Found | None
 ) -> tuple[Cell, ...]:
     measure = table.measures[key[3]]
-    published = (
-        Value(mean=math.nan) if figure is None else Value(mean=figure.value, printed=figure.printed)
-    )
+    if figure is None:
+        published = Value(mean=math.nan)
+    else:
+        published = Value(mean=figure.value, printed=figure.printed)
     if found is None:
         return (
             *key[:3],
@@ -160,7 +161,8 @@ def _caption(table: PublishedTable, rows: Iterable[tuple[Cell, ...]], *, is_whol
     told = [row[-1] for row in rows]
     compared = [word for word in told if word != "–"]
     within = sum(word == "yes" for word in compared)
-    part = (
-        "" if is_whole else " Not over the samples of the paper, so no agreement is to be expected."
-    )
+    if is_whole:
+        part = ""
+    else:
+        part = " Not over the samples of the paper, so no agreement is to be expected."
     return f"{table.name}: {within} of {count_text(len(compared), 'figure')} within rounding.{part}"

@@ -79,7 +79,9 @@ def chosen(kind: str, asked: Sequence[str], known: Collection[str]) -> tuple[str
         if name.casefold() not in map(str.casefold, known):
             hint = close_to(name, known, cutoff=0.3) or f"it has {', '.join(known)}"
             raise InvalidInput(f"the table has no {kind} {name!r}; {hint}")
-    return tuple(name for name in known if name.casefold() in wanted) if asked else tuple(known)
+    if asked:
+        return tuple(name for name in known if name.casefold() in wanted)
+    return tuple(known)
 
 
 def needs_of_data(table: PublishedTable, dataset: str, places: Places) -> list[Need]:

@@ -39,7 +39,8 @@ def _dry(table: PublishedTable, job: Job, *, own_models: bool) -> Job:
         random = any(need.kind == "weights" for need in job.lacks)
         # Without weights only an adapter has a network: it makes a random one.
         if not random or any(need.kind == "adapter" for need in job.needs):
-            segmenter, model = job.segmenter, f"{job.model}{', random weights' if random else ''}"
+            segmenter = job.segmenter
+            model = f"{job.model}{', random weights' if random else ''}"
     is_possible = bool(segmenter and told.dataset)
     return replace(
         job,

@@ -266,7 +266,8 @@ class CopySupportMask(Nothing):
         Raises:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
         """
-        memory, shape = Memory(), (encoded[0], encoded[1])
+        memory = Memory()
+        shape = (encoded[0], encoded[1])
 
         def share_of(support: Support) -> NDArray[np.float32]:
             return memory.remember(identity(support), lambda: cell_shares(support.mask, shape))
@@ -280,7 +281,8 @@ class CopySupportMask(Nothing):
 
 def meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
     """Return the target that prompts fit best; of equally good ones the smallest, of those the first."""
-    sample, extents = truth.sample, truth.extents()
+    sample = truth.sample
+    extents = truth.extents()
     ranks: list[tuple[float, int, int]] = []
     for index, (target, extent) in enumerate(zip(sample.targets, extents, strict=True)):
         mask = target.mask.astype(np.bool_, copy=False)

@@ -65,11 +65,10 @@ def between_units(
         return Between(
             deviation=math.nan, low=math.nan, high=math.nan, least=math.nan, most=math.nan
         )
-    belongs = (
-        np.arange(len(table))
-        if clusters is None
-        else np.unique(np.asarray(clusters), return_inverse=True)[1]
-    )
+    if clusters is None:
+        belongs = np.arange(len(table))
+    else:
+        belongs = np.unique(np.asarray(clusters), return_inverse=True)[1]
     count = int(belongs.max()) + 1
     low = high = math.nan
     if count > 1:
@@ -94,16 +93,17 @@ def _deviation(table: NDArray[np.float64], times: NDArray[np.float64]) -> float:
     columns = each > 0
     if columns.sum() < 2:
         return math.nan
-    weights, filled, each, is_known = (
-        weights[:, columns],
-        filled[:, columns],
-        each[columns],
-        is_known[:, columns],
-    )
+    weights = weights[:, columns]
+    filled = filled[:, columns]
+    each = each[columns]
+    is_known = is_known[:, columns]
     means = (weights * filled).sum(axis=0) / each
     rows = is_known.sum(axis=1)
     left = np.where(is_known, filled - means, 0.0)
     left = np.where(is_known, left - (left.sum(axis=1) / np.maximum(rows, 1))[:, None], 0.0)
     freedom = max(float(each.mean()) - 1, 0.0) * (len(means) - 1)
-    chance = float((weights * left**2).sum()) / freedom / float(each.mean()) if freedom else 0.0
+    if freedom:
+        chance = float((weights * left**2).sum()) / freedom / float(each.mean())
+    else:
+        chance = 0.0
     return math.sqrt(max(0.0, float(np.var(means, ddof=1)) - chance))

@@ -22,9 +22,13 @@ from segarena.statistics.roc import area_over_groups, area_under_roc
 from segarena.statistics.two_samples import Floats, Ids, below_each_other, numbered
 
 FOLDS = 5
-_TREES, _LEAVES, _RATE = 150, 15, 0.08
-_LEAST_IN_LEAF, _SHARE_IN_LEAF = 20, 0.1
-_ENOUGH, _SPLITS = 300, 5
+_TREES = 150
+_LEAVES = 15
+_RATE = 0.08
+_LEAST_IN_LEAF = 20
+_SHARE_IN_LEAF = 0.1
+_ENOUGH = 300
+_SPLITS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -76,7 +76,8 @@ def _columns(table: Mapping[str, ArrayLike], names: tuple[str, ...]) -> NDArray[
 
 
 def _every_pair(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    first, second = columns[:, None], columns[None]
+    first = columns[:, None]
+    second = columns[None]
     return np.triu(pearson(first, second)) + np.tril(spearman(first, second), -1)
 
 
@@ -90,7 +91,8 @@ def pearson(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         first: real (..., n).
         second: the same, or what broadcasts with it.
     """
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    one = np.asarray(first, dtype=np.float64)
+    two = np.asarray(second, dtype=np.float64)
     # Looked for in the values themselves: their mean may differ from equal values in the last bit.
     is_constant = (np.ptp(one, axis=-1) == 0) | (np.ptp(two, axis=-1) == 0)
     one, two = (values - values.mean(axis=-1, keepdims=True) for values in (one, two))

@@ -98,15 +98,15 @@ def evenly(curve: ArrayLike, points: int) -> Floats:
 def _matrix(
     curves: Sequence[ArrayLike], points: int, join: Callable[..., Any], *, either_way: bool
 ) -> Floats:
-    walked = (
-        np.stack([evenly(curve, points) for curve in curves])
-        if len(curves)
-        else np.empty((0, points, 2))
-    )
+    if len(curves):
+        walked = np.stack([evenly(curve, points) for curve in curves])
+    else:
+        walked = np.empty((0, points, 2))
     rows, columns = np.triu_indices(len(walked), 1)
     found = np.zeros((len(walked), len(walked)))
     for part in chunks(len(rows), points * points, most=_AT_ONCE):
-        one, two = walked[rows[part]], walked[columns[part]]
+        one = walked[rows[part]]
+        two = walked[columns[part]]
         apart = _walked(_between(one, two), join)
         if either_way:
             apart = np.minimum(apart, _walked(_between(one, two[:, ::-1]), join))
@@ -125,7 +125,8 @@ def _curve(curve: ArrayLike) -> Floats:
 
 def _leashes(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the distances of every point of one curve from every point of the other, (1, n, m)."""
-    one, two = _curve(first), _curve(second)
+    one = _curve(first)
+    two = _curve(second)
     if one.shape[1] != two.shape[1]:
         raise InvalidInput(f"curves: expected the same axes, got {one.shape[1]} and {two.shape[1]}")
     return _between(one[None], two[None])

@@ -191,7 +191,8 @@ def paired_difference(
     Source: the interval, Hartigan, Using subsample values as typical values, JASA 64 (1969): flipping the signs of
     some clusters gives a total as far from 0 as the one seen where the mean of these clusters is beyond the difference.
     """
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    one = np.asarray(first, dtype=np.float64)
+    two = np.asarray(second, dtype=np.float64)
     if one.shape != two.shape:
         raise InvalidInput(
             f"paired values: expected as many of each, got shapes {one.shape} and {two.shape}"
@@ -292,7 +293,8 @@ def _sign_flips(
     flipped = np.concatenate(
         list(_flipped(np.stack([sums, sizes], axis=1), repeats, rng, is_exact=is_exact))
     )
-    total, noise = sums.sum(), _TINY * np.abs(sums).sum()
+    total = sums.sum()
+    noise = _TINY * np.abs(sums).sum()
     hits = np.count_nonzero(np.abs(total - 2 * flipped[:, 0]) >= abs(total) - noise)
     extra = 0 if is_exact else 1
     tried = len(flipped) + extra
@@ -304,7 +306,10 @@ def _sign_flips(
     )
     # So many of these means must lie on one side of a difference that it is not refused; a side of nobody always does.
     needed = math.floor(round((1 - level) * tried, 9) - extra - np.count_nonzero(~is_some)) + 1
-    ends = (math.nan, math.nan) if needed < 1 else (float(means[needed - 1]), float(means[-needed]))
+    if needed < 1:
+        ends = (math.nan, math.nan)
+    else:
+        ends = (float(means[needed - 1]), float(means[-needed]))
     return float((extra + hits) / tried), *ends
 
 

@@ -57,7 +57,8 @@ def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTests:
     Source: Fasano and Franceschini 1987; Press et al., Numerical Recipes, "Two-dimensional K-S test". The
     correction of 1 / n follows the code that RClicks calls, not its unused second implementation.
     """
-    many, one = _points(sets), _points(points)
+    many = _points(sets)
+    one = _points(points)
     if one.shape[0] != 1:
         raise InvalidInput(f"points: expected a single set (m, 2), got shape {np.shape(points)}")
     statistics = (_greatest_difference(many, one) + _greatest_difference(one, many)) / 2
@@ -102,7 +103,8 @@ def _quadrant_shares(
     first = (sets[:, None, :, 0] <= corners[:, :, None, 0]).astype(np.float32)
     second = (sets[:, None, :, 1] <= corners[:, :, None, 1]).astype(np.float32)
     in_both = np.einsum("bpn,bpn->bp", first, second).astype(np.float64)
-    in_first, in_second = first.sum(axis=2, dtype=np.float64), second.sum(axis=2, dtype=np.float64)
+    in_first = first.sum(axis=2, dtype=np.float64)
+    in_second = second.sum(axis=2, dtype=np.float64)
     counts = np.stack(
         [in_both, in_first - in_both, in_second - in_both, n - in_first - in_second + in_both]
     )
@@ -114,7 +116,8 @@ def _p_values(
 ) -> NDArray[np.float64]:
     from scipy.special import kolmogorov
 
-    n, m = many.shape[1], one.shape[1]
+    n = many.shape[1]
+    m = one.shape[1]
     root = np.sqrt(n * m / (n + m))
     own, other = (pearson(sets[..., 0], sets[..., 1]) for sets in (many, one))
     spread = np.sqrt(np.maximum(0.0, 1 - (own**2 + other**2) / 2))

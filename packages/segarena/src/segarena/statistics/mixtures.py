@@ -38,7 +38,8 @@ def mixture_quantile(centres: ArrayLike, spreads: ArrayLike, share: float) -> fl
     >>> round(mixture_quantile([0.0, 0.0], [1.0, 2.0], 0.5), 6)
     1.0
     """
-    where, wide = np.asarray(centres, dtype=np.float64), np.asarray(spreads, dtype=np.float64)
+    where = np.asarray(centres, dtype=np.float64)
+    wide = np.asarray(spreads, dtype=np.float64)
     is_some = np.isfinite(where)
     if not len(where):
         return math.nan
@@ -46,7 +47,8 @@ def mixture_quantile(centres: ArrayLike, spreads: ArrayLike, share: float) -> fl
         return 0.0
     if np.mean(np.isposinf(where)) > 1 - share:
         return math.inf
-    low, high = float((where - 9 * wide)[is_some].min()), float((where + 9 * wide)[is_some].max())
+    low = float((where - 9 * wide)[is_some].min())
+    high = float((where + 9 * wide)[is_some].max())
     while high - low > 1e-9:
         middle = (low + high) / 2
         if mixture_shares(where, wide, math.exp(middle)).mean() < share:

@@ -41,7 +41,8 @@ def differences(first: ArrayLike, second: ArrayLike) -> Differences:
         InvalidInput: other shapes, no values, or values that are not finite.
     """
     values, (count, _) = below_each_other(first, second)
-    one, two = np.sort(values[:count], axis=0), np.sort(values[count:], axis=0)
+    one = np.sort(values[:count], axis=0)
+    two = np.sort(values[count:], axis=0)
     apart = [_apart(*pair) for pair in zip(one.T, two.T, strict=True)]
     ks, above = np.array(apart).T
     return Differences(ks, above, np.stack([np.median(one, axis=0), np.median(two, axis=0)]))

@@ -76,9 +76,9 @@ class OverRounds(ABC):
         """Return a value as printed; "–" for NaN."""
         if math.isnan(value):
             return "–"
-        return (
-            f"{100 * value:.{self.decimals}f} %" if self.is_share else f"{value:.{self.decimals}f}"
-        )
+        if self.is_share:
+            return f"{100 * value:.{self.decimals}f} %"
+        return f"{value:.{self.decimals}f}"
 
 
 Kind = TypeVar("Kind", bound=type[OverRounds])
@@ -167,11 +167,10 @@ class NumberOfFailures(OverRounds):
     ) -> str:
         """Say what is not reached, and how to get to the count that papers print."""
         is_failure = options.get("solved_at_last") == "failure"
-        also = (
-            " (one that gets there only in the last round counts as a failure, as published)"
-            if is_failure
-            else ""
-        )
+        if is_failure:
+            also = " (one that gets there only in the last round counts as a failure, as published)"
+        else:
+            also = ""
         return (
             f"share of targets whose {metric} does not reach {statistic.threshold:g} within {rounds} rounds{also}; "
             "times the number of targets it is the count that papers print"

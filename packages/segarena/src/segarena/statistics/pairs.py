@@ -87,7 +87,8 @@ def all_pairs(
     given, starts = _sorted_by_cluster(values, clusters)
     count = len(given)
     rows, columns = np.triu_indices(count, 1)
-    differences, p_values = np.full((count, count), np.nan), np.ones((count, count))
+    differences = np.full((count, count), np.nan)
+    p_values = np.ones((count, count))
     np.fill_diagonal(differences, np.where(np.isfinite(given).any(axis=1), 0.0, np.nan))
     if not len(rows) or not given.shape[1]:
         return Pairs(differences, p_values)
@@ -108,11 +109,10 @@ def _sorted_by_cluster(
         raise InvalidInput(
             f"values: expected (segmenters, targets) without infinity, got shape {given.shape}"
         )
-    belongs = (
-        np.arange(given.shape[1])
-        if clusters is None
-        else np.unique(np.asarray(clusters), return_inverse=True)[1]
-    )
+    if clusters is None:
+        belongs = np.arange(given.shape[1])
+    else:
+        belongs = np.unique(np.asarray(clusters), return_inverse=True)[1]
     if len(belongs) != given.shape[1]:
         raise InvalidInput(
             f"clusters: expected one id per target, {given.shape[1]}, got {len(belongs)}"
@@ -127,10 +127,14 @@ class _Judged:
     def __init__(
         self, values: Floats, starts: NDArray[np.int64], rows: NDArray[Any], columns: NDArray[Any]
     ) -> None:
-        self._values, self._starts, self._rows, self._columns = values, starts, rows, columns
+        self._values = values
+        self._starts = starts
+        self._rows = rows
+        self._columns = columns
         self._levels = self._by_cluster(values) if np.isfinite(values).all() else None
         self.means = np.empty(len(rows))
-        totals, lengths = np.empty(len(rows)), np.empty(len(rows))
+        totals = np.empty(len(rows))
+        lengths = np.empty(len(rows))
         for part in chunks(len(rows), values.shape[1], most=_AT_ONCE):
             found = self._differences(np.arange(part.start, part.stop))
             totals[part], lengths[part] = (
@@ -151,7 +155,8 @@ class _Judged:
         """Return the p-value of each pair."""
         count = len(self._starts)
         is_exact = count < repeats.bit_length() and 1 << count <= repeats
-        hits, tried = np.zeros(len(self._rows), dtype=np.int64), 0 if is_exact else 1
+        hits = np.zeros(len(self._rows), dtype=np.int64)
+        tried = 0 if is_exact else 1
         for signs in _signs(count, repeats, rng, is_exact=is_exact):
             hits += self._hits(signs)
             tried += signs.shape[1]
@@ -187,7 +192,8 @@ class _Judged:
 
     def _differences(self, pairs: NDArray[Any]) -> Floats:
         """Return the mean difference in each cluster, (pairs, clusters); NaN where a pair shares no target."""
-        rows, columns = self._rows[pairs], self._columns[pairs]
+        rows = self._rows[pairs]
+        columns = self._columns[pairs]
         if self._levels is not None:
             return self._levels[rows] - self._levels[columns]
         return self._by_cluster(self._values[rows] - self._values[columns])

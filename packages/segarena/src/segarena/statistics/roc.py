@@ -19,7 +19,8 @@ def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
     Raises:
         InvalidInput: no values in one of them, other axes, or NaN.
     """
-    low, high = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    low = np.asarray(first, dtype=np.float64)
+    high = np.asarray(second, dtype=np.float64)
     if (
         low.ndim != 1
         or high.ndim != 1
@@ -69,7 +70,8 @@ def _wins(first: Floats, second: Floats, groups: NDArray[np.int64]) -> tuple[Flo
         these, and how many values of either each group has, (groups, 2).
     """
     count = int(groups.max()) + 1
-    one, two = groups[: first.shape[1]], groups[first.shape[1] :]
+    one = groups[: first.shape[1]]
+    two = groups[first.shape[1] :]
     wins = np.zeros((count, count))
     for low, high in zip(first, second, strict=True):
         for group in np.unique(one):

@@ -24,7 +24,8 @@ def below_each_other(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple
     Raises:
         InvalidInput: a sample without values, other axes, or values that are not finite.
     """
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    one = np.asarray(first, dtype=np.float64)
+    two = np.asarray(second, dtype=np.float64)
     if (
         one.ndim != 2
         or two.ndim != 2

@@ -95,7 +95,8 @@ class ProgressBar:
             self._console.print(f"{title}: {state.done}/{state.units} {self._unit}, {rest}")
 
     def _estimate(self, stage: _Stage, state: Progress) -> None:
-        here, pending = state.done - state.resumed - state.elsewhere, state.units - state.resumed
+        here = state.done - state.resumed - state.elsewhere
+        pending = state.units - state.resumed
         if here <= 0 or stage.is_estimated:
             return
         stage.is_estimated = True
@@ -114,9 +115,10 @@ class ProgressBar:
         if not (here or amount):
             return f"{state.resumed} done before" if state.resumed else "starting"
         speed = amount / elapsed_s if elapsed_s > 0 else 0.0
-        left = (
-            f", {duration_text(elapsed_s / here * (state.units - state.done))} left" if here else ""
-        )
+        if here:
+            left = f", {duration_text(elapsed_s / here * (state.units - state.done))} left"
+        else:
+            left = ""
         failed = f", {state.failures} failed" if state.failures else ""
         return f"{speed:.1f} {self._rate or self._unit}/s{left}{failed}"
 
@@ -138,4 +140,6 @@ def duration_text(seconds: float) -> str:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"

@@ -34,7 +34,10 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
     for user, count in counts.targets_without.items():
         console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")
-    place = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
+    if folder.path.is_relative_to(here):
+        place = folder.path.relative_to(here)
+    else:
+        place = folder.path
     console.print(
         f"run: {place}   report: segarena report {shlex.quote(str(place))}", soft_wrap=True
     )

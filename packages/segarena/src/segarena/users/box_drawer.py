@@ -125,4 +125,6 @@ def _tight_windows(comparison: Comparison) -> dict[int, Window]:
 
 
 def _chosen(planes: Sequence[int], count: int) -> list[int]:
-    return [median_slice(planes)] if count == 1 else list(dict.fromkeys(key_slices(planes, count)))
+    if count == 1:
+        return [median_slice(planes)]
+    return list(dict.fromkeys(key_slices(planes, count)))

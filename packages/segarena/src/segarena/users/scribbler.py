@@ -71,7 +71,10 @@ class Scribbler:
                 f"expected person or people, got person={person!r} and people={people}"
             )
         self._fitted = read_fitted(fitted or SHIPPED)
-        self._beside = read_fitted(fitted_background or SHIPPED_BACKGROUND) if background else None
+        if background:
+            self._beside = read_fitted(fitted_background or SHIPPED_BACKGROUND)
+        else:
+            self._beside = None
         if self._beside is not None and self._beside.people != self._fitted.people:
             raise InvalidInput(
                 f"fitted_background: expected a file of {', '.join(self._fitted.people)}, got one of "
@@ -110,24 +113,22 @@ class Scribbler:
             return [0]
         if not isinstance(turn.sample, VolumeSample):
             return [pictures.fullest_frame() if turn.round == 1 else pictures.worst_frame()]
-        return (
-            pictures.slices_to_begin(self._slices)
-            if turn.round == 1
-            else pictures.slices_to_correct(self._slices)
-        )
+        if turn.round == 1:
+            return pictures.slices_to_begin(self._slices)
+        return pictures.slices_to_correct(self._slices)
 
     def _goals(self, turn: Turn, pictures: Pictures, picture: int) -> list[tuple[Goal, Fitted]]:
         """Return what is drawn on in a picture, and with which hand."""
-        target, ignore = pictures.target[picture], pictures.ignored(picture)
+        target = pictures.target[picture]
+        ignore = pictures.ignored(picture)
         if turn.round > 1:
             goals = wrong_parts(pictures.prediction[picture], target, ignore, pictures.objects)
             return [(goal, self._fitted) for goal in goals]
         objects = [goal for goal in whole_objects(target, ignore) if goal.label <= pictures.objects]
-        beside = (
-            []
-            if self._beside is None
-            else [(goal, self._beside) for goal in background_of(objects, ignore)]
-        )
+        if self._beside is None:
+            beside = []
+        else:
+            beside = [(goal, self._beside) for goal in background_of(objects, ignore)]
         return [*((goal, self._fitted) for goal in objects), *beside]
 
 

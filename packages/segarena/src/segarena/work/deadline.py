@@ -112,7 +112,8 @@ def standing_still(most_s: float) -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    deadline, started = this_deadline(), time.monotonic()
+    deadline = this_deadline()
+    started = time.monotonic()
     until, (left_s, _) = deadline.value, signal.setitimer(signal.ITIMER_REAL, 0)
     if until:
         deadline.value = max(until, started + most_s + _GRACE_S)

@@ -153,8 +153,6 @@ def as_ours(error: BaseException) -> SegarenaError:
         text = str(error)
     except Exception:
         text = "(its message cannot be shown)"
-    return (
-        kinds[0](text)
-        if kinds
-        else UnitFailed(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-    )
+    if kinds:
+        return kinds[0](text)
+    return UnitFailed(f"{type(error).__name__}: {text}" if text else type(error).__name__)

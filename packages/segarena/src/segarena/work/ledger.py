@@ -293,7 +293,8 @@ def line_of(entry: Mapping[str, Any]) -> bytes:
 
 def is_sound(line: bytes) -> bool:
     """Tell whether a line of `line_of`, without its end, is as it was written."""
-    body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
+    body = line[:-_CRC_LENGTH]
+    crc = line[-_CRC_LENGTH:]
     return crc == _CRC % zlib.crc32(body)
 
 

@@ -55,7 +55,8 @@ class Worker:
 
     def take(self, task: tuple[int, Any]) -> None:
         """Send it a unit, with its number."""
-        self.task, self.taken_s = task, time.monotonic()
+        self.task = task
+        self.taken_s = time.monotonic()
         with suppress(OSError):  # it died while idle; listening will find out
             self.pipe.send_bytes(pickle.dumps(task[1]))
 
@@ -118,11 +119,10 @@ def _away_from_main(*, needed: bool) -> Generator[None]:
     A script without the usual guard would otherwise start everything anew in each process.
     """
     main = vars(sys.modules["__main__"])
-    hidden = (
-        {}
-        if needed
-        else {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
-    )
+    if needed:
+        hidden = {}
+    else:
+        hidden = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
     main.setdefault("__spec__", None)
     try:
         yield

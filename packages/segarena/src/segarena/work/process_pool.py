@@ -124,7 +124,8 @@ class Crew:
 
     def _bury(self, worker: Worker) -> Failed[Any]:
         """End and replace a process; return why its unit failed."""
-        seconds, is_overdue = time.monotonic() - worker.taken_s, worker.is_overdue(self._limit_s)
+        seconds = time.monotonic() - worker.taken_s
+        is_overdue = worker.is_overdue(self._limit_s)
         worker.end()
         during = worker.deadline.during
         error: SegarenaError = UnitHung("no answer in time; its process was ended")

@@ -51,15 +51,11 @@ def work_through(
         on_progress(progress)
 
         def tell(waiting_for: str = "") -> None:
-            progress.done, progress.sharers, progress.failures = (
-                taking.count_done,
-                taking.sharers,
-                len(taking.failures),
-            )
-            progress.elsewhere, progress.waiting_for = (
-                progress.done - resumed - done_here,
-                waiting_for,
-            )
+            progress.done = taking.count_done
+            progress.sharers = taking.sharers
+            progress.failures = len(taking.failures)
+            progress.elsewhere = progress.done - resumed - done_here
+            progress.waiting_for = waiting_for
             on_progress(progress)
 
         done_here = 0
@@ -107,7 +103,8 @@ class _Alone:
         self.failures: dict[str, SegarenaError] = {}
 
     def turn(self, _: OnWait) -> Iterator[str] | None:
-        has_begun, self._has_begun = self._has_begun, True
+        has_begun = self._has_begun
+        self._has_begun = True
         return None if has_begun else iter(self._pending)
 
     def note(self, outcome: Outcome[tuple[str, Any], Any]) -> None:

@@ -33,7 +33,8 @@ def watched(run: Callable[[], None]) -> None:
         return
     memory = mmap.mmap(-1, SHARED_BYTES + 1)  # the last byte: it ended of its own accord
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
-    parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
+    parent = os.getpid()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     child = os.fork()
     if child:
         sys.exit(_ended(child, memory, passed_on))
@@ -50,7 +51,8 @@ def watched(run: Callable[[], None]) -> None:
 
 def _ended(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) -> int:
     """Wait for the child; return what to exit with."""
-    deadline, overdue = SharedDeadline(memory), 0
+    deadline = SharedDeadline(memory)
+    overdue = 0
     while True:
         came = signal.sigtimedwait(passed_on, _POLL_S)
         if came is not None and came.si_signo != signal.SIGCHLD and came.si_code != _FROM_TERMINAL:
@@ -65,10 +67,8 @@ def _ended(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) -> int
             return _told(
                 f"a plug-in hung below Python ({deadline.what}) and was ended; --workers 1 would go on without it"
             )
-    code, during = (
-        os.waitstatus_to_exitcode(status),
-        f" ({deadline.during})" if deadline.during else "",
-    )
+    code = os.waitstatus_to_exitcode(status)
+    during = f" ({deadline.during})" if deadline.during else ""
     if code < 0:
         _told(
             f"ended by {signal.Signals(-code).name}{during}; out of memory, or a crash in compiled code"

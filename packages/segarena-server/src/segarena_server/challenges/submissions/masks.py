@@ -59,7 +59,8 @@ class Expected:
 def faults_of(root: Path, expected: Sequence[Expected]) -> list[str]:
     """Return all that is wrong with the masks in a folder, in lines: missing, too many, of another size or content."""
     root = _beginning(root, expected)
-    there, wanted = set(files_in(root)), set[str]()
+    there = set(files_in(root))
+    wanted = set[str]()
     found: list[str] = []
     for one in expected:
         for dialogue in range(len(one.objects)):

@@ -87,11 +87,10 @@ def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
         yield str(error)
         return
     asked = [prompt_kinds(find("user", user.reference)) for user in plan.benchmark.users]
-    given = (
-        set(kinds_of(worker))
-        if None in asked
-        else {kind for kinds in asked if kinds for kind in kinds}
-    )
+    if None in asked:
+        given = set(kinds_of(worker))
+    else:
+        given = {kind for kinds in asked if kinds for kind in kinds}
     kinds = {plan.benchmark.sample_kind} & set(worker.sample_kinds) or {"image"}
     with worker.conversation.within(limit_s):
         for kind in sorted(given & set(kinds_of(worker))):
@@ -124,8 +123,6 @@ def _without_command(told: str) -> str:
     if missing := re.search(r"has no module ([\w.]+)", told):
         return f"there is no module {missing[1]} here; ask the organiser for it, or send it along in a zip"
     head, quote, rest = told.partition("worker: '")
-    return (
-        f"{head}the program {rest.partition(chr(39))[2].strip()}"
-        if quote
-        else told.removeprefix("worker: ")
-    )
+    if quote:
+        return f"{head}the program {rest.partition(chr(39))[2].strip()}"
+    return told.removeprefix("worker: ")

@@ -66,7 +66,8 @@ def faults_of(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
 
 
 def _differences(folder: RunFolder, plan: Plan, samples: Sequence[str]) -> Iterator[str]:
-    has, rules = folder.config, plan.benchmark
+    has = folder.config
+    rules = plan.benchmark
     expected = {
         "benchmark": (has.benchmark.name, rules.name),
         "options of the benchmark": (dict(has.benchmark.options), dict(rules.options)),
@@ -116,7 +117,8 @@ class Sent:
             table: self._folder.read(table, only=place) for table in ("records", "masks", "timings")
         }
         sample = load_sample(cast.dataset, name)
-        rows, faults = Rows(), list[str]()
+        rows = Rows()
+        faults = list[str]()
         for session in open_sessions(cast, sample, clock=lambda: 0.0):
             faults += _Told(tables, session, limit).hold()
             rows.extend(session.rows())
@@ -151,7 +153,8 @@ class _Told:
 
     def hold(self) -> list[str]:
         """Hold it; return what differs. The first difference ends it: after that nothing can be compared."""
-        session, where = self._session, f"{self._session.name}, {self._session.user_name}"
+        session = self._session
+        where = f"{self._session.name}, {self._session.user_name}"
         while not session.is_over:
             prepare([session], self._limit)
             dialogue = ask(session, self._limit)
@@ -162,15 +165,14 @@ class _Told:
                 session.fail(fault)
                 return [f"{where}, round {number}: {fault}"]
         further = [number for number in self._rounds if number > len(session.dialogue.rounds)]
-        return (
-            [f"{where}: has {len(further)} rounds that nobody would ask for here"]
-            if further
-            else []
-        )
+        if further:
+            return [f"{where}: has {len(further)} rounds that nobody would ask for here"]
+        return []
 
     def _answer(self, dialogue: Dialogue, number: int) -> str:
         """Answer a round as the folder does; return what differs, "" when nothing does."""
-        session, told = self._session, self._rounds.get(number)
+        session = self._session
+        told = self._rounds.get(number)
         late_s = self._seconds.get(number)
         if told is None:
             if late_s is not None and session.is_late_after(late_s):
@@ -190,7 +192,8 @@ class _Told:
 
     def _mask(self, number: int) -> Prediction | None:
         kept = self._masks.get(number)
-        session, objects = self._session, self._session.target.objects
+        session = self._session
+        objects = self._session.target.objects
         if kept is None or kept["object"].to_list() != [*range(1, objects + 1)]:
             return None
         try:

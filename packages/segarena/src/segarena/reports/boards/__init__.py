@@ -18,7 +18,7 @@ from segarena.reports.boards.pages import (
     sample_html,
     sample_parts,
 )
-from segarena.reports.boards.panels import Key, Panel, Place
+from segarena.reports.boards.panels import BoardRank, Key, Panel
 from segarena.reports.boards.sheets import board_csv, board_tex
 from segarena.reports.boards.site import SiteFiles, write_site
 from segarena.reports.boards.telling import board_json
@@ -33,7 +33,7 @@ __all__ = [
     "Extract",
     "Key",
     "Panel",
-    "Place",
+    "BoardRank",
     "SiteFiles",
     "asset_text",
     "board_csv",

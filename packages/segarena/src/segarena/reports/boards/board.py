@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.extracts import Extract
 from segarena.reports.boards.panels import (
+    BoardRank,
     Key,
     Panel,
-    Place,
     panels_of,
     ranked,
     rounded,
@@ -118,7 +118,7 @@ class Board:
 
         return max((key for key in every if key.data == every[0].data), key=best)
 
-    def rows(self, key: Key, choice: Choice = "all") -> list[Place]:
+    def rows(self, key: Key, choice: Choice = "all") -> list[BoardRank]:
         """Return the rows of a panel with the runs of a choice, the best first."""
         panel = self.panels[key]
         higher = next(s for s in self.statistics if s.name == key.statistic).higher_is_better

@@ -30,7 +30,8 @@ from segarena.reports.rendering import read_script, read_text, templates
 from segarena.reports.tables import TargetKey
 from segarena.reports.wording import bounds_text, count_text, seconds_text, value_text
 
-_REPORTS, _BOARDS = "segarena.reports", "segarena.reports.boards"
+_REPORTS = "segarena.reports"
+_BOARDS = "segarena.reports.boards"
 
 STYLES = ("page.css", "board.css")
 
@@ -198,7 +199,8 @@ def _sample_view(
     before: str,
     after: str,
 ) -> dict[str, Any]:
-    sheet, target = sample_sheet(board, key, sample, choice), board.entries[0].extract.words[1]
+    sheet = sample_sheet(board, key, sample, choice)
+    target = board.entries[0].extract.words[1]
     return {
         "title": title,
         "board_title": board.title,
@@ -221,7 +223,8 @@ def _run_view(
     anchors: Mapping[TargetKey, str] | None,
     own_page: str,
 ) -> dict[str, Any]:
-    extract, time = board.entries[entry].extract, board.entries[entry].time
+    extract = board.entries[entry].extract
+    time = board.entries[entry].time
     seconds = extract.seconds.get(key.user)
     facts = {
         "Participant": board.participants[entry],
@@ -259,7 +262,8 @@ def _view(
     runs: Sequence[str],
 ) -> dict[str, Any]:
     """Return what the template names, for the panel that is shown first."""
-    key, words = board.first_key, board.entries[0].extract.words
+    key = board.first_key
+    words = board.entries[0].extract.words
     columns = [board.measure, *(one for one in board.statistics if one != board.measure)]
     definitions = board.entries[0].extract.definitions
     rows = board.rows(key, choice)
@@ -307,13 +311,13 @@ def _row(
     for statistic in [board.measure, *(one for one in board.statistics if one != board.measure)]:
         panel = board.panels[key._replace(statistic=statistic.name)]
         mean = panel.means[panel.entries.index(entry)] if entry in panel.entries else None
-        texts = (
-            ("–", "")
-            if mean is None
-            else (value_text(statistic, mean.mean), bounds_text(statistic, mean.low, mean.high))
-        )
+        if mean is None:
+            texts = ("–", "")
+        else:
+            texts = (value_text(statistic, mean.mean), bounds_text(statistic, mean.low, mean.high))
         values.append(texts)
-    seconds, time = extract.seconds.get(key.user), board.entries[entry].time
+    seconds = extract.seconds.get(key.user)
+    time = board.entries[entry].time
     return {
         "place": place or "–",
         "range": range_,

@@ -39,7 +39,7 @@ class Key(NamedTuple):
     statistic: str
 
 
-class Place(NamedTuple):
+class BoardRank(NamedTuple):
     """A row: the number of the entry, its mean, its place by the mean, and the places that the tests leave open.
 
     Places are 0 where the entry has none; such rows come last.
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 def ranked(
     panel: Panel, shown: Sequence[int], *, higher_is_better: bool, unranked: Collection[int] = ()
-) -> list[Place]:
+) -> list[BoardRank]:
     """Return the rows of a panel that are shown, the best first; equal means have equal places, the earlier run first.
 
     Those that are `unranked` come last, without a place.
@@ -72,7 +72,7 @@ def ranked(
     firsts, lasts = places(panel.ahead[np.ix_(inside, inside)])
     falling = [values[place] for place in inside]
     rows = [
-        Place(
+        BoardRank(
             entry=panel.entries[place],
             mean=panel.means[place],
             place=1 + falling.index(values[place]),
@@ -81,7 +81,7 @@ def ranked(
         )
         for place, first, last in zip(inside, firsts, lasts, strict=True)
     ]
-    return rows + [Place(panel.entries[place], panel.means[place], 0, 0, 0) for place in others]
+    return rows + [BoardRank(panel.entries[place], panel.means[place], 0, 0, 0) for place in others]
 
 
 def rounded(value: float) -> float:
@@ -132,7 +132,9 @@ class _Table:
     """The values of some entries with one user, a column for each target that anyone has."""
 
     def __init__(self, extracts: Sequence[Extract], entries: Sequence[int], user: str) -> None:
-        self._extracts, self._entries, self._user = extracts, entries, user
+        self._extracts = extracts
+        self._entries = entries
+        self._user = user
         attributes: dict[TargetKey, Mapping[str, str | float]] = {}
         self._keys: list[list[TargetKey]] = []
         for number in entries:
@@ -155,7 +157,8 @@ class _Table:
     ) -> Panel:
         values = self._values(statistic)[:, where]
         is_known = np.atleast_1d(np.isfinite(values).any(axis=1))
-        values, clusters = values[is_known], self._clusters[where]
+        values = values[is_known]
+        clusters = self._clusters[where]
         shown = [
             number for number, known in zip(self._entries, is_known.tolist(), strict=True) if known
         ]

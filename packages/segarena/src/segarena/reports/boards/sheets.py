@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from segarena.files.spreadsheets import plain_cell
 from segarena.reports.boards.board import Board, Choice
-from segarena.reports.boards.panels import Key, Place
+from segarena.reports.boards.panels import BoardRank, Key
 from segarena.reports.boards.wording import range_text, statistic_of
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
@@ -90,7 +90,8 @@ def targets_sheet(
 
     def judged(_: TargetKey, values: Mapping[int, float]) -> _Judged:
         known = list(values.values())
-        mean, best = math.fsum(known) / len(known), max(known, key=lambda value: sign * value)
+        mean = math.fsum(known) / len(known)
+        best = max(known, key=lambda value: sign * value)
         return sign * mean, (_value(statistic, mean), _value(statistic, best), len(known))
 
     _, word, _ = board.entries[0].extract.words
@@ -169,15 +170,20 @@ def run_sheet(
     anchors: Mapping[TargetKey, str] | None = None,
 ) -> Sheet:
     """Return every target of a run with its value beside the best of the others; those first at which it loses most."""
-    statistic, rising = statistic_of(board, key), _rising(board, key)
+    statistic = statistic_of(board, key)
+    rising = _rising(board, key)
     sign = 1 if statistic.higher_is_better else -1
 
     def judged(target: TargetKey, values: Mapping[int, float]) -> _Judged | None:
         if entry not in values:
             return None
-        own, every = values[entry], rising[target]
+        own = values[entry]
+        every = rising[target]
         better = len(every) - bisect_right(every, sign * own)
-        best = sign * every[-2 if better == 0 else -1] if len(every) > 1 else math.nan
+        if len(every) > 1:
+            best = sign * every[-2 if better == 0 else -1]
+        else:
+            best = math.nan
         lost = sign * (best - own) if len(every) > 1 else 0.0
         return -lost, (
             _value(statistic, own),
@@ -256,7 +262,7 @@ def values_by_target(board: Board, key: Key) -> dict[TargetKey, dict[int, float]
 
 
 @lru_cache(maxsize=64)
-def _rows(board: Board, key: Key) -> tuple[dict[int, Place], int]:
+def _rows(board: Board, key: Key) -> tuple[dict[int, BoardRank], int]:
     """Return the rows of a panel by entry, and how many of them have a place."""
     rows = {row.entry: row for row in board.rows(key)}
     return rows, sum(bool(row.place) for row in rows.values())

@@ -69,7 +69,8 @@ def write_site(
     Raises:
         StoreError: `out` cannot be written.
     """
-    folder, key = Path(out), board.first_key
+    folder = Path(out)
+    key = board.first_key
     hardest = hardest_first(board, key)
     samples = list(dict.fromkeys(sample for sample, _ in hardest))
     pages = {sample: f"samples/{number:04d}.html" for number, sample in enumerate(samples, 1)}
@@ -83,7 +84,10 @@ def write_site(
     notes: list[str] = []
     anchors: dict[TargetKey, str] = {}
     with reading(trust=trust):
-        drawn = _Drawn(board, key, choice, runs, hardest, trust=trust, data=data) if runs else None
+        if runs:
+            drawn = _Drawn(board, key, choice, runs, hardest, trust=trust, data=data)
+        else:
+            drawn = None
         for number, sample in enumerate(samples):
             pictures = drawn.of(sample) if drawn and number < pictured else None
             if pictures:

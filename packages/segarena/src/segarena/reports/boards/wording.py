@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.boards.board import Board
-from segarena.reports.boards.panels import Key, Place
+from segarena.reports.boards.panels import BoardRank, Key
 from segarena.reports.wording import (
     FAILURES,
     HELD,
@@ -48,16 +48,15 @@ CHOSEN = (
 )
 
 
-def leader_text(board: Board, key: Key, rows: Sequence[Place]) -> str:
+def leader_text(board: Board, key: Key, rows: Sequence[BoardRank]) -> str:
     """Return who is first, and of how many others that is more than chance."""
     if not rows:
         return ""
     first, *others = [row for row in rows if row.place] or rows
-    statistic, panel = statistic_of(board, key), board.panels[key]
-    value, bounds = (
-        value_text(statistic, first.mean.mean),
-        bounds_text(statistic, first.mean.low, first.mean.high),
-    )
+    statistic = statistic_of(board, key)
+    panel = board.panels[key]
+    value = value_text(statistic, first.mean.mean)
+    bounds = bounds_text(statistic, first.mean.low, first.mean.high)
     found = " ".join(filter(None, [value, bounds]))
     if not others:
         return f"{board.names[first.entry]}: {key.statistic} {found}."
@@ -90,21 +89,21 @@ def counted_text(board: Board) -> str:
         on.append(f"{told} of {name}")
     last = max(entry.time for entry in entries)
     until = "" if last.year == 1 else f", the last one of {last:%Y-%m-%d}"
-    runs = (
-        f"{count_text(len(entries), 'run')} of {count_text(len(people), 'participant')}"
-        if people
-        else ""
-    )
+    if people:
+        runs = f"{count_text(len(entries), 'run')} of {count_text(len(people), 'participant')}"
+    else:
+        runs = ""
     return f"{runs or count_text(len(entries), 'run')} on {'; '.join(on)}{until}"
 
 
-def shared_text(board: Board, key: Key, rows: Sequence[Place]) -> str:
+def shared_text(board: Board, key: Key, rows: Sequence[BoardRank]) -> str:
     """Return how many samples rows share, where they are about different ones; else nothing."""
     has = board.samples[key.data, key.user][[row.entry for row in rows]]
     if len(rows) < 2 or bool((has == has[0]).all()):
         return ""
     sample = board.entries[0].extract.words[2]
-    own, pairs = has.sum(axis=1), has.astype(np.int64) @ has.T
+    own = has.sum(axis=1)
+    pairs = has.astype(np.int64) @ has.T
     between = pairs[np.triu_indices(len(rows), 1)]
     both = SHARED.format(
         own=_from_to(own), sample=sample, every=int(has.all(axis=0).sum()), two=_from_to(between)
@@ -114,11 +113,12 @@ def shared_text(board: Board, key: Key, rows: Sequence[Place]) -> str:
 
 
 def _from_to(counts: NDArray[Any]) -> str:
-    low, high = int(counts.min()), int(counts.max())
+    low = int(counts.min())
+    high = int(counts.max())
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def range_text(row: Place) -> str:
+def range_text(row: BoardRank) -> str:
     """Return the places that are open: "3" or "2 to 5"; nothing for a row without a place."""
     if not row.place:
         return ""
@@ -127,7 +127,8 @@ def range_text(row: Place) -> str:
 
 def about_text(board: Board, number: int, *, with_participant: bool = True) -> str:
     """Return what stands below the name of a run: whose it is, and what must be known of it."""
-    extract, participant = board.entries[number].extract, board.participants[number]
+    extract = board.entries[number].extract
+    participant = board.participants[number]
     notes = [
         participant if with_participant and participant != board.names[number] else "",
         "looks at no image"

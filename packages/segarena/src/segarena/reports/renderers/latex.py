@@ -62,12 +62,9 @@ def _cell(cell: Cell) -> str:
     if not isinstance(cell, Value):
         return escape_latex(cell.text if isinstance(cell, Link) else str(cell))
     text = escape_latex(cell.text)
-    marked = (
-        f"\\textbf{{{text}}}"
-        if cell.mark in BOLD
-        else f"\\underline{{{text}}}"
-        if cell.mark == "best"
-        else text
-    )
+    if cell.mark in BOLD:
+        marked = f"\\textbf{{{text}}}"
+    else:
+        marked = f"\\underline{{{text}}}" if cell.mark == "best" else text
     small = ", ".join(filter(None, [cell.bounds, cell.p_text]))
     return f"{marked} {{\\scriptsize {escape_latex(small)}}}" if small else marked

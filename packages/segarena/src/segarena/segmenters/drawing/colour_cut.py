@@ -66,7 +66,8 @@ def cut_guess(
     """
     size = shrunk_size(guess.shape, work_px)
     trimap = _trimap(_shrink(guess, size) > guess_cover, reach_px)
-    inside, outside = _shrink(marks == INSIDE, size), _shrink(marks == OUTSIDE, size)
+    inside = _shrink(marks == INSIDE, size)
+    outside = _shrink(marks == OUTSIDE, size)
     trimap[(inside >= outside) & (inside > least_cover)] = cv2.GC_FGD
     trimap[(outside > inside) & (outside > least_cover)] = cv2.GC_BGD
     is_inside = (trimap & 1) == 1  # OpenCV's numbers: sure and probable foreground are odd

@@ -17,7 +17,9 @@ from segarena.samples import ImageSample, Mask, as_image
 PROMPT_KINDS = frozenset({"click", "box", "scribble"})
 """What `draw_marks` can draw."""
 
-INSIDE, UNKNOWN, OUTSIDE = 1, 0, -1
+INSIDE = 1
+UNKNOWN = 0
+OUTSIDE = -1
 
 
 def image_of(sample: Any, segmenter: str) -> NDArray[np.uint8]:

@@ -41,9 +41,10 @@ def blind_labels(
         spacing: edge lengths of a voxel; None: all alike.
         has_frames: whether the first axis is time.
     """
-    frames = (
-        sorted({frame for prompt in prompts for frame in frames_of(prompt)}) if has_frames else [0]
-    )
+    if has_frames:
+        frames = sorted({frame for prompt in prompts for frame in frames_of(prompt)})
+    else:
+        frames = [0]
     planes = len(frames) if has_frames else 1
     steps = _steps(shape[1:] if has_frames else shape, MOST_POINTS // max(1, planes), spacing)
     steps = (1, *steps) if has_frames else steps
@@ -83,7 +84,8 @@ def _frame_by_frame(marks: NDArray[np.int16], frames: Sequence[int]) -> Labels:
 
 def _steps(shape: Shape, most: int, spacing: Sequence[float] | None) -> tuple[int, ...]:
     """Return of how many pixels along each axis one is read; the finest axis is thinned first."""
-    steps, edges = [1] * len(shape), list(spacing or [1.0] * len(shape))
+    steps = [1] * len(shape)
+    edges = list(spacing or [1.0] * len(shape))
     while math.prod(-(-side // step) for side, step in zip(shape, steps, strict=True)) > most:
         lengths = [
             edge * step if side > step else math.inf
@@ -145,9 +147,12 @@ class _Marks:
 
     def _box(self, box: Box) -> None:
         """Mark the ellipse in a box, and all that is outside of the box."""
-        start, stop = np.asarray(box.start, np.float64), np.asarray(box.stop, np.float64)
-        centre, radii = (start + stop - 1) / 2, (stop - start) / 2
-        inside, squares = np.ones((), np.bool_), np.zeros(())
+        start = np.asarray(box.start, np.float64)
+        stop = np.asarray(box.stop, np.float64)
+        centre = (start + stop - 1) / 2
+        radii = (stop - start) / 2
+        inside = np.ones((), np.bool_)
+        squares = np.zeros(())
         for axis, step in enumerate(self._steps):
             places = np.arange(self.labels.shape[axis]) * step
             form = [-1 if other == axis else 1 for other in range(len(self._steps))]

@@ -29,7 +29,8 @@ Shown: TypeAlias = Literal["crop", "whole", "cut-out"]
 _MEAN_COLOUR = np.array([0.485, 0.456, 0.406], np.float32) * 255
 _INTENSITY = 0.1
 _CONTEXT = 0.1
-_BLUR_PX, _BLUR_SIDE = 3, 352
+_BLUR_PX = 3
+_BLUR_SIDE = 352
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,11 +167,10 @@ def show_object(
     "overlay" of its code. There images are first shrunk to 352 x 352 pixels, and the cut is enlarged by its nearest
     pixels.
     """
-    background = (
-        _MEAN_COLOUR
-        if shown == "cut-out"
-        else _MEAN_COLOUR + _INTENSITY * (_blurred(image) - _MEAN_COLOUR)
-    )
+    if shown == "cut-out":
+        background = _MEAN_COLOUR
+    else:
+        background = _MEAN_COLOUR + _INTENSITY * (_blurred(image) - _MEAN_COLOUR)
     picture = np.rint(np.where(mask[:, :, None], image, background)).clip(0, 255).astype(np.uint8)
     return _in_square(picture[_with_context(mask)], side_px) if shown == "crop" else picture
 
@@ -205,7 +205,8 @@ def _in_square(picture: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
     height, width = (max(1, round(length * scale)) for length in picture.shape[:2])
     square = np.empty((side_px, side_px, 3), np.uint8)
     square[:] = np.rint(_MEAN_COLOUR)
-    top, left = (side_px - height) // 2, (side_px - width) // 2
+    top = (side_px - height) // 2
+    left = (side_px - width) // 2
     resized = Image.fromarray(picture).resize((width, height), Image.Resampling.BILINEAR)
     square[top : top + height, left : left + width] = np.asarray(resized)
     return square

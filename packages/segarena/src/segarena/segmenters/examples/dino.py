@@ -95,11 +95,9 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         """Side of the square that one feature stands for."""
         config = self.model.config
         # A ConvNeXt halves the side before every stage but the first, which sees squares of four pixels.
-        return (
-            4 * 2 ** (len(config.hidden_sizes) - 1)
-            if hasattr(config, "hidden_sizes")
-            else int(config.patch_size)
-        )
+        if hasattr(config, "hidden_sizes"):
+            return 4 * 2 ** (len(config.hidden_sizes) - 1)
+        return int(config.patch_size)
 
     def encode(self, sample: Sample) -> PatchFeatures:
         """Return the features of the image's patches: the one pass of the network.

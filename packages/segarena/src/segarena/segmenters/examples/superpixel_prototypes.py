@@ -122,7 +122,8 @@ class SuperpixelPrototypes(SupportSegmenter):
         features = np.concatenate([features for features, _ in parts])
         inside = np.concatenate([inside for _, inside in parts])
         unit = _units(features)
-        shown, asked = features / unit, encoded.features / unit
+        shown = features / unit
+        asked = encoded.features / unit
         near, far = (self._distance(asked, shown[part]) for part in (inside, ~inside))
         scores = np.divide(far, near + far, out=np.full_like(far, 0.5), where=near + far > 0)
         scores = scores if not inside.all() else np.ones_like(scores)

@@ -79,7 +79,9 @@ class Votes:
 
 def _inner(support: Support) -> Support:
     """Return a support with the encoding that the segmenter itself made."""
-    return support if support.encoded is None else replace(support, encoded=support.encoded[1])
+    if support.encoded is None:
+        return support
+    return replace(support, encoded=support.encoded[1])
 
 
 def vote(masks: Sequence[Mask], *, rule: Rule = "vote") -> Mask:

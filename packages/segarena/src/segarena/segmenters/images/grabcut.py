@@ -172,7 +172,8 @@ class GrabCutSegmenter:
         In a mask that is given, what is farther from the newest prompts than they lie deep, and a half more, is marked
         as it was: nothing else may say where the object is.
         """
-        last, shape = dialogue.rounds[-1], previous.shape
+        last = dialogue.rounds[-1]
+        shape = previous.shape
         newest = _pixels_of(last, shape)
         added, removed = (
             _lassoed(last, shape, is_positive=is_positive) for is_positive in (True, False)
@@ -183,7 +184,8 @@ class GrabCutSegmenter:
         window = grow_window(
             bounding_window(is_new), int(1.5 * deepest) + self.least_window_px, shape
         )
-        mask, guess = previous.copy(), _with_discs((previous | added) & ~removed, newest, depth)
+        mask = previous.copy()
+        guess = _with_discs((previous | added) & ~removed, newest, depth)
         if is_given:
             distance = cv2.distanceTransform((~is_new).astype(np.uint8), cv2.DIST_L2, 3)
             stays = (distance > 1.5 * deepest) & (marks == UNKNOWN)
@@ -306,7 +308,9 @@ def _pixels_of(prompts: Sequence[Prompt], shape: tuple[int, ...]) -> NDArray[np.
 
 def _least_cover(dialogue: Dialogue) -> float:
     """Return what part of a working pixel marks must cover: strokes are thin, and mark what they touch."""
-    return 0.0 if any(isinstance(prompt, Scribble) for prompt in dialogue.prompts) else LEAST_COVER
+    if any(isinstance(prompt, Scribble) for prompt in dialogue.prompts):
+        return 0.0
+    return LEAST_COVER
 
 
 def _with_discs(mask: Mask, newest: NDArray[np.int8], depth: NDArray[np.float32]) -> Mask:

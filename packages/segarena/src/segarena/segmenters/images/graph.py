@@ -98,11 +98,10 @@ class GraphSegmenter:
         from scipy import sparse
 
         size = graph.size
-        relative = (
-            graph.border_px / max(float(graph.border_px.mean()), 1.0)
-            if len(graph.edges)
-            else graph.border_px
-        )
+        if len(graph.edges):
+            relative = graph.border_px / max(float(graph.border_px.mean()), 1.0)
+        else:
+            relative = graph.border_px
         # The small constant keeps every superpixel reachable: the system stays well conditioned.
         conductances = relative * np.exp(-self.beta * graph.contrasts) + 1e-6
         one_way = sparse.coo_array(

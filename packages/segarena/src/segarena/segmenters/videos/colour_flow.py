@@ -97,16 +97,14 @@ class ColourFlowSegmenter(StrokeSegmenter):
     ) -> Iterator[tuple[int, Field]]:
         """Yield each frame of a stretch with its probabilities, from both ends of it."""
         frames = range(stretch.first, stretch.last + 1)
-        backwards = (
-            []
-            if stretch.after is None
-            else self._walk(encoded, found[stretch.after], frames[::-1], -1, table)
-        )
-        forwards = (
-            []
-            if stretch.before is None
-            else self._walk(encoded, found[stretch.before], frames, 1, table)
-        )
+        if stretch.after is None:
+            backwards = []
+        else:
+            backwards = self._walk(encoded, found[stretch.after], frames[::-1], -1, table)
+        if stretch.before is None:
+            forwards = []
+        else:
+            forwards = self._walk(encoded, found[stretch.before], frames, 1, table)
         for number, frame in enumerate(frames):
             if not (backwards and forwards):
                 yield frame, (forwards or backwards[::-1])[number]

@@ -93,7 +93,8 @@ def unit_square(image: NDArray[Any], side: int) -> NDArray[np.float32]:
     square = np.asarray(
         cv2.resize(image.astype(np.float64), (side, side), interpolation=cv2.INTER_CUBIC)
     )
-    low, high = float(square.min()), float(square.max())
+    low = float(square.min())
+    high = float(square.max())
     return ((square - low) / max(high - low, 1e-8)).astype(np.float32)
 
 
@@ -115,7 +116,8 @@ def sam_med2d_slice(
     clipped = np.clip(
         np.asarray(plane, dtype=np.float64), *slice_range(plane, is_published=is_published)
     )
-    low, high = float(clipped.min()), float(clipped.max())
+    low = float(clipped.min())
+    high = float(clipped.max())
     grey = np.round((clipped - low) / (high - low + 1e-6) * 255)
     normal = (grey[:, :, None] - np.asarray(mean)) / np.asarray(std)
     resized = cv2.resize(normal.astype(np.float32), (side, side), interpolation=cv2.INTER_NEAREST)
@@ -131,7 +133,8 @@ def scribbleprompt_slice(plane: NDArray[Any], *, side: int = 128) -> NDArray[np.
         float32 (side, side).
     """
     values = np.asarray(plane, dtype=np.float32)
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     unit = (values - low) / (high - low) if high > low else np.zeros_like(values)
     return np.asarray(
         cv2.resize(unit, (side, side), interpolation=cv2.INTER_LINEAR), dtype=np.float32

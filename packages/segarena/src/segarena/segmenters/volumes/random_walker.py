@@ -39,7 +39,8 @@ class RandomWalkerSegmenter(SeededSegmenter):
     range_mm: float = 17.0
 
     def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:
-        grey, marks = layout.blocks.intensities(), layout.marks
+        grey = layout.blocks.intensities()
+        marks = layout.marks
         inside = meeting_probability(
             grey,
             marks,

@@ -78,9 +78,10 @@ class Slices:
         self.percentiles = (float(low), float(high))
         self.keep_bytes = int(keep_mb * 1e6)
         self.lift = Lift(spread=spread, keeps_prompts=keeps_prompts, protocol=protocol)
-        self.image_kinds = (
-            UNDERSTOOD_IF_SILENT if abilities.prompt_kinds is None else abilities.prompt_kinds
-        )
+        if abilities.prompt_kinds is None:
+            self.image_kinds = UNDERSTOOD_IF_SILENT
+        else:
+            self.image_kinds = abilities.prompt_kinds
         self.prompt_kinds = kinds_in_volume(self.image_kinds)
 
     @property

@@ -272,7 +272,8 @@ def _transformers() -> Any:
 def _quiet() -> Generator[None]:
     """Keep the library's own report and progress bar away; what is wrong, we say ourselves."""
     logging = importlib.import_module("transformers.utils.logging")
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
+    bar = logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:

@@ -24,7 +24,8 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _memory(shapes: Shapes, side_px: int) -> dict[str, Any]:
-    width, channels = shapes["no_mem_embed"][-1], shapes["memory_encoder.out_proj.weight"][0]
+    width = shapes["no_mem_embed"][-1]
+    channels = shapes["memory_encoder.out_proj.weight"][0]
     return {
         "image_size": side_px,
         "num_maskmem": shapes["maskmem_tpos_enc"][0],

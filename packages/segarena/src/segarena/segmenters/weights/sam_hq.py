@@ -52,5 +52,6 @@ class _AttendedImage:
 
     def hand_over(self, _module: Any, inputs: tuple[Any, ...]) -> tuple[Any]:
         height, width = inputs[0].shape[-2:]
-        image, self._image = self._image, None
+        image = self._image
+        self._image = None
         return (image.transpose(2, 3).reshape(-1, image.shape[-1], height, width),)

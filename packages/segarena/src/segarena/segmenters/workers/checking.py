@@ -74,11 +74,10 @@ def _introduced(worker: Worker, seconds: float) -> Checked:
     versions = ", ".join(
         f"{name} {version}" for name, version in hello.environment.items() if name != "machine"
     )
-    takes = (
-        "prompts it does not name"
-        if worker.prompt_kinds is None
-        else ", ".join(sorted(worker.prompt_kinds))
-    )
+    if worker.prompt_kinds is None:
+        takes = "prompts it does not name"
+    else:
+        takes = ", ".join(sorted(worker.prompt_kinds))
     told = f"{hello.model} on {hello.device} in {seconds:.1f} s; {versions}; {', '.join(worker.sample_kinds)}: {takes}"
     return Checked(what="starts and says hello", is_right=True, told=told)
 
@@ -107,7 +106,8 @@ def _odd_shapes(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked
 
 def _asked(worker: Worker, of: str, seed: int = 0) -> tuple[Encoded, list[Dialogue]]:
     """Return an encoded sample and three dialogues about it."""
-    shape, kinds = SHAPES[of], kinds_of(worker)
+    shape = SHAPES[of]
+    kinds = kinds_of(worker)
     encoded = worker.encode(sample_of(of, shape, seed))
     return encoded, [
         dialogue_of(worker, kinds[number % len(kinds)], shape, 1 + number) for number in range(3)
@@ -160,7 +160,8 @@ def _elsewhere(worker: Worker, make: Callable[[], Worker]) -> Iterator[Checked]:
 
 
 def _packing(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
-    pack, unpack = worker.pack, worker.unpack
+    pack = worker.pack
+    unpack = worker.unpack
     if pack is None or unpack is None:
         return
 

@@ -17,7 +17,7 @@ from segarena.segmenters.workers.explaining import told_of, what_is_missing, why
 from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.sharing import Shared, can_share
 from segarena.segmenters.workers.starting import reached, token_shown
-from segarena.segmenters.workers.worker_config import Lost, Reach
+from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
 from segarena.work.deadline import standing_still
 from segarena.worker import PROMPTS, PROTOCOL, SAMPLES, ProtocolError
 
@@ -44,7 +44,8 @@ class Tries:
 
     def count(self, why: str) -> None:
         """Count one more."""
-        self.lost, self.last = self.lost + 1, why
+        self.lost = self.lost + 1
+        self.last = why
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +88,7 @@ class Conversation:
         shared: where large arrays go.
     """
 
-    def __init__(self, reach: Reach, options: Mapping[str, Any]) -> None:
+    def __init__(self, reach: WorkerConfig, options: Mapping[str, Any]) -> None:
         self.reach = reach
         self.options = dict(options)
         self.starts = 0
@@ -162,7 +163,8 @@ class Conversation:
     @contextmanager
     def within(self, seconds: float) -> Generator[None]:
         """Let the worker be silent for so long at most, in the block; otherwise that is the caller's affair."""
-        before, self._silent_s = self._silent_s, seconds
+        before = self._silent_s
+        self._silent_s = seconds
         try:
             yield
         finally:
@@ -199,7 +201,8 @@ class Conversation:
             )
 
     def _take_dropped(self) -> list[tuple[int, int]]:
-        taken, self._dropped = self._dropped, []
+        taken = self._dropped
+        self._dropped = []
         return taken
 
     def drop(self, life: int, handle: int) -> None:
@@ -213,12 +216,14 @@ class Conversation:
         if link is None:
             raise Lost("it is gone")
         has_arrays = header["verb"] in ("predict", "pack")
-        link.most_body = (
-            min(MOST_ANSWER_BYTES, link.most_memory or MOST_ANSWER_BYTES)
-            if has_arrays
-            else _MOST_ASIDE_BYTES
-        )
-        silent_s = self.reach.start_s if header["verb"] in ("token", "hello") else self._silent_s
+        if has_arrays:
+            link.most_body = min(MOST_ANSWER_BYTES, link.most_memory or MOST_ANSWER_BYTES)
+        else:
+            link.most_body = _MOST_ASIDE_BYTES
+        if header["verb"] in ("token", "hello"):
+            silent_s = self.reach.start_s
+        else:
+            silent_s = self._silent_s
         link.until = None if silent_s is None else time.monotonic() + silent_s
         try:
             link.send(header, arrays)
@@ -242,7 +247,8 @@ class Conversation:
     def end(self, why: str = "") -> str:
         """End the worker; return in one line how it ended and what it printed last."""
         with self._one_at_a_time:
-            link, self._link = self._link, None
+            link = self._link
+            self._link = None
             if link is None:
                 return why
             how = link.close()
@@ -282,7 +288,8 @@ class Conversation:
 
 def _said(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an answer holds; raise Told when that is an error."""
-    error, said = answer.get("error"), answer.get("ok")
+    error = answer.get("error")
+    said = answer.get("ok")
     if isinstance(error, dict):
         raise Told(
             str(error.get("kind", "")),

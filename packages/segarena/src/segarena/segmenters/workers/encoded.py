@@ -8,7 +8,7 @@ from typing import Any
 from segarena.errors import SegmenterError
 from segarena.samples import Sample
 from segarena.segmenters.workers.conversation import Conversation, Tries
-from segarena.serialization import tell_sample
+from segarena.serialization import encode_sample
 from segarena.work.deadline import standing_still
 from segarena.worker import flatten
 
@@ -74,14 +74,16 @@ class Encoded:
             told = {"packed": {name: flatten(each, arrays) for name, each in self.of.items()}}
             answer, _ = self.conversation.ask("unpack", told, arrays)
         else:
-            told = {"sample": tell_sample(self.of, arrays, self.conversation.shared.body)}
+            told = {"sample": encode_sample(self.of, arrays, self.conversation.shared.body)}
             answer, _ = self.conversation.ask("encode", told, arrays)
-        handle, size = answer.get("handle"), answer.get("bytes")
+        handle = answer.get("handle")
+        size = answer.get("bytes")
         if not isinstance(handle, int):
             raise SegmenterError(
                 f"the worker gives {handle!r} as the handle of an encoding, expected a whole number"
             )
-        self.handle, self.nbytes = handle, size if isinstance(size, int) else 0
+        self.handle = handle
+        self.nbytes = size if isinstance(size, int) else 0
         self._life = self.conversation.life
         self.note(answer)
 

@@ -41,7 +41,8 @@ def said_in(kind: str, shape: tuple[int, ...], number: int) -> tuple[Prompt, ...
     """Return what is said in a round, counted from 0, about a sample of a shape: prompts of one kind."""
     place = tuple(int((side - 1) * (0.5 if number == 0 else 0.2 * number)) for side in shape)
     area = _box(shape, number)
-    start, stop = tuple(int(one.start) for one in area), tuple(int(one.stop) for one in area)
+    start = tuple(int(one.start) for one in area)
+    stop = tuple(int(one.stop) for one in area)
     is_positive = number != 1
     corners = [start, (*start[:-1], stop[-1] - 1), (*start[:-2], *(end - 1 for end in stop[-2:]))]
     points = tuple(tuple(map(float, corner)) for corner in corners)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import segarena.worker
-from segarena.segmenters.workers.worker_config import Lost, Reach
+from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
 from segarena.worker import ProtocolError
 
 
@@ -25,7 +25,7 @@ def why_lost(error: Exception) -> str:
     return str(error) if isinstance(error, Lost) else ""
 
 
-def why_not_started(error: OSError, reach: Reach, program: str) -> str:
+def why_not_started(error: OSError, reach: WorkerConfig, program: str) -> str:
     """Return why a program cannot be started."""
     if reach.folder and not Path(reach.folder).is_dir():
         return f"there is no folder {reach.folder}"
@@ -38,13 +38,14 @@ def why_not_started(error: OSError, reach: Reach, program: str) -> str:
     return f"{program} cannot be started: {error.strerror}"
 
 
-def what_is_missing(lines: Sequence[str], reach: Reach) -> str:
+def what_is_missing(lines: Sequence[str], reach: WorkerConfig) -> str:
     """Return which module a Python lacks and what to do about it, if that is why it ended; else nothing."""
     said = re.findall(r"No module named '?([\w.]+)", "\n".join(lines))
     if not said or reach.is_address:
         return ""
     program, *arguments = reach.words
-    module, where = said[-1], reach.folder or "this folder"
+    module = said[-1]
+    where = reach.folder or "this folder"
     if "-m" in arguments and module == arguments[arguments.index("-m") + 1]:
         return f"there is no module {module} in {where}; give its folder: folder='path/to/it'"
     if module == "segarena_worker":

@@ -15,7 +15,7 @@ from segarena.segmenters.workers.examples import SHAPES, sample_of
 from segarena.segmenters.workers.starting import reached
 from segarena.segmenters.workers.trying import Checked, in_two_rounds, kinds_of, tried
 from segarena.segmenters.workers.worker import Worker
-from segarena.serialization import tell_dialogue
+from segarena.serialization import encode_dialogue
 from segarena.worker import PROTOCOL
 
 ENDS_WITHIN_S = 10.0
@@ -39,7 +39,7 @@ def wrong_requests(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Chec
     of = min(worker.sample_kinds)
     outside = Dialogue().ask((Click(tuple(side + 5 for side in SHAPES[of])),))
     bodies: list[Any] = []
-    outside_told = tell_dialogue(outside, bodies, lambda _: 0)
+    outside_told = encode_dialogue(outside, bodies, lambda _: 0)
     unknown = {"rounds": [[{"kind": "wish"}]]}
     no_option = {"protocol": PROTOCOL, "options": {"no such option": 1}}
     requests: list[tuple[str, str, dict[str, Any], str]] = [

@@ -41,7 +41,8 @@ class WorkerStream(Stream, ABC):
         self.pid = 0
         self.root = 0
         self.most_memory = 0
-        self._reading, self._writing = select.poll(), select.poll()
+        self._reading = select.poll()
+        self._writing = select.poll()
         for end, poll, event in (
             (source, self._reading, select.POLLIN),
             (sink, self._writing, select.POLLOUT),

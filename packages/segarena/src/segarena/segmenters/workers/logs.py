@@ -27,7 +27,8 @@ class Log:
         self._source = source
         self._lines = deque[str](maxlen=LAST_LINES)
         self._file = file
-        self._rest, self._written = b"", 0
+        self._rest = b""
+        self._written = 0
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 

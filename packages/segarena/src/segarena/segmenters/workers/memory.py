@@ -23,7 +23,8 @@ def resident_bytes_of_all(pid: int) -> int:
                 .split()
             )
             children.setdefault(int(told[1]), []).append(int(folder.name))
-    total, waiting = 0, [pid]
+    total = 0
+    waiting = [pid]
     while waiting:
         one = waiting.pop()
         total += resident_bytes(one)

@@ -13,7 +13,7 @@ from segarena.errors import PluginInvalid
 from segarena.segmenters.workers.explaining import why_not_started
 from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.logs import Log, opened_log
-from segarena.segmenters.workers.worker_config import Reach
+from segarena.segmenters.workers.worker_config import WorkerConfig
 
 _ENDING_S = 0.05
 """What the end of a process may come later than that of its pipe."""
@@ -22,7 +22,7 @@ _ENDING_S = 0.05
 class Program(WorkerStream):
     """A worker that was started here: it talks through its stdin and stdout, and its stderr is a log."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: WorkerConfig) -> None:
         words = reach.words
         if not reach.network:
             words = [*_without_network(), *words]
@@ -42,7 +42,9 @@ class Program(WorkerStream):
             if file is not None:
                 file.close()
             raise PluginInvalid(f"worker: {why_not_started(error, reach, words[0])}") from error
-        stdin, stdout, stderr = self.process.stdin, self.process.stdout, self.process.stderr
+        stdin = self.process.stdin
+        stdout = self.process.stdout
+        stderr = self.process.stderr
         if stdin is None or stdout is None or stderr is None:
             raise PluginInvalid("worker: no pipe to it")
         self._ends = (stdin, stdout)
@@ -76,11 +78,9 @@ class Program(WorkerStream):
         if not died_alone:
             return ""
         self.was_killed = code < 0
-        return (
-            f"was killed by {signal.Signals(-code).name}"
-            if code < 0
-            else f"ended with exit code {code}"
-        )
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
 
 
 def _dies_by_itself(process: subprocess.Popen[bytes]) -> bool:
@@ -108,11 +108,10 @@ def _without_network() -> list[str]:
     words = [unshare or "", "--user", "--map-root-user", "--net", "--"]
     tried = unshare and subprocess.run([*words, "true"], check=False, capture_output=True)  # noqa: S603 - words of ours
     if not tried or tried.returncode:
-        why = (
-            tried.stderr.decode(errors="replace").strip()
-            if tried
-            else "there is no unshare (util-linux)"
-        )
+        if tried:
+            why = tried.stderr.decode(errors="replace").strip()
+        else:
+            why = "there is no unshare (util-linux)"
         raise PluginInvalid(
             f"worker: network=False needs namespaces, which this system does not give ({why}); "
             "use a container: worker('docker run -i --rm --network none ...')"

@@ -207,11 +207,10 @@ def _installed(program: str, package: str) -> str:
 def _prefixes(python: str) -> tuple[str, ...]:
     """Return the folders that a Python needs, outside of /usr."""
     asked = subprocess.run([python, "-c", _PREFIXES], check=False, capture_output=True, text=True)  # noqa: S603 - the organiser's
-    found = (
-        {*asked.stdout.splitlines(), str(Path(python).parent.parent)}
-        if not asked.returncode
-        else {python}
-    )
+    if not asked.returncode:
+        found = {*asked.stdout.splitlines(), str(Path(python).parent.parent)}
+    else:
+        found = {python}
     return tuple(
         sorted(path for path in found if path != "/" and not Path(path).is_relative_to("/usr"))
     )
@@ -247,8 +246,6 @@ def _trial(sandbox: Sandbox) -> str:
     if ran.returncode or said[:1] != ["confined"]:
         told = (ran.stderr.strip().splitlines() or ["it said nothing"])[-1]
         return f"sandbox: a small program does not run in it: {told[:300]}"
-    return (
-        ""
-        if said[1] == "1"
-        else "sandbox: programs in it have a network; its command must take that away"
-    )
+    if said[1] == "1":
+        return ""
+    return "sandbox: programs in it have a network; its command must take that away"

@@ -7,7 +7,7 @@ import time
 
 from segarena.errors import PluginInvalid
 from segarena.segmenters.workers.links import WorkerStream
-from segarena.segmenters.workers.worker_config import Reach
+from segarena.segmenters.workers.worker_config import WorkerConfig
 from segarena.worker import Refused, parse_address
 
 _AGAIN_S = 0.2
@@ -16,7 +16,7 @@ _AGAIN_S = 0.2
 class Connected(WorkerStream):
     """A worker that listens at an address."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: WorkerConfig) -> None:
         try:
             kind, place = parse_address(reach.command)
         except Refused as error:
@@ -45,7 +45,7 @@ class Connected(WorkerStream):
         return ""
 
 
-def connected(reach: Reach, patience_s: float) -> Connected:
+def connected(reach: WorkerConfig, patience_s: float) -> Connected:
     """Return a connection to a worker that may be away for some seconds."""
     until = time.monotonic() + patience_s
     while True:

@@ -11,11 +11,11 @@ from segarena.segmenters.workers.explaining import told_of, what_is_missing, why
 from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.programs import Program
 from segarena.segmenters.workers.sockets import connected
-from segarena.segmenters.workers.worker_config import Lost, Reach
+from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
 from segarena.worker import ProtocolError
 
 
-def reached(reach: Reach, *, patience_s: float = 0.0) -> WorkerStream:
+def reached(reach: WorkerConfig, *, patience_s: float = 0.0) -> WorkerStream:
     """Return a link to a worker that has greeted.
 
     Args:
@@ -31,7 +31,8 @@ def reached(reach: Reach, *, patience_s: float = 0.0) -> WorkerStream:
     try:
         link.greet()
     except (EOFError, OSError, ProtocolError, Lost) as error:
-        how, lines = link.close(), link.last_lines()
+        how = link.close()
+        lines = link.last_lines()
         missing = what_is_missing(lines, reach)
         if missing:
             raise PluginInvalid(f"worker: {missing}") from error

@@ -15,8 +15,8 @@ from segarena.samples import Sample
 from segarena.segmenters.workers.conversation import Conversation, Tries
 from segarena.segmenters.workers.encoded import Encoded
 from segarena.segmenters.workers.memory import peak_resident_bytes
-from segarena.segmenters.workers.worker_config import Lost, Reach
-from segarena.serialization import tell_dialogue
+from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
+from segarena.serialization import encode_dialogue
 from segarena.worker import TOKEN, ProtocolError, prediction_from, restore
 
 
@@ -62,7 +62,7 @@ class Worker:
         log: str = "",
         start_s: float = 300.0,
     ) -> None:
-        self._reach = Reach(
+        self._reach = WorkerConfig(
             command=command,
             python=python,
             folder=folder,
@@ -82,7 +82,10 @@ class Worker:
             raise PluginInvalid(f"worker: {command[:80]!r} {error}") from error
         self.model = hello.model
         self.sample_kinds = frozenset(hello.sample_kinds)
-        self.prompt_kinds = None if hello.prompt_kinds is None else frozenset(hello.prompt_kinds)
+        if hello.prompt_kinds is None:
+            self.prompt_kinds = None
+        else:
+            self.prompt_kinds = frozenset(hello.prompt_kinds)
         self.device = hello.device
         self.slice_intensity = hello.slice_intensity
         self.encodes_with_prompts = hello.encodes_with_prompts
@@ -140,7 +143,7 @@ class Worker:
         def once() -> list[Prediction]:
             arrays: list[Any] = []
             life = mine.known()
-            told = [tell_dialogue(dialogue, arrays, self._handle_of) for dialogue in dialogues]
+            told = [encode_dialogue(dialogue, arrays, self._handle_of) for dialogue in dialogues]
             request = {"handle": mine.handle, "dialogues": told}
             answer, found = self.conversation.ask("predict", request, arrays, life=life)
             mine.note(answer)

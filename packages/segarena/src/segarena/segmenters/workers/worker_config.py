@@ -24,7 +24,7 @@ class Lost(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class WorkerConfig:
     """How a worker is reached; see `segarena.segmenters.workers.worker.Worker` for what each means."""
 
     command: str

@@ -92,16 +92,21 @@ class MovingScene:
         """Return one frame without the camera's faults, and enter into `labels` what is seen in it."""
         rows, columns = np.indices(labels.shape, dtype=np.float32) / np.float32(labels.shape[0])
         top, left = self.camera(time)
-        down, right = rows + np.float32(top), columns + np.float32(left)
+        down = rows + np.float32(top)
+        right = columns + np.float32(left)
         picture = sample_field(
             self.ground, down * np.float32(self.ground_px), right * np.float32(self.ground_px)
         )
         for actor in sorted(self.actors, key=lambda actor: -actor.depth(time)):
             row, column = actor.path(time)
-            size, turn = actor.size(time), actor.turn(time)
-            cosine, sine = np.float32(np.cos(turn) / size), np.float32(np.sin(turn) / size)
-            away, aside = down - np.float32(row), right - np.float32(column)
-            own_down, own_right = cosine * away - sine * aside, sine * away + cosine * aside
+            size = actor.size(time)
+            turn = actor.turn(time)
+            cosine = np.float32(np.cos(turn) / size)
+            sine = np.float32(np.sin(turn) / size)
+            away = down - np.float32(row)
+            aside = right - np.float32(column)
+            own_down = cosine * away - sine * aside
+            own_right = sine * away + cosine * aside
             look = actor.look(own_down, own_right, time, 1.0 / (size * labels.shape[0]))
             picture += look.cover[..., None] * (look.colours - picture)
             labels[look.cover > 0.5] = actor.label
@@ -160,7 +165,8 @@ class Cutout:
         cls, image: NDArray[np.uint8], mask: Mask, *, side_px: int = 160, lean: float = 0.0
     ) -> Cutout:
         """Cut the object out and shrink it; it leans left and right by `lean`, as one that sways."""
-        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        rows = np.flatnonzero(mask.any(axis=1))
+        columns = np.flatnonzero(mask.any(axis=0))
         window = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
         share = min(1.0, side_px / max(len(rows), len(columns)))
         size = (
@@ -178,7 +184,8 @@ class Cutout:
         del pixel
         height, width = self.cover.shape
         swayed = right + self.lean * float(np.sin(4 * np.pi * time)) * (1 - down)
-        rows, columns = (down + 1) * (height / 2), swayed * (height / 2) + width / 2
+        rows = (down + 1) * (height / 2)
+        columns = swayed * (height / 2) + width / 2
         cover = cv2.remap(
             self.cover,
             columns,
@@ -203,7 +210,8 @@ def make_texture(
 ) -> Field:
     """Return clouds of these colours, float32 (H, W, 3): `cells` of them across, each octave finer by `grain`."""
     clouds = np.zeros((*shape, 2), dtype=np.float32)
-    strength, across = np.float32(1.0), cells
+    strength = np.float32(1.0)
+    across = cells
     while across < shape[0] and strength > 0.05:
         grid = rng.standard_normal((across, max(2, across * shape[1] // shape[0]), 2)).astype(
             np.float32
@@ -211,7 +219,8 @@ def make_texture(
         clouds += strength * np.asarray(
             cv2.resize(grid, shape[::-1], interpolation=cv2.INTER_CUBIC)
         )
-        strength, across = strength * np.float32(grain), across * 2
+        strength = strength * np.float32(grain)
+        across = across * 2
     clouds /= clouds.std()
     place = (clouds[..., 0] * 0.8 + len(colours) / 2 - 0.5).clip(0, len(colours) - 1)
     stops = np.asarray(colours, dtype=np.float64)

@@ -133,10 +133,14 @@ class _Hand:
 
     def _press(self, place: Sequence[float], aim: float) -> Iterator[Seconds]:
         """Yield moving to a place, through slices where it is in another one, and pressing there."""
-        before, self.place = self.place, tuple(place)
+        before = self.place
+        self.place = tuple(place)
         if before is not None and before[:-2] != self.place[:-2]:
             yield self.habits.scroll.seconds
-        way = REST * self.diagonal_px if before is None else math.dist(before[-2:], self.place[-2:])
+        if before is None:
+            way = REST * self.diagonal_px
+        else:
+            way = math.dist(before[-2:], self.place[-2:])
         yield self.pointer.point(way, self._width(aim))
         yield self.habits.press.seconds
 
@@ -148,7 +152,8 @@ def _outermost(first: Position, last: Position) -> list[tuple[float, ...]]:
     """Return the middles of a box's sides, where its object's outermost points lie on the average."""
     *plane, top, left = first
     bottom, right = last[-2:]
-    row, column = (top + bottom) / 2, (left + right) / 2
+    row = (top + bottom) / 2
+    column = (left + right) / 2
     return [
         (*plane, top, column),
         (*plane, row, left),

@@ -60,7 +60,8 @@ def in_all(parts: Iterable[Seconds]) -> Seconds:
     Seconds(median=5.0, spread=0.0)
     """
     known = list(parts)
-    mean, variance = math.fsum(one.mean for one in known), math.fsum(one.variance for one in known)
+    mean = math.fsum(one.mean for one in known)
+    variance = math.fsum(one.variance for one in known)
     if not mean:
         return NOTHING
     spread = math.sqrt(math.log1p(variance / mean**2))

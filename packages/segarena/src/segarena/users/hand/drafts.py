@@ -49,11 +49,13 @@ def drafts(
     """
     hands = Hands(surface, habits, fitted.planning.draw(surface.shape, habits, rng), _MOST_POINTS)
     count = len(habits)
-    waiting, drawing = np.arange(count), np.zeros(0, np.intp)
+    waiting = np.arange(count)
+    drawing = np.zeros(0, np.intp)
     while len(waiting) or len(drawing):
         if len(waiting) > count // 6 or not len(drawing):
             _begin(hands, waiting, fitted, rng)
-            drawing, waiting = np.concatenate([drawing, waiting]), waiting[:0]
+            drawing = np.concatenate([drawing, waiting])
+            waiting = waiting[:0]
         drawing = drawing[~hands.is_used_up(drawing)]
         if len(drawing):
             lifted = _step(hands, drawing, fitted.step, rng)
@@ -77,10 +79,13 @@ def _step(hands: Hands, who: Indices, step: Network, rng: np.random.Generator) -
     """Let hands move or lift; tell which have lifted."""
     choice = drawn_by_weight(step(hands.look_ahead(who)), rng)
     lifted = choice == TURNS
-    moving, chosen = who, choice
+    moving = who
+    chosen = choice
     if lifted.any():
         hands.lift(who[lifted])
-        moving, chosen = who[~lifted], choice[~lifted]
-    low, high = TURN_EDGES[chosen], TURN_EDGES[chosen + 1]
+        moving = who[~lifted]
+        chosen = choice[~lifted]
+    low = TURN_EDGES[chosen]
+    high = TURN_EDGES[chosen + 1]
     hands.step(moving, low + rng.random(len(moving), dtype=np.float32) * (high - low))
     return lifted

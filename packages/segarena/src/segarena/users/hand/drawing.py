@@ -56,9 +56,13 @@ def _rounded(line: Places, surface: Surface) -> Places:
     count = math.ceil(surface.stride * surface.coarseness / _STEP_PX)
     if len(line) < 3 or count < 2:
         return line
-    before, after = 2 * line[:1] - line[1:2], 2 * line[-1:] - line[-2:-1]
+    before = 2 * line[:1] - line[1:2]
+    after = 2 * line[-1:] - line[-2:-1]
     around = np.concatenate([before, line, after]).astype(np.complex128)
-    a, b, c, d = around[:-3, None], around[1:-2, None], around[2:-1, None], around[3:, None]
+    a = around[:-3, None]
+    b = around[1:-2, None]
+    c = around[2:-1, None]
+    d = around[3:, None]
     share = np.arange(count) / count
     bend = (2 * a - 5 * b + 4 * c - d) * share**2 + (3 * b - a - 3 * c + d) * share**3
     curve = b + (c - a) * share / 2 + bend / 2

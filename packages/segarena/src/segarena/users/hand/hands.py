@@ -92,12 +92,15 @@ class Hands:
 
     def look_ahead(self, who: Indices) -> Floats:
         """Return what hands that draw know before a step, (n, inputs)."""
-        surface, at, course = self.surface, self._at[who], self._course[who]
+        surface = self.surface
+        at = self._at[who]
+        course = self._course[who]
         reach = _AHEAD * np.complex64(surface.stride / surface.cell)
         seen = self._cells(self._in_cells(at)[:, None] + course[:, None] * reach)
         length = self.length[who]
         drawn = (length - self._first[who]).astype(np.float32)
-        back, centre = course.conj(), np.complex64(surface.centre)
+        back = course.conj()
+        centre = np.complex64(surface.centre)
         seen_from = np.empty((len(who), 6), np.complex64)
         seen_from[:, 0] = course
         seen_from[:, 1] = course * course
@@ -127,7 +130,8 @@ class Hands:
 
     def look_around(self, who: Indices) -> Floats:
         """Return what hands know that were put down, before they choose a course, (n, inputs)."""
-        surface, at = self.surface, self._at[who]
+        surface = self.surface
+        at = self._at[who]
         seen = self._cells(
             self._in_cells(at)[:, None] + _AROUND * np.complex64(surface.stride / surface.cell)
         )
@@ -141,7 +145,8 @@ class Hands:
 
     def look_for_start(self, who: Indices, places: Places) -> Floats:
         """Return what speaks for beginning a line at `places` (n, m), (n, m, inputs)."""
-        surface, size = self.surface, self.surface.size
+        surface = self.surface
+        size = self.surface.size
         cells = self._in_cells(places)
         seen = self._cells(cells)
         wide = np.maximum.reduce([self._ink(who, self._cells(cells + step)) for step in _BESIDE])
@@ -208,7 +213,8 @@ class Hands:
     ) -> tuple[Floats, Floats]:
         """Return how much hands have drawn in the parts of the goal that places (n, m) are in, and how near to them."""
         surface = self.surface
-        in_part, nearest = np.zeros(places.shape, np.float32), np.zeros(places.shape, np.float32)
+        in_part = np.zeros(places.shape, np.float32)
+        nearest = np.zeros(places.shape, np.float32)
         for at, hand in enumerate(who.tolist()):
             trail = self.trail[hand, : self.length[hand]]
             if not len(trail):
@@ -228,7 +234,9 @@ class Hands:
 
     def _progress(self, who: Indices) -> Floats:
         """Return how much is left of the plan: as a share and in steps, and of the lines."""
-        left, lines, pieces = self._left[who], self.lines[who], self._pieces[who]
+        left = self._left[who]
+        lines = self.lines[who]
+        pieces = self._pieces[who]
         found = np.empty((len(who), 4), np.float32)
         found[:, 0] = left / self._steps[who]
         found[:, 1] = np.log1p(np.maximum(left, 0))
@@ -237,11 +245,13 @@ class Hands:
         return found
 
     def _leave_points(self, who: Indices) -> None:
-        at, length = self._at[who], self.length[who]
+        at = self._at[who]
+        length = self.length[who]
         self.trail[who, length] = at
         self.length[who] = length + 1
         self._sum[who] += at
-        box, both = self._box[who], parts(at)
+        box = self._box[who]
+        both = parts(at)
         np.minimum(box[:, :2], both, out=box[:, :2])
         np.maximum(box[:, 2:], both, out=box[:, 2:])
         self._box[who] = box

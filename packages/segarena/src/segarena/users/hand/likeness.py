@@ -36,7 +36,8 @@ class Board:
         )
         shown = np.ix_(np.minimum(rows, height - 1), np.minimum(columns, width - 1))
         self._depth = surface.inside[shown] / np.float32(surface.depth)
-        across, down = np.rint(surface.pixels.real * scale), np.rint(surface.pixels.imag * scale)
+        across = np.rint(surface.pixels.real * scale)
+        down = np.rint(surface.pixels.imag * scale)
         self._goal = np.unique((down * len(columns) + across).astype(np.intp))
 
     def marks(self, lines: Sequence[Places]) -> list[float]:
@@ -44,7 +45,8 @@ class Board:
 
         Most are what `segarena people compare` looks at, but for thinning.
         """
-        surface, size = self._surface, self._surface.size * self._scale
+        surface = self._surface
+        size = self._surface.size * self._scale
         picture = self._picture(lines)
         flat = np.flatnonzero(picture)
         rows, columns = np.divmod(flat, picture.shape[1])
@@ -55,20 +57,22 @@ class Board:
         )
         neighbours = np.bincount(around.ravel()[flat], minlength=10)[:10]
         pieces = cv2.connectedComponents(picture, connectivity=8)[0] - 1
-        height, width = int(rows[-1] - rows[0]) + 1, int(columns.max() - columns.min()) + 1
+        height = int(rows[-1] - rows[0]) + 1
+        width = int(columns.max() - columns.min()) + 1
         away: Any = cv2.distanceTransform(1 - picture, cv2.DIST_L2, 5).ravel()[self._goal]
         middle = complex(columns.mean(), rows.mean()) - surface.centre * self._scale
         # A pixel counts itself among those around it.
-        ends, branching = int(neighbours[2]), float(neighbours[4:].sum()) / count
-        mean, least = float(depth.mean()), float(depth.min())
+        ends = int(neighbours[2])
+        branching = float(neighbours[4:].sum()) / count
+        mean = float(depth.mean())
+        least = float(depth.min())
         off = float(np.count_nonzero(depth <= 0)) / count
-        reach_mean, reach_most = (
-            max(float(away.mean()) / size, _LEAST),
-            max(float(away.max()) / size, _LEAST),
-        )
+        reach_mean = max(float(away.mean()) / size, _LEAST)
+        reach_most = max(float(away.max()) / size, _LEAST)
         spread = math.sqrt(max(0.0, float(depth @ depth) / count - mean**2))
         box = surface.extent * self._scale
-        tall, wide = height / float(box[1]), width / float(box[0])
+        tall = height / float(box[1])
+        wide = width / float(box[0])
         broad = cv2.dilate(picture, np.ones((3, 3), np.uint8))
         close = math.log(np.count_nonzero(broad) / count)
         loose = min(ends, 20) - 2 * min(pieces, 10)

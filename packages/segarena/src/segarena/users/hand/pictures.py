@@ -34,9 +34,10 @@ class Pictures:
         self.target = _stacked(judged.target)
         self.ignore: Mask | None = None if ignore is None else _stacked(ignore).view(np.bool_)
         self.drawn_in = _drawn_in(turn)
-        self.asked_for = (
-            None if turn.dialogue.previous is None else turn.dialogue.previous.candidates
-        )
+        if turn.dialogue.previous is None:
+            self.asked_for = None
+        else:
+            self.asked_for = turn.dialogue.previous.candidates
 
     def ignored(self, picture: int) -> Mask | None:
         """Return the pixels of a picture that do not count; None where all do."""
@@ -97,11 +98,9 @@ class Pictures:
     def _there(self, picture: int) -> Labels:
         """Return the labels of a picture as far as they count: nothing is to be drawn on what is ignored."""
         ignore = self.ignored(picture)
-        return (
-            self.target[picture]
-            if ignore is None
-            else np.where(ignore, np.uint8(0), self.target[picture])
-        )
+        if ignore is None:
+            return self.target[picture]
+        return np.where(ignore, np.uint8(0), self.target[picture])
 
     def errors(self) -> NDArray[np.int64]:
         """Return how many pixels of each picture are wrong."""
@@ -109,7 +108,8 @@ class Pictures:
         for picture, (prediction, target) in enumerate(
             zip(self.prediction, self.target, strict=True)
         ):
-            wrong, ignore = prediction != target, self.ignored(picture)
+            wrong = prediction != target
+            ignore = self.ignored(picture)
             counts.append(int(np.count_nonzero(wrong if ignore is None else wrong & ~ignore)))
         return np.array(counts, dtype=np.int64)
 

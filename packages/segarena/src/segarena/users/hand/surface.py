@@ -25,7 +25,8 @@ SHAPE = ("thinness", "fullness", "solidity", "elongation", "parts", "holes")
 """What is told of a goal's shape: how its size compares with its depth, its mean depth with its greatest, its area with
 its hull's, its length with its breadth; of how many parts it seems, and what share of it filled would be holes."""
 
-STRIDE, LEAST_STRIDE = 0.16, 0.065
+STRIDE = 0.16
+LEAST_STRIDE = 0.065
 """A hand's step, over the geometric mean of a goal's size and depth; the least one, over its size."""
 
 RIM = 14
@@ -35,7 +36,8 @@ _MARGIN = 0.75
 """So far around a goal a hand may go, over its size."""
 _CELLS = 144
 """The most cells along a side of what a hand looks at."""
-_FINE_SIZE_PX, _FINE_DEPTH_PX = 100, 4
+_FINE_SIZE_PX = 100
+_FINE_DEPTH_PX = 4
 """Goals so large and so deep are looked at in pixels that are farther apart."""
 _MOST_PLACES = 1200
 _DEPTHS = (-1.5, 1.0)
@@ -131,7 +133,8 @@ def surface_of(goal: Mask) -> Surface:
     crop = np.ascontiguousarray(goal[window][::coarseness, ::coarseness])
     inside = _depths(crop)
     outside: Any = cv2.distanceTransform((~crop).view(np.uint8), cv2.DIST_L2, 5)
-    size, depth = math.sqrt(np.count_nonzero(crop)), float(inside.max())
+    size = math.sqrt(np.count_nonzero(crop))
+    depth = float(inside.max())
     stride = max(_LEAST_STRIDE_PX, STRIDE * math.sqrt(size * depth), LEAST_STRIDE * size)
     cell = max(1.0, stride / 2, max(crop.shape) / _CELLS)
     tight = bounding_window(crop)
@@ -169,7 +172,8 @@ def _moments(crop: Mask) -> tuple[complex, complex, tuple[float, float]]:
     # A pixel is a square, whose own spread is a twelfth.
     spread = np.array([[m["mu20"], m["mu11"]], [m["mu11"], m["mu02"]]]) / m["m00"] + np.eye(2) / 12
     lengths, axes = np.linalg.eigh(spread)
-    long, short = math.sqrt(lengths[1]), math.sqrt(lengths[0])
+    long = math.sqrt(lengths[1])
+    short = math.sqrt(lengths[0])
     return complex(m["m10"], m["m01"]) / m["m00"], complex(axes[0, 1], axes[1, 1]), (long, short)
 
 

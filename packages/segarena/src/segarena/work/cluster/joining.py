@@ -43,7 +43,10 @@ def joined(address: str, workers: int) -> Generator[Any]:
     elif _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     ray: Any = importlib.import_module("ray")
-    own = {"address": _answering(address, ray)} if address else _cluster_of_this_machine(workers)
+    if address:
+        own = {"address": _answering(address, ray)}
+    else:
+        own = _cluster_of_this_machine(workers)
     if ray.is_initialized():
         connected = ray.get_runtime_context().gcs_address
         if address and own["address"] != connected:
@@ -129,7 +132,8 @@ def _do_nothing(*_: Any, **__: Any) -> None:
 def _without_stderr() -> Generator[None]:
     """Leave out what Ray's compiled parts write about each attempt to connect; what comes of it is an error."""
     sys.stderr.flush()
-    before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    before = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         yield

@@ -78,7 +78,8 @@ class Hand:
 
     def do(self, tasks: Sequence[Task], packed: Sequence[bytes]) -> None:
         """Hand it units, and their numbers."""
-        self.tasks, self.since = tasks, time.monotonic()
+        self.tasks = tasks
+        self.since = time.monotonic()
         self.asked = self.actor.do.remote(packed)
 
     def go_on(self) -> None:
@@ -183,7 +184,9 @@ class Site:
         if not hand.has_begun:
             if answer:
                 raise WorkersInvalid(answer)
-            hand.has_begun, hand.asked, self._failed_starts = True, None, 0
+            hand.has_begun = True
+            hand.asked = None
+            self._failed_starts = 0
             return []
         said: Ended | tuple[list[Done[None, bytes] | Failed[None]], int]
         said = pickle.loads(answer)  # noqa: S301 - from our own foreman
@@ -191,9 +194,12 @@ class Site:
             raise said.error
         outcomes, not_begun = said
         self._pace.learn(outcomes)
-        at, stop = len(outcomes), len(hand.tasks) - not_begun
-        done, again = hand.tasks[:at], hand.tasks[stop:]
-        hand.tasks, hand.asked = hand.tasks[at:stop], None
+        at = len(outcomes)
+        stop = len(hand.tasks) - not_begun
+        done = hand.tasks[:at]
+        again = hand.tasks[stop:]
+        hand.tasks = hand.tasks[at:stop]
+        hand.asked = None
         for task in reversed(again):
             waiting.put_back(task)
         if hand.tasks:

@@ -30,10 +30,12 @@ from segarena.work.sharing.shares import Entry, Ranges, ranges_of
 CLAIMS = "claims"
 """The folder of claims in a folder of work."""
 
-LEAST_S, MOST_S = 0.5, 30.0
+LEAST_S = 0.5
+MOST_S = 30.0
 """What a claim is worth: so much of this process's time at least, and at most."""
 
-_POLL_S, _LONGEST_POLL_S = 0.1, 2.0
+_POLL_S = 0.1
+_LONGEST_POLL_S = 2.0
 
 OnWait = Callable[[str], None]
 """Told who is at work on what is left, while this process waits."""
@@ -79,7 +81,8 @@ class Claims:
         self._shares = self._log.shares
         self._finished: list[int] = []  # and not said yet
         self._failed: dict[int, tuple[str, str]] = {}
-        self._seconds, self._timed = 0.0, 0
+        self._seconds = 0.0
+        self._timed = 0
         self._is_at_end = False  # nothing more was free
         self._stack = ExitStack()
 
@@ -196,7 +199,8 @@ class Claims:
         self._finished.append(unit)
         if failure is not None:
             self._failed[unit] = (type(failure).__name__, str(failure))
-        self._seconds, self._timed = self._seconds + seconds, self._timed + 1
+        self._seconds = self._seconds + seconds
+        self._timed = self._timed + 1
         if self._is_at_end:
             self._tell()
 
@@ -244,9 +248,9 @@ class Claims:
 
         def entry() -> Entry | None:
             claimed[:] = islice(self._shares.free(), self._claim_size())
-            return (
-                self._with_finished(takes=ranges_of(claimed)) if claimed or self._finished else None
-            )
+            if claimed or self._finished:
+                return self._with_finished(takes=ranges_of(claimed))
+            return None
 
         if not self._log.read().count_free:
             self._bury(self._shares.claims)

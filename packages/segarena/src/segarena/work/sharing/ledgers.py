@@ -202,8 +202,6 @@ def _parts(claims: Path) -> Iterator[dict[str, Any]]:
 
 def _error(kind: str, message: str) -> SegarenaError:
     known = vars(segarena.errors).get(kind)
-    return (
-        known(message)
-        if isinstance(known, type) and issubclass(known, SegarenaError)
-        else UnitFailed(message)
-    )
+    if isinstance(known, type) and issubclass(known, SegarenaError):
+        return known(message)
+    return UnitFailed(message)

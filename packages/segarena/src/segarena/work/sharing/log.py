@@ -63,7 +63,8 @@ class Log:
 
     def _add(self, entry: Entry) -> bool:
         """Write an entry under the next number; return False if another process has taken it."""
-        part, number = self._folder / f".{secrets.token_hex(8)}.entry", self._path(self._count + 1)
+        part = self._folder / f".{secrets.token_hex(8)}.entry"
+        number = self._path(self._count + 1)
         try:
             part.write_bytes(msgspec.json.encode(entry))
             try:

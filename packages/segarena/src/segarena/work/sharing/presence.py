@@ -215,5 +215,6 @@ def _started(process: int) -> str:
         )
     except OSError:
         return ""
-    state, started = facts[0], facts[19]
+    state = facts[0]
+    started = facts[19]
     return "" if state in "ZX" else started

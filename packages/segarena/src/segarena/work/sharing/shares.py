@@ -9,7 +9,9 @@ import msgspec
 Ranges = tuple[tuple[int, int], ...]
 """Whole numbers, as first and behind-the-last of each stretch."""
 
-_FREE, _TAKEN, _DONE = 0, 1, 2
+_FREE = 0
+_TAKEN = 1
+_DONE = 2
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,7 +124,9 @@ class Shares:
         self._units = bytearray(count)
         self.claims.clear()
         self.failed.clear()
-        self.of, self.has_begun, self.is_over = of, True, False
+        self.of = of
+        self.has_begun = True
+        self.is_over = False
 
     def _change(self, unit: int, what: int) -> None:
         if (

@@ -4,7 +4,7 @@ import segarena
 from segarena.records.rounds import PersonRound
 from segarena.records.tables import frame_of
 from segarena.reports.pages import page_of
-from segarena.reports.people import Asked
+from segarena.reports.people import HumanRounds
 from segarena.reports.reading import read_runs
 from segarena.systems.clicks.page.people import PeoplePage, maps_parts
 
@@ -16,7 +16,7 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     seconds = {"person": "aa", "user_s": 1.0, "away_s": 0.0, "pointer": "mouse", "note": ""}
     key = ["sample", "target", "user", "repeat", "round"]
     rows = [PersonRound(**row, **seconds) for row in folder.records().select(key).to_dicts()]
-    asked = Asked(run, frame_of("people", rows), ("human",))
+    asked = HumanRounds(run, frame_of("people", rows), ("human",))
     sheet, note, pictures = maps_parts(asked, segarena.registry.build("dataset", "demo"))
 
     found = {row[0]: row for row in sheet.rows}

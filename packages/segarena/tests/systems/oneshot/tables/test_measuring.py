@@ -5,7 +5,7 @@ import pytest
 
 from segarena.errors import DatasetMissing
 from segarena.published import find_table
-from segarena.published.tables import Asked
+from segarena.published.tables import MeasurementRequest
 from segarena.systems.oneshot.tables.measuring import measure_attributes, measure_partitions
 
 
@@ -41,7 +41,7 @@ def repository(tmp_path, rng):
 
 
 def asked(folder, out):
-    return Asked(
+    return MeasurementRequest(
         folders={"published statistics": folder} if folder else {}, inputs={}, models=(), out=out
     )
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from segarena.published.tables import Asked
+from segarena.published.tables import MeasurementRequest
 from segarena.systems.scenes.demo.files import write_demo
 from segarena.systems.scenes.demo.scenes import demo_scenes
 from segarena.systems.scenes.measures.sources import find_images
@@ -20,7 +20,7 @@ def scenes(tmp_path_factory):
 
 
 def asked(out, **folders):
-    return Asked(folders=folders, inputs={}, models=("people",), out=out, limit=2)
+    return MeasurementRequest(folders=folders, inputs={}, models=("people",), out=out, limit=2)
 
 
 def test_shapes_are_the_means_over_all_regions_of_all_annotators(scenes, tmp_path):
@@ -51,5 +51,7 @@ def test_people_are_held_against_each_other_and_the_work_resumes(scenes, tmp_pat
 
 
 def test_without_data_generated_scenes_stand_in_and_are_called_so(tmp_path):
-    found = measure_shapes(Asked(folders={}, inputs={}, models=(), out=tmp_path, limit=1))
+    found = measure_shapes(
+        MeasurementRequest(folders={}, inputs={}, models=(), out=tmp_path, limit=1)
+    )
     assert {dataset for _, dataset, _, _ in found} == {STAND_IN}

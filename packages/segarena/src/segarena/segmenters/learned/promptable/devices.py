@@ -27,9 +27,10 @@ def choose_device(name: str) -> torch.device:
         PluginInvalid: there is no such device.
     """
     there = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
-    wanted = (
-        there[min(1, len(there) - 1)] if name == "auto" else "cuda:0" if name == "cuda" else name
-    )
+    if name == "auto":
+        wanted = there[min(1, len(there) - 1)]
+    else:
+        wanted = "cuda:0" if name == "cuda" else name
     if wanted not in there:
         raise PluginInvalid(
             f"device={name!r} is not there; available: 'auto', {', '.join(map(repr, there))}"

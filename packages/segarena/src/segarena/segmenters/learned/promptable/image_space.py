@@ -102,7 +102,8 @@ class ImageSpace:
             planes = functional.interpolate(
                 planes, self.inner, mode="bilinear", align_corners=False, antialias=True
             )
-            below, right = self.side - self.inner[0], self.side - self.inner[1]
+            below = self.side - self.inner[0]
+            right = self.side - self.inner[1]
             planes = functional.pad(planes, (0, right, 0, below))
         low = functional.interpolate(
             planes, (low_side, low_side), mode="bilinear", align_corners=False, antialias=True

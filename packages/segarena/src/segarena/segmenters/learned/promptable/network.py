@@ -86,7 +86,8 @@ class PromptedNetwork:
         self.habits = habits
         self.batches = batches
         weight = next(model.parameters())
-        self.device, self.dtype = weight.device, weight.dtype
+        self.device = weight.device
+        self.dtype = weight.dtype
         settings = model.config.prompt_encoder_config
         self.side = int(settings.image_size)
         self.low_side = 4 * (self.side // int(settings.patch_size))

@@ -13,11 +13,9 @@ from segarena.pytorch import Tensor, torch
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
-BICUBIC, BILINEAR, NEAREST = (
-    Image.Resampling.BICUBIC,
-    Image.Resampling.BILINEAR,
-    Image.Resampling.NEAREST,
-)
+BICUBIC = Image.Resampling.BICUBIC
+BILINEAR = Image.Resampling.BILINEAR
+NEAREST = Image.Resampling.NEAREST
 
 
 def prepare(image: NDArray[np.uint8], size: tuple[int, int], resample: Any) -> Tensor:

@@ -20,11 +20,12 @@ def find_prototypes(features: Tensor, weights: Tensor, count: int) -> Tensor:
     from the feature nearest to the mean, then from those that lie farthest from the ones before, so there is no chance
     in it; the first of equals is taken. Features (n, c) have unit length; weights (n,) are not negative and not all 0.
     """
-    features, weights = features[weights > 0], weights[weights > 0]
+    features = features[weights > 0]
+    weights = weights[weights > 0]
     mean = functional.normalize(weights @ features, dim=0)[None]
-    return (
-        mean if count == 1 else _cluster(features, weights, _spread(features, weights, mean, count))
-    )
+    if count == 1:
+        return mean
+    return _cluster(features, weights, _spread(features, weights, mean, count))
 
 
 def similarity(features: Tensor, prototypes: Tensor) -> Tensor:
@@ -49,7 +50,8 @@ def _cluster(features: Tensor, weights: Tensor, centres: Tensor) -> Tensor:
     """Return the centres after features and centres have found each other; one without features stays."""
     nearest = None
     for _ in range(_ROUNDS):
-        before, nearest = nearest, (features @ centres.T).argmax(1)
+        before = nearest
+        nearest = (features @ centres.T).argmax(1)
         if before is not None and torch.equal(before, nearest):
             break
         members = functional.one_hot(nearest, len(centres)).T * weights

@@ -43,7 +43,8 @@ class TrackingNetwork:
         self.habits = habits
         self.limit_bytes = limit_bytes
         weight = next(model.parameters())
-        self.device, self.dtype = weight.device, weight.dtype
+        self.device = weight.device
+        self.dtype = weight.dtype
         self.side = int(model.config.prompt_encoder_config.image_size)
         self.low_side = int(model.prompt_encoder.mask_input_size[0])
 
@@ -86,9 +87,10 @@ class TrackingNetwork:
         for object_id, frames in read_marks(dialogue, encoded.sample.shape, self.habits).items():
             corrected = corrected_frames(frames, self.habits)
             for frame, marks in frames.items():
-                hint = (
-                    previous[object_id][frame].astype(np.float32) if object_id in previous else None
-                )
+                if object_id in previous:
+                    hint = previous[object_id][frame].astype(np.float32)
+                else:
+                    hint = None
                 if marks.drawn is not None and (hint is None or marks.drawn_in == newest):
                     hint = encoded.space.mask_logits(marks.drawn, self.low_side)
                 inputs = self._inputs(marks, encoded.space, hint, is_correction=frame in corrected)

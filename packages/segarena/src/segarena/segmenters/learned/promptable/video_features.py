@@ -62,11 +62,10 @@ class EncodedVideo:
         """
         if self._current[0] != frame_idx:
             kept = self._kept.get(frame_idx)
-            maps = (
-                self._encode(frame_idx)
-                if kept is None
-                else [part.to(self._device) for part in kept]
-            )
+            if kept is None:
+                maps = self._encode(frame_idx)
+            else:
+                maps = [part.to(self._device) for part in kept]
             self._current = (frame_idx, maps)
         return {"vision_feats": self._current[1], "vision_pos_embeds": self._position}
 

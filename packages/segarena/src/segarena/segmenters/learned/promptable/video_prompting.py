@@ -68,8 +68,12 @@ class Marks:
 
     def set_mask(self, mask: Mask, round_: int) -> None:
         """Replace all that was said by the object itself."""
-        self.points, self.is_positive, self.box, self.drawn = [], [], None, None
-        self.mask, self.drawn_in = mask, round_
+        self.points = []
+        self.is_positive = []
+        self.box = None
+        self.drawn = None
+        self.mask = mask
+        self.drawn_in = round_
         self._begin(round_)
 
     def draw(self, line: Mask, round_: int) -> None:
@@ -81,7 +85,8 @@ class Marks:
 
     def _doubt_mask(self) -> None:
         if self.mask is not None:
-            self.drawn, self.mask = self.mask, None
+            self.drawn = self.mask
+            self.mask = None
 
     def _begin(self, round_: int) -> None:
         self.since = round_ if self.since is None else self.since

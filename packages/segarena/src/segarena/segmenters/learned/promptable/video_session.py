@@ -93,7 +93,10 @@ class Track:
 
     def _walk(self, start: int, last: int) -> Iterator[Tracked]:
         forwards = [(frame, False) for frame in range(start, self._session.num_frames)]
-        backwards = [(frame, True) for frame in range(start, last - 1, -1)] if last < start else []
+        if last < start:
+            backwards = [(frame, True) for frame in range(start, last - 1, -1)]
+        else:
+            backwards = []
         for frame, reverse in forwards + backwards:
             corrected = self._corrections.pop(frame, [])
             self._tell(corrected, frame)
@@ -110,7 +113,8 @@ class Track:
         """Enter what is said of these objects in the frame."""
         session = self._session
         for object_id in ids:
-            inputs, index = self._told[object_id][frame], self._index(object_id)
+            inputs = self._told[object_id][frame]
+            index = self._index(object_id)
             if inputs.mask is not None:
                 session.add_mask_inputs(index, frame, inputs.mask[None, None])
                 continue

@@ -44,7 +44,8 @@ def connect(
             follow, shares = _following(video, graphs, frame - 1, beta)
             pairs.append(follow + starts[frame - 1 : frame + 1])
             values.append(through_time * shares)
-    ends, conductances = np.concatenate(pairs), np.concatenate(values)
+    ends = np.concatenate(pairs)
+    conductances = np.concatenate(values)
     one_way = sparse.coo_array(
         (conductances, (ends[:, 0], ends[:, 1])), shape=(starts[-1], starts[-1])
     )
@@ -67,7 +68,8 @@ def _following(
     video: WorkingVideo, graphs: Sequence[SuperpixelGraph], frame: int, beta: float
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return pairs of superpixels of `frame` and the next one that the flow connects, and how strongly."""
-    here, there = graphs[frame], graphs[frame + 1]
+    here = graphs[frame]
+    there = graphs[frame + 1]
     height, width = video.size
     rows, columns = np.indices(video.size)
     flow = video.flows[0, frame].astype(np.float32)
@@ -75,7 +77,8 @@ def _following(
     to_columns = np.rint(columns + flow[..., 0]).astype(np.intp)
     back = video.flows[1, frame + 1].astype(np.float32)
     is_inside = (to_rows >= 0) & (to_rows < height) & (to_columns >= 0) & (to_columns < width)
-    to_rows, to_columns = to_rows.clip(0, height - 1), to_columns.clip(0, width - 1)
+    to_rows = to_rows.clip(0, height - 1)
+    to_columns = to_columns.clip(0, width - 1)
     apart = np.square(flow + back[to_rows, to_columns]).sum(axis=2)
     is_followed = is_inside & (apart < 2.0 + 0.05 * np.square(flow).sum(axis=2))
     keys, counts = np.unique(
@@ -84,9 +87,7 @@ def _following(
     )
     ends = np.stack([keys // there.size, keys % there.size], axis=1)
     shares = counts / np.sqrt(here.areas_px[ends[:, 0]] * there.areas_px[ends[:, 1]])
-    before, after = (
-        _mean_colours(here, video.lab[frame]),
-        _mean_colours(there, video.lab[frame + 1]),
-    )
+    before = _mean_colours(here, video.lab[frame])
+    after = _mean_colours(there, video.lab[frame + 1])
     contrast = np.linalg.norm(before[ends[:, 0]] - after[ends[:, 1]], axis=1)
     return ends, shares * np.exp(-beta * contrast / _COLOUR_STEP)

@@ -52,13 +52,15 @@ class WorkingVideo:
         back = self.flows[1 if step > 0 else 0, frame].astype(np.float32)
         there = self.flows[0 if step > 0 else 1, frame - step].astype(np.float32)
         rows, columns = np.indices(self.size, dtype=np.float32)
-        x, y = columns + back[..., 0], rows + back[..., 1]
+        x = columns + back[..., 0]
+        y = rows + back[..., 1]
 
         def fetch(field: Field) -> Field:
             fetched = cv2.remap(field, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
             return np.asarray(fetched, dtype=np.float32)
 
-        moved, returned = np.stack([fetch(layer) for layer in layers]), fetch(there)
+        moved = np.stack([fetch(layer) for layer in layers])
+        returned = fetch(there)
         apart = np.square(back + returned).sum(axis=2)
         is_inside = (x > -1) & (y > -1) & (x < self.size[1]) & (y < self.size[0])
         trust = np.exp(-apart / (2.0 + 0.05 * np.square(back).sum(axis=2))) * is_inside
@@ -108,13 +110,13 @@ def watch(sample: Sample, segmenter: str, work_px: int) -> WorkingVideo:
     grey: NDArray[np.uint8] | None = None
     for number in range(len(video.frames)):
         image = frame_of(video, number)
-        small = (
-            image
-            if size == video.frame_shape
-            else cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
-        )
+        if size == video.frame_shape:
+            small = image
+        else:
+            small = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
         lab[number] = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
-        before, grey = grey, np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
+        before = grey
+        grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
         if before is not None and min(size) >= LEAST_FLOW_PX:
             flows[0, number - 1] = _flow(before, grey)
             flows[1, number] = _flow(grey, before)

@@ -80,7 +80,8 @@ class StrokeRound:
             return drawn
 
         frames = by_frame(strokes)
-        marks, fresh = draw(frames), draw(by_frame(rounds[-1]))
+        marks = draw(frames)
+        fresh = draw(by_frame(rounds[-1]))
         if previous is None:
             marks = {frame: mark_border(drawn, reach=reach) for frame, drawn in marks.items()}
         ids = (BACKGROUND, *object_ids(strokes))
@@ -127,16 +128,15 @@ class StrokeRound:
         labels = self.empty() if self.previous is None else self.previous.copy()
         shape = (self.video.shape[1], self.video.shape[2])
         for frame, stack in layers.items():
-            full = (
-                stack
-                if self.video.size == shape
-                else np.stack(
+            if self.video.size == shape:
+                full = stack
+            else:
+                full = np.stack(
                     [
                         cv2.resize(layer, shape[::-1], interpolation=cv2.INTER_LINEAR)
                         for layer in stack
                     ]
                 )
-            )
             labels[frame] = np.asarray(self.ids, dtype=np.uint8)[full.argmax(axis=0)]
         for frame in self.fresh:
             labels[frame] = obey(labels[frame], draw_strokes(self.strokes[frame], shape))

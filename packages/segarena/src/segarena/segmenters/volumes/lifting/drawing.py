@@ -116,11 +116,13 @@ def _with_crossings(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the points of a line and those where it crosses a slice between two of them."""
     line = [points[:1]]
     for first, last in pairwise(points):
-        here, there = round(first[0]), round(last[0])
+        here = round(first[0])
+        there = round(last[0])
         planes = np.arange(here, there, 1 if there > here else -1)[1:]
-        parts = (
-            (planes - first[0]) / (last[0] - first[0]) if len(planes) else planes.astype(np.float64)
-        )
+        if len(planes):
+            parts = (planes - first[0]) / (last[0] - first[0])
+        else:
+            parts = planes.astype(np.float64)
         line += [first + parts[:, None] * (last - first), last[None]]
     return np.concatenate(line)
 

@@ -71,7 +71,8 @@ class SlicePictures:
                 return self._as_it_is(values)
 
     def _as_it_is(self, values: NDArray[Any]) -> NDArray[np.uint8]:
-        low, high = float(values.min()), float(values.max())
+        low = float(values.min())
+        high = float(values.max())
         if not (low >= 0 and high <= 255):
             raise SegmenterError(
                 f"scan {self.sample.id}: intensity='none' needs voxels from 0 to 255, got {low:g} to {high:g}; "

@@ -147,7 +147,9 @@ def _reach_of(
             (s.stop - s.start) * edge for s, edge in zip(extent, sample.spacing_mm, strict=True)
         ]
         flat = [s.stop - s.start == 1 for s in extent]
-        return [max(edges) / (1 if is_flat else 2) for is_flat in flat] if any(flat) else (0.0,) * 3
+        if any(flat):
+            return [max(edges) / (1 if is_flat else 2) for is_flat in flat]
+        return (0.0,) * 3
     return ((reach.reach_mm if _says_inside(prompt) else 0.0),) * 3
 
 

@@ -58,9 +58,10 @@ class SeededSegmenter(Reach, ABC):
             check_prompt(prompt, sample.shape)
         previous = dialogue.previous_mask(sample.shape).astype(np.bool_, copy=False)
         layout = lay_out(sample, dialogue, previous, self)
-        mask = (
-            previous if layout is None else layout.blocks.paste(self._solve(layout), layout.before)
-        )
+        if layout is None:
+            mask = previous
+        else:
+            mask = layout.blocks.paste(self._solve(layout), layout.before)
         limits = limits_of(dialogue.prompts, sample.shape)
         cut = np.zeros(sample.shape, dtype=np.bool_)
         cut[limits] = mask[limits]

@@ -264,7 +264,10 @@ def train(
         )
         from segarena.systems.clicks.page.training_curves import training_svg
 
-        base = PUBLISHED if published else TINY if size == "tiny" else TrainingOptions()
+        if published:
+            base = PUBLISHED
+        else:
+            base = TINY if size == "tiny" else TrainingOptions()
         given = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
         options = replace(
             base, **{name: value for name, value in given.items() if value is not None}

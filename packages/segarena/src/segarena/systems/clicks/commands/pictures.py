@@ -46,11 +46,10 @@ def save_click_picture(
         "clicks": first,
         **{name: _picture(instance, found) for name, found in (models or {}).items()},
     }
-    strip = (
-        np.hstack([_titled(picture, name) for name, picture in pictures.items()])
-        if models
-        else first
-    )
+    if models:
+        strip = np.hstack([_titled(picture, name) for name, picture in pictures.items()])
+    else:
+        strip = first
     write_whole(path, cv2.imencode(path.suffix, strip)[1].tobytes())
 
 

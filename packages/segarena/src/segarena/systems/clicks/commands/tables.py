@@ -253,7 +253,8 @@ def _other_sizes(table: pl.DataFrame, dataset: Dataset) -> int:
     from segarena.systems.clicks.crowd.from_dataset import target_loader
     from segarena.systems.clicks.crowd.instances import group_clicks, place_clicks
 
-    load, wrong = target_loader(dataset), 0
+    load = target_loader(dataset)
+    wrong = 0
     firsts = group_clicks(place_clicks(table.filter(pl.col("click_type") == "first")))
     for row in track(firsts.iter_rows(named=True), firsts.height, "comparing sizes"):
         try:

@@ -131,7 +131,8 @@ def _depth(mask: Mask) -> NDArray[np.float64]:
 
 def _unit(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
     """Stretch the values on the mask to [0, 1]; elsewhere they are cut to it."""
-    low, high = values[mask].min(), values[mask].max()
+    low = values[mask].min()
+    high = values[mask].max()
     return np.clip((values - low) / max(high - low, 1e-9), 0, 1)
 
 

@@ -144,11 +144,13 @@ def place_clicks(
     instance = ["dataset", "full_stem"]
     width, height = (pl.col(side).cast(pl.Int64).first().over(instance) for side in ("w", "h"))
     table = table.with_columns(width=width, height=height)
-    width, height = pl.col("width"), pl.col("height")
+    width = pl.col("width")
+    height = pl.col("height")
     column = pl.min_horizontal(pl.col("x").clip(lower_bound=0), width - 1)
     row = pl.min_horizontal(pl.col("y").clip(lower_bound=0), height - 1)
     limits = [pl.when(pl.col("dataset") == name).then(limit) for name, limit in max_side_px.items()]
-    longer, shorter = pl.max_horizontal(width, height), pl.min_horizontal(width, height)
+    longer = pl.max_horizontal(width, height)
+    shorter = pl.min_horizontal(width, height)
     limited = pl.min_horizontal(longer, *limits)
     other = (shorter / longer * limited + 0.5).cast(
         pl.Int64

@@ -207,7 +207,9 @@ def _plan(instances: Sequence[Instance], clicks: int, rng: np.random.Generator) 
         images.setdefault((instance.dataset, instance.image_stem or instance.full_stem), []).append(
             i
         )
-    person, batch, done = -1, -1, BATCHES_PER_PERSON
+    person = -1
+    batch = -1
+    done = BATCHES_PER_PERSON
     seen: set[int] = set()
     for _ in range(clicks):
         left = [rng.permutation(members).tolist() for members in images.values()]
@@ -217,7 +219,9 @@ def _plan(instances: Sequence[Instance], clicks: int, rng: np.random.Generator) 
             chosen = [image for image in order[:BATCH_SIZE] if left[image]]
             batch += 1
             if done == BATCHES_PER_PERSON or seen.intersection(chosen):
-                person, done, seen = person + 1, 0, set()
+                person = person + 1
+                done = 0
+                seen = set()
             done += 1
             seen.update(chosen)
             for image in chosen:
@@ -259,7 +263,8 @@ def _record(
 def _far_side(mask: Mask, rng: np.random.Generator, *, share: float) -> Mask:
     """Return the side of a random line that holds `share` of the mask."""
     angle = rng.random() * 2 * math.pi
-    rows, columns = np.arange(mask.shape[0])[:, None], np.arange(mask.shape[1])
+    rows = np.arange(mask.shape[0])[:, None]
+    columns = np.arange(mask.shape[1])
     along = math.sin(angle) * rows + math.cos(angle) * columns
     return along > np.quantile(along[mask], 1 - share) if mask.any() else mask
 

@@ -77,7 +77,8 @@ class ClicksReport:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything odd, errors first."""
-        types, devices = self.unknown_click_types, self.unknown_devices
+        types = self.unknown_click_types
+        devices = self.unknown_devices
         lines = [
             (
                 True,
@@ -153,11 +154,10 @@ def read_clicks(
         table = table.with_columns(
             image_stem=pl.col("full_stem").str.replace(f"(?s)({marks}).*", "")
         )
-    errors = (
-        [finding.message for finding in check_clicks(table).findings if finding.is_error]
-        if is_checked
-        else []
-    )
+    if is_checked:
+        errors = [finding.message for finding in check_clicks(table).findings if finding.is_error]
+    else:
+        errors = []
     if errors:
         raise InvalidInput(f"{path}: {'; '.join(errors)}")
     return table

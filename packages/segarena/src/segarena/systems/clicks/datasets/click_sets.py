@@ -68,10 +68,8 @@ class ClickSet(ListedDataset[ImageSample]):
         expected = f"{image_folder}/NAME.* with {self._masks_folder}/NAME.*"
         existing_folder(image_folder, f"the images of {layout.name}", expected)
         existing_folder(self._masks_folder, f"the masks of {layout.name}", expected)
-        images, masks = (
-            _listed(image_folder, layout.stem_of),
-            _listed(self._masks_folder, _without_suffix),
-        )
+        images = _listed(image_folder, layout.stem_of)
+        masks = _listed(self._masks_folder, _without_suffix)
         if not images:
             raise DatasetMissing(
                 f"{image_folder}: expected the images of {layout.name}, found none"
@@ -81,11 +79,10 @@ class ClickSet(ListedDataset[ImageSample]):
             raise DatasetMissing(
                 f"{image_folder}: expected images of the split, found none for {some(absent)}"
             )
-        kept = (
-            images
-            if stems is None
-            else {stem: image for stem, image in images.items() if stem in set(stems)}
-        )
+        if stems is None:
+            kept = images
+        else:
+            kept = {stem: image for stem, image in images.items() if stem in set(stems)}
         self._idle_masks = sorted(masks[stem].name for stem in masks.keys() - images.keys())
         files = {
             stem: (image, *((masks[stem],) if stem in masks else ()))
@@ -102,7 +99,8 @@ class ClickSet(ListedDataset[ImageSample]):
                 f"{image_path}: expected a mask {self._masks_folder / sample_id}.*, found none; restore it"
             )
         (mask_path,) = mask_paths
-        image, pixels = read_image(image_path), read_colours(mask_path)
+        image = read_image(image_path)
+        pixels = read_colours(mask_path)
         check_same_shape(pixels, mask_path, image, image_path)
         objects = self._layout.objects(pixels)
         if not any(mask.any() for mask in objects.masks.values()):

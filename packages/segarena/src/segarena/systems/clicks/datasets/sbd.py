@@ -92,7 +92,8 @@ class Sbd(ListedDataset[ImageSample]):
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects, labels=labels))
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
-        came, expected = (len(self.sample_ids), tally.targets), EXPECTED[self._split]
+        came = (len(self.sample_ids), tally.targets)
+        expected = EXPECTED[self._split]
         if came != expected:
             published = f"the published split has {expected[0]} images and {expected[1]} instances"
             message = f"{self.name}: {published}, here are {came[0]} and {came[1]}"

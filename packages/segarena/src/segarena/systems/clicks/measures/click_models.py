@@ -121,7 +121,10 @@ def mean_quality(
     Every instance weighs the same, however many clicks it has and whichever round they belong to. `clusters` are the
     images of the instances, see `bootstrap_mean`.
     """
-    names = [field.name for field in fields(rows[0]) if field.name in _AVERAGED] if rows else []
+    if rows:
+        names = [field.name for field in fields(rows[0]) if field.name in _AVERAGED]
+    else:
+        names = []
     means: dict[str, Interval] = {}
     for name in names:
         values = [getattr(row, name) for row in rows]

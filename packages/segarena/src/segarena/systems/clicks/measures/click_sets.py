@@ -74,11 +74,9 @@ def box_unit(box: BoxSize, normalise: Normalise) -> NDArray[np.float64]:
         raise InvalidInput(f"box: expected a height and width of at least 1 pixel, got {box}")
     if normalise not in ("box_diagonal", "box_sides"):
         raise InvalidInput(f"normalise: expected 'box_diagonal' or 'box_sides', got {normalise!r}")
-    return (
-        np.full(2, math.hypot(*box))
-        if normalise == "box_diagonal"
-        else np.asarray(box, dtype=np.float64)
-    )
+    if normalise == "box_diagonal":
+        return np.full(2, math.hypot(*box))
+    return np.asarray(box, dtype=np.float64)
 
 
 def as_clicks(clicks: ArrayLike) -> NDArray[np.float64]:
@@ -107,7 +105,8 @@ def pairwise_l1(first: ArrayLike, second: ArrayLike, box: BoxSize) -> float:
     Source: RClicks, section 4.2 (a).
     """
     unit = box_unit(box, "box_sides")
-    one, two = as_clicks(first) / unit, as_clicks(second) / unit
+    one = as_clicks(first) / unit
+    two = as_clicks(second) / unit
     return _mean_distance(one[:, 0], two[:, 0]) + _mean_distance(one[:, 1], two[:, 1])
 
 
@@ -131,7 +130,8 @@ def wasserstein(
     Source: RClicks, section 4.2 (b).
     """
     unit = box_unit(box, normalise)
-    one, two = as_clicks(first) / unit, as_clicks(second) / unit
+    one = as_clicks(first) / unit
+    two = as_clicks(second) / unit
     if len(one) == len(two):
         return float(matched_distances(one[None], two)[0])
     from scipy.stats import wasserstein_distance_nd
@@ -169,7 +169,8 @@ def compare_click_sets(first: ArrayLike, second: ArrayLike, box: BoxSize) -> Cli
 
     Source: RClicks, Table 1.
     """
-    one, two = as_clicks(first), as_clicks(second)
+    one = as_clicks(first)
+    two = as_clicks(second)
     p_value = float(ks2d(one, two).p_values[0])
     return ClickSetComparison(
         pl1=pairwise_l1(one, two, box),

@@ -46,10 +46,8 @@ def noise_to_signal(
     Raises:
         InvalidInput: shapes differ, or there is noise without signal.
     """
-    noise, signal = (
-        np.asarray(stds, dtype=np.float64),
-        np.asarray(means, dtype=np.float64) + epsilon,
-    )
+    noise = np.asarray(stds, dtype=np.float64)
+    signal = np.asarray(means, dtype=np.float64) + epsilon
     if noise.shape != signal.shape or not ((signal > 0) | ((noise == 0) & (signal == 0))).all():
         raise InvalidInput(
             "noise-to-signal ratio: expected as many deviations as means, and means above 0"
@@ -92,5 +90,6 @@ def hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
 
     Source: RClicks, Figure 8; its legend gives the mean over instances.
     """
-    noise, signal = np.asarray(stds, dtype=np.float64), np.asarray(means, dtype=np.float64)
+    noise = np.asarray(stds, dtype=np.float64)
+    signal = np.asarray(means, dtype=np.float64)
     return noise_to_signal(noise.mean(axis=0), signal.mean(axis=0))

@@ -69,7 +69,8 @@ def average_over_baseline(
     Raises:
         InvalidInput: as `group_means`; other lengths; a ratio to a value that is not above 0.
     """
-    mean, one = group_means(values), np.asarray(base, dtype=np.float64)
+    mean = group_means(values)
+    one = np.asarray(base, dtype=np.float64)
     if one.shape != mean.shape or not np.isfinite(one).all():
         raise InvalidInput(
             f"base: expected one finite value for each of {len(mean)} instances, got shape {one.shape}"
@@ -99,7 +100,8 @@ def lower_over_upper_half(
     half, odd = divmod(groups.shape[1], 2)
     if odd:
         raise InvalidInput(f"groups: expected an even number to halve, got {groups.shape[1]}")
-    lower, upper = groups[:, :half], groups[:, half:]
+    lower = groups[:, :half]
+    upper = groups[:, half:]
     if protocol == "published":
         return _change(lower, upper, change).mean(axis=1)
     return _change(lower.mean(axis=1), upper.mean(axis=1), change)

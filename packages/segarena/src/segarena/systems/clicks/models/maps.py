@@ -83,7 +83,9 @@ def click_radius_px(shape: tuple[int, int], rule: RadiusRule = "paper") -> float
     below a diagonal of 141.4 px (1080 x 1920: 22.03 and 15 px).
     """
     diagonal = math.hypot(*shape)
-    return 0.01 * diagonal if rule == "paper" else float(int(5 * diagonal / (500 * math.sqrt(2))))
+    if rule == "paper":
+        return 0.01 * diagonal
+    return float(int(5 * diagonal / (500 * math.sqrt(2))))
 
 
 def click_map(
@@ -247,7 +249,8 @@ def _band(window: slice, length: int, sigma_px: float) -> tuple[NDArray[np.float
     weights /= weights.sum()
     source = np.mod(np.arange(window.start, window.stop)[:, None] + offsets, 2 * length)
     source = np.where(source >= length, 2 * length - 1 - source, source)
-    first, width = int(source.min()), int(source.max() - source.min()) + 1
+    first = int(source.min())
+    width = int(source.max() - source.min()) + 1
     flat = source - first + np.arange(len(source))[:, None] * width
     matrix = np.bincount(flat.ravel(), np.tile(weights, len(source)), minlength=len(source) * width)
     return matrix.reshape(len(source), width).astype(np.float64, copy=False), slice(

@@ -37,11 +37,9 @@ def view_window(error: NDArray[Any], margin: float | None) -> Window:
     box = bounding_window(values >= 0.5)
     box = bounding_window(values > 0) if is_empty(box) else box
     longer = max(window_shape(box))
-    return (
-        whole
-        if is_empty(box)
-        else grow_window(box, max(LEAST_MARGIN_PX, round(margin * longer)), values.shape)
-    )
+    if is_empty(box):
+        return whole
+    return grow_window(box, max(LEAST_MARGIN_PX, round(margin * longer)), values.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,8 @@ class Letterbox:
             InvalidImage: the image is so long and thin that nothing of its short side is left.
         """
         height, width = shape
-        rows, columns = side_px, side_px
+        rows = side_px
+        columns = side_px
         if height > width:
             columns = width * side_px // height
         else:
@@ -78,7 +77,8 @@ class Letterbox:
                 f"an image of {height} x {width} has no pixels left on a canvas of {side_px}; crop it to under "
                 f"{side_px} : 1 first"
             )
-        top, left = (side_px - rows) // 2, (side_px - columns) // 2
+        top = (side_px - rows) // 2
+        left = (side_px - columns) // 2
         return cls(shape, side_px, slice(top, top + rows), slice(left, left + columns))
 
     def put_image(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -133,8 +133,6 @@ class ClickabilityNetwork(nn.Module):
         canvas = functional.interpolate(
             coarse, size=image.shape[2:], mode="bilinear", align_corners=True
         )
-        low, high = (
-            canvas.amin(dim=(1, 2, 3), keepdim=True),
-            canvas.amax(dim=(1, 2, 3), keepdim=True),
-        )
+        low = canvas.amin(dim=(1, 2, 3), keepdim=True)
+        high = canvas.amax(dim=(1, 2, 3), keepdim=True)
         return (canvas - low) / (high - low + epsilon)

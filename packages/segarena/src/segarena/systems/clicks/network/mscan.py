@@ -33,9 +33,12 @@ class SpatialGatingUnit(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.conv0 = _depthwise(channels, (5, 5))
-        self.conv0_1, self.conv0_2 = _depthwise(channels, (1, 7)), _depthwise(channels, (7, 1))
-        self.conv1_1, self.conv1_2 = _depthwise(channels, (1, 11)), _depthwise(channels, (11, 1))
-        self.conv2_1, self.conv2_2 = _depthwise(channels, (1, 21)), _depthwise(channels, (21, 1))
+        self.conv0_1 = _depthwise(channels, (1, 7))
+        self.conv0_2 = _depthwise(channels, (7, 1))
+        self.conv1_1 = _depthwise(channels, (1, 11))
+        self.conv1_2 = _depthwise(channels, (11, 1))
+        self.conv2_1 = _depthwise(channels, (1, 21))
+        self.conv2_2 = _depthwise(channels, (21, 1))
         self.conv3 = nn.Conv2d(channels, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -47,7 +47,10 @@ class ClickabilityModel:
         antialias: bool = True,
         batch_size: int | None = None,
     ) -> None:
-        name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        if device == "auto":
+            name = "cuda" if torch.cuda.is_available() else "cpu"
+        else:
+            name = device
         self.device = torch.device(name)
         self.network = network.to(self.device).eval()
         self.call_path = call_path

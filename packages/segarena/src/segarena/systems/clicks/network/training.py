@@ -119,12 +119,14 @@ class _Run:
     ) -> None:
         self.options = options
         self.workers = workers
-        self.best, self.last = folder / "best.pt", folder / "last.pt"
+        self.best = folder / "best.pt"
+        self.last = folder / "last.pt"
         self.history: list[dict[str, float]] = []
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.seed)
             self.model = ClickabilityModel(ClickabilityNetwork(size), device=device)
-        self.network, self.device = self.model.network, self.model.device
+        self.network = self.model.network
+        self.device = self.model.device
         canvas = partial(
             TrainingSet,
             side_px=self.network.size.side_px,
@@ -133,7 +135,8 @@ class _Run:
             radius=options.radius,
             is_cached=is_cached,
         )
-        self.training, self.validation = canvas(training), canvas(validation)
+        self.training = canvas(training)
+        self.validation = canvas(validation)
         self.optimiser = torch.optim.Adam(self._parameter_groups(), lr=options.rate)
         self.settings = {
             "options": asdict(options),
@@ -184,9 +187,11 @@ class _Run:
 
     def _train(self) -> float:
         self.network.train()
-        options, count = self.options, len(self.training)
+        options = self.options
+        count = len(self.training)
         rng = np.random.default_rng([options.seed, self.epoch])
-        order, is_flipped = rng.permutation(count), rng.random(count) < options.flip_share
+        order = rng.permutation(count)
+        is_flipped = rng.random(count) < options.flip_share
         per_epoch = math.ceil(count / options.batch_size)
         total = 0.0
         loader = batches(
@@ -218,7 +223,8 @@ class _Run:
         with torch.inference_mode():
             for planes in batches(self.validation, self.options.batch_size, workers=self.workers):
                 planes = planes.to(self.device)
-                predicted, true = self.network(planes[:, :3], planes[:, 3:5]), planes[:, 5:]
+                predicted = self.network(planes[:, :3], planes[:, 3:5])
+                true = planes[:, 5:]
                 sums += [
                     float(f(predicted, true).sum()) for f in (divergence, similarity, correlation)
                 ]

@@ -87,7 +87,8 @@ class TrainingSet:
     def _prepare(self, instance: Instance) -> CanvasInstance:
         error = instance.error
         window = view_window(error, self.margin)
-        image, target = instance.image[window], instance.target[window]
+        image = instance.image[window]
+        target = instance.target[window]
         box = Letterbox.fit(target.shape, self.side_px)
         # The loss divides by the sum, so the map need not sum to 1 here.
         clicked = click_map(

@@ -107,7 +107,8 @@ def judge_click_models(
                 if not len(instance.positions):
                     raise InvalidInput("no clicks")
                 probability = model(instance.image, instance.target, instance.error)
-                box, rng = box_size(instance.target), _stream(seed, name, instance.full_stem)
+                box = box_size(instance.target)
+                rng = _stream(seed, name, instance.full_stem)
                 quality = click_model_quality(
                     probability, instance.positions, box, rng, draws=draws, protocol=protocol
                 )

@@ -121,7 +121,8 @@ def _curves(run: Run, metric: str) -> list[Curve]:
 
 def _floor_curves(run: Run, floors: Sequence[Run], metric: str) -> list[Curve]:
     """Return what the base user reached with each floor on the same data."""
-    base, curves = roles_of(run).base, list[Curve]()
+    base = roles_of(run).base
+    curves = list[Curve]()
     for place, floor in enumerate(floors):
         if base is not None and floor.data == run.data and floor.finished(base):
             curve = _curve(floor, base, floor_colour(place), metric, is_named=True)
@@ -174,12 +175,14 @@ def _cloud(order: int, one: Hardness) -> Points:
 
 
 def _matrix(table: CorrelationTable) -> str:
-    cell, room = 34.0, max(map(len, table.names)) * CHARACTER_PX + 12
+    cell = 34.0
+    room = max(map(len, table.names)) * CHARACTER_PX + 12
     count = len(table.names)
     frame = Frame(room + count * cell + 4, room + count * cell + 4, "correlations of measures")
     for i, name in enumerate(table.names):
         frame.text(room - 8, room + (i + 0.5) * cell + 4, name, css="name", anchor="end")
-        x, y = px(room + (i + 0.5) * cell + 4), px(room - 8)
+        x = px(room + (i + 0.5) * cell + 4)
+        y = px(room - 8)
         frame.draw(
             f'<text transform="translate({x} {y}) rotate(-90)" class="name">{escape(name)}</text>'
         )

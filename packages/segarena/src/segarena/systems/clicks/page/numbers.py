@@ -178,7 +178,8 @@ def measures_of(run: Run) -> dict[str, float]:
     """Return what is correlated: averages and robustness of NoC, NoF, AuC, and of IoU after first and last click."""
     found: dict[str, float] = {}
     for statistic in _last_thresholds(run):
-        row, name = _group_row(0, run, statistic), statistic.name
+        row = _group_row(0, run, statistic)
+        name = statistic.name
         over = row.groups
         found |= {f"base {name}": over.base.mean, f"sample {name}": over.sample.mean}
         if statistic.kind == "at_round":
@@ -272,7 +273,8 @@ def _hardness(data: str, runs: Sequence[Run], places: Sequence[int]) -> Hardness
     users = [[one.real or ""] if is_real else [*one.groups] for one in roles]
     tables = [first_values(run, of) for run, of in zip(runs, users, strict=True)]
     keys = keys_of_all(tables)
-    means, stds = np.empty((len(tables), len(keys))), np.empty((len(tables), len(keys)))
+    means = np.empty((len(tables), len(keys)))
+    stds = np.empty((len(tables), len(keys)))
     for place, table in enumerate(tables):
         means[place] = [table[key].mean() for key in keys]
         stds[place] = [table[key].std() for key in keys]

@@ -77,7 +77,8 @@ class RobustnessPage(Page):
 
     def sections(self) -> list[Section]:
         """Return the groups, the first clicks, the pictures and the correlations."""
-        runs, rows = self.runs, group_rows(self.runs)
+        runs = self.runs
+        rows = group_rows(self.runs)
         hard = hardness_of(runs)
         pictures = robustness_pictures(runs, hard, _pictures_lead(runs[0]))
         matrix, about = correlations(runs)
@@ -95,9 +96,10 @@ class RobustnessPage(Page):
         ]
         where = [*map(Note, pictures.notes), pictures]
         needed = len({run.segmenter for run in runs}) >= LEAST_SEGMENTERS
-        correlated = (
-            correlation_figure(matrix, about) if matrix else Note(about) if needed else None
-        )
+        if matrix:
+            correlated = correlation_figure(matrix, about)
+        else:
+            correlated = Note(about) if needed else None
         return [
             Section("robustness", "Clicking groups", groups),
             Section("first", "First clicks", first),

@@ -11,7 +11,7 @@ from segarena.prompts import Click
 from segarena.reports.gallery import open_dataset
 from segarena.reports.pages import Page, page
 from segarena.reports.parts import Note, Part
-from segarena.reports.people import Asked, asked_of
+from segarena.reports.people import HumanRounds, asked_of
 from segarena.reports.reading import Run
 from segarena.reports.sheets import Column, Sheet, Value
 from segarena.reports.tables import TargetKey
@@ -57,7 +57,7 @@ class PeoplePage(Page):
         return parts
 
 
-def maps_parts(asked: Asked, dataset: Dataset, anchor: str = "people") -> list[Part]:
+def maps_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "people") -> list[Part]:
     """Return how well models without weights tell where a run's people clicked first, and pictures of both.
 
     Args:
@@ -105,7 +105,7 @@ def maps_parts(asked: Asked, dataset: Dataset, anchor: str = "people") -> list[P
 
 
 def _instances(
-    asked: Asked, dataset: Dataset, on_skip: Callable[[str, str], None]
+    asked: HumanRounds, dataset: Dataset, on_skip: Callable[[str, str], None]
 ) -> Iterator[Instance]:
     """Yield the targets of images on which people clicked first."""
     clicked = _first_clicks(asked)
@@ -133,7 +133,7 @@ def _instances(
                 )
 
 
-def _first_clicks(asked: Asked) -> dict[TargetKey, list[tuple[int, ...]]]:
+def _first_clicks(asked: HumanRounds) -> dict[TargetKey, list[tuple[int, ...]]]:
     found: dict[TargetKey, list[tuple[int, ...]]] = {}
     for user in asked.users:
         for dialogue in asked.run.finished(user):

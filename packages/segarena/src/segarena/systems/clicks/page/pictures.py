@@ -89,11 +89,10 @@ def _card(
         return None, "Only photographs are shown; volumes and videos are left out."
     view = _view(runs, key, sample, target)
     masks = _mask_panes(sample, view, runs, one.who, key)
-    missing = (
-        ""
-        if len(masks) == len(runs)
-        else "Some predictions of the first round were not kept: no mean mask."
-    )
+    if len(masks) == len(runs):
+        missing = ""
+    else:
+        missing = "Some predictions of the first round were not kept: no mean mask."
     coloured = [replace(pane, colour=colours.get(pane.label)) for pane in masks]
     ignored = "" if target.ignore is None else outline(target.ignore, view)
     plate = Plate(

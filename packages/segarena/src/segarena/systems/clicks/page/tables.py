@@ -109,7 +109,8 @@ def shown_first(runs: Sequence[Run]) -> Sheet:
 
 def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
     """Return the tables as files by name, fractions as they are; equal records give equal bytes."""
-    groups, first = group_sheet(runs), first_sheet(runs)
+    groups = group_sheet(runs)
+    first = first_sheet(runs)
     matrix, _ = correlations(runs)
     sheets = {
         "robustness": groups.pick(*(key for key in groups.keys if key != "sample ± std")),

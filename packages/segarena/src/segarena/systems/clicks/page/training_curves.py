@@ -49,7 +49,8 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
             (measures, "SIM and CC, validation", (0.0, 1.0)),
         )
     ]
-    width, height = len(charts) * PANEL_PX[0], PANEL_PX[1]
+    width = len(charts) * PANEL_PX[0]
+    height = PANEL_PX[1]
     panels = "".join(_placed(chart, number * PANEL_PX[0]) for number, chart in enumerate(charts))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '

@@ -44,8 +44,12 @@ def group_cells(row: GroupRow) -> list[Value]:
     """Return base, sample with its deviation, sample, deviation, the three changes, and NSR."""
     over = row.groups
     deviation = _level(row, over.sample_std.mean)
-    base, sample = _level_cell(row, over.base), _level_cell(row, over.sample)
-    both = replace(sample, printed=f"{sample.printed} ± {deviation}") if row.targets else sample
+    base = _level_cell(row, over.base)
+    sample = _level_cell(row, over.sample)
+    if row.targets:
+        both = replace(sample, printed=f"{sample.printed} ± {deviation}")
+    else:
+        both = sample
     changes = [
         _change_cell(interval, row.statistic.kind) for interval in (over.asb, over.agr, over.ahh)
     ]
@@ -55,17 +59,19 @@ def group_cells(row: GroupRow) -> list[Value]:
 def first_cells(row: FirstRow) -> list[Value]:
     """Return mean, deviation, NSR, and the difference to real people."""
     against = row.to_real
-    difference = (
-        Value(mean=math.nan)
-        if against is None
-        else _change_cell(Interval(against.difference, against.low, against.high, against.n), "auc")
-    )
+    if against is None:
+        difference = Value(mean=math.nan)
+    else:
+        difference = _change_cell(
+            Interval(against.difference, against.low, against.high, against.n), "auc"
+        )
     return [_plain_cell(row.mean), _plain_cell(row.std), _plain_cell(row.nsr), difference]
 
 
 def mode_text(run: Run) -> str:
     """Say by which rules of RClicks the run went."""
-    options, roles = run.config.benchmark.options, roles_of(run)
+    options = run.config.benchmark.options
+    roles = roles_of(run)
     is_published = run.config.benchmark.protocol == "published"
     group = next((user.options for user in run.config.users if user.written in roles.groups), {})
     solved = "failed" if options.get("solved_at_last") == "failure" else "solved"
@@ -106,7 +112,9 @@ def left_out_text(rows: Sequence[GroupRow], runs: Sequence[Run]) -> str:
         for place, count in sorted(most.items())
         if count
     ]
-    return f"Left out, because not every user finished them: {', '.join(told)}." if told else ""
+    if told:
+        return f"Left out, because not every user finished them: {', '.join(told)}."
+    return ""
 
 
 def without_text(rows: Sequence[FirstRow], runs: Sequence[Run]) -> str:
@@ -141,9 +149,10 @@ def _level(row: GroupRow, value: float) -> str:
 
 
 def _level_cell(row: GroupRow, found: Interval) -> Value:
-    bounds = (
-        "" if math.isnan(found.low) else f"[{_level(row, found.low)}, {_level(row, found.high)}]"
-    )
+    if math.isnan(found.low):
+        bounds = ""
+    else:
+        bounds = f"[{_level(row, found.low)}, {_level(row, found.high)}]"
     return _value(found, _level(row, found.mean), bounds)
 
 
@@ -157,11 +166,9 @@ def _change_cell(found: Interval, kind: str) -> Value:
 
 
 def _plain_cell(found: Interval | None) -> Value:
-    return (
-        Value(mean=math.nan)
-        if found is None
-        else Value(mean=found.mean, low=found.low, high=found.high)
-    )
+    if found is None:
+        return Value(mean=math.nan)
+    return Value(mean=found.mean, low=found.low, high=found.high)
 
 
 def _value(found: Interval, printed: str, bounds: str = "") -> Value:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _FEW = 1 << 14
-_FLOAT32_DIGITS, _FLOAT64_DIGITS = 24, 53
+_FLOAT32_DIGITS = 24
+_FLOAT64_DIGITS = 53
 _KEY_SHIFT = 16  # leaves sign, exponent and 7 bits of the mantissa of a float32
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from segarena.errors import DatasetMissing, MissingExtra
-from segarena.published.tables import Asked, Found, Measured
+from segarena.published.tables import Found, Measured, MeasurementRequest
 from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec
@@ -40,7 +40,7 @@ STAND_IN = "demo, synthetic crowd"
 DRAWS = 100
 
 
-def measure_click_models(asked: Asked) -> Measured:
+def measure_click_models(asked: MeasurementRequest) -> Measured:
     """Return KS, PL1, WD, NSS and PDE of the click models that are there, over all rounds of real clicks.
 
     Raises:
@@ -65,7 +65,7 @@ def measure_click_models(asked: Asked) -> Measured:
     return found
 
 
-def _models(asked: Asked) -> dict[str, ImageClickMap]:
+def _models(asked: MeasurementRequest) -> dict[str, ImageClickMap]:
     wanted = {name: spec for name, spec in MODELS.items() if name in asked.models}
     if "Ours" in asked.models and "click-network" in asked.inputs:
         wanted["Ours"] = f"network(path={str(asked.inputs['click-network'])!r})"
@@ -76,7 +76,7 @@ def _models(asked: Asked) -> dict[str, ImageClickMap]:
     return models
 
 
-def _instances(asked: Asked) -> Iterator[tuple[str, Sequence[Instance]]]:
+def _instances(asked: MeasurementRequest) -> Iterator[tuple[str, Sequence[Instance]]]:
     for dataset, folder in asked.folders.items():
         if not {"clicks", "previous-masks"} <= set(asked.inputs):
             raise DatasetMissing(
@@ -98,7 +98,7 @@ def _instances(asked: Asked) -> Iterator[tuple[str, Sequence[Instance]]]:
         yield STAND_IN, ClickedInstances(table, target_loader(demo))
 
 
-def _told(instances: Sequence[Instance], asked: Asked) -> Iterator[Instance]:
+def _told(instances: Sequence[Instance], asked: MeasurementRequest) -> Iterator[Instance]:
     """Yield the instances, and say after each how far it is."""
     for number, instance in enumerate(instances):
         asked.on_progress(Progress(units=len(instances), done=number))

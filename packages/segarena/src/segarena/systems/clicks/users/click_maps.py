@@ -59,7 +59,8 @@ class MapClicker:
         if not 0.0 <= low < high <= 1.0:
             raise InvalidInput(f"expected 0 <= low < high <= 1, got low={low}, high={high}")
         self.shared = click_map if isinstance(click_map, SharedMap) else SharedMap(click_map)
-        self._low, self._high = low, high
+        self._low = low
+        self._high = high
         self._draw = Weights.draw if groups == "exact" else Weights.draw_published
         self._centre = CentreClicker(when_solved=when_solved)
 

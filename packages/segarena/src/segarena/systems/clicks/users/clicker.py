@@ -85,12 +85,12 @@ class Clicker:
             - window_start(error.window)[-2:]
         )
         is_hasty = turn.rng.random() < self._habits.anywhere
-        weights = (
-            (values > 0).astype(float)
-            if is_hasty
-            else somebody.weigh(values, places, earlier.tolist(), diagonal)
-        )
-        drawn, uniform = Weights(weights), turn.rng.random()
+        if is_hasty:
+            weights = (values > 0).astype(float)
+        else:
+            weights = somebody.weigh(values, places, earlier.tolist(), diagonal)
+        drawn = Weights(weights)
+        uniform = turn.rng.random()
         *plane, row, column = (
             error.position(drawn.draw(0.0, 1.0, uniform)) if drawn.total > 0 else aimed.position
         )

@@ -157,7 +157,8 @@ def _walk(left: set[Pixel]) -> tuple[Pixel, ...]:
     """Return a walk through connected pixels, depth first."""
     start = min(left, key=lambda pixel: (len(_beside(pixel, left)) > 1, pixel))
     left = left - {start}
-    trail, walk = [start], [start]
+    trail = [start]
+    walk = [start]
     while left:
         onward = _beside(trail[-1], left)
         if onward:
@@ -211,11 +212,10 @@ def _read_table(file: Path) -> Drawings:
         raise InvalidInput(f"{file}: expected a table or a folder of strokes, found nothing there")
     try:
         is_parquet = file.suffix == ".parquet"
-        read = (
-            read_parquet(file, error=InvalidInput)
-            if is_parquet
-            else pl.read_csv(file, infer_schema=False)
-        )
+        if is_parquet:
+            read = read_parquet(file, error=InvalidInput)
+        else:
+            read = pl.read_csv(file, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise InvalidInput(
             f"{file} cannot be read as a table of strokes: {str(error).splitlines()[0]}"

@@ -76,7 +76,9 @@ def read_evidence(path: str | Path) -> pl.DataFrame:
         raise DatasetError(
             f"{file}: expected CSV of numbers, got: {str(error).splitlines()[0]}"
         ) from error
-    return table if "salience" in head else table.with_columns(salience=pl.lit(None, pl.Float64))
+    if "salience" in head:
+        return table
+    return table.with_columns(salience=pl.lit(None, pl.Float64))
 
 
 def negation_table(
@@ -186,8 +188,6 @@ def _partial(columns: NDArray[np.float64], correlate: Callable[..., NDArray[np.f
         return float(found[0, 1])
     one, other = np.nan_to_num(found[:2, 2])  # a constant third explains nothing
     unexplained = (1 - one**2) * (1 - other**2)
-    return (
-        float((found[0, 1] - one * other) / np.sqrt(unexplained))
-        if unexplained > 1e-12
-        else float("nan")
-    )
+    if unexplained > 1e-12:
+        return float((found[0, 1] - one * other) / np.sqrt(unexplained))
+    return float("nan")

@@ -30,7 +30,10 @@ def training_share(
 
     Source: TOSS, section 5 (K_i of SGTSS), which does not say whether the map is cut, nor what an empty region gives.
     """
-    weights = salient.astype(np.float64) if is_soft else (salient >= threshold).astype(np.float64)
+    if is_soft:
+        weights = salient.astype(np.float64)
+    else:
+        weights = (salient >= threshold).astype(np.float64)
     total = float(weights.sum())
     return float(weights[training].sum()) / total if total > 0 else None
 

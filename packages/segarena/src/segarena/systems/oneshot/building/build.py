@@ -240,11 +240,9 @@ def _list_of(row: Mapping[str, Any]) -> str:
     if row["tier"] == "generalization":
         return "general_tier"
     fold = row["fold"] or 0
-    return (
-        f"split{fold}_q_{row['partition']}"
-        if row["tier"] == "query-complexity"
-        else f"split{fold}_tier2"
-    )
+    if row["tier"] == "query-complexity":
+        return f"split{fold}_q_{row['partition']}"
+    return f"split{fold}_tier2"
 
 
 def _counts(pairs: pl.DataFrame) -> list[dict[str, Any]]:
@@ -257,7 +255,10 @@ def _counts(pairs: pl.DataFrame) -> list[dict[str, Any]]:
 def _named(written: str) -> Any:
     """Return a method as a stage remembers it: what is read from files with their names, sizes and times."""
     path = Path(written.partition(".py:")[0] + (".py" if ".py:" in written else "")).expanduser()
-    files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
+    if path.is_file():
+        files = [path]
+    else:
+        files = sorted(path.rglob("*")) if path.is_dir() else []
     return {"written": written, "files": _state(files)} if files else written
 
 

@@ -66,7 +66,8 @@ def run_stage(
         {"parameters": parameters, "items": [list(item) for item in items]}, sort_keys=True
     )
     digest = sha256(told)
-    table, facts = folder / f"{name}.parquet", folder / f"{name}.json"
+    table = folder / f"{name}.parquet"
+    facts = folder / f"{name}.json"
     units: dict[str, list[Item]] = {}
     for item in items:
         units.setdefault(item[1], []).append(item)

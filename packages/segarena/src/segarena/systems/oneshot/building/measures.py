@@ -47,7 +47,8 @@ def index_of(source: ImageSource, *, min_area_px: int) -> Measure:
     def measure(label: str, image: str) -> Row:
         nothing = dict.fromkeys(INDEX)
         try:
-            pixels, found = source.image(image), source.mask(label, image)
+            pixels = source.image(image)
+            found = source.mask(label, image)
             if found.mask.shape != pixels.shape[:2]:
                 raise DatasetError(
                     f"mask of {label} in {image}: expected {pixels.shape[:2]}, got {found.mask.shape}"
@@ -56,11 +57,10 @@ def index_of(source: ImageSource, *, min_area_px: int) -> Measure:
             return {**nothing, "left_out": str(error)}
         area = int(np.count_nonzero(found.mask))
         if area < max(1, min_area_px):
-            reason = (
-                "the mask shows nothing"
-                if not area
-                else f"{area} pixels are fewer than {min_area_px}"
-            )
+            if not area:
+                reason = "the mask shows nothing"
+            else:
+                reason = f"{area} pixels are fewer than {min_area_px}"
             return {**nothing, "area_px": area, "left_out": reason}
         arrays = (pixels, found.mask, *(() if found.ignore is None else (found.ignore,)))
         digest = sha256(repr(pixels.shape), *(array.tobytes() for array in arrays))
@@ -121,14 +121,14 @@ def looks_of(source: ImageSource, written: str) -> Measure:
     function = None if written == "colour-texture" else find("looks", written)
 
     def measure(label: str, image: str) -> Row:
-        pixels, mask = source.image(image), source.mask(label, image).mask
+        pixels = source.image(image)
+        mask = source.mask(label, image).mask
         box = bounding_window(mask)
         window = grow_window(box, round(_CROP_MARGIN * max(window_shape(box))), mask.shape)
-        vector = (
-            colour_texture(pixels[window], mask[window])
-            if function is None
-            else function(pixels[window])
-        )
+        if function is None:
+            vector = colour_texture(pixels[window], mask[window])
+        else:
+            vector = function(pixels[window])
         return {"looks": _unit(vector, label, image, written)}
 
     return measure

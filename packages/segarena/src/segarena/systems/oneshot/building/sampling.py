@@ -114,7 +114,8 @@ def draw_complexity(items: Items, quotas: Quotas, dataset: str) -> Drawn:
     """Return pairs of Query Complexity: queries of a partition, supports in equal parts from all partitions."""
     drawn = Drawn()
     for label in items.classes:
-        rng, own = items.rng(label, "query-complexity"), items.of_class[label]
+        rng = items.rng(label, "query-complexity")
+        own = items.of_class[label]
         groups = {name: [row for row in own if row["partition"] == name] for name in PARTITIONS}
         shown = [group for group in groups.values() if group]
         for partition, queries in groups.items():
@@ -178,7 +179,8 @@ def _levels(
     motion: Motion,
     mask_of: Callable[[str, str], Mask],
 ) -> dict[str, list[Row]]:
-    rng, own = items.rng(label, "support-cognizance"), items.of_class[label]
+    rng = items.rng(label, "support-cognizance")
+    own = items.of_class[label]
     fold = [
         other
         for other in items.classes

@@ -110,7 +110,8 @@ def _alike(
     if ratio >= names_alike:
         return f"called {ratio:.2f} alike training class {seen}"
     if label in looks and seen in looks:
-        one, other = looks[label], looks[seen]
+        one = looks[label]
+        other = looks[seen]
         cosine = float(one @ other / max(1e-12, np.linalg.norm(one) * np.linalg.norm(other)))
         if cosine >= looks_alike:
             return f"looks {cosine:.3f} alike training class {seen}"

@@ -273,7 +273,8 @@ def _show_scores(
     scores, together = scores_of_runs(
         runs, settings, pl.concat([one.pairs for one in counted]).unique()
     )
-    levels, cells = level_table(together, settings), class_table(together, settings)
+    levels = level_table(together, settings)
+    cells = class_table(together, settings)
     typer.echo(f"mode: {settings.mode}")
     table = score_table(scores)
     shown = {

@@ -90,7 +90,8 @@ def bias(
     from segarena.systems.oneshot.scoring.spurious import KINDS, salience_table, spurious_table
 
     with one_line_errors():
-        settings, left_out = Settings(repeats=repeats), 0
+        settings = Settings(repeats=repeats)
+        left_out = 0
         found: dict[str, list[tuple[str, pl.DataFrame]]] = {"support": [], "salience": []}
         for run in runs:
             counted = counts_of_records(RunFolder.open(run).records())
@@ -165,11 +166,10 @@ def cnb(
 
     with one_line_errors():
         evidence = read_evidence(statistics)
-        items = (
-            list(open_source(dataset).items())
-            if dataset
-            else list(evidence.select("class", "image").iter_rows())
-        )
+        if dataset:
+            items = list(open_source(dataset).items())
+        else:
+            items = list(evidence.select("class", "image").iter_rows())
         parted = read_folds(folds, {label for label, _ in items})
         images = _names(train)
         table = negation_table(evidence, presence_of(items, _fold_of(parted), images=images))

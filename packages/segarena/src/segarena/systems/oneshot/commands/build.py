@@ -261,10 +261,8 @@ def _show(built: Built, out: Path, dataset: str) -> None:
     manifest = built.manifest
     rows: list[tuple[Cell, ...]] = []
     for row in manifest["counts"]:
-        fold, cell = (
-            "" if row["fold"] is None else row["fold"],
-            row["partition"] or row["level"] or "",
-        )
+        fold = "" if row["fold"] is None else row["fold"]
+        cell = row["partition"] or row["level"] or ""
         rows.append((row["tier"], fold, cell, row["pairs"], row["queries"], row["classes"]))
     caption = f"{built.pairs.height} pairs of {built.items.height} items"
     head = ("tier", "fold", "cell", "pairs", "query images", "classes")

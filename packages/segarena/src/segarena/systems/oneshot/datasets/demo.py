@@ -57,11 +57,10 @@ class OneShotDemo(PairedImages):
             raise PluginInvalid(
                 f"lists={lists!r}: {unknown[0]!r} is unknown; expected some of {', '.join(_LISTS)}"
             )
-        table = (
-            read_lists(Path(part.strip()) for part in pairs.split(","))
-            if pairs
-            else demo_pairs(wanted)
-        )
+        if pairs:
+            table = read_lists(Path(part.strip()) for part in pairs.split(","))
+        else:
+            table = demo_pairs(wanted)
         super().__init__("oneshot-demo", _Scenes(), table, fold=fold)
 
 
@@ -172,10 +171,8 @@ def _levels(label: str, query: str, number: int) -> Iterator[dict[str, Any]]:
     """Yield a pair of each level about one query; similar is a scene of the same kind, dissimilar of the opposite."""
     kind = query.split("/")[1]
     opposite = "hard_nsal" if kind == "easy_sal" else "easy_sal"
-    similar, dissimilar = (
-        f"{label}/{kind}/{(number + 1) % _PER_CELL}",
-        f"{label}/{opposite}/{number}",
-    )
+    similar = f"{label}/{kind}/{(number + 1) % _PER_CELL}"
+    dissimilar = f"{label}/{opposite}/{number}"
     fold = [
         name
         for name in _TESTED

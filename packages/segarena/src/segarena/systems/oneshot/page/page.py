@@ -98,11 +98,12 @@ class TossPage(Page):
             name for name in self.sheets if name.startswith("parts-") and name not in self.folded
         ]
         notes = map(Note, [*self.problems, records.failed_text(base), passes_text(self.runs)])
-        made = (
-            toss_figures(base, records.settings_of(self.runs[0]), segmenter_colours(self.runs))
-            if base
-            else []
-        )
+        if base:
+            made = toss_figures(
+                base, records.settings_of(self.runs[0]), segmenter_colours(self.runs)
+            )
+        else:
+            made = []
         return [
             Section("scores", "Scores", [*self.shown("scores", "miou", "folds"), *notes]),
             Section(
@@ -130,7 +131,10 @@ class TossPage(Page):
     def terminal(self) -> list[RenderableType]:
         """Return the scores, and what the summary below them is of."""
         sheet = self.sheets.get("scores") or self.sheets.get("miou")
-        texts = self.problems if sheet is None else [records.mode_text(self.runs), *self.problems]
+        if sheet is None:
+            texts = self.problems
+        else:
+            texts = [records.mode_text(self.runs), *self.problems]
         shown = [] if sheet is None else [sheet_terminal(without_counts(sheet))]
         return [
             *(Text(text, style="dim") for text in texts),
@@ -147,11 +151,9 @@ def leaders(scores: Sheet) -> list[str]:
             if isinstance(cell, Value) and cell.mark == "best":
                 score = str(name).removesuffix(", %")
                 told.append(f"{score} {cell.text} % {cell.bounds} ({row[0]})".replace("  ", " "))
-    return (
-        [f"{'Highest scores' if len(scores.rows) > 1 else 'Scores'}: {', '.join(told)}."]
-        if told
-        else []
-    )
+    if told:
+        return [f"{'Highest scores' if len(scores.rows) > 1 else 'Scores'}: {', '.join(told)}."]
+    return []
 
 
 def without_counts(sheet: Sheet) -> Sheet:

@@ -170,7 +170,9 @@ def _long_sheet(
 
 def part_name(partition: object, level: object) -> str:
     """Return what tables call a partition or level; nothing where there is neither."""
-    return LEVEL_NAMES.get(str(level), str(level)) if level is not None else str(partition or "")
+    if level is not None:
+        return LEVEL_NAMES.get(str(level), str(level))
+    return str(partition or "")
 
 
 def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -99,9 +99,10 @@ def settings_of(run: Run) -> Settings:
 def mode_text(runs: Sequence[Run]) -> str:
     """Say in one line by which conventions all tables were made, and how many examples were shown."""
     shown = sorted({len(names) for _, names in _supports(runs)})
-    shots = (
-        "" if not shown else f", K = {shown[0]}" + (f" to {shown[-1]}" if len(shown) > 1 else "")
-    )
+    if not shown:
+        shots = ""
+    else:
+        shots = f", K = {shown[0]}" + (f" to {shown[-1]}" if len(shown) > 1 else "")
     return f"{runs[0].config.benchmark.protocol} protocol, {settings_of(runs[0]).mode}{shots}"
 
 
@@ -125,10 +126,8 @@ def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
             found.setdefault((run.segmenter, user), []).append(counted)
     made: list[Entry] = []
     for (segmenter, user), parts in found.items():
-        runs_of, pairs = (
-            tuple(one.counts for one in parts),
-            pl.concat([one.pairs for one in parts]).unique(),
-        )
+        runs_of = tuple(one.counts for one in parts)
+        pairs = pl.concat([one.pairs for one in parts]).unique()
         failed = sum(len(one.left_out) for one in parts)
         made.append(Entry(segmenter=segmenter, user=user, runs=runs_of, failed=failed, pairs=pairs))
     return tuple(made)

@@ -54,8 +54,10 @@ ByScore: TypeAlias = Mapping[ScoreKey, RunsScore]
 
 def toss_sheets(runs: Sequence[Run]) -> tuple[list[Sheet], list[str]]:
     """Return all tables that the runs have something for, and why scores are missing, if any are."""
-    mode, settings = mode_text(runs), settings_of(runs[0])
-    base, everyone = base_entries(runs), list(entries(tuple(runs)))
+    mode = mode_text(runs)
+    settings = settings_of(runs[0])
+    base = base_entries(runs)
+    everyone = list(entries(tuple(runs)))
     made, problems = _base_sheets(base, settings) if base else ([], [])
     made.append(_support_sheet(everyone, settings))
     return [
@@ -153,11 +155,9 @@ def _sheet(
 ) -> Sheet | None:
     """Return a table, or None when it has no row."""
     notes = (note,) if note else ()
-    return (
-        Sheet(name=name, caption=caption, head=head, rows=tuple(rows), notes=notes)
-        if rows
-        else None
-    )
+    if rows:
+        return Sheet(name=name, caption=caption, head=head, rows=tuple(rows), notes=notes)
+    return None
 
 
 def _fold_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:
@@ -265,4 +265,6 @@ def _miou(
 ) -> dict[int | None, Score]:
     """Return class mIoU of part of a tier by fold, all runs together; None for the mean."""
     counts = entry.counts.filter(tier.keep if keep is None else tier.keep & keep)
-    return {score.fold: score for score in class_miou(counts, settings)} if counts.height else {}
+    if counts.height:
+        return {score.fold: score for score in class_miou(counts, settings)}
+    return {}

@@ -58,7 +58,10 @@ def join_item(item: Item, convention: Convention) -> str:
     """Return the name that `split_item` reads."""
     if convention == "fss1000":
         return f"{item.number}_{item.label}_{item.image.rpartition('/')[2]}"
-    done = f"aug/{item.transform}_" if item.transform else "aug/null_" if item.is_null else ""
+    if item.transform:
+        done = f"aug/{item.transform}_"
+    else:
+        done = "aug/null_" if item.is_null else ""
     return f"{done}{item.label}_{item.image}{'.jpg' if item.has_jpg else ''}"
 
 

@@ -140,11 +140,10 @@ class PairedImages(ListedDataset[ImageSample]):
     def _load_support(self, label: str, image: str, kind: str) -> Support:
         pixels = self.source.image(image)
         has_mask = kind in ("shown", "no-image")
-        mask = (
-            self._mask(label, image, pixels).mask
-            if has_mask
-            else np.zeros(pixels.shape[:2], dtype=np.bool_)
-        )
+        if has_mask:
+            mask = self._mask(label, image, pixels).mask
+        else:
+            mask = np.zeros(pixels.shape[:2], dtype=np.bool_)
         pixels = np.zeros_like(pixels) if kind in ("empty", "no-image") else pixels
         name = image if kind == "shown" else f"{image} ({kind})"
         return Support(sample=ImageSample(id=name, image=pixels), mask=mask)

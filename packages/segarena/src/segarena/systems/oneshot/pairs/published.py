@@ -73,11 +73,10 @@ def find_lists(path: str | Path) -> list[Path]:
     given = Path(path).expanduser()
     if given.is_file():
         return [given]
-    found = (
-        [file for file in sorted(given.rglob("*")) if file.is_file() and _is_list(file)]
-        if given.is_dir()
-        else []
-    )
+    if given.is_dir():
+        found = [file for file in sorted(given.rglob("*")) if file.is_file() and _is_list(file)]
+    else:
+        found = []
     if not found:
         raise DatasetMissing(
             f"{given}: expected a list of pairs, or a folder with lists called as the published ones"
@@ -271,7 +270,8 @@ def _writable(part: pl.DataFrame) -> Convention:
 
 def _line(row: Mapping[str, Any], convention: Convention, order: Mapping[str, int]) -> list[str]:
     """Return the fields of one line; classes of FSS-1000 are numbered by their place, which means nothing."""
-    label, kind = row["support_classes"][0], row["support_kind"]
+    label = row["support_classes"][0]
+    kind = row["support_kind"]
     transform = row["transform"]
     if transform and not re.fullmatch(r"xf\w+", transform):
         transform = f"xf{row['row']}"

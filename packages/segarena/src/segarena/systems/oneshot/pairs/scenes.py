@@ -46,7 +46,10 @@ def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> C
     rng = np.random.default_rng([list(CLASSES).index(label), number, is_easy, is_salient])
     height, width = SHAPE_PX
     colour = np.asarray(CLASSES[label][2], dtype=np.float64)
-    ground = _GREY + float(rng.integers(-25, 26)) if is_salient else 0.55 * colour + 0.45 * _GREY
+    if is_salient:
+        ground = _GREY + float(rng.integers(-25, 26))
+    else:
+        ground = 0.55 * colour + 0.45 * _GREY
     image = np.clip(ground + rng.normal(0, 6, (height, width, 1)), 0, 255) * np.ones(3)
     radius = rng.uniform(24, 29) if is_easy else rng.uniform(12, 16)
     places = rng.permutation([(0.3, 0.26), (0.32, 0.76), (0.72, 0.28), (0.7, 0.74)]) * SHAPE_PX
@@ -86,7 +89,8 @@ def _paint(
     shape, texture, colour = CLASSES[label]
     rows, columns = np.mgrid[: SHAPE_PX[0], : SHAPE_PX[1]].astype(np.float64)
     angle = rng.uniform(-0.5, 0.5)
-    down, right = rows - place[0], columns - place[1]
+    down = rows - place[0]
+    right = columns - place[1]
     across = (np.cos(angle) * right + np.sin(angle) * down) / radius_px
     along = (np.cos(angle) * down - np.sin(angle) * right) / radius_px
     mask: Mask = _SHAPES[shape](across, along)

@@ -81,11 +81,10 @@ def pairs_table(rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> pl.DataFram
         DatasetError: unknown columns, missing values, unknown tier, partition, level or kind, a row without
             support, or two rows with the same name.
     """
-    given = (
-        rows
-        if isinstance(rows, pl.DataFrame)
-        else pl.DataFrame(list(rows), infer_schema_length=None)
-    )
+    if isinstance(rows, pl.DataFrame):
+        given = rows
+    else:
+        given = pl.DataFrame(list(rows), infer_schema_length=None)
     unknown = sorted(set(given.columns) - set(COLUMNS))
     lacking = [name for name in ("class", "query", "supports") if name not in given.columns]
     if given.width and (unknown or lacking):
@@ -151,7 +150,8 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
         InvalidInput: another ending.
         DatasetError: it is no table of pairs, or (CSV) a name holds a space.
     """
-    file, table = Path(path), pairs_table(pairs)
+    file = Path(path)
+    table = pairs_table(pairs)
     _check_suffix(file)
     if file.suffix == ".parquet":
         write_whole(file, parquet_of(table))

@@ -165,7 +165,10 @@ def _tiny(table: pl.DataFrame, tiny: int) -> Iterator[Noticed]:
         where = " ".join(
             str(cell[name]) for name in ("partition", "level") if cell[name] is not None
         )
-        images = "ONE query image" if cell["queries"] == 1 else f"{cell['queries']} query images"
+        if cell["queries"] == 1:
+            images = "ONE query image"
+        else:
+            images = f"{cell['queries']} query images"
         text = f"{where} class {cell['class']}: {cell['pairs']} pairs of {images}"
         yield "tiny-cell", cell["queries"], text.strip()
 
@@ -219,7 +222,8 @@ def _levels(table: pl.DataFrame) -> Iterator[Noticed]:
     if table["tier"][0] != "support-cognizance":
         return
     per_class = table.group_by("class", "level").len()
-    least, most = per_class["len"].min(), per_class["len"].max()
+    least = per_class["len"].min()
+    most = per_class["len"].max()
     if least != most:
         sizes = table.group_by("level").len().sort("level")
         counts = ", ".join(f"{level} {count}" for level, count in sizes.iter_rows())
@@ -267,7 +271,8 @@ def _named_in(pairs: pl.DataFrame, class_list: Sequence[str]) -> pl.DataFrame:
 def _classes(table: pl.DataFrame, class_list: Sequence[str] | None) -> Iterator[Noticed]:
     if class_list is None:
         return
-    there, said = set(table["class"].to_list()), set(class_list)
+    there = set(table["class"].to_list())
+    said = set(class_list)
     strangers = sorted(said - there)
     named = [
         f"{name} ({', '.join(near)}?)"

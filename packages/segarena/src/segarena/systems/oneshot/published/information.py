@@ -34,10 +34,8 @@ def mutual_information(
     """
     from scipy.special import digamma
 
-    given, labels = (
-        np.asarray(values, dtype=np.float64),
-        np.unique(np.asarray(classes), return_inverse=True)[1],
-    )
+    given = np.asarray(values, dtype=np.float64)
+    labels = np.unique(np.asarray(classes), return_inverse=True)[1]
     if (
         given.ndim != 1
         or given.shape != labels.shape
@@ -49,7 +47,8 @@ def mutual_information(
         )
     sizes = np.bincount(labels)
     kept = sizes[labels] > 1
-    given, labels = given[kept], labels[kept]
+    given = given[kept]
+    labels = labels[kept]
     spread = given.std() if len(given) else 0.0
     if not spread:
         return 0.0
@@ -69,7 +68,8 @@ def _radii(
     """Return for each value just less than the distance to its k-th neighbour in its class, and which k that is."""
     from scipy.spatial import cKDTree
 
-    radii, used = np.empty(len(values)), np.empty(len(values), dtype=np.int64)
+    radii = np.empty(len(values))
+    used = np.empty(len(values), dtype=np.int64)
     for label in np.unique(labels):
         own = np.flatnonzero(labels == label)
         k = min(neighbours, len(own) - 1)

@@ -123,10 +123,8 @@ def recover(
         both["partition"].str.starts_with("easy").to_numpy()
         == (both["iou"] >= EASY_FROM).to_numpy()
     )
-    is_salient, values = (
-        both["partition"].str.ends_with("_sal").to_numpy(),
-        both["saliou"].to_numpy(),
-    )
+    is_salient = both["partition"].str.ends_with("_sal").to_numpy()
+    values = both["saliou"].to_numpy()
     salient = is_salient == (values >= SALIENT_FROM)
     best, threshold = _best_threshold(values, is_salient)
     hits = (statistics["oss_perf"] > 0.5).to_numpy()

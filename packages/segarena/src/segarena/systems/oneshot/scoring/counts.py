@@ -207,7 +207,8 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
             if name not in table.columns
         )
     ).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
-    inter, union = pl.col("intersection"), pl.col("union")
+    inter = pl.col("intersection")
+    union = pl.col("union")
     fits = (inter >= 0) & (inter <= union) & union.is_finite()
     wrong = full.filter(~fits.fill_null(value=False))
     if wrong.height:

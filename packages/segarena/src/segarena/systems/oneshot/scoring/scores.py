@@ -88,11 +88,10 @@ def lca_hca_of_miou(
 
     Source: TOSS, section 4.1.
     """
-    wrong = (
-        sorted(set(miou) ^ set(PARTITIONS))
-        if not strict_published
-        else sorted(set(miou) - set(PARTITIONS))
-    )
+    if not strict_published:
+        wrong = sorted(set(miou) ^ set(PARTITIONS))
+    else:
+        wrong = sorted(set(miou) - set(PARTITIONS))
     if wrong or len(weights) != len(PARTITIONS):
         raise InvalidInput(
             f"expected mIoU and a weight of {', '.join(PARTITIONS)}; missing or unknown: {wrong}"

@@ -57,9 +57,10 @@ def spurious_pairs(
         raise InvalidInput("expected pairs that show the class as it is, got none")
     unknown_now = {name: pl.lit(None, COLUMNS[name]) for name in ("level", "code", "similarity")}
     plain = usual.with_columns(tier=pl.lit("pairs"), **unknown_now)
-    other = (
-        _of_other_classes(plain, seed) if any(kind.startswith("other") for kind in kinds) else plain
-    )
+    if any(kind.startswith("other") for kind in kinds):
+        other = _of_other_classes(plain, seed)
+    else:
+        other = plain
     tables = [
         (other if kind.startswith("other") else plain).with_columns(
             list=pl.format("{}/{}", pl.col("list"), pl.lit(kind)),
@@ -158,7 +159,8 @@ def _of_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
             raise InvalidInput(
                 f"class {row['class']} is alone in its fold; another one is needed to show instead"
             )
-        label, count = others[int(rng.integers(len(others)))], len(row["supports"])
+        label = others[int(rng.integers(len(others)))]
+        count = len(row["supports"])
         images = there[label]
         places = rng.choice(len(images), count, replace=count > len(images)).tolist()
         supports.append([images[place] for place in places])

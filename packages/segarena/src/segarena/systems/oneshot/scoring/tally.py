@@ -50,7 +50,8 @@ def tally(
     """
     inter, union = _pixels(counts, settings.void, is_background=is_background)
     if settings.aggregate == "per_pair":
-        inter, union = _divide(inter, union, settings.empty_union), np.ones(counts.height)
+        inter = _divide(inter, union, settings.empty_union)
+        union = np.ones(counts.height)
     keyed = counts.select(*by, "query").with_columns(inter=inter, union=union)
     cells = keyed.group_by(*by, "query").agg(pl.col("inter", "union").sum(), pairs=pl.len())
     groups = cells.group_by(by).agg(pl.col("pairs").sum(), queries=pl.len()).sort(by)
@@ -72,7 +73,8 @@ def tally(
 def _pixels(
     counts: pl.DataFrame, void: Void, *, is_background: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    inter, union = counts["intersection"].to_numpy(), counts["union"].to_numpy()
+    inter = counts["intersection"].to_numpy()
+    union = counts["union"].to_numpy()
     if void != "ignore":
         union = union + _known(
             counts, "predicted_void_px" if void == "background" else "void_px", f"void {void}"

@@ -18,7 +18,9 @@ class SalientImage:
     """An image, and what stands out in it when that is first asked for."""
 
     def __init__(self, sample: ImageSample, saliency: Saliency, threshold: float) -> None:
-        self._sample, self._saliency, self._threshold = sample, saliency, threshold
+        self._sample = sample
+        self._saliency = saliency
+        self._threshold = threshold
 
     @cached_property
     def salient(self) -> Mask:
@@ -45,7 +47,8 @@ class SaliencyOnly:
     def __init__(self, *, saliency: str = "boundary-contrast", threshold: float = 0.5) -> None:
         if not 0 < threshold <= 1:
             raise PluginInvalid(f"threshold={threshold!r}: expected a number above 0 and up to 1")
-        self.saliency, self.threshold = saliency_from(saliency), threshold
+        self.saliency = saliency_from(saliency)
+        self.threshold = threshold
 
     def encode(self, sample: Sample) -> SalientImage:
         """Return the image; its map is made when it is asked about, since supports need none.

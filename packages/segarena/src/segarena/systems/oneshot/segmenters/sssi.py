@@ -68,7 +68,9 @@ class BlurrableImage:
     ) -> None:
         self.sample = sample
         self.pass_seconds: list[float] = []
-        self._encode, self._region, self._blur = encode, region, blur
+        self._encode = encode
+        self._region = region
+        self._blur = blur
         self.shown = without_truth(sample)
         self.plain = self._timed(lambda: encode(self.shown))
 
@@ -144,8 +146,11 @@ class Sssi:
             name = type(self.segmenter).__name__
             raise PluginInvalid(f"sssi needs a segmenter that answers supports; {name} does not")
         self.sees_truth = mode == "oracle"
-        self.mode, self.threshold, self.salient_from = mode, threshold, salient_from
-        self.saliency, self.blur = saliency_from(saliency), Blur(sigma=sigma, dilation=dilation)
+        self.mode = mode
+        self.threshold = threshold
+        self.salient_from = salient_from
+        self.saliency = saliency_from(saliency)
+        self.blur = Blur(sigma=sigma, dilation=dilation)
 
     @property
     def device(self) -> str:

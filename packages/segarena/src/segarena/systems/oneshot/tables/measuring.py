@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from segarena.errors import DatasetMissing
-from segarena.published.tables import Asked, Found, Measured
+from segarena.published.tables import Found, Measured, MeasurementRequest
 from segarena.systems.oneshot.pairs.published import read_lists
 from segarena.systems.oneshot.published.recovery import (
     ATTRIBUTES,
@@ -19,7 +19,7 @@ STATISTICS = "published statistics"
 FILES = ("analysis/test_stats.csv", "analysis/test_stats.csv.gz")
 
 
-def measure_attributes(asked: Asked) -> Measured:
+def measure_attributes(asked: MeasurementRequest) -> Measured:
     """Return the mutual information of each attribute with a one-shot IoU above 0.5, in nats.
 
     Raises:
@@ -33,7 +33,7 @@ def measure_attributes(asked: Asked) -> Measured:
     }
 
 
-def measure_partitions(asked: Asked) -> Measured:
+def measure_partitions(asked: MeasurementRequest) -> Measured:
     """Return the simplicity of each published partition, scaled to add up to 5; raises as `measure_attributes`."""
     found = _recovered(asked)
     return {
@@ -42,7 +42,7 @@ def measure_partitions(asked: Asked) -> Measured:
     }
 
 
-def _recovered(asked: Asked) -> Recovery:
+def _recovered(asked: MeasurementRequest) -> Recovery:
     if STATISTICS not in asked.folders:
         raise DatasetMissing(
             "expected a copy of github.com/fewshotseg/toss in DATA/toss; nothing stands in for it"

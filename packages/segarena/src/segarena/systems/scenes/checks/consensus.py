@@ -141,7 +141,8 @@ def _order(
         ]
         against = len(votes) - sum(votes)
         if len(votes) >= LEAST_OTHERS and against > limits.consensus * len(votes):
-            front, behind = scene.regions[a], scene.regions[b]
+            front = scene.regions[a]
+            behind = scene.regions[b]
             text = f"expected region {behind.id} in front of region {front.id}, as {against} of {len(votes)} others "
             text += "have it; check the order"
             yield scene.defect("order", text, front, behind, place=centre(rasters.regions[a]))

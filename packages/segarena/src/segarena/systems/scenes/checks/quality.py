@@ -123,7 +123,8 @@ def _polygon(
 
 
 def _shape(scene: Scene, region: Region, points: Points, limits: QualityLimits) -> Iterator[Defect]:
-    ahead, behind = np.roll(points, -1, axis=0) - points, np.roll(points, 1, axis=0) - points
+    ahead = np.roll(points, -1, axis=0) - points
+    behind = np.roll(points, 1, axis=0) - points
     lengths = np.hypot(*ahead.T)
     cosines = (ahead * behind).sum(axis=1) / (lengths * np.hypot(*behind.T))
     spikes = np.flatnonzero(cosines > np.cos(np.radians(limits.spike_degrees)))
@@ -207,7 +208,8 @@ def _holds(scene: Scene, front: Region, region: Region) -> bool:
 def _box_holds(outer: Points, inner: Iterable[Points]) -> bool:
     if len(outer) < 3:
         return False
-    low, high = outer.min(axis=0), outer.max(axis=0)
+    low = outer.min(axis=0)
+    high = outer.max(axis=0)
     return all(
         len(points) > 0 and (points >= low).all() and (points <= high).all() for points in inner
     )
@@ -277,7 +279,8 @@ def centre(raster: RegionRaster) -> tuple[float, float] | None:
     if not len(rows):
         return None
     nearest = int(((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2).argmin())
-    top, left = raster.amodal.window[0].start, raster.amodal.window[1].start
+    top = raster.amodal.window[0].start
+    left = raster.amodal.window[1].start
     return float(rows[nearest] + top) + 0.5, float(columns[nearest] + left) + 0.5
 
 

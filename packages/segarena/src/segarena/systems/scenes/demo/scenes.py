@@ -101,7 +101,8 @@ class TrueScene:
     @property
     def occlusion(self) -> tuple[float, ...]:
         """Hidden share of each region."""
-        areas, seen = self.masks.sum(axis=(1, 2)), self.visible.sum(axis=(1, 2))
+        areas = self.masks.sum(axis=(1, 2))
+        seen = self.visible.sum(axis=(1, 2))
         return tuple(float(value) for value in (areas - seen) / areas)
 
     @property
@@ -120,7 +121,8 @@ class TrueScene:
         """Places of the regions that hang together by overlapping, each component ascending."""
         group = list(range(len(self.shapes)))
         for front, behind in self.pairs:
-            old, new = group[behind], group[front]
+            old = group[behind]
+            new = group[front]
             group = [new if value == old else value for value in group]
         members: dict[int, list[int]] = {}
         for place, value in enumerate(group):
@@ -273,8 +275,10 @@ def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape
 
 
 def _thing(height: int, width: int, rng: np.random.Generator) -> TrueShape:
-    tall, wide = int(rng.integers(36, height // 2)), int(rng.integers(36, height // 2))
-    top, left = int(rng.integers(1, height - tall)), int(rng.integers(1, width - wide))
+    tall = int(rng.integers(36, height // 2))
+    wide = int(rng.integers(36, height // 2))
+    top = int(rng.integers(1, height - tall))
+    left = int(rng.integers(1, width - wide))
     kind: Literal["box", "ellipse"] = "box" if rng.random() < 0.5 else "ellipse"
     name = str(rng.choice(_THINGS))
     return TrueShape(name=name, kind=kind, top=top, left=left, bottom=top + tall, right=left + wide)

@@ -90,7 +90,8 @@ def _full_matching(
     """Return the cheapest matching of all these rows with these columns; `mates` is one that works."""
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-    row_numbers, column_numbers = np.flatnonzero(rows), np.flatnonzero(columns)
+    row_numbers = np.flatnonzero(rows)
+    column_numbers = np.flatnonzero(columns)
     if not len(row_numbers):
         return row_numbers, row_numbers
     part = graph[row_numbers][:, column_numbers]

@@ -116,14 +116,13 @@ def judge_image(item: tuple[HumanImage, Path], *, rules: EdgeRules) -> dict[str,
         counts = count_edges(maps, references, thresholds=thresholds, radius_px=radius_px)
         result["edges"] = _plain(counts)
     if "regions" in rules.judged:
-        segmentations = (
-            detection
-            if isinstance(detection, list)
-            else [
+        if isinstance(detection, list):
+            segmentations = detection
+        else:
+            segmentations = [
                 regions_of_ultrametric(detection, float(t), shape, name=str(file))
                 for t in thresholds
             ]
-        )
         references = [drawing.labels for drawing in drawings]
         result["regions"] = _plain(count_regions(segmentations, references, thresholds=thresholds))
     return result

@@ -17,7 +17,8 @@ def write_edge_files(folder: Path, summary: EdgeSummary) -> list[Path]:
     - eval_bdry_img.txt: number of the image from 1, its best threshold, recall, precision, F.
     - eval_bdry_thr.txt: threshold, recall, precision, F.
     """
-    ods, ois = summary.ods, summary.ois
+    ods = summary.ods
+    ois = summary.ois
     overall = [*_values(ods), ois.recall, ois.precision, ois.f, summary.ap]
     images = [[float(number), *_values(score)] for number, score in enumerate(summary.images, 1)]
     return [

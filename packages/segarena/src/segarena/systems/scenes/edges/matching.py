@@ -84,11 +84,10 @@ class Candidates:
         """Return the matching of the target with `prediction`, a part of the first map; None: all of it."""
         from scipy.sparse import csr_array
 
-        chosen = (
-            np.ones(len(self._pixels), np.bool_)
-            if prediction is None
-            else prediction.reshape(-1)[self._pixels]
-        )
+        if prediction is None:
+            chosen = np.ones(len(self._pixels), np.bool_)
+        else:
+            chosen = prediction.reshape(-1)[self._pixels]
         if prediction is not None and np.count_nonzero(chosen) != np.count_nonzero(prediction):
             raise InvalidMask(
                 "edge map: expected a part of the map whose candidates these are, got pixels outside it"
@@ -96,7 +95,8 @@ class Candidates:
         # Pixels with nothing in reach take no part.
         rows = np.flatnonzero(chosen & (self._degrees > 0))
         is_used = np.repeat(chosen, self._degrees)
-        partners, costs = self._partners[is_used], self._costs[is_used]
+        partners = self._partners[is_used]
+        costs = self._costs[is_used]
         columns = np.flatnonzero(np.bincount(partners, minlength=len(self._target_pixels)))
         if not len(rows):
             return EdgeMatch(rows, columns)
@@ -119,7 +119,8 @@ def _within_reach(
     pixels: NDArray[np.intp], target: Mask, radius_px: float
 ) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64]]:
     """Return how many target pixels each pixel reaches, which ones one pixel after the other, and what each costs."""
-    offsets, margin = _offsets(radius_px), int(radius_px)
+    offsets = _offsets(radius_px)
+    margin = int(radius_px)
     # The margin keeps steps inside: none leads beyond the end of a row into the next.
     numbers = np.where(target, np.cumsum(target).reshape(target.shape) - 1, -1).astype(np.int32)
     numbers = np.pad(numbers, margin, constant_values=-1)
@@ -127,11 +128,9 @@ def _within_reach(
     places = (row + margin) * numbers.shape[1] + column + margin
     steps = offsets[:, 0] * numbers.shape[1] + offsets[:, 1]
     costs = _costs(offsets)
-    degrees, partners, prices = (
-        np.zeros(len(pixels), np.intp),
-        [np.zeros(0, np.int32)],
-        [np.zeros(0)],
-    )
+    degrees = np.zeros(len(pixels), np.intp)
+    partners = [np.zeros(0, np.int32)]
+    prices = [np.zeros(0)]
     for part in chunks(len(pixels), len(offsets), most=_AT_ONCE):
         found = numbers.reshape(-1)[places[part, None] + steps]
         is_there = found >= 0

@@ -35,12 +35,14 @@ def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int6
         raise InvalidMask(
             f"label maps: expected whole numbers, got {prediction.dtype} and {target.dtype}"
         )
-    rows, columns = _largest(prediction) + 1, _largest(target) + 1
+    rows = _largest(prediction) + 1
+    columns = _largest(target) + 1
     if rows * columns > _LARGEST_TABLE:
         prediction, target = (
             np.unique(labels, return_inverse=True)[1] for labels in (prediction, target)
         )
-        rows, columns = _largest(prediction) + 1, _largest(target) + 1
+        rows = _largest(prediction) + 1
+        columns = _largest(target) + 1
     both = np.multiply(prediction, columns, dtype=np.int64)
     both += target
     table = np.bincount(both.reshape(-1), minlength=rows * columns).reshape(rows, columns)
@@ -175,7 +177,8 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
         raise InvalidInput(
             "region counts: expected one image or more, all at the same number of thresholds"
         )
-    thresholds, area = counts[0].thresholds, sum(one.area for one in counts)
+    thresholds = counts[0].thresholds
+    area = sum(one.area for one in counts)
     covered = np.sum([one.covered for one in counts], axis=0) / area
     rand = np.mean([one.rand for one in counts], axis=0)
     information = np.mean([one.information for one in counts], axis=0)

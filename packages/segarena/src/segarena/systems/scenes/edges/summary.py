@@ -102,7 +102,8 @@ def recall_at_precision(
     """
     found: list[float] = [float(r) for r, p in zip(recall, precision, strict=True) if p == level]
     for index in range(len(recall) - 1):
-        before, after = precision[index] - level, precision[index + 1] - level
+        before = precision[index] - level
+        after = precision[index + 1] - level
         if before * after < 0:
             share = before / (before - after)
             found.append(float(recall[index] + share * (recall[index + 1] - recall[index])))
@@ -135,7 +136,8 @@ def _best(
         f = _f(r, p)
         at = int(np.argmax(f))
         if f[at] > highest:
-            best, highest = (float(t[at]), float(r[at]), float(p[at])), float(f[at])
+            best = (float(t[at]), float(r[at]), float(p[at]))
+            highest = float(f[at])
     return EdgePoint(*best)
 
 

@@ -76,7 +76,8 @@ def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
         image = images.get(text_of(record.get("image_id")))
         if image is None:
             message = "expected the record of this image under 'images', found none; its annotation is left out"
-            image_id, author = text_of(record.get("image_id")), text_of(record.get("author"))
+            image_id = text_of(record.get("image_id"))
+            author = text_of(record.get("author"))
             defects.append(Defect("image-missing", message, image=image_id, annotator=author))
             continue
         scenes.append(_Reader(image, record, defects).scene())
@@ -132,7 +133,9 @@ class _Reader:
     """Reads one annotation, and tells where each defect is."""
 
     def __init__(self, image: ImageRecord, record: Record, defects: list[Defect]) -> None:
-        self._image, self._record, self._defects = image, record, defects
+        self._image = image
+        self._record = record
+        self._defects = defects
         self._annotator = text_of(record.get("author"))
 
     def scene(self) -> Scene:
@@ -165,16 +168,15 @@ class _Reader:
         shape = self._image.shape
         segmentation = record.get("segmentation")
         is_mask = isinstance(segmentation, dict)
-        polygons = (
-            [] if is_mask else self._try("polygon", region_id, lambda: outlines(segmentation)) or []
-        )
+        if is_mask:
+            polygons = []
+        else:
+            polygons = self._try("polygon", region_id, lambda: outlines(segmentation)) or []
 
         def mask(value: Any) -> Rle | None:
-            return (
-                None
-                if value is None
-                else self._try("mask", region_id, lambda: mask_of(value, shape))
-            )
+            if value is None:
+                return None
+            return self._try("mask", region_id, lambda: mask_of(value, shape))
 
         region = Region(
             id=region_id,
@@ -222,7 +224,10 @@ def outlines(segmentation: Any) -> list[Points]:
     """Return the polygons of a segmentation: one flat list as in COCO-Amodal, or a list of such as in COCO."""
     if not isinstance(segmentation, list):
         raise InvalidInput("polygon: expected a list of coordinates, found none")
-    parts = segmentation if segmentation and isinstance(segmentation[0], list) else [segmentation]
+    if segmentation and isinstance(segmentation[0], list):
+        parts = segmentation
+    else:
+        parts = [segmentation]
     return [from_xy(part) for part in parts if part]
 
 
@@ -270,7 +275,8 @@ def stated(region: Region, raster: RegionRaster) -> Region:
     area = raster.area_px if region.stated_area_px is None else region.stated_area_px
     if region.stated_occlusion is not None:
         return replace(region, stated_area_px=area)
-    visible, hidden = region.visible_mask, region.hidden_mask
+    visible = region.visible_mask
+    hidden = region.hidden_mask
     if raster.visible_px < raster.area_px:
         visible = visible or Rle.of(raster.visible.full(raster.shape))
         hidden = hidden or Rle.of(raster.hidden.full(raster.shape))

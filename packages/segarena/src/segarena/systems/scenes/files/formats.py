@@ -268,8 +268,6 @@ def _format_of(path: Path) -> str:
         raise _OtherJson(
             f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format"
         )
-    return (
-        "coco-amodal"
-        if any("regions" in record for record in records(top["annotations"]))
-        else "coco"
-    )
+    if any("regions" in record for record in records(top["annotations"])):
+        return "coco-amodal"
+    return "coco"

@@ -41,11 +41,10 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path
     for stem, scene in stems.items():
         owner = rasterise(scene).owner
         is_deep = kind == "16-bit"
-        png = (
-            encode_png(owner.astype(np.uint16))
-            if is_deep
-            else encode_png(owner.astype(np.uint8), palette(256))
-        )
+        if is_deep:
+            png = encode_png(owner.astype(np.uint16))
+        else:
+            png = encode_png(owner.astype(np.uint8), palette(256))
         files.append(write_whole(folder / f"{stem}.png", png))
     return files
 

@@ -89,7 +89,8 @@ def read_labelme(path: Path) -> SceneSet:
     filled = 0
     # The last is drawn on top, so it is the front region.
     for number, shape in enumerate(reversed(records(top.get("shapes"))), 1):
-        name, group = text_of(shape.get("label")), text_of(shape.get("group_id"))
+        name = text_of(shape.get("label"))
+        group = text_of(shape.get("group_id"))
         if name == "__ignore__":
             continue
         try:
@@ -214,15 +215,16 @@ def _polygon(points: Points) -> dict[str, Any]:
 
 def _mask_shape(mask: Mask) -> dict[str, Any]:
     """Return a mask cropped to its box, of one pixel at least, as labelme has it."""
-    top, left, height, width = 0, 0, 1, 1
+    top = 0
+    left = 0
+    height = 1
+    width = 1
     if mask.any():
         rows, columns = bounding_window(mask)
-        top, left, height, width = (
-            rows.start,
-            columns.start,
-            rows.stop - rows.start,
-            columns.stop - columns.start,
-        )
+        top = rows.start
+        left = columns.start
+        height = rows.stop - rows.start
+        width = columns.stop - columns.start
     png = encode_png(mask[top : top + height, left : left + width].astype(np.uint8))
     corners = [[left, top], [left + width - 1, top + height - 1]]
     return {"points": corners, "shape_type": "mask", "mask": base64.b64encode(png).decode("ascii")}

@@ -76,12 +76,16 @@ def as_record(value: Any, path: Path, what: str) -> dict[str, Any]:
 
 def records(value: Any) -> list[dict[str, Any]]:
     """Return those items of a list that are JSON objects; none when it is no list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, dict)]
+    return []
 
 
 def text_of(value: Any) -> str:
     """Return a name as text that every file can hold; "" for None."""
-    return "" if value is None else str(value).encode("utf-8", errors="replace").decode("utf-8")
+    if value is None:
+        return ""
+    return str(value).encode("utf-8", errors="replace").decode("utf-8")
 
 
 def url_name(value: Any) -> str:
@@ -157,11 +161,10 @@ def mask_of(value: Any, shape: tuple[int, int]) -> Rle:
             f"mask: expected the image's size {shape[0]} x {shape[1]}, rows by columns, got {size[0]} x {size[1]}"
         )
     counts = value.get("counts")
-    mask = (
-        Rle.of_lengths(_lengths(counts), shape)
-        if isinstance(counts, list)
-        else Rle(shape, str(counts))
-    )
+    if isinstance(counts, list):
+        mask = Rle.of_lengths(_lengths(counts), shape)
+    else:
+        mask = Rle(shape, str(counts))
     _ = mask.lengths
     return mask
 

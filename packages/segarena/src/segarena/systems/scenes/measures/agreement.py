@@ -91,13 +91,17 @@ def measure_agreement(
     matches: dict[tuple[int, int], EdgeMatch] = {}
     pairs: list[PairAgreement] = []
     for a, b in combinations(range(len(drawings)), 2):
-        one, other = drawings[a], drawings[b]
-        regions, order, names = math.nan, (0, 0), (0, 0)
+        one = drawings[a]
+        other = drawings[b]
+        regions = math.nan
+        order = (0, 0)
+        names = (0, 0)
         if with_regions:
             same = same_regions(region_ious(one, other), is_strict=is_strict)
             count = one.regions + other.regions
             regions = 2 * len(same) / count if count else 1.0
-            order, names = order_agreement(one, other, same), name_agreement(one, other, same)
+            order = order_agreement(one, other, same)
+            names = name_agreement(one, other, same)
         if with_edges:
             matches[a, b] = match_edges(
                 one.edges, other.edges, radius_px=match_radius_px(one.edges.shape)
@@ -132,7 +136,8 @@ def same_regions(ious: NDArray[np.float64], *, is_strict: bool = False) -> list[
             0.5 are unique.
     """
     is_near = ious > SAME_IOU if is_strict else ious >= SAME_IOU
-    rows, columns = np.flatnonzero(is_near.any(axis=1)), np.flatnonzero(is_near.any(axis=0))
+    rows = np.flatnonzero(is_near.any(axis=1))
+    columns = np.flatnonzero(is_near.any(axis=0))
     if not len(rows):
         return []
     part = is_near[np.ix_(rows, columns)]
@@ -153,7 +158,8 @@ def order_agreement(
     """Return (pairs in the same order, pairs) of matched regions that overlap in both; 0, 0 without depth order."""
     if one.rasters is None or other.rasters is None or not (one.has_depth and other.has_depth):
         return 0, 0
-    first, second = occlusions(one.rasters.overlap_px()), occlusions(other.rasters.overlap_px())
+    first = occlusions(one.rasters.overlap_px())
+    second = occlusions(other.rasters.overlap_px())
     agree = total = 0
     for (a, b), (c, d) in combinations(same, 2):
         if (first[a, c] or first[c, a]) and (second[b, d] or second[d, b]):
@@ -168,7 +174,8 @@ def name_agreement(
     """Return (matched regions of the same name, matched regions that both named); spaces and case do not count."""
     if one.scene is None or other.scene is None:
         return 0, 0
-    first, second = one.scene.regions, other.scene.regions
+    first = one.scene.regions
+    second = other.scene.regions
     named = [(plain_name(first[a].name), plain_name(second[b].name)) for a, b in same]
     both = [pair for pair in named if all(pair)]
     return sum(mine == theirs for mine, theirs in both), len(both)

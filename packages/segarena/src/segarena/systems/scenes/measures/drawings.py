@@ -56,7 +56,9 @@ class Drawing:
     @property
     def regions(self) -> int:
         """How many regions there are."""
-        return len(np.unique(self.labels)) if self.rasters is None else len(self.rasters.regions)
+        if self.rasters is None:
+            return len(np.unique(self.labels))
+        return len(self.rasters.regions)
 
 
 def drawing_of_labels(
@@ -95,9 +97,11 @@ def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
         )
     if one.rasters is None and other.rasters is None:
         shared = shared_px(one.labels, other.labels)
-        areas, other_areas = shared.sum(axis=1), shared.sum(axis=0)
+        areas = shared.sum(axis=1)
+        other_areas = shared.sum(axis=0)
     else:
-        first, second = one.extents, other.extents
+        first = one.extents
+        second = other.extents
         shared = shared_table(first, second)
         areas = np.array([np.count_nonzero(patch.mask) for patch in first], dtype=np.int64)
         other_areas = np.array([np.count_nonzero(patch.mask) for patch in second], dtype=np.int64)

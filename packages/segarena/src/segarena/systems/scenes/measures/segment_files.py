@@ -88,7 +88,8 @@ def read_segments(files: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
 def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegion]:
     regions: list[TrueRegion] = []
     for region, raster in zip(scene.regions, rasterise(scene).regions, strict=True):
-        is_stuff, occlusion = region.is_stuff is True, raster.occlusion
+        is_stuff = region.is_stuff is True
+        occlusion = raster.occlusion
         patch = raster.visible if against == "visible" and not is_published else raster.amodal
         mask = patch.full(scene.shape)
         if is_published and region.stated_occlusion is not None:

@@ -78,7 +78,9 @@ class AmodalQuality:
             raise InvalidInput(
                 f"most={list(most)}: expected numbers of segments, 1 or more, ascending"
             )
-        self._most, self._open, self._none_value = tuple(most), open_upper_end, none_value
+        self._most = tuple(most)
+        self._open = open_upper_end
+        self._none_value = none_value
         sorts = list(itertools.product(KINDS, OCCLUSIONS))
         self._found = {
             sort: np.zeros((len(self._most), len(IOU_THRESHOLDS)), np.int64) for sort in sorts
@@ -111,7 +113,8 @@ class AmodalQuality:
         self, ious: NDArray[np.float64], occlusion: Sequence[float], is_stuff: Sequence[bool]
     ) -> None:
         """Add one image whose IoUs are known, (segments, regions), the segments by descending score."""
-        hidden, stuff = np.asarray(occlusion, np.float64), np.asarray(is_stuff, np.bool_)
+        hidden = np.asarray(occlusion, np.float64)
+        stuff = np.asarray(is_stuff, np.bool_)
         self.images += 1
         for kind, name in self._found:
             counts = _counts(hidden, stuff, kind, name, is_open=self._open)

@@ -87,9 +87,11 @@ def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") ->
     Every value of a label map is a region, and the whole image is covered. Regions of a scene without pixels inside
     the image count as regions, and have no shape.
     """
-    scene, rasters = drawing.scene, drawing.rasters
+    scene = drawing.scene
+    rasters = drawing.rasters
     pixels = covered = drawing.labels.size
-    hidden_edge_px, depth = 0, list[OcclusionGroup]()
+    hidden_edge_px = 0
+    depth = list[OcclusionGroup]()
     if scene is None or rasters is None:
         regions = _label_regions(drawing, estimator)
     else:

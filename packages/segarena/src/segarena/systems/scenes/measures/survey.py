@@ -130,7 +130,10 @@ def work_on_images(
             Calling(work), items, ledger, executor_of(workers), on_progress=on_progress
         )
     for key, error in failures.items():
-        kept = "" if len(failures) == 1 else f" ({len(failures)} images fail; the others are done)"
+        if len(failures) == 1:
+            kept = ""
+        else:
+            kept = f" ({len(failures)} images fail; the others are done)"
         raise type(error)(f"{key}: {error}{kept}")
     return {key: ledger.done[key] for key in items}
 

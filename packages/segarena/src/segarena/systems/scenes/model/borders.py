@@ -61,7 +61,8 @@ def _sides(scene: Scene, all_edges: list[Edge], shared: set[Edge]) -> _Sides:
     own = np.array([edge for edge in all_edges if edge not in shared], dtype=np.int64).reshape(
         -1, 2
     )
-    starts, ends = vertices[own[:, 0]], vertices[own[:, 1]]
+    starts = vertices[own[:, 0]]
+    ends = vertices[own[:, 1]]
     limit = np.array(scene.shape)
     on_frame = (((starts <= 0) & (ends <= 0)) | ((starts >= limit) & (ends >= limit))).any(axis=1)
     return _Sides(starts[~on_frame], ends[~on_frame])

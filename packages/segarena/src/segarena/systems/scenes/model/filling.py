@@ -76,11 +76,13 @@ def join_patches(patches: Iterable[Patch]) -> Patch:
 
 def _fill_centres(points: Points, shape: tuple[int, int], window: Window) -> Mask:
     rows, columns = window
-    height, width = rows.stop - rows.start, columns.stop - columns.start
+    height = rows.stop - rows.start
+    width = columns.stop - columns.start
     ends = np.roll(points, -1, axis=0)
     is_down = (points[:, 0] < ends[:, 0])[:, None]
     # Sides always run downwards, so that neighbours who share one find the same pixels on it.
-    tops, bottoms = np.where(is_down, points, ends), np.where(is_down, ends, points)
+    tops = np.where(is_down, points, ends)
+    bottoms = np.where(is_down, ends, points)
     first = np.clip(np.ceil(tops[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
     last = np.clip(np.ceil(bottoms[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
     counts = last - first
@@ -100,7 +102,8 @@ def _fill_coco(points: Points, shape: tuple[int, int], window: Window) -> Mask:
     height = shape[0]
     across, down = _outline(points)
     change = np.flatnonzero(across[1:] != across[:-1]) + 1
-    before, here = change - 1, change
+    before = change - 1
+    here = change
     fine = np.where(across[here] < across[before], across[here], across[here] - 1)
     column = (fine + 0.5) / _FINENESS - 0.5
     kept = (np.floor(column) == column) & (column >= 0) & (column <= shape[1] - 1)
@@ -129,7 +132,8 @@ def _outline(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     for (start_row, start_column), (end_row, end_column) in zip(
         grid, np.roll(grid, -1, axis=0), strict=True
     ):
-        wide, tall = abs(end_column - start_column), abs(end_row - start_row)
+        wide = abs(end_column - start_column)
+        tall = abs(end_row - start_row)
         is_flat = wide >= tall
         is_back = start_column > end_column if is_flat else start_row > end_row
         if is_back:

@@ -71,9 +71,9 @@ def area(points: Points) -> float:
 
 def perimeter(points: Points) -> float:
     """Return the length of the closed outline in pixels; 0 below two vertices."""
-    return (
-        float(np.hypot(*(np.roll(points, -1, axis=0) - points).T).sum()) if len(points) > 1 else 0.0
-    )
+    if len(points) > 1:
+        return float(np.hypot(*(np.roll(points, -1, axis=0) - points).T).sum())
+    return 0.0
 
 
 def convex_hull(points: Points) -> Points:
@@ -95,7 +95,8 @@ def convex_hull(points: Points) -> Points:
 
 def turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
     """Return on which side of the line from `a` to `b` the point `c` lies: 1, -1, or 0 on it. Exact."""
-    left, right = (b[0] - a[0]) * (c[1] - a[1]), (b[1] - a[1]) * (c[0] - a[0])
+    left = (b[0] - a[0]) * (c[1] - a[1])
+    right = (b[1] - a[1]) * (c[0] - a[0])
     if abs(left - right) > _ROUNDING * (abs(left) + abs(right)):
         return 1 if left > right else -1
     (ar, ac), (br, bc), (cr, cc) = ((Fraction(row), Fraction(column)) for row, column in (a, b, c))
@@ -168,9 +169,9 @@ def clip_to_frame(points: Points, shape: tuple[int, int]) -> Points:
 
 def without_repeats(points: Points) -> Points:
     """Return the polygon without vertices equal to the one after them, the closing repeat included."""
-    return (
-        points[(points != np.roll(points, -1, axis=0)).any(axis=1)] if len(points) > 1 else points
-    )
+    if len(points) > 1:
+        return points[(points != np.roll(points, -1, axis=0)).any(axis=1)]
+    return points
 
 
 def _cut(points: Points, axis: int, sign: float, limit: float) -> Points:
@@ -179,7 +180,8 @@ def _cut(points: Points, axis: int, sign: float, limit: float) -> Points:
     heights = sign * points[:, axis] - limit
     kept: list[NDArray[np.float64]] = []
     for index in range(len(points)):
-        before, here = heights[index - 1], heights[index]
+        before = heights[index - 1]
+        here = heights[index]
         if (before >= 0) != (here >= 0):
             share = before / (before - here)
             corner = points[index - 1] + share * (points[index] - points[index - 1])
@@ -197,7 +199,8 @@ def _near_pairs(
 
     Sides are sorted along the axis on which fewer of them meet: a comb has long teeth, but each beside the next.
     """
-    lows, highs = np.minimum(points, ends), np.maximum(points, ends)
+    lows = np.minimum(points, ends)
+    highs = np.maximum(points, ends)
     orders = [np.argsort(lows[:, axis], kind="stable") for axis in (0, 1)]
     counts = [
         np.searchsorted(lows[order, axis], highs[order, axis], side="right")
@@ -206,7 +209,8 @@ def _near_pairs(
         for axis, order in enumerate(orders)
     ]
     axis = int(counts[1].sum() < counts[0].sum())
-    order, count = orders[axis], counts[axis]
+    order = orders[axis]
+    count = counts[axis]
     splits = np.searchsorted(
         np.cumsum(count), np.arange(_PAIRS_AT_ONCE, count.sum(), _PAIRS_AT_ONCE)
     )
@@ -214,7 +218,8 @@ def _near_pairs(
         first = np.repeat(block, count[block])
         starts = np.repeat(np.cumsum(count[block]) - count[block], count[block])
         second = first + 1 + np.arange(len(first)) - starts
-        one, other = order[first], order[second]
+        one = order[first]
+        other = order[second]
         near = (lows[one, 1 - axis] <= highs[other, 1 - axis]) & (
             lows[other, 1 - axis] <= highs[one, 1 - axis]
         )
@@ -224,15 +229,20 @@ def _near_pairs(
 def _meets(
     points: Points, ends: Points, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> Mask:
-    a, b, c, d = points[first], ends[first], points[second], ends[second]
+    a = points[first]
+    b = ends[first]
+    c = points[second]
+    d = ends[second]
     sides = (turns(a, b, c), turns(a, b, d), turns(c, d, a), turns(c, d, b))
     crosses = (sides[0] * sides[1] <= 0) & (sides[2] * sides[3] <= 0)
     # Sides on one line have all turns 0, and meet because their boxes do.
     count = len(points)
-    follows, precedes = second == first + 1, (first == 0) & (second == count - 1)
+    follows = second == first + 1
+    precedes = (first == 0) & (second == count - 1)
     # Neighbours share a vertex by right; they are wrong only when one runs back over the other.
     is_opposed = ((b - a) * (d - c)).sum(axis=1) < 0
-    back, back_before = (sides[1] == 0) & is_opposed, (sides[0] == 0) & is_opposed
+    back = (sides[1] == 0) & is_opposed
+    back_before = (sides[0] == 0) & is_opposed
     lengthless = (a == b).all(axis=1) | (c == d).all(axis=1)
     return np.where(
         follows, back | lengthless, np.where(precedes, back_before | lengthless, crosses)

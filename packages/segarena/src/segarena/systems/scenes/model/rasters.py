@@ -119,11 +119,10 @@ def rasterise(scene: Scene, *, visibility: Visibility | None = None) -> Rasters:
         check_in_file(
             sum(patch.mask.size for patch in amodal), f"{scene.title}: its masks", error=InvalidMask
         )
-    seen = (
-        amodal
-        if by_order
-        else [_stated(scene, *pair) for pair in zip(scene.regions, amodal, strict=True)]
-    )
+    if by_order:
+        seen = amodal
+    else:
+        seen = [_stated(scene, *pair) for pair in zip(scene.regions, amodal, strict=True)]
     try:
         owner = np.zeros(scene.shape, dtype=np.int32)
     except MemoryError as error:

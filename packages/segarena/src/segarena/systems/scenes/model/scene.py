@@ -239,7 +239,8 @@ class Scene:
 
     def _rings(self, polygons: Iterable[Any]) -> tuple[tuple[Ring, ...], tuple[Vertex, ...]]:
         """Return polygons as rings, and the vertices of the scene with those that are new."""
-        vertices, known = list(self.vertices), dict[Vertex, int]()
+        vertices = list(self.vertices)
+        known = dict[Vertex, int]()
         for index, vertex in enumerate(vertices):
             known.setdefault(vertex, index)  # of equal ones, which files may have, the first
         return _rings(polygons, vertices, known), tuple(vertices)

@@ -89,7 +89,8 @@ def write_agreement_page(
 def write_edges_page(folder: Path, summary: EdgeSummary, sheets: Sequence[Sheet]) -> Path:
     """Write edges.json and edges.html, the tables and the curve, into a folder that exists; return the page."""
     points = sorted(summary.curve, key=lambda point: point.recall)
-    recall, precision = [point.recall for point in points], [point.precision for point in points]
+    recall = [point.recall for point in points]
+    precision = [point.precision for point in points]
     curve = Curve(label="", colour=0, x=recall, y=precision, low=precision, high=precision)
     title = "Precision and recall"
     chart = line_chart(
@@ -141,10 +142,8 @@ def _layer_charts(summary: StatisticsSummary) -> list[tuple[str, str]]:
         return []
     layers = np.bincount([component.layers for component in summary.components])[1:]
     bars = [Bars(label="components", colour=0, heights=layers.tolist())]
-    sizes, means = (
-        [float(size) for size, _, _ in summary.growth.sizes],
-        [mean for _, mean, _ in summary.growth.sizes],
-    )
+    sizes = [float(size) for size, _, _ in summary.growth.sizes]
+    means = [mean for _, mean, _ in summary.growth.sizes]
     curve = Curve(label="", colour=0, x=sizes, y=means, low=means, high=means)
     by_layers = bar_chart(
         bars,

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from segarena.published.tables import Asked, Found, Measured
+from segarena.published.tables import Found, Measured, MeasurementRequest
 from segarena.statistics.intervals import Interval
 from segarena.systems.scenes.demo.scenes import demo_scenes
 from segarena.systems.scenes.measures.agreement import ImageAgreement
@@ -28,7 +28,7 @@ SPLITS = ("train", "val", "test")
 Record = TypeVar("Record")
 
 
-def measure_shapes(asked: Asked) -> Measured:
+def measure_shapes(asked: MeasurementRequest) -> Measured:
     """Return simplicity, convexity and edge density of modal, amodal and original regions (Table 1).
 
     Raises:
@@ -49,7 +49,7 @@ def measure_shapes(asked: Asked) -> Measured:
     return found
 
 
-def measure_humans(asked: Asked) -> Measured:
+def measure_humans(asked: MeasurementRequest) -> Measured:
     """Return precision, recall and F of each annotator against the others (Table 3); raises as `measure_shapes`."""
     found: dict[tuple[str, str, str, str], Found] = {}
     survey = Survey.of_agreement(with_regions=False)
@@ -61,7 +61,7 @@ def measure_humans(asked: Asked) -> Measured:
     return found
 
 
-def _images(asked: Asked) -> Iterator[tuple[str, str, list[HumanImage]]]:
+def _images(asked: MeasurementRequest) -> Iterator[tuple[str, str, list[HumanImage]]]:
     """Yield each dataset's name, its place, and its images: of the split that the name ends in, else of all."""
     for dataset, folder in asked.folders.items():
         split = dataset.rpartition(" ")[2]
@@ -87,7 +87,7 @@ def _is_scenes(folder: Path) -> bool:
 
 
 def _surveyed(
-    survey: Survey, images: list[HumanImage], dataset: str, place: str, asked: Asked
+    survey: Survey, images: list[HumanImage], dataset: str, place: str, asked: MeasurementRequest
 ) -> list[dict[str, Any]]:
     out = asked.out / re.sub(r"\W+", "-", dataset).lower()
     done = survey.run(images, out, data=place, workers=asked.workers, on_progress=asked.on_progress)

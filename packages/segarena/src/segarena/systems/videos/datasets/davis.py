@@ -60,11 +60,10 @@ class Davis(VideoDataset):
     ) -> None:
         root = Path(path).expanduser()
         images = existing_folder(root / "JPEGImages" / resolution, "sequences", LAYOUT)
-        self._published = (
-            PUBLISHED.get(subset)
-            if isinstance(subset, str) and year == 2017 and not sequences
-            else None
-        )
+        if isinstance(subset, str) and year == 2017 and not sequences:
+            self._published = PUBLISHED.get(subset)
+        else:
+            self._published = None
         self._is_hidden = subset == "test-dev"
         names = choose(_names(root, images, subset, year), sequences, images)
         masks = {name: root / "Annotations" / resolution / name for name in names}

@@ -94,7 +94,8 @@ class JaccardContourMetric:
     def __call__(self, comparison: Judged) -> Mapping[str, float]:
         """Return the means over frames, then over objects."""
         values = self.of(comparison)
-        jaccard, contours = float(values.jaccard.mean()), float(values.contour.mean())
+        jaccard = float(values.jaccard.mean())
+        contours = float(values.contour.mean())
         return {"jaccard": jaccard, "contour": contours, "j_and_f": (jaccard + contours) / 2}
 
     def parts(self, comparison: Judged) -> Mapping[str, NDArray[np.float64]]:
@@ -104,7 +105,8 @@ class JaccardContourMetric:
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return where J, F and their mean are not those of the parts."""
-        jaccard, contours = values["jaccard"], values["contour"]
+        jaccard = values["jaccard"]
+        contours = values["contour"]
         is_wrong = np.abs(values["j_and_f"] - (jaccard + contours) / 2) > 1e-9
         for name, value in (("jaccard", jaccard), ("contour", contours)):
             is_wrong |= (value < 0) | (value > 1)
@@ -152,7 +154,8 @@ def _pair(prediction: Outlined, target: Outlined) -> tuple[float, float]:
     jaccard = both.area / (prediction.area + target.area - both.area)
     if not (prediction.length and target.length):
         return jaccard, float(prediction.length == target.length)
-    precision, recall = both.first / prediction.length, both.second / target.length
+    precision = both.first / prediction.length
+    recall = both.second / target.length
     return jaccard, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
@@ -160,12 +163,16 @@ def _stacks(comparison: Judged) -> tuple[Labels, Labels, Mask | None, int]:
     """Return prediction, target and ignore as (T, H, W), and how many objects are judged."""
     if isinstance(comparison, ObjectsComparison):
         several = comparison
-        prediction, target, ignore = several.prediction, several.target, several.reference.ignore
+        prediction = several.prediction
+        target = several.target
+        ignore = several.reference.ignore
         objects = several.objects
     else:
         one: Comparison = comparison
-        prediction, target = one.given.view(np.uint8), one.reference.given.view(np.uint8)
-        ignore, objects = one.ignore, 1
+        prediction = one.given.view(np.uint8)
+        target = one.reference.given.view(np.uint8)
+        ignore = one.ignore
+        objects = 1
     frames = cast("Any", (-1, *target.shape[-2:]))
     return (
         prediction.reshape(frames),

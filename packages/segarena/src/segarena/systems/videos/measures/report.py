@@ -118,7 +118,8 @@ def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleS
 
 def _score(sequence: str, scribble_idx: int, rows: pl.DataFrame, metric: str) -> SampleScore:
     columns: dict[str, NDArray[Any]] = {name: rows[name].to_numpy() for name in rows.columns}
-    rounds, number = columns["interaction"], columns["object_id"]
+    rounds = columns["interaction"]
+    number = columns["object_id"]
     quality = np.full((number.max(), rounds.max()), np.nan)
     seconds = np.full(rounds.max(), np.nan)
     quality[number - 1, rounds - 1] = columns[metric]

@@ -46,7 +46,8 @@ def decay(values: Any, *, protocol: Protocol = "careful") -> float:
     points = (np.round(np.linspace(1, len(checked), 5) + 1e-10) - 1).astype(np.int64)
     if protocol == "published":
         points = points % 256
-    first, last = checked[points[0] : points[1] + 1], checked[points[3] : points[4] + 1]
+    first = checked[points[0] : points[1] + 1]
+    last = checked[points[3] : points[4] + 1]
     return _mean(first) - _mean(last)
 
 

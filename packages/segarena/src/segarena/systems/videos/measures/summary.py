@@ -94,7 +94,8 @@ def complete(score: SampleScore, rounds: int) -> tuple[Values, Values]:
 
     A missing interaction has the quality of the one before and took 0 seconds; before the first answer all are 0.
     """
-    quality, seconds = np.zeros((score.objects, rounds)), np.zeros(rounds)
+    quality = np.zeros((score.objects, rounds))
+    seconds = np.zeros(rounds)
     last: Values = np.zeros(score.objects)
     for number in range(rounds):
         answered = number < score.quality.shape[1]
@@ -173,7 +174,9 @@ def video_intervals(
         curves = [sums.curve(times, end) for times in draws]
 
     def bounds(values: list[Values], length: int) -> Values:
-        return np.quantile(values, tails(level), axis=0) if values else np.full((2, length), np.nan)
+        if values:
+            return np.quantile(values, tails(level), axis=0)
+        return np.full((2, length), np.nan)
 
     return VideoIntervals(
         auc=percentile_interval([c.area() for c in curves], level),
@@ -212,7 +215,8 @@ class _Sums:
     @classmethod
     def of(cls, scores: Sequence[SampleScore], rounds: int) -> _Sums:
         names = list(dict.fromkeys(score.sequence for score in scores)) or [""]
-        quality, seconds = np.zeros((len(names), rounds)), np.zeros((len(names), rounds))
+        quality = np.zeros((len(names), rounds))
+        seconds = np.zeros((len(names), rounds))
         objects, samples, of_sequence, longest = (np.zeros(len(names)) for _ in range(4))
         for score in scores:
             place = names.index(score.sequence)
@@ -234,7 +238,8 @@ class _Sums:
         end_s = self._end_s(weights, float(time_s[-1]), horizon)
         if horizon.protocol == "careful":
             at_end = np.interp(end_s, time_s, quality)
-            quality, time_s = np.where(time_s > end_s, at_end, quality), np.minimum(time_s, end_s)
+            quality = np.where(time_s > end_s, at_end, quality)
+            time_s = np.minimum(time_s, end_s)
         return _Curve(np.append(time_s, end_s), np.append(quality, quality[-1]))
 
     def _end_s(self, weights: Values, last_s: float, horizon: Horizon) -> float:

@@ -88,11 +88,9 @@ class DavisPage(Page):
 
     def terminal(self) -> list[RenderableType]:
         """Return the challenge's values."""
-        return (
-            [sheet_terminal(summary_sheet(self.timed), together=len(self.runs))]
-            if self.timed
-            else []
-        )
+        if self.timed:
+            return [sheet_terminal(summary_sheet(self.timed), together=len(self.runs))]
+        return []
 
 
 _OVER_OBJECTS = (
@@ -105,11 +103,10 @@ def mode_text(run: Run) -> str:
     options = run.config.benchmark.options
     limit = options["seconds_per_object"]
     time = "no time limit" if limit is None else f"{limit:g} s for each object of a video"
-    judging = (
-        "judging and drawing included"
-        if options["counts_judging"]
-        else "judging and drawing not counted"
-    )
+    if options["counts_judging"]:
+        judging = "judging and drawing included"
+    else:
+        judging = "judging and drawing not counted"
     shown = metric_name(COLUMNS[options["metric"]])
     return (
         f"{protocol_text(run)}. The robot draws with the parameters {robot_text(options)}, in the frame where {shown} "
@@ -122,7 +119,10 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
     places = {f"{name}@1": 0, f"{name}@{last_round(timed[0].run.rounds)}": -1}
-    kind = "number" if all(math.isnan(one.intervals.auc[0]) for one in timed) else "interval"
+    if all(math.isnan(one.intervals.auc[0]) for one in timed):
+        kind = "number"
+    else:
+        kind = "interval"
     qualities = [Column(title, kind, higher_is_better=True) for title in ("AUC", f"{name}@60s")]
     qualities += [
         Column(
@@ -215,7 +215,10 @@ def curves(
             )
             charts.append((title, drawn))
     end_s = max(float(one.summary.time_s.max()) for one in timed)
-    rest = f" From there it stays level until it ends at {end_s:.4g} s." if end_s > until_s else ""
+    if end_s > until_s:
+        rest = f" From there it stays level until it ends at {end_s:.4g} s."
+    else:
+        rest = ""
     caption = f"Bands are 95 % intervals over sequences. AUC is the area under the curve against time.{rest}"
     caption = f"{caption} {THIN}" if floors else caption
     return make_figure("Quality against time and interactions", caption, charts)

@@ -179,7 +179,8 @@ def _chart(
     frame = Frame(
         240, 56, f"J&F of each frame after interaction {number}", left=4, right=4, top=4, bottom=4
     )
-    x_scale, y_scale = frame.x_scale(0, max(1, len(values) - 1)), frame.y_scale(0, 1)
+    x_scale = frame.x_scale(0, max(1, len(values) - 1))
+    y_scale = frame.y_scale(0, 1)
     for level in (0.0, 0.5, 1.0):
         frame.line(4, y_scale(level), 236, y_scale(level), "axis" if level == 0 else "grid")
     for drawn in sorted({int(points[0][0]) for points in map(_points, prompts) if points}):

@@ -72,11 +72,9 @@ class TimedRun:
     def rounds(self) -> int:
         """The most interactions with a sample; where time alone ends dialogues, the most that there were."""
         most = self.run.rounds
-        return (
-            max([1, *(dialogue.rounds for dialogue in self._dialogues)])
-            if most == BY_TIME_ALONE
-            else most
-        )
+        if most == BY_TIME_ALONE:
+            return max([1, *(dialogue.rounds for dialogue in self._dialogues)])
+        return most
 
     @cached_property
     def horizon(self) -> Horizon:
@@ -147,7 +145,10 @@ class TimedRun:
 def _unanswered(dataset: Dataset | None, sequence: str, repeat: int | None) -> list[SampleScore]:
     """Return the scores of one person's sample, or of all people's when `repeat` is None."""
     sample = None if dataset is None else dataset.load(sequence)
-    objects = max([1, *(target.objects for target in sample.targets)]) if sample is not None else 1
+    if sample is not None:
+        objects = max([1, *(target.objects for target in sample.targets)])
+    else:
+        objects = 1
     people = max(1, len(getattr(sample, "scribbles", ())))
     return [
         unanswered(sequence, number + 1, objects)

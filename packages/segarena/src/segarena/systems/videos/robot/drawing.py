@@ -86,10 +86,8 @@ def draw_lines(
 def validity(line: Line, prediction: Labels, target: Labels) -> Validity:
     """Return how far `line`, which was drawn for these two, leaves what it is meant for."""
     label = target == line.object_id
-    on_label, on_error = (
-        is_on(line.points, label),
-        is_on(line.points, label & (prediction != target)),
-    )
+    on_label = is_on(line.points, label)
+    on_error = is_on(line.points, label & (prediction != target))
     farthest_px = 0.0
     if not label.any():
         farthest_px = math.inf

@@ -40,16 +40,15 @@ def opened(mask: Mask, element: NDArray[np.uint8]) -> Mask:
     Pixels beyond the frame do not count; a pixel is False where the disk holds nothing else. Both look at the same
     offsets, not mirrored ones, so that a disk whose middle is not its middle element moves the result.
     """
-    rows, margin = element_of(element), words_for(len(element))
+    rows = element_of(element)
+    margin = words_for(len(element))
     frame = pack(np.ones_like(mask), margin)
     eroded = frame & ~dilated(frame ^ pack(mask, margin), rows)
     if not element[len(element) // 2, len(element) // 2]:
         eroded &= dilated(frame, rows)
-    return (
-        unpack(dilated(eroded, rows), mask.shape[1], margin)
-        if eroded.any()
-        else np.zeros_like(mask)
-    )
+    if eroded.any():
+        return unpack(dilated(eroded, rows), mask.shape[1], margin)
+    return np.zeros_like(mask)
 
 
 def open_error(error: Mask, settings: RobotSettings) -> Component | None:

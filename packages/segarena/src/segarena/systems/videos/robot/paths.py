@@ -85,7 +85,8 @@ def _forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbours, list[
 
     neighbours: Neighbours = [[] for _ in range(nodes)]
     for start, stop in edges:
-        one, other = root(start), root(stop)
+        one = root(start)
+        other = root(stop)
         if one != other:
             parent[other] = one
             neighbours[start].append(stop)
@@ -145,7 +146,8 @@ def _without_loops(
 def _farthest(neighbours: Neighbours, start: int) -> list[int]:
     """Return the path from `start` to the first found of the nodes with the most steps in between."""
     before = {start: start}
-    level, last = [start], start
+    level = [start]
+    last = start
     while level:
         last = level[0]
         following: list[int] = []

@@ -54,7 +54,9 @@ def _later(order: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
     Of equals the first in raster order comes first. What is said of pixels that are not there (0) means nothing.
     """
     later = np.zeros(order.shape, dtype=np.uint8)
-    flat, found, width = order.ravel(), later.ravel(), order.shape[1]
+    flat = order.ravel()
+    found = later.ravel()
+    width = order.shape[1]
     for bit, (row, column) in enumerate(_AROUND[4:], start=4):
         step = row * width + column
         follows = np.greater_equal(flat[step:], flat[:-step]).view(np.uint8)
@@ -116,7 +118,8 @@ def _is_needed(neighbours: list[tuple[int, int]]) -> bool:
 
 def _parts(places: list[tuple[int, int]]) -> int:
     """Return into how many 8-connected parts the places fall."""
-    left, parts = set(places), 0
+    left = set(places)
+    parts = 0
     while left:
         parts += 1
         reached = {left.pop()}

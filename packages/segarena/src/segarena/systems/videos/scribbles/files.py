@@ -160,11 +160,10 @@ def _check_line(line: Any, objects: int | None, where: str) -> None:
     given = cast("Scribbles", line)
     object_id = given.get("object_id")
     if not _is_index(object_id, objects):
-        wanted = (
-            "a whole number from 0"
-            if objects is None
-            else f"0 for the background or 1 to {objects}"
-        )
+        if objects is None:
+            wanted = "a whole number from 0"
+        else:
+            wanted = f"0 for the background or 1 to {objects}"
         raise InvalidPrompt(
             f"{where}: expected 'object_id' to be {wanted}, got {_shown(object_id)}"
         )

@@ -89,11 +89,10 @@ def scribbles_to_points(
     for frame, lines in enumerate(data["scribbles"]):
         for line in lines:
             path = line["path"]
-            places = (
-                to_pixels(path, shape, fractions)
-                if shape
-                else np.asarray(path, dtype=np.float64)[:, ::-1]
-            )
+            if shape:
+                places = to_pixels(path, shape, fractions)
+            else:
+                places = np.asarray(path, dtype=np.float64)[:, ::-1]
             positions.append(np.insert(places, 0, frame, axis=1))
             object_ids.append(np.full(len(places), line["object_id"], dtype=np.int64))
     return ScribblePoints(np.concatenate(positions), np.concatenate(object_ids))

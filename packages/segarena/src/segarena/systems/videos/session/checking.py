@@ -17,13 +17,15 @@ from segarena.systems.videos.session.journal import read_entries
 from segarena.systems.videos.session.report_file import report_paths
 from segarena.systems.videos.session.submissions import Submission, read_session
 
-SESSION, JOURNAL = "session.json", "submissions.jsonl"
+SESSION = "session.json"
+JOURNAL = "submissions.jsonl"
 
 
 @run_check
 def check_session(folder: RunFolder) -> Iterator[Finding]:
     """Hold journal and report against the tables of the sequences that are over."""
-    session, journal = folder.path / SESSION, folder.path / JOURNAL
+    session = folder.path / SESSION
+    journal = folder.path / JOURNAL
     if not session.is_file() and not journal.is_file():
         return
     try:

@@ -137,9 +137,10 @@ class DavisInteractiveSession:
                 keep_rounds=tuple(range(1, rules.rounds + 1)),
             )
         self._folder = Path(folder) if folder is not None else new_folder(report_save_dir)
-        self._report_folder = (
-            None if report_save_dir is None else made_folder(Path(report_save_dir))
-        )
+        if report_save_dir is None:
+            self._report_folder = None
+        else:
+            self._report_folder = made_folder(Path(report_save_dir))
         self._shuffle_seed = seed_of(seed) if shuffle else None
         self._server = partial(_server, host, user_key, name=name, davis_root=davis_root)
         self._clock = clock
@@ -252,10 +253,12 @@ class DavisInteractiveSession:
                 "the last scribbles are not answered yet; call submit_masks() first"
             )
         self._spend_own_time(connector)
-        is_new, self._is_new = self._is_new, False
-        shown = (
-            self._given[-1:] if only_last and not (is_new and self._opened.earlier) else self._given
-        )
+        is_new = self._is_new
+        self._is_new = False
+        if only_last and not (is_new and self._opened.earlier):
+            shown = self._given[-1:]
+        else:
+            shown = self._given
         fused = copy.deepcopy(dict(shown[0]))
         for scribbles in shown[1:]:
             fused = fuse_scribbles(fused, copy.deepcopy(dict(scribbles)))

@@ -133,21 +133,18 @@ class InteractiveScribblesRobot:
         Raises:
             InvalidInput: masks that do not fit or are no labels, a target without objects, or no such frame.
         """
-        target, prediction = (
-            as_labels(gt_masks, name="gt_masks"),
-            as_labels(pred_masks, name="pred_masks"),
-        )
+        target = as_labels(gt_masks, name="gt_masks")
+        prediction = as_labels(pred_masks, name="pred_masks")
         if target.shape != prediction.shape or target.ndim != 3:
             raise InvalidInput(
                 f"expected masks of one shape (B, H, W), got {prediction.shape} and {target.shape}"
             )
         if frame is not None and not 0 <= frame < len(target):
             raise InvalidInput(f"frame: frames go from 0 to {len(target) - 1}, got {frame}")
-        drawn = (
-            int(np.argmin(batched_jaccard(target, prediction, nb_objects=nb_objects)))
-            if frame is None
-            else frame
-        )
+        if frame is None:
+            drawn = int(np.argmin(batched_jaccard(target, prediction, nb_objects=nb_objects)))
+        else:
+            drawn = frame
         objects = nb_objects or int(target[target != VOID].max(initial=0))
         lines = draw_lines(prediction[drawn], target[drawn], self._settings, objects=objects)
         prompts = [in_frame(drawn, line.points, line.object_id) for line in lines]

@@ -40,7 +40,8 @@ class SessionJournal:
 
     def take_entries(self) -> list[Submission]:
         """Return what was there when the file was opened; a second time, nothing."""
-        entries, self._entries = self._entries, []
+        entries = self._entries
+        self._entries = []
         return entries
 
     def add(self, entry: Submission) -> None:

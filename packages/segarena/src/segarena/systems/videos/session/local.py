@@ -274,7 +274,8 @@ class LocalConnector:
 
     def _scribbles(self, session: Session) -> Scribbles:
         """Return the last prompts as a scribble file has them: people's as they drew them."""
-        sample, rounds = session.sample, session.dialogue.rounds
+        sample = session.sample
+        rounds = session.dialogue.rounds
         people = sample.scribbles if isinstance(sample, VideoSample) else ()
         if people and len(rounds) == 1:
             return copy.deepcopy(dict(people[session.repeat]))

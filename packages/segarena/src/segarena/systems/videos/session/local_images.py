@@ -46,7 +46,8 @@ class LocalImages:
         return None
 
     def _shows(self, sample: VideoSample, files: tuple[Path, ...], place: int) -> bool:
-        here, there = read_image(files[place]), sample.frames[place]
+        here = read_image(files[place])
+        there = sample.frames[place]
         return here.shape == there.shape and bool(
             np.abs(here.astype(np.int16) - there).mean() <= MOST_DIFFERENCE
         )

@@ -187,7 +187,8 @@ class ServerConnector:
             sample = self._sample = self._load(self._run.samples[index])
             rows = Rows()
             for session in self._samples.open_sessions(sample, self._keep_rounds):
-                self._session, self._waiting = session, None
+                self._session = session
+                self._waiting = None
                 earlier = self._replay(session)
                 if not session.is_over:
                     yield OpenedSample(

@@ -73,11 +73,10 @@ def submission(
         is_taken: whether it came in time.
         is_over: there is no answer: the time was over before.
     """
-    masks = (
-        [row.rle for row in session.rows().masks if row.round == session.answered]
-        if is_taken
-        else []
-    )
+    if is_taken:
+        masks = [row.rle for row in session.rows().masks if row.round == session.answered]
+    else:
+        masks = []
     return {
         "sequence": session.sample.id,
         "scribble_idx": session.repeat + 1,
@@ -120,9 +119,9 @@ def as_labels(masks: Any, objects: int) -> Any:
         return given
     if objects < given.max() < np.inf:
         raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {given.max():g}")
-    return (
-        given if given.dtype.kind == "f" or given.min() < 0 else given.astype(np.uint8, copy=False)
-    )
+    if given.dtype.kind == "f" or given.min() < 0:
+        return given
+    return given.astype(np.uint8, copy=False)
 
 
 def read_session(path: Path) -> dict[str, str]:

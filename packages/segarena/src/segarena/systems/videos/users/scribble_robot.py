@@ -144,12 +144,13 @@ class ScribbleRobot:
         self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False
     ) -> Sequence[Scribble]:
         """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""
-        prediction, target, objects = (
-            _frames(_predicted(turn)),
-            _frames(turn.target.mask),
-            turn.target.objects,
-        )
-        ignore = None if turn.target.ignore is None else _frames(turn.target.ignore).view(np.bool_)
+        prediction = _frames(_predicted(turn))
+        target = _frames(turn.target.mask)
+        objects = turn.target.objects
+        if turn.target.ignore is None:
+            ignore = None
+        else:
+            ignore = _frames(turn.target.ignore).view(np.bool_)
         for frame in frames:
             void = None if ignore is None else ignore[frame]
             lines = draw_lines(
@@ -189,8 +190,6 @@ def _frames(labels: Labels | Mask) -> Labels:
 def _predicted(turn: Turn) -> Labels:
     """Return the last prediction as labels, whether several objects are judged or one."""
     comparison: Judged = turn.comparison
-    return (
-        comparison.prediction
-        if isinstance(comparison, ObjectsComparison)
-        else comparison.given.view(np.uint8)
-    )
+    if isinstance(comparison, ObjectsComparison):
+        return comparison.prediction
+    return comparison.given.view(np.uint8)

@@ -97,7 +97,10 @@ def user_name(
     "alone": slices are predicted from new prompts alone; the published tables have no "*" there.
     """
     noise = f"+-{edge_noise_px}px" if edge_noise_px else ""
-    corrections = "" if refine == "none" else f".{refine}{'' if keeps_prompts else '-alone'}"
+    if refine == "none":
+        corrections = ""
+    else:
+        corrections = f".{refine}{'' if keeps_prompts else '-alone'}"
     return f"{scheme.replace('±', '+-')}{noise}{corrections}"
 
 

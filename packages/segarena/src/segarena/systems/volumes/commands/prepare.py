@@ -94,11 +94,10 @@ def prepare(
 def _show_sets(sets: Iterable[PublishedSet]) -> None:
     for one in sets:
         head = f"{one.name:<11} {one.paper:<4} {one.modality}  {one.cases:>3} cases  {one.size_gb:>4g} GB  {one.title}"
-        needs = (
-            f"save {one.source.needs}"
-            if one.source.needs
-            else f"nothing but --fetch, from {one.source.page}"
-        )
+        if one.source.needs:
+            needs = f"save {one.source.needs}"
+        else:
+            needs = f"nothing but --fetch, from {one.source.page}"
         for line in (head, f"    needs: {needs}", f"    terms: {one.licence}"):
             typer.echo(line)
 

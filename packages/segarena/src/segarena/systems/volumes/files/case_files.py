@@ -102,13 +102,10 @@ def find_layout(
     """
     is_nnunet = images is None and not (root / "images").is_dir() and (root / "imagesTr").is_dir()
     if images is None:
-        images = (
-            "imagesTr"
-            if is_nnunet
-            else "images"
-            if label_pattern == _CASE or (root / "images").is_dir()
-            else "."
-        )
+        if is_nnunet:
+            images = "imagesTr"
+        else:
+            images = "images" if label_pattern == _CASE or (root / "images").is_dir() else "."
     if labels is None:
         labels = {"imagesTr": "labelsTr", "images": "labels"}.get(images, ".")
     for folder, what in ((root / images, "images"), (root / labels, "labels")):
@@ -167,7 +164,8 @@ def collect_cases(layout: CaseLayout) -> Collected:
         if owner is None:
             others.append(path)
             continue
-        case, name = cases.setdefault(owner[0], Case()), owner[1]
+        case = cases.setdefault(owner[0], Case())
+        name = owner[1]
         twin = dict(case.labels).get(name)
         if twin is not None:
             raise DatasetError(

@@ -80,7 +80,8 @@ def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
     Raises:
         InvalidImage: one of the three does not hold.
     """
-    path, promised = header.path, header.decoded_bytes
+    path = header.path
+    promised = header.decoded_bytes
     values = header.voxels * header.groups
     check_voxels(values, path, error=InvalidImage, most=max_voxels)
     in_file = (header.data or path).stat().st_size

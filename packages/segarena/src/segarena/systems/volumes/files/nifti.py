@@ -59,7 +59,8 @@ def read_nifti(header: VolumeHeader) -> NDArray[Any]:
     path = header.path
     with _header_faults(path):
         raw = _raw_header(path)
-        start, stored = int(raw["vox_offset"]), _dtype(raw, path)
+        start = int(raw["vox_offset"])
+        stored = _dtype(raw, path)
         if not raw.sizeof_hdr <= start <= _MOST_START:
             raise ValueError(f"the numbers start at byte {start}")
         slope, intercept = _scaling(raw)

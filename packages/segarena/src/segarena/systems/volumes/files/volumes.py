@@ -115,9 +115,10 @@ def read_labels(
     """
     header = read_header(path, slice_axis=slice_axis)
     stored = _decode(header, max_voxels)
-    split = (
-        [stored] if header.groups == 1 else [stored[..., group] for group in range(header.groups)]
-    )
+    if header.groups == 1:
+        split = [stored]
+    else:
+        split = [stored[..., group] for group in range(header.groups)]
     groups = tuple(_whole(_canonical(group, header), path) for group in split)
     if not may_be_empty and not any(group.max() for group in groups):
         raise InvalidMask(
@@ -190,7 +191,8 @@ def _whole(values: NDArray[Any], path: Path) -> NDArray[np.integer[Any]]:
                 raise InvalidMask(
                     f"{path}: expected whole numbers as labels, got {odd}; save it without interpolation"
                 )
-        lowest, highest = int(values.min()), int(values.max())
+        lowest = int(values.min())
+        highest = int(values.max())
         values = values.astype(
             np.promote_types(np.min_scalar_type(lowest), np.min_scalar_type(highest))
         )

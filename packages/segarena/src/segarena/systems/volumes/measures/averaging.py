@@ -131,7 +131,8 @@ def average(
     every = values.with_columns(
         pl.col(column).cast(pl.Float64).fill_nan(None), pl.lit(0).alias(_WHOLE)
     )
-    within, groups = [_WHOLE, *split], [_WHOLE, *split, *rows]
+    within = [_WHOLE, *split]
+    groups = [_WHOLE, *split, *rows]
     of_targets = (
         every.drop_nulls(column)
         .group_by(*groups, *_TARGET)
@@ -186,7 +187,8 @@ def _missing(
     wanted = every.select(groups).unique().join(universe, on=within)
     absent = wanted.join(of_targets, on=[*groups, *_TARGET], how="anti")
     by = [*groups, "dataset", "class"]
-    cases, targets = pl.col("sample").n_unique(), pl.struct("sample", "target").n_unique()
+    cases = pl.col("sample").n_unique()
+    targets = pl.struct("sample", "target").n_unique()
     total = wanted.group_by(by).agg(cases.alias("cases_of"), targets.alias("targets_of"))
     lacking = absent.group_by(by).agg(cases.alias("cases"), targets.alias("targets"))
     return lacking.join(total, on=by).select(*groups, *_MISSING).sort(by)
@@ -206,7 +208,9 @@ class _Bootstrap:
 
     def __init__(self, repeats: int, level: float, seed: int) -> None:
         check_bootstrap(repeats, level)
-        self._repeats, self._level, self._seed = repeats, level, seed
+        self._repeats = repeats
+        self._level = level
+        self._seed = seed
         self._drawn: dict[tuple[str, int], Values] = {}
 
     def of_classes(self, dataset: str, matrix: Values) -> Values:
@@ -216,7 +220,8 @@ class _Bootstrap:
             rng = np.random.default_rng([self._seed, *dataset.encode()])
             (self._drawn[key],) = times_drawn(len(matrix), self._repeats, rng, stream="multinomial")
         times = self._drawn[key]
-        sums, counts = times @ np.nan_to_num(matrix), times @ (~np.isnan(matrix)).astype(np.float64)
+        sums = times @ np.nan_to_num(matrix)
+        counts = times @ (~np.isnan(matrix)).astype(np.float64)
         return np.divide(sums, counts, out=np.full_like(sums, math.nan), where=counts > 0)
 
     def interval(self, draws: Values, cases: int) -> tuple[float, float]:
@@ -257,10 +262,8 @@ def _levels(of_group: pl.DataFrame, bootstrap: _Bootstrap) -> list[dict[str, Any
         lines.append(
             _line("dataset", str(dataset), "", means[-1], ends, len(matrix), of_dataset.height)
         )
-    mean, cases = (
-        float(np.mean(means)) if means else math.nan,
-        of_group.select("dataset", "sample").n_unique(),
-    )
+    mean = float(np.mean(means)) if means else math.nan
+    cases = of_group.select("dataset", "sample").n_unique()
     ends = bootstrap.interval(np.mean(draws, axis=0) if draws else np.empty(0), fewest)
     return [*lines, _line("all", "", "", mean, ends, cases, of_group.height)]
 

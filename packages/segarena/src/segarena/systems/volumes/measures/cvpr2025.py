@@ -80,8 +80,6 @@ def case_scores(
 
 
 def _area(values: NDArray[np.float64]) -> float:
-    return (
-        math.nan
-        if np.isnan(values[-5:]).any()
-        else float(area_over_last_five(values[None, -5:])[0])
-    )
+    if np.isnan(values[-5:]).any():
+        return math.nan
+    return float(area_over_last_five(values[None, -5:])[0])

@@ -30,9 +30,9 @@ def is_cvpr2025(run: Run) -> bool:
 def challenge_sheets(runs: Sequence[Run]) -> list[Sheet]:
     """Return the challenge's values, and Dice and NSD of every step, as means over cases."""
     scores = [(run, list(scores_of_cases(run).values())) for run in runs]
-    return (
-        [_final_sheet(scores), *_step_sheets(scores)] if any(cases for _, cases in scores) else []
-    )
+    if any(cases for _, cases in scores):
+        return [_final_sheet(scores), *_step_sheets(scores)]
+    return []
 
 
 def scores_of_cases(run: Run) -> dict[str, CaseScores]:
@@ -52,7 +52,8 @@ def scores_of_cases(run: Run) -> dict[str, CaseScores]:
         found[sample].append(case_scores(dice, nsd))
     means: dict[str, CaseScores] = {}
     for sample, repeats in found.items():
-        dsc, nsd = [one.dsc for one in repeats], [one.nsd for one in repeats]
+        dsc = [one.dsc for one in repeats]
+        nsd = [one.nsd for one in repeats]
         means[sample] = CaseScores(np.mean(dsc, axis=0), np.mean(nsd, axis=0))
     return means
 

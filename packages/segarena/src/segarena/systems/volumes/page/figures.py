@@ -76,7 +76,8 @@ def effort_figures(
     """Return Dice and NSD against interactions; with many users several figures, all on the same scales."""
     every = {m: effort_points(runs, values, m) for m in ("dice", "nsd") if m in values.columns}
     below = {m: _floor_points(floors, m) for m in every}
-    colours, segmenters = _colours(runs), segmenter_colours(runs)
+    colours = _colours(runs)
+    segmenters = segmenter_colours(runs)
     made: list[Figure | None] = []
     for name, part in parts_of(runs).items():
         there = dict.fromkeys(segmenter for _, segmenter in part)
@@ -108,8 +109,10 @@ def rounds_figures(
     """
     who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
     points = effort_points(runs, values, "dice") if who else {}
-    colours, is_one = _colours(runs), len(segmenter_colours(runs)) == 1
-    below, greys = _floor_points(floors, "dice") if who else {}, _floor_colours(floors)
+    colours = _colours(runs)
+    is_one = len(segmenter_colours(runs)) == 1
+    below = _floor_points(floors, "dice") if who else {}
+    greys = _floor_colours(floors)
     panels: dict[str, list[tuple[str, str]]] = {}
     for user, segmenter in who:
         panels.setdefault(_opening(user) if is_one else user, []).append((user, segmenter))
@@ -142,7 +145,9 @@ def rounds_figures(
 def _floor_points(floors: Sequence[Run], metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
     """Return the points of floors by user and segmenter; nothing of a metric that they were not judged by."""
     values = values_by_round(floors)
-    return effort_points(floors, values, metric) if floors and metric in values.columns else {}
+    if floors and metric in values.columns:
+        return effort_points(floors, values, metric)
+    return {}
 
 
 def _floor_colours(floors: Sequence[Run]) -> dict[str, Colour]:
@@ -224,7 +229,8 @@ def _effort_chart(
         return ""
     frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
     draw_legend(frame, legend)
-    low, high = min(p.low_effort for p in every), max(p.high_effort for p in every)
+    low = min(p.low_effort for p in every)
+    high = max(p.high_effort for p in every)
     is_log = (
         low > 0 and high / low > 6
     )  # from one point to many per slice, cheap schemes would lie on each other
@@ -245,7 +251,8 @@ def _effort_chart(
         _draw_series(frame, x_scale, y_scale, series, colours[who], who[0])
         labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])
     for who, series in shown.items():
-        x, y = x_scale(series[-1].effort), y_scale(series[-1].quality.mean)
+        x = x_scale(series[-1].effort)
+        y = y_scale(series[-1].quality.mean)
         labels.write(x, y, who[0], colour_class(colours[who]))
     return frame.svg() if shown else ""
 
@@ -309,7 +316,9 @@ class _Labels:
         self._frame.text(left, base, text, css=f"end {css}")
 
     def _is_free(self, left: float, base: float, width: float) -> bool:
-        top, right, bottom = base - 11, left + width, base + 2
+        top = base - 11
+        right = left + width
+        bottom = base + 2
         inside = (
             left > self._frame.left and right < self._frame.width_px and top > self._frame.top - 10
         )

@@ -83,11 +83,10 @@ def _rows(
         masks = {target.id: target.mask > 0 for target in dataset.load(sample).targets}
         for user in run.users:
             for (of, _), targets in groups.items():
-                predictions = (
-                    [_last_mask(run, sample, target, user) for target in targets]
-                    if of == sample
-                    else []
-                )
+                if of == sample:
+                    predictions = [_last_mask(run, sample, target, user) for target in targets]
+                else:
+                    predictions = []
                 kept = [mask for mask in predictions if mask is not None]
                 if kept and len(kept) == len(targets):
                     values[user].append(_three_ways(kept, [masks[target] for target in targets]))

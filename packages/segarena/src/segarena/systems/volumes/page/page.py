@@ -107,12 +107,14 @@ def mode_texts(runs: Sequence[Run]) -> list[str]:
 
 
 def _segmenter_text(run: Run) -> str:
-    adapter, segmenter = run.config.benchmark.adapter, run.config.segmenter
+    adapter = run.config.benchmark.adapter
+    segmenter = run.config.segmenter
     if adapter is not None and segmenter.name == adapter.name:
         adapter = segmenter
     elif adapter is None or _takes_volumes(segmenter.name, trust=run.trust):
         return f"{run.segmenter} takes volumes and is given prompts as they are."
-    intensity, ends = str(adapter.options.get("intensity")), adapter.options.get("percentiles")
+    intensity = str(adapter.options.get("intensity"))
+    ends = adapter.options.get("percentiles")
     uses_ends = intensity == "auto" or "percentiles" in intensity
     window = f" with percentiles {ends[0]:g} to {ends[1]:g}" if ends and uses_ends else ""
     return f"{run.segmenter} takes images: {adapter.name} asks it slice by slice, intensity={intensity!r}{window}."

@@ -124,7 +124,8 @@ def _stack(
     levels: tuple[float, float],
     shown: Sequence[tuple[Shown, Mapping[int, Mask]]],
 ) -> Stack:
-    count, side = sample.shape[axis], window[axis]
+    count = sample.shape[axis]
+    side = window[axis]
     middle = middle_of(truth, axis) if truth.any() else (side.start + side.stop) // 2
     places = slice_places(window[axis], middle)
     cuts = [slice_at(axis, index, window, sample.spacing_mm) for index in places]
@@ -203,11 +204,9 @@ def middle_of(truth: Mask, axis: int) -> int:
     """Return the median position of the target's voxels along an axis, so that the slice holds some of them."""
     counts = np.count_nonzero(truth, axis=tuple(other for other in range(3) if other != axis))
     total = int(counts.sum())
-    return (
-        int(np.searchsorted(np.cumsum(counts), (total + 1) // 2))
-        if total
-        else truth.shape[axis] // 2
-    )
+    if total:
+        return int(np.searchsorted(np.cumsum(counts), (total + 1) // 2))
+    return truth.shape[axis] // 2
 
 
 def slice_at(

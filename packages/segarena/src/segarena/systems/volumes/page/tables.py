@@ -240,7 +240,8 @@ def effort_of(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
     spent = values.filter(user=user, segmenter=segmenter)["effort"].drop_nulls().to_numpy()
     if not len(spent):
         return Value(mean=math.nan)
-    low, high = float(spent.min()), float(spent.max())
+    low = float(spent.min())
+    high = float(spent.max())
     note = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     return Value(mean=float(np.mean(spent)), decimals=1, note=note)
 

@@ -167,7 +167,8 @@ def _lesions(space: Space, rng: np.random.Generator, liver: Field, vessels: Fiel
 
 def _nodes(space: Space, rng: np.random.Generator) -> Field:
     """Return two lymph nodes that are one target, with planes between them that have none of it."""
-    low, high = _jittered(rng, (-44, 4, -14)), _jittered(rng, (-16, 2, -20))
+    low = _jittered(rng, (-44, 4, -14))
+    high = _jittered(rng, (-16, 2, -20))
     return np.minimum(space.ellipsoid(low, (7, 5, 6)), space.ellipsoid(high, (6, 6, 5)))
 
 

@@ -139,7 +139,8 @@ def branching_tube(
     that it divides into, and so on. Less than 2 mm below the surface of `inside`, a distance field on `space`, the tube
     bends back to its start; None lets it go.
     """
-    position, home = np.array(start), np.array(start)
+    position = np.array(start)
+    home = np.array(start)
     direction = np.array(heading) / np.linalg.norm(heading)
     bend = rng.normal(size=3) * 0.02
     balls: list[Ball] = []

@@ -64,9 +64,9 @@ def read_pair(
 def own_shape_differs(found: Segmentation, image: sitk.Image) -> str:
     """Return why the SEG's own grid is not that of the CT; "" when it is."""
     shape = image.GetSize()[::-1]
-    return (
-        "" if found.own_shape == shape else f"the SEG has shape {found.own_shape}, the CT {shape}"
-    )
+    if found.own_shape == shape:
+        return ""
+    return f"the SEG has shape {found.own_shape}, the CT {shape}"
 
 
 def convert_lesions(

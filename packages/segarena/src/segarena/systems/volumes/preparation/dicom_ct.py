@@ -102,7 +102,8 @@ def _sorted(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
     check_voxels(
         len(slices) * math.prod(first.shape), f"CT series {series.uid}", error=SampleInvalid
     )
-    along_row, along_column = first.cosines[:3], first.cosines[3:]
+    along_row = first.cosines[:3]
+    along_column = first.cosines[3:]
     positions = np.array([one.position for one in slices])
     order = np.argsort(positions @ np.cross(along_row, along_column), kind="stable")
     grid = SliceGrid(

@@ -17,7 +17,8 @@ def check_pixels(header: Any) -> None:
     """
     from segarena.systems.volumes.preparation.radiology import RLELossless, generate_frames
 
-    bits, data = int(header.BitsAllocated), bytes(header.PixelData)
+    bits = int(header.BitsAllocated)
+    data = bytes(header.PixelData)
     if bits not in (8, 16, 32):
         raise ValueError(f"pixels of {bits} bits")
     expected = int(header.Rows) * int(header.Columns) * bits // 8

@@ -209,7 +209,10 @@ def _finish(
 
 def _count(case: str, converted: Converted, folder: str) -> int:
     labels = converted.labels[folder]
-    count = len(labels) if isinstance(labels, Mapping) else int(np.count_nonzero(np.unique(labels)))
+    if isinstance(labels, Mapping):
+        count = len(labels)
+    else:
+        count = int(np.count_nonzero(np.unique(labels)))
     if not count:
         raise SampleInvalid(
             f"{case}: expected something labelled{f' for {folder}' if folder else ''}, found nothing"

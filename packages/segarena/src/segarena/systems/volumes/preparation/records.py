@@ -139,11 +139,10 @@ class Journal:
 
     def _has(self, case: str, output: Output) -> bool:
         folder = self.out / output.folder
-        labels = (
-            folder / "labelsTr" / case
-            if output.overlapping
-            else folder / "labelsTr" / f"{case}{ENDING}"
-        )
+        if output.overlapping:
+            labels = folder / "labelsTr" / case
+        else:
+            labels = folder / "labelsTr" / f"{case}{ENDING}"
         return labels.exists() and (folder / "imagesTr" / f"{case}_0000{ENDING}").is_file()
 
     def _finished(self, name: str) -> list[CaseRecord]:

@@ -192,7 +192,8 @@ class IdcManifest:
         )
 
     def _list(self, bucket: str, prefix: str, web: Web) -> Iterator[RemoteFile]:
-        base, token = self.bucket_url.format(bucket=bucket), ""
+        base = self.bucket_url.format(bucket=bucket)
+        token = ""
         for _ in range(_MOST_PAGES):
             query = {
                 "list-type": "2",
@@ -202,7 +203,8 @@ class IdcManifest:
             url = f"{base}/?{urllib.parse.urlencode(query)}"
             page = parse_xml(web.read(url, most_bytes=_PAGE_BYTES), url)
             for entry in page.iterfind("{*}Contents"):
-                key, tag = entry.findtext("{*}Key", ""), entry.findtext("{*}ETag", "").strip('"')
+                key = entry.findtext("{*}Key", "")
+                tag = entry.findtext("{*}ETag", "").strip('"')
                 size = entry.findtext("{*}Size", "0")
                 if not re.fullmatch("[0-9]{1,18}", size):
                     raise DatasetError(

@@ -118,7 +118,8 @@ def _check_workbook(path: Path) -> None:
 
 def _check_span(sheet: bytes, path: Path) -> None:
     """Raise unless the cells of a sheet span few: the reader makes a full table from A1 to the last of them."""
-    columns, rows = 1, 1
+    columns = 1
+    rows = 1
     for letters, number in _PLACE.findall(sheet):
         rows = max(rows, int(number))
         columns = max(

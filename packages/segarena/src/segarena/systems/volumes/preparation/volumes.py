@@ -154,7 +154,8 @@ def read_labelled(
     image_path: Path, label_path: Path
 ) -> tuple[sitk.Image, LabelArray, tuple[str, ...]]:
     """Return an image, its labels, and notes about them; raises as `read_volume`, `check_same_size`, `label_array`."""
-    image, label = read_volume(image_path), read_volume(label_path)
+    image = read_volume(image_path)
+    label = read_volume(label_path)
     notes = check_same_size(label, image, label_path.name)
     return image, label_array(label, label_path.name), notes
 

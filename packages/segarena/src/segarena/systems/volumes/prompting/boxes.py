@@ -24,7 +24,9 @@ def key_boxes(target: SlicedTarget, count: int) -> tuple[Box, ...]:
 
 def box_to_propagate(target: SlicedTarget) -> tuple[Box | Limits, ...]:
     """Return the box of the median slice, and the limits; "B Prop"."""
-    return (target.box(median_slice(target.slices)), limits(target)) if target.slices else ()
+    if target.slices:
+        return (target.box(median_slice(target.slices)), limits(target))
+    return ()
 
 
 def box_of_volume(target: SlicedTarget, *, is_inclusive: bool = False) -> tuple[Box, ...]:
@@ -52,7 +54,8 @@ def with_edge_noise(
     Source: RadioActive, Table 9. Its text says shifts: `shifted`.
     """
     axes = _drawn_axes(box)
-    start, stop = np.array(box.start), np.array(box.stop)
+    start = np.array(box.start)
+    stop = np.array(box.stop)
     start[axes] += rng.integers(-most_px, most_px + 1, size=len(axes))
     stop[axes] += rng.integers(-most_px, most_px + 1, size=len(axes))
     for axis in axes:
@@ -68,7 +71,8 @@ def shifted(box: Box, shape: Shape, rng: np.random.Generator, most_px: int) -> B
     A box in one slice stays in it. A move out of the frame ends at the frame: the box keeps its size.
     """
     axes = _drawn_axes(box)
-    start, stop = np.array(box.start), np.array(box.stop)
+    start = np.array(box.start)
+    stop = np.array(box.stop)
     moves = rng.integers(-most_px, most_px + 1, size=len(axes))
     moves = np.clip(moves, -start[axes], np.array(shape)[axes] - stop[axes])
     start[axes] += moves
@@ -92,9 +96,11 @@ def _drawn_axes(box: Box) -> list[int]:
 
 def _ordered(start: int, stop: int, size: int, *, is_clipped: bool) -> tuple[int, int]:
     if is_clipped:
-        start, stop = min(max(start, 0), size - 1), min(max(stop, 0), size - 1)
+        start = min(max(start, 0), size - 1)
+        stop = min(max(stop, 0), size - 1)
         if start >= stop:
-            start, stop = max(0, start - 1), min(size - 1, stop + 1)
+            start = max(0, start - 1)
+            stop = min(size - 1, stop + 1)
     start, stop = min(start, stop), max(start, stop)
     start = min(max(start, 0), size - 1)
     return start, min(max(stop, start + 1), size)

@@ -114,7 +114,10 @@ def _followed(
 ) -> NDArray[np.int64]:
     """Return the indices of the vertices passed by a stroke with vertex `middle` in its middle, in order."""
     count = len(vertices)
-    order = (np.arange(count) + middle - count // 2) % count if is_closed else np.arange(count)
+    if is_closed:
+        order = (np.arange(count) + middle - count // 2) % count
+    else:
+        order = np.arange(count)
     place = count // 2 if is_closed else middle
     if stroke.length_mm is None:
         length = round(stroke.length * count)  # half to even

@@ -24,7 +24,8 @@ Centre: TypeAlias = Literal["box", "mean"]
 CentreOrder: TypeAlias = Literal["plane", "sam-med3d", "segvol"]
 _CENTRE_LINE_KEYS = 5
 _PROPAGATED_POINTS = 5
-_SAM_MED3D_SPACING_MM, _SAM_MED3D_HALF_PATCH = 1.5, 64
+_SAM_MED3D_SPACING_MM = 1.5
+_SAM_MED3D_HALF_PATCH = 64
 
 
 def points_per_slice(
@@ -148,7 +149,8 @@ def centroid(target: SlicedTarget) -> tuple[Click, ...]:
     sums = np.zeros(3, dtype=np.int64)
     for plane, area in target.areas.items():
         mask = target.plane(plane)
-        rows, columns = np.count_nonzero(mask, axis=1), np.count_nonzero(mask, axis=0)
+        rows = np.count_nonzero(mask, axis=1)
+        columns = np.count_nonzero(mask, axis=0)
         sums += (plane * area, rows @ np.arange(len(rows)), columns @ np.arange(len(columns)))
     offsets = (0, target.window[1].start, target.window[2].start)
     return (
@@ -168,7 +170,8 @@ def _pixels(target: SlicedTarget, plane: int, ranks: NDArray[np.int64]) -> Itera
     """Return the foreground pixels of a slice that have these ranks in raster order."""
     mask = target.plane(plane)
     rows, columns = np.divmod(np.flatnonzero(mask)[ranks], mask.shape[1])
-    top, left = target.window[1].start, target.window[2].start
+    top = target.window[1].start
+    left = target.window[2].start
     return zip([plane] * len(ranks), (rows + top).tolist(), (columns + left).tolist(), strict=True)
 
 

@@ -30,7 +30,8 @@ def scribble(
 
     Source: RadioActive, section 2.2, and its published code.
     """
-    missing, surplus = comparison.missing_area, comparison.surplus_area
+    missing = comparison.missing_area
+    surplus = comparison.surplus_area
     if not missing + surplus:
         return ()
     if not surplus or (missing and rng.random() >= surplus / (missing + surplus)):

@@ -18,7 +18,8 @@ from segarena.prompts import Box, Position
 from segarena.roles import Turn
 from segarena.samples import Mask, Shape
 
-_RING_START_PX, _RING_WIDTH_PX = 2, 3
+_RING_START_PX = 2
+_RING_WIDTH_PX = 3
 
 
 class SlicedTarget:

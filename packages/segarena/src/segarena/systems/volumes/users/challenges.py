@@ -63,11 +63,10 @@ class CvprUser:
         return self._first(turn, target) if target.slices else None
 
     def _first(self, turn: Turn, target: SlicedTarget) -> tuple[Box, Limits]:
-        plane = (
-            target.slices[len(target.slices) // 2]
-            if self.middle == "slice"
-            else _slice_of_middle_voxel(target)
-        )
+        if self.middle == "slice":
+            plane = target.slices[len(target.slices) // 2]
+        else:
+            plane = _slice_of_middle_voxel(target)
         most = int(turn.rng.integers(self.most_px + 1))
         # Margins are meant for an image of side 256; there is none across slices.
         margins = (0, *(most * size // 256 for size in target.shape[1:]))

@@ -81,7 +81,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> Converted:
-    mr, ct = read_volume(mr_path), read_volume(ct_path)
+    mr = read_volume(mr_path)
+    ct = read_volume(ct_path)
     mr.SetDirection(tuple(np.eye(3).ravel()))
     transform = register_rigidly(ct, mr)
     labels = np.zeros(mr.GetSize()[::-1], dtype=np.uint8)

@@ -17,7 +17,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
     """Yield the studies, which have one CT and one SEG each."""
     studies = grouped(find_series(folder), lambda one: one.study)
     for number, study in enumerate(studies.values()):
-        cts, segs = of_modality(study, "CT"), of_modality(study, "SEG")
+        cts = of_modality(study, "CT")
+        segs = of_modality(study, "SEG")
         convert = partial(convert_lesions, label=instances)
         expected = f"one CT and one SEG in study {study[0].study}"
         yield only_case(f"lnq_{number:04d}", cts, segs, convert, expected=expected)

@@ -35,7 +35,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
-    cts, segs = of_modality(study, "CT"), of_modality(study, "SEG")
+    cts = of_modality(study, "CT")
+    segs = of_modality(study, "SEG")
     if len(cts) == len(segs) == 1:
         return [(cts[0], segs[0])]
     drawn_on = {seg.refers_to: seg for seg in reversed(segs)}

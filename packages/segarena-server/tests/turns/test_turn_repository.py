@@ -3,10 +3,10 @@
 import pytest
 
 from segarena_server.challenges.time_charge import Charged
-from segarena_server.db.orm_models import Challenge, Person, Place, Run, Turn
+from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn
 from segarena_server.http.http_errors import Refusal
 from segarena_server.jobs import row_queue
-from segarena_server.turns import repository
+from segarena_server.turns import turn_repository
 
 KEY = ("run", 0, 0)
 
@@ -25,7 +25,7 @@ def run(database):
         session.flush()
         for number in range(2):
             session.add(
-                Place(
+                RunSample(
                     run_id="run",
                     number=number,
                     key=f"k{number}",
@@ -38,20 +38,20 @@ def run(database):
 
 
 def receive(database, number=0, place=0, body=b"body", at=1.0, charged_s=0.0):
-    came = repository.Received(
+    came = turn_repository.Received(
         request=body, sha256=body.hex(), charged=Charged(seconds=charged_s), client_s=0.0
     )
     with database.writing() as session:
-        there = session.get_one(Place, ("run", place))
-        before = repository.turns_of(session, there)
-        return repository.receive(
+        there = session.get_one(RunSample, ("run", place))
+        before = turn_repository.turns_of(session, there)
+        return turn_repository.receive(
             session, session.get_one(Run, "run"), there, before, came, number=number, now=at
         )
 
 
 def lease(database, worker="w", name="lease", now=100.0):
     with database.writing() as session:
-        found = repository.lease_next(session, worker, name, now)
+        found = turn_repository.lease_next(session, worker, name, now)
         return None if found is None else (found.run_id, found.place, found.number)
 
 
@@ -72,14 +72,14 @@ def test_a_worker_gets_what_it_has_in_memory_before_what_is_older(run):
     receive(run, place=0, at=1.0)
     receive(run, place=1, at=2.0)
     with run.writing() as session:
-        session.get_one(Place, ("run", 1)).worker = "w"
+        session.get_one(RunSample, ("run", 1)).worker = "w"
     assert lease(run, "w") == ("run", 1, 0)
 
 
 def test_a_turn_is_left_to_who_has_it_in_memory_but_not_for_long(run):
     receive(run, at=100.0)
     with run.writing() as session:
-        session.get_one(Place, ("run", 0)).worker = "other"
+        session.get_one(RunSample, ("run", 0)).worker = "other"
     assert lease(run, "w", now=100.1) is None
     assert lease(run, "w", now=101.0) == KEY
 
@@ -87,7 +87,7 @@ def test_a_turn_is_left_to_who_has_it_in_memory_but_not_for_long(run):
 def test_a_turn_from_before_the_clock_was_set_back_is_not_left_to_somebody_else_for_an_hour(run):
     receive(run, at=3700.0)
     with run.writing() as session:
-        session.get_one(Place, ("run", 0)).worker = "other"
+        session.get_one(RunSample, ("run", 0)).worker = "other"
     assert lease(run, "w", now=100.0) == KEY
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import Session, defer
 
 from segarena_server.challenges.time_charge import Charged
-from segarena_server.db.orm_models import Place, Run, Turn
+from segarena_server.db.orm_models import Run, RunSample, Turn
 from segarena_server.http import http_errors
 from segarena_server.jobs.row_queue import take
 
@@ -43,7 +43,7 @@ class Received:
     round_trip_s: float = 0.0
 
 
-def turns_of(session: Session, place: Place) -> dict[int, Turn]:
+def turns_of(session: Session, place: RunSample) -> dict[int, Turn]:
     """Return the turns of a place by number, without their bodies."""
     found = select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)
     return {turn.number: turn for turn in session.scalars(found.options(*WITHOUT_BODIES))}
@@ -52,7 +52,7 @@ def turns_of(session: Session, place: Place) -> dict[int, Turn]:
 def receive(
     session: Session,
     run: Run,
-    place: Place,
+    place: RunSample,
     turns: Mapping[int, Turn],
     came: Received,
     *,
@@ -82,13 +82,15 @@ def receive(
     if place.state == "over":
         raise http_errors.conflict("all dialogues about this sample are over")
     turn = known or Turn(run_id=run.id, place=place.number, number=number)
-    turn.sha256, turn.request = came.sha256, came.request
-    turn.state, turn.failure, turn.tries, turn.received_at = "waiting", "", 0, now
-    turn.charged_s, turn.is_sure, turn.client_s = (
-        came.charged.seconds,
-        came.charged.is_sure,
-        came.client_s,
-    )
+    turn.sha256 = came.sha256
+    turn.request = came.request
+    turn.state = "waiting"
+    turn.failure = ""
+    turn.tries = 0
+    turn.received_at = now
+    turn.charged_s = came.charged.seconds
+    turn.is_sure = came.charged.is_sure
+    turn.client_s = came.client_s
     turn.round_trip_s = came.round_trip_s
     turn.spent_s = spent(session, run.id) - (known.charged_s if known else 0.0)
     session.add(turn)
@@ -107,13 +109,13 @@ def spent(session: Session, run_id: str) -> float:
 
 def lease_next(session: Session, worker: str, lease: str, now: float) -> Turn | None:
     """Return a turn that waits, leased to a worker: first what it has in memory, then what nobody has."""
-    mine = case((Place.worker == worker, 0), (Place.worker == "", 1), else_=2)
+    mine = case((RunSample.worker == worker, 0), (RunSample.worker == "", 1), else_=2)
     # One that was received later than now was left over when the clock was set back.
     is_old = or_(Turn.received_at < now - _FOR_ANOTHER_S, Turn.received_at > now)
-    is_for_me = or_(Place.worker.in_((worker, "")), is_old)
+    is_for_me = or_(RunSample.worker.in_((worker, "")), is_old)
     found = session.scalar(
         select(Turn)
-        .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
+        .join(RunSample, (RunSample.run_id == Turn.run_id) & (RunSample.number == Turn.place))
         .where(Turn.state == "waiting", is_for_me)
         .order_by(mine, Turn.received_at)
         .limit(1)

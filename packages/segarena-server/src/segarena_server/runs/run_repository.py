@@ -13,15 +13,15 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.teams import circle_of, hold, is_own, runs_counted, team_of
 from segarena.protocol.challenge_info import Way
+from segarena_server.auth.teams import circle_of, hold, is_own, runs_counted, team_of
+from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.quotas import RunSpan, may_begin, must_end
-from segarena_server.challenges.repository import description_of, find_phase, pool_of
 from segarena_server.challenges.sample_selection import draw
 from segarena_server.challenges.team_ladder import settle
 from segarena_server.db.datetimes import moment_of
-from segarena_server.db.orm_models import Challenge, Person, Place, Run, Submission, Turn
+from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Submission, Turn
 from segarena_server.http import http_errors
 from segarena_server.jobs.enqueue import post
 from segarena_server.mail.mail_outbox import tell_of_run
@@ -40,7 +40,7 @@ FIND = "find out about run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RunRequest:
     """A run that a participant wants to begin.
 
     Attributes:
@@ -72,7 +72,12 @@ class Asked:
 
 
 def begin(
-    session: Session, challenge: Challenge, phase: Phase, person_id: int, asked: Asked, now: float
+    session: Session,
+    challenge: Challenge,
+    phase: Phase,
+    person_id: int,
+    asked: RunRequest,
+    now: float,
 ) -> Run:
     """Return a run with its places; the one that is there when it was asked for before.
 
@@ -120,7 +125,7 @@ def begin(
             "bytes": sample.bytes,
             "past": json.dumps(prompted[name]),
         }
-        session.add(Place(run_id=run.id, number=number, key=secrets.token_urlsafe(18), **told))
+        session.add(RunSample(run_id=run.id, number=number, key=secrets.token_urlsafe(18), **told))
     return run
 
 
@@ -189,19 +194,23 @@ def own_run(
     return run
 
 
-def places_of(session: Session, run_id: str) -> list[Place]:
+def places_of(session: Session, run_id: str) -> list[RunSample]:
     """Return the places of a run, in order."""
-    return list(session.scalars(select(Place).where(Place.run_id == run_id).order_by(Place.number)))
+    return list(
+        session.scalars(
+            select(RunSample).where(RunSample.run_id == run_id).order_by(RunSample.number)
+        )
+    )
 
 
-def find_place(session: Session, run_id: str, key: str) -> Place:
+def find_place(session: Session, run_id: str, key: str) -> RunSample:
     """Return a place of a run whose participant sees the samples.
 
     Raises:
         Refusal: there is none under this key.
     """
-    of_shown = select(Place).join(Run, Run.id == Place.run_id).where(Run.kind.in_(SHOWN))
-    place = session.scalar(of_shown.where(Place.run_id == run_id, Place.key == key))
+    of_shown = select(RunSample).join(Run, Run.id == RunSample.run_id).where(Run.kind.in_(SHOWN))
+    place = session.scalar(of_shown.where(RunSample.run_id == run_id, RunSample.key == key))
     if place is None:
         raise http_errors.unknown()
     return place
@@ -229,16 +238,19 @@ def give_back(session: Session, run_id: str, now: float, why: str) -> None:
     """Have a run ended that comes to nothing by no fault of its participant; it takes nothing of the quota."""
     run = session.get(Run, run_id)
     if run is not None and end(session, run, now):
-        run.is_free, run.fault = True, why
+        run.is_free = True
+        run.fault = why
 
 
 def end_place(session: Session, run_id: str, number: int, now: float) -> None:
     """Note that nothing more will be asked about a sample; after the last one the run waits to be ended."""
-    place = session.get_one(Place, (run_id, number))
+    place = session.get_one(RunSample, (run_id, number))
     place.state = "over"
     session.flush()
     left = (
-        select(func.count()).select_from(Place).where(Place.run_id == run_id, Place.state == "open")
+        select(func.count())
+        .select_from(RunSample)
+        .where(RunSample.run_id == run_id, RunSample.state == "open")
     )
     run = session.get_one(Run, run_id)
     if not session.scalar(left):
@@ -291,7 +303,7 @@ def end_late(session: Session, run_ids: Iterable[str], now: float) -> None:
         end(session, session.get_one(Run, run_id, with_for_update=True), now)
 
 
-def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: Asked) -> Run:
+def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: RunRequest) -> Run:
     told = (
         known.challenge_id,
         known.phase,
@@ -344,8 +356,8 @@ def _prompted(
 ) -> defaultdict[str, list[str]]:
     """Return which runs of a team's circle were about each sample of a pool, the first one first."""
     found = session.execute(
-        select(Place.sample, Run.id)
-        .join(Run, Run.id == Place.run_id)
+        select(RunSample.sample, Run.id)
+        .join(Run, Run.id == RunSample.run_id)
         .where(
             Run.challenge_id == challenge.id,
             Run.pool == pool,

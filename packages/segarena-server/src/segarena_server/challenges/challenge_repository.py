@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena.protocol.challenge_info import ShownChallenge
+from segarena.protocol.challenge_info import ChallengeInfo
 from segarena_server.challenges.description import Challenge as Description
 from segarena_server.challenges.description import Phase, read_challenge
 from segarena_server.challenges.run_plan import shown
@@ -45,7 +45,7 @@ def described(text: str) -> Description:
 
 
 @lru_cache(maxsize=64)
-def shown_of(text: str) -> ShownChallenge:
+def shown_of(text: str) -> ChallengeInfo:
     """Return what participants see of the description that a text is; made once."""
     return shown(described(text))
 

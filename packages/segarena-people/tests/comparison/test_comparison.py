@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import made_up
 import pytest
 from made_up import Aimer, Boxer, write_people
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from segarena_people.comparison.sheets import apart_sheet
 from segarena_people.table import read_prompts, write_prompts
 
 pytest.importorskip("sklearn")
-MADE_UP = Path(__file__).parent / "made_up.py"
+MADE_UP = Path(made_up.__file__)
 
 
 @pytest.fixture(scope="module", autouse=True)

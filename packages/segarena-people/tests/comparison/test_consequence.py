@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import made_up
 import numpy as np
 import pytest
 from made import collection
@@ -15,7 +16,7 @@ from segarena_people.comparison.verdict import ranking_verdict
 from segarena_people.prompts import Point
 from segarena_people.table import read_prompts, write_prompts
 
-MADE_UP = Path(__file__).parent / "made_up.py"
+MADE_UP = Path(made_up.__file__)
 
 
 def test_a_user_who_is_the_one_that_made_the_people_moves_no_figure(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from segarena.records.configuration import DatasetUsed, PluginUsed
-from segarena.reports.boards.extracts import Curve, Extract, TargetNames
+from segarena.reports.boards.extracts import Curve, Extract, TargetNames, extract_text
 from segarena.roles import Statistic
 
 BASE = np.random.default_rng(3).uniform(0.4, 0.8, 40)

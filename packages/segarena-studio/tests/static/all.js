@@ -1,6 +1,8 @@
-// Every test of the studio's modules in one process: `node tests/studio/static/all.js`.
+// Runs every test of the studio's modules in one process: `node packages/segarena-studio/tests/static/all.js`.
 
 import { readdirSync } from "node:fs";
+
+import "./served_paths.js";
 
 // Tabs that tests kill leave requests without an answer behind; nobody waits the 20 s until those are given up.
 const LONG_MS = 10_000;

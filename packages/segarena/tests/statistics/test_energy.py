@@ -151,9 +151,11 @@ def test_units_do_not_matter_once_scaled():
     rng = RNG(4)
     first, second = rng.normal(size=(20, 2)), rng.normal(0.5, size=(20, 2))
     units = np.array([1000.0, 0.01])
-    assert energy_test(first, second, is_scaled=True) == energy_test(
-        first * units, second * units, is_scaled=True
-    )
+    plain = energy_test(first, second, is_scaled=True)
+    scaled = energy_test(first * units, second * units, is_scaled=True)
+    # Processors round products differently: the last bits of the statistic are the machine's own.
+    assert scaled.statistic == pytest.approx(plain.statistic, rel=1e-12)
+    assert scaled.p_value == plain.p_value
     assert (
         energy_test(first, second).statistic != energy_test(first * units, second * units).statistic
     )

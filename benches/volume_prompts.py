@@ -34,20 +34,20 @@ from skimage.measure import label
 from skimage.morphology import disk
 
 from segarena.comparison import Comparison, Reference
-from segarena.systems.volumes.prompting import boxes, points
+from segarena.systems.volumes.prompting import initial_boxes, initial_points
 from segarena.systems.volumes.prompting.corrections import (
     centre_of_largest_error,
     lasso_around_largest_error,
     wrong_voxel,
 )
-from segarena.systems.volumes.prompting.outlines import Stroke
 from segarena.systems.volumes.prompting.schemes import SCHEMES, Manner, find_scheme
+from segarena.systems.volumes.prompting.scribble_outline import Stroke
 from segarena.systems.volumes.prompting.scribbles import (
     line_through_missing,
     line_through_surplus,
     scribble,
 )
-from segarena.systems.volumes.prompting.sliced import SlicedTarget
+from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 COUNTS = {
     "N-pps": (1, 2, 3, 5, 10),
@@ -157,17 +157,17 @@ def fresh(target):
 
 def our_boxes(target):
     """Return the three key boxes."""
-    return [(box.start, box.stop) for box in boxes.key_boxes(fresh(target), 3)]
+    return [(box.start, box.stop) for box in initial_boxes.key_boxes(fresh(target), 3)]
 
 
 def our_points(target):
     """Return the five key points."""
-    return [click.position for click in points.key_points(fresh(target), 5)]
+    return [click.position for click in initial_points.key_points(fresh(target), 5)]
 
 
 def our_signed_points(target):
     """Return points per slice of both signs."""
-    return points.points_per_slice_of_both_signs(fresh(target), np.random.default_rng(0), 5)
+    return initial_points.points_per_slice_of_both_signs(fresh(target), np.random.default_rng(0), 5)
 
 
 def our_missing(prediction, target):

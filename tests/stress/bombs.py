@@ -37,7 +37,7 @@ def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
     from segarena.files.parquet import read_parquet
     from segarena.files.unpacking import unpack
     from segarena.files.xml import parse_xml
-    from segarena.systems.volumes.files.volumes import read_labels
+    from segarena.systems.volumes.files.volume_io import read_labels
     from segarena.systems.volumes.preparation.dicom_series import read_dicom
 
     def unpack_small(path: Path) -> None:

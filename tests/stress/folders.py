@@ -116,9 +116,9 @@ def _session(folder: Path) -> None:
 
 def _read_run(folder: Path) -> None:
     from segarena import RunFolder
-    from segarena.engine.checking import check_run
-    from segarena.reports.masks import export_masks
-    from segarena.reports.reading import read_runs
+    from segarena.engine.run_integrity import check_run
+    from segarena.reports.mask_export import export_masks
+    from segarena.reports.recorded_run import read_runs
 
     check_run(folder)
     export_masks(folder, folder / "exported")
@@ -131,7 +131,7 @@ def _read_run(folder: Path) -> None:
 def _go_on(folder: Path, answers: int = 0) -> None:
     """Begin a session or go on with it, give so many answers, and leave."""
     from segarena.davis import DavisInteractiveSession
-    from segarena.engine.checking import check_run
+    from segarena.engine.run_integrity import check_run
 
     if not answers:
         check_run(folder)
@@ -296,7 +296,7 @@ def _bucket(folder: Path) -> None:
 
 
 def _list_bucket(folder: Path) -> None:
-    from segarena.systems.volumes.preparation.sources import (
+    from segarena.systems.volumes.preparation.download_sources import (
         IdcManifest,
         TciaCollection,
         ZenodoRecord,
@@ -368,7 +368,7 @@ def _stage(folder: Path) -> None:
 def _read_stage(folder: Path) -> None:
     import polars as pl
 
-    from segarena.systems.oneshot.building.cache import run_stage, stage_job
+    from segarena.systems.oneshot.tier_building.stage_cache import run_stage, stage_job
     from segarena.work.executors import executor_of
     from segarena.work.progress import say_nothing
 
@@ -402,12 +402,12 @@ def _lists(folder: Path) -> None:
 
 def _read_lists(folder: Path) -> None:
     from segarena.cli.options import _read_toml
-    from segarena.systems.oneshot.bias.background import read_evidence
-    from segarena.systems.oneshot.building.measures import _from_table
-    from segarena.systems.oneshot.building.semantics import read_list
+    from segarena.systems.oneshot.bias.class_negation import read_evidence
     from segarena.systems.oneshot.commands.fold_options import read_folds
-    from segarena.systems.oneshot.pairs.table import pairs_table
-    from segarena.systems.oneshot.scoring.counts import counts_of_file
+    from segarena.systems.oneshot.pairs.pair_table import pairs_table
+    from segarena.systems.oneshot.scoring.pixel_counts import counts_of_file
+    from segarena.systems.oneshot.tier_building.generalization_tier import read_list
+    from segarena.systems.oneshot.tier_building.item_measures import _from_table
 
     read_folds(str(folder / "folds.txt"), ["dog", "cat", "bird"])
     read_list(folder / "classes.txt")
@@ -424,7 +424,7 @@ def _strokes(folder: Path) -> None:
 
 
 def _read_strokes(folder: Path) -> None:
-    from segarena.systems.clicks.users.drawn import DrawnStrokes
+    from segarena.systems.clicks.users.recorded_strokes import DrawnStrokes
 
     DrawnStrokes(path=str(folder))
 

@@ -35,17 +35,17 @@ def readers() -> list[Folder]:
     """Return all of them."""
     from segarena.datasets.bsds500 import read_compact, read_original
     from segarena.files.images import read_colours, read_image, read_values
-    from segarena.systems.clicks.crowd.table import read_clicks
+    from segarena.systems.clicks.crowd.clicks_table import read_clicks
     from segarena.systems.clicks.datasets.sbd import read_instances
-    from segarena.systems.clicks.users.drawn import DrawnStrokes
-    from segarena.systems.oneshot.pairs.published import read_class_list
-    from segarena.systems.oneshot.pairs.table import read_pairs
+    from segarena.systems.clicks.users.recorded_strokes import DrawnStrokes
+    from segarena.systems.oneshot.pairs.pair_table import read_pairs
+    from segarena.systems.oneshot.pairs.toss_lists import read_class_list
     from segarena.systems.scenes.edges.benchmark import read_detection
     from segarena.systems.scenes.measures.sources import read_boundaries, read_segmentations
     from segarena.systems.videos.scribbles.files import read_scribbles
     from segarena.systems.volumes.files.case_files import read_description
     from segarena.systems.volumes.preparation.dicom_series import read_dicom
-    from segarena.systems.volumes.preparation.tables import read_table
+    from segarena.systems.volumes.preparation.spreadsheet import read_table
 
     # What readers import when they are called, so that not every child does.
     inside = pkgutil.walk_packages(segarena.__path__, "segarena.")
@@ -207,7 +207,7 @@ def _scenes(path: Path) -> None:
 
 
 def _volume(path: Path) -> None:
-    from segarena.systems.volumes.files.volumes import read_labels
+    from segarena.systems.volumes.files.volume_io import read_labels
 
     read_labels(path, may_be_empty=True)
 
@@ -320,7 +320,7 @@ def write_workbook(path: Path, rows: list[list[Any]]) -> None:
 
 
 def _clicks(path: Path) -> None:
-    from segarena.systems.clicks.crowd.table import COLUMNS, NUMBER_COLUMNS
+    from segarena.systems.clicks.crowd.clicks_table import COLUMNS, NUMBER_COLUMNS
 
     values = {
         "click_type": "first",

@@ -10,9 +10,9 @@ import msgspec
 
 from segarena.engine.store import RunFolder
 from segarena.records.prompts import read_prompts
-from segarena.reports.naming import metric_name
+from segarena.reports.display_names import metric_name
 from segarena.samples import Target
-from segarena.systems.volumes.page.pictures import middle_of
+from segarena.systems.volumes.page.slice_pictures import middle_of
 from segarena_studio.viewer.layers import Answers
 from segarena_studio.viewer.planes import Plane
 from segarena_studio.viewer.samples import Looked

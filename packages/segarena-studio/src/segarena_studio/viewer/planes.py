@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.levels import Levels, in_sixteen_bits, levels_of
 from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample
-from segarena.systems.volumes.page.pictures import NAMES
+from segarena.systems.volumes.page.slice_pictures import NAMES
 
 LOSSLESS_PX = 1_500_000
 """Larger photographs, and frames, travel as JPEG of quality 95 with full colour; all others as PNG, as they are."""

@@ -15,7 +15,7 @@ from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec
 from segarena.systems.volumes.datasets.nifti_folder import NiftiFolder
-from segarena.systems.volumes.files.volumes import write_volume
+from segarena.systems.volumes.files.volume_io import write_volume
 
 SHAPE = (10, 8, 6)
 LPI = np.array([[-0.5, 0, 0, 40.0], [0, -0.5, 0, -7.0], [0, 0, -5.0, 300.0], [0, 0, 0, 1]])

@@ -11,7 +11,7 @@ from segarena.errors import PluginInvalid, SampleInvalid
 from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.systems.volumes.datasets.phantom import Phantom
-from segarena.systems.volumes.phantom.shapes import FAR_MM, Space
+from segarena.systems.volumes.phantom.distance_fields import FAR_MM, Space
 
 EVERYWHERE = np.ones((3, 3, 3))
 

@@ -89,7 +89,7 @@ def server():
 @pytest.fixture
 def web():
     """A Web that does not wait; `waits` are the seconds it would have."""
-    from segarena.systems.volumes.preparation.transfer import Web
+    from segarena.systems.volumes.preparation.download_client import Web
 
     waits = []
     return SimpleNamespace(web=Web(sleep=waits.append), waits=waits)
@@ -98,7 +98,7 @@ def web():
 @pytest.fixture
 def zenodo(server):
     """Serve files as a Zenodo record; return the record's source."""
-    from segarena.systems.volumes.preparation.sources import ZenodoRecord
+    from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
 
     def serve(files):
         entries = []

@@ -11,12 +11,12 @@ import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, StoreError
 from segarena.files.whole import cannot_write
-from segarena.systems.volumes.files.volumes import read_labels, read_volume
+from segarena.systems.volumes.files.volume_io import read_labels, read_volume
 from segarena.systems.volumes.preparation import prepare as module
 from segarena.systems.volumes.preparation.catalogue import SETS, find_set
-from segarena.systems.volumes.preparation.fetching import fetch
+from segarena.systems.volumes.preparation.download_sources import IdcManifest, TciaCollection
+from segarena.systems.volumes.preparation.file_download import fetch
 from segarena.systems.volumes.preparation.prepare import prepare
-from segarena.systems.volumes.preparation.sources import IdcManifest, TciaCollection
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from scipy import ndimage
 from segarena.comparison import Reference
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click, Limits, check_prompt
-from segarena.systems.volumes.prompting.boxes import shifted, with_edge_noise
+from segarena.systems.volumes.prompting.initial_boxes import shifted, with_edge_noise
 from segarena.systems.volumes.prompting.quirks import QUIRKS, resolve_quirks
 from segarena.systems.volumes.prompting.schemes import SCHEMES, Manner, find_scheme
-from segarena.systems.volumes.prompting.sliced import SlicedTarget
+from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 PUBLISHED = Manner(quirks=frozenset(QUIRKS))
 

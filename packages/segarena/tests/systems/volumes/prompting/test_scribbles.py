@@ -11,7 +11,7 @@ from skimage.measure import find_contours
 
 from segarena.comparison import Comparison
 from segarena.prompts import Click, Scribble, check_prompt
-from segarena.systems.volumes.prompting.outlines import Stroke
+from segarena.systems.volumes.prompting.scribble_outline import Stroke
 from segarena.systems.volumes.prompting.scribbles import (
     line_through_missing,
     line_through_surplus,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
 from segarena.specs import PluginSpec
-from segarena.systems.volumes.users.challenges import Middle
+from segarena.systems.volumes.users.challenge_users import Middle
 
 CLICKS = 5
 TOLERANCE_MM = 2.0
@@ -16,7 +16,7 @@ def cvpr2025(*, box: bool = True, most_px: int = 5, middle: Middle = "slice") ->
     """Judge volume segmenters as the challenge does: a box on the middle slice and the limits, then five clicks.
 
     Classes that are solved get no further click and hold their value. The challenge's own values, which are those of a
-    case and not of a class, are the report's first section: see `segarena.systems.volumes.measures.cvpr2025`.
+    case and not of a class, are the report's first section: see `segarena.systems.volumes.measures.cvpr2025_scores`.
 
     Args:
         box: False for data whose cases have no box: the five clicks alone, and step 0 counts 0.

@@ -15,7 +15,7 @@ from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
 from segarena.specs import PluginSpec
 from segarena.systems.volumes.prompting.schemes import find_scheme
-from segarena.systems.volumes.users.volume import Refine
+from segarena.systems.volumes.users.volume_user import Refine
 
 SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
 """One of each kind of effort, from a few interactions to several per slice."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from segarena.systems.volumes.preparation.prepare import Prepared
-    from segarena.systems.volumes.preparation.published import PublishedSet
+    from segarena.systems.volumes.preparation.published_set import PublishedSet
 
 _SHOWN = 5
 
@@ -69,7 +69,7 @@ def prepare(
             return
         published = find_set(name)
         source = download or Path("downloads") / name
-        from segarena.systems.volumes.preparation.fetching import fetch as fetch_files
+        from segarena.systems.volumes.preparation.file_download import fetch as fetch_files
         from segarena.systems.volumes.preparation.prepare import prepare as prepare_set
 
         console = Console(stderr=True)

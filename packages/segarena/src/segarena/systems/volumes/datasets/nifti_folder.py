@@ -24,7 +24,7 @@ from segarena.systems.volumes.files.case_files import (
     read_description,
 )
 from segarena.systems.volumes.files.label_targets import Labelled, Meaning, TargetRules
-from segarena.systems.volumes.files.volumes import (
+from segarena.systems.volumes.files.volume_io import (
     check_readers,
     read_header,
     read_labels,

@@ -15,7 +15,7 @@ from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import Target, VolumeSample, check_sample
 from segarena.systems.volumes.phantom.anatomy import Anatomy, Part, invent
-from segarena.systems.volumes.phantom.shapes import Field, Space
+from segarena.systems.volumes.phantom.distance_fields import Field, Space
 
 EDITION = 1
 """Raised whenever the same options would give other volumes."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from segarena.datasets.listing import Files
 from segarena.errors import DatasetError, DatasetMissing, PluginInvalid
-from segarena.systems.volumes.files.volumes import volume_suffix
+from segarena.systems.volumes.files.volume_io import volume_suffix
 
 LAYOUT = (
     "PATH/images/CASE.nii.gz with PATH/labels/CASE.nii.gz, or nnU-Net's PATH/imagesTr/CASE_0000.nii.gz with "

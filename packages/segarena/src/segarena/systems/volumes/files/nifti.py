@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage, MissingExtra
-from segarena.systems.volumes.files.header import VolumeHeader, grid_of
+from segarena.systems.volumes.files.volume_header import VolumeHeader, grid_of
 
 _HEADER_BYTES = 540
 _CHUNK_BYTES = 1 << 20

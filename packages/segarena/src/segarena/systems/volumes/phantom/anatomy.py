@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from segarena.samples import Mask
-from segarena.systems.volumes.phantom.shapes import (
+from segarena.systems.volumes.phantom.distance_fields import (
     FAR_MM,
     Ball,
     Field,

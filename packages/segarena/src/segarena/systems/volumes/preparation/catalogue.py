@@ -5,17 +5,17 @@ from __future__ import annotations
 import difflib
 
 from segarena.errors import InvalidInput
-from segarena.systems.volumes.preparation.published import PublishedSet
-from segarena.systems.volumes.preparation.rules.adrenal import ADRENAL
-from segarena.systems.volumes.preparation.rules.colorectal import COLORECTAL
-from segarena.systems.volumes.preparation.rules.hanseg import HANSEG
-from segarena.systems.volumes.preparation.rules.hcc_tace import HCC_TACE
-from segarena.systems.volumes.preparation.rules.hntsmrg import HNTSMRG
-from segarena.systems.volumes.preparation.rules.lnq import LNQ
-from segarena.systems.volumes.preparation.rules.ms_flair import MS_FLAIR
-from segarena.systems.volumes.preparation.rules.pengwin import PENGWIN
-from segarena.systems.volumes.preparation.rules.rider_lung import RIDER_LUNG
-from segarena.systems.volumes.preparation.rules.segrap import SEGRAP
+from segarena.systems.volumes.preparation.published_set import PublishedSet
+from segarena.systems.volumes.preparation.sets.adrenal import ADRENAL
+from segarena.systems.volumes.preparation.sets.colorectal import COLORECTAL
+from segarena.systems.volumes.preparation.sets.hanseg import HANSEG
+from segarena.systems.volumes.preparation.sets.hcc_tace import HCC_TACE
+from segarena.systems.volumes.preparation.sets.hntsmrg import HNTSMRG
+from segarena.systems.volumes.preparation.sets.lnq import LNQ
+from segarena.systems.volumes.preparation.sets.ms_flair import MS_FLAIR
+from segarena.systems.volumes.preparation.sets.pengwin import PENGWIN
+from segarena.systems.volumes.preparation.sets.rider_lung import RIDER_LUNG
+from segarena.systems.volumes.preparation.sets.segrap import SEGRAP
 
 _ALL = (MS_FLAIR, HANSEG, HNTSMRG, RIDER_LUNG, LNQ, COLORECTAL, ADRENAL, HCC_TACE, PENGWIN, SEGRAP)
 SETS: dict[str, PublishedSet] = {one.name: one for one in _ALL}

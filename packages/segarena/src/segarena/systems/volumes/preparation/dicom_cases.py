@@ -13,10 +13,15 @@ from segarena.errors import SampleInvalid
 from segarena.systems.volumes.preparation.dicom_ct import read_ct
 from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries
-from segarena.systems.volumes.preparation.published import Converted, LabelArray, RawCase, Skipped
+from segarena.systems.volumes.preparation.published_set import (
+    Converted,
+    LabelArray,
+    RawCase,
+    Skipped,
+)
 
 if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.radiology import sitk
+    from segarena.systems.volumes.preparation.optional_packages import sitk
 
 Wanted = Callable[[tuple[str, ...]], Iterable[int]]
 ConvertPair = Callable[[DicomSeries, DicomSeries], Converted | Skipped]

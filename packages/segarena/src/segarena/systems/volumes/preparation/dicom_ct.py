@@ -20,7 +20,7 @@ from segarena.systems.volumes.preparation.dicom_series import (
 )
 
 if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.radiology import sitk
+    from segarena.systems.volumes.preparation.optional_packages import sitk
 
 _TAGS = [
     "ImagePositionPatient",
@@ -74,7 +74,7 @@ def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
         SampleInvalid: slices of different grids, two at one position, missing ones, a tilted gantry, or unreadable
             pixels.
     """
-    from segarena.systems.volumes.preparation.radiology import sitk
+    from segarena.systems.volumes.preparation.optional_packages import sitk
 
     files, grid = _sorted(series)
     reader = sitk.ImageSeriesReader()

@@ -15,7 +15,7 @@ def check_pixels(header: Any) -> None:
     Args:
         header: with its file meta, Rows, Columns, BitsAllocated and PixelData.
     """
-    from segarena.systems.volumes.preparation.radiology import RLELossless, generate_frames
+    from segarena.systems.volumes.preparation.optional_packages import RLELossless, generate_frames
 
     bits = int(header.BitsAllocated)
     data = bytes(header.PixelData)

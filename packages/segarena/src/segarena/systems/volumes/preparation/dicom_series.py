@@ -64,7 +64,7 @@ def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
     Raises:
         SampleInvalid: it cannot be read, or is deflated as a whole.
     """
-    from segarena.systems.volumes.preparation.radiology import (
+    from segarena.systems.volumes.preparation.optional_packages import (
         DeflatedExplicitVRLittleEndian,
         pydicom,
         read_file_meta_info,

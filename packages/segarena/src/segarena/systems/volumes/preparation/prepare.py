@@ -16,14 +16,20 @@ from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.files.unpacking import unpack
 from segarena.files.whole import cannot_write, clear_leftovers
 from segarena.systems.volumes.files.nifti import import_nibabel
-from segarena.systems.volumes.preparation.published import (
+from segarena.systems.volumes.preparation.published_set import (
     Converted,
     Output,
     PublishedSet,
     RawCase,
     Skipped,
 )
-from segarena.systems.volumes.preparation.records import (
+from segarena.systems.volumes.preparation.sitk_images import (
+    ENDING,
+    share,
+    write_labels,
+    write_volume,
+)
+from segarena.systems.volumes.preparation.summary_files import (
     CaseRecord,
     Journal,
     Prepared,
@@ -31,11 +37,10 @@ from segarena.systems.volumes.preparation.records import (
     write_dataset,
     write_summary,
 )
-from segarena.systems.volumes.preparation.volumes import ENDING, share, write_labels, write_volume
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling, Executor
 from segarena.work.progress import OnProgress, say_nothing
-from segarena.work.resuming import work_through
+from segarena.work.resumable_work import work_through
 
 
 def prepare(
@@ -69,7 +74,7 @@ def prepare(
         MissingExtra: SimpleITK, nibabel or pydicom is not installed.
     """
     # A missing package is told before hours of unpacking, and not after.
-    import_module("segarena.systems.volumes.preparation.radiology")
+    import_module("segarena.systems.volumes.preparation.optional_packages")
     import_nibabel()
     if not download.is_dir():
         hint = how_to_get(published)

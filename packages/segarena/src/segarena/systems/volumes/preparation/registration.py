@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from segarena.errors import SampleInvalid
 
 if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.radiology import sitk
+    from segarena.systems.volumes.preparation.optional_packages import sitk
 
 SAMPLES = 100_000
 SEED = 1
@@ -27,7 +27,7 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     Source: facts of the published preparation; it registers with elastix ("rigid", centre of gravity), which
         SimpleITK's wheels do not contain.
     """
-    from segarena.systems.volumes.preparation.radiology import sitk
+    from segarena.systems.volumes.preparation.optional_packages import sitk
 
     # Air of -1000 Hounsfield units would pull the centre of gravity away from the head.
     fixed, moving = (_from_zero(image) for image in (fixed, moving))
@@ -58,7 +58,7 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
 
 
 def _from_zero(image: sitk.Image) -> sitk.Image:
-    from segarena.systems.volumes.preparation.radiology import sitk
+    from segarena.systems.volumes.preparation.optional_packages import sitk
 
     image = sitk.Cast(image, sitk.sitkFloat32)
     return image - sitk.GetArrayViewFromImage(image).min().item()

@@ -12,16 +12,16 @@ import numpy as np
 from segarena.dialogue import Spread
 from segarena.errors import InvalidInput
 from segarena.prompts import Prompt
-from segarena.systems.volumes.prompting import boxes, points
-from segarena.systems.volumes.prompting.sliced import SlicedTarget
+from segarena.systems.volumes.prompting import initial_boxes, initial_points
+from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
     """How a scheme is carried out where there is a choice; see the functions of `points` and `boxes`."""
 
-    centre: points.Centre = "box"
-    centre_order: points.CentreOrder = "plane"
+    centre: initial_points.Centre = "box"
+    centre_order: initial_points.CentreOrder = "plane"
     quirks: frozenset[str] = frozenset()
 
 
@@ -51,7 +51,7 @@ def _random(form: str, table_name: str, kinds: str, spread: Spread, give: _Give)
 def _points_per_slice(
     target: SlicedTarget, rng: np.random.Generator, count: int, manner: Manner
 ) -> Sequence[Prompt]:
-    return points.points_per_slice(
+    return initial_points.points_per_slice(
         target, rng, count, repeats_points="repeated-points" in manner.quirks
     )
 
@@ -60,23 +60,27 @@ def _key_points(
     target: SlicedTarget, _: np.random.Generator, count: int, manner: Manner
 ) -> Sequence[Prompt]:
     repeats_points = "repeated-points" in manner.quirks
-    return points.key_points(target, count, centre=manner.centre, repeats_points=repeats_points)
+    return initial_points.key_points(
+        target, count, centre=manner.centre, repeats_points=repeats_points
+    )
 
 
 def _centres(
     target: SlicedTarget, _: np.random.Generator, count: int, manner: Manner
 ) -> Sequence[Prompt]:
-    return points.centres_in_volume(target, count, centre=manner.centre, order=manner.centre_order)
+    return initial_points.centres_in_volume(
+        target, count, centre=manner.centre, order=manner.centre_order
+    )
 
 
 def _centre(
     target: SlicedTarget, _: np.random.Generator, __: int, manner: Manner
 ) -> Sequence[Prompt]:
-    return points.centre_to_propagate(target, centre=manner.centre)
+    return initial_points.centre_to_propagate(target, centre=manner.centre)
 
 
 def _box(target: SlicedTarget, _: np.random.Generator, __: int, manner: Manner) -> Sequence[Prompt]:
-    return boxes.box_of_volume(target, is_inclusive="inclusive-box" in manner.quirks)
+    return initial_boxes.box_of_volume(target, is_inclusive="inclusive-box" in manner.quirks)
 
 
 SCHEMES: tuple[Scheme, ...] = (
@@ -86,22 +90,30 @@ SCHEMES: tuple[Scheme, ...] = (
         "N±PPS",
         "click",
         "stay",
-        lambda t, rng, n, m: points.points_per_slice_of_both_signs(t, rng, n),
+        lambda t, rng, n, m: initial_points.points_per_slice_of_both_signs(t, rng, n),
     ),
     _scheme(
-        "center-pps", "1 Center P", "click", "stay", lambda t, rng, n, m: points.centre_per_slice(t)
+        "center-pps",
+        "1 Center P",
+        "click",
+        "stay",
+        lambda t, rng, n, m: initial_points.centre_per_slice(t),
     ),
-    _scheme("box-ps", "Box PS", "box", "stay", lambda t, rng, n, m: boxes.box_per_slice(t)),
+    _scheme("box-ps", "Box PS", "box", "stay", lambda t, rng, n, m: initial_boxes.box_per_slice(t)),
     _scheme("Np-inter", "NP Inter", "click", "interpolate", _key_points),
     _scheme(
-        "Nb-inter", "NB Inter", "box", "interpolate", lambda t, rng, n, m: boxes.key_boxes(t, n)
+        "Nb-inter",
+        "NB Inter",
+        "box",
+        "interpolate",
+        lambda t, rng, n, m: initial_boxes.key_boxes(t, n),
     ),
     _random(
         "p-prop",
         "5P Prop",
         "click limits",
         "propagate",
-        lambda t, rng, n, m: points.points_to_propagate(t, rng),
+        lambda t, rng, n, m: initial_points.points_to_propagate(t, rng),
     ),
     _scheme("center-prop", "P Prop, as in the text", "click limits", "propagate", _centre),
     _scheme(
@@ -109,21 +121,25 @@ SCHEMES: tuple[Scheme, ...] = (
         "B Prop",
         "box limits",
         "propagate",
-        lambda t, rng, n, m: boxes.box_to_propagate(t),
+        lambda t, rng, n, m: initial_boxes.box_to_propagate(t),
     ),
     _scheme(
         "3d-box-slices",
         "from 3D Box",
         "box",
         "extrude",
-        lambda t, rng, n, m: boxes.box_of_volume(t),
+        lambda t, rng, n, m: initial_boxes.box_of_volume(t),
     ),
     _random(
-        "N-ppv", "N PPV", "click", "stay", lambda t, rng, n, m: points.points_in_volume(t, rng, n)
+        "N-ppv",
+        "N PPV",
+        "click",
+        "stay",
+        lambda t, rng, n, m: initial_points.points_in_volume(t, rng, n),
     ),
     _scheme("N-center-ppv", "N center PPV", "click", "stay", _centres),
     _scheme("3d-box", "3D Box", "box", "stay", _box),
-    _scheme("centroid", "", "click", "stay", lambda t, rng, n, m: points.centroid(t)),
+    _scheme("centroid", "", "click", "stay", lambda t, rng, n, m: initial_points.centroid(t)),
 )
 
 

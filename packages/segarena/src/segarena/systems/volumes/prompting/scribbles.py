@@ -15,7 +15,7 @@ from segarena.arrays.slices import Pixel, snapped_mean
 from segarena.comparison import Comparison
 from segarena.prompts import Click, Position, Scribble
 from segarena.samples import Mask
-from segarena.systems.volumes.prompting.outlines import PLANES, Stroke, path_along_outline
+from segarena.systems.volumes.prompting.scribble_outline import PLANES, Stroke, path_along_outline
 
 _FALLBACK_CLICKS = 3
 

@@ -1,0 +1,171 @@
+"""NRRD and MetaImage files (`.nrrd`, `.mha`, `.mhd`) through SimpleITK: header and numbers, in stored order.
+
+ITK says where voxels lie in LPS+; all affines here are in RAS+.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.orientation import Affine, Grid
+from segarena.errors import InvalidImage, MissingExtra
+from segarena.systems.volumes.files.nrrd_metaimage_header import check_itk_header
+from segarena.systems.volumes.files.volume_header import VolumeHeader, grid_of
+
+LABEL_GROUPS = "org.mitk.multilabel.segmentation.labelgroups"
+_TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
+# The same turn leads back.
+_LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
+
+
+def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
+    """Read the header alone; the groups of a MITK multi-label file or layers of Slicer come with their labels' names.
+
+    Raises:
+        InvalidImage: unreadable, not three axes, an impossible spacing or affine, or no real numbers.
+    """
+    data = check_itk_header(path)
+    reader = _reader(path)
+    try:
+        reader.ReadImageInformation()
+    except RuntimeError as error:
+        raise _unreadable(path, error) from error
+    spacing = list(reader.GetSpacing())
+    if not all(length > 0 for length in spacing):
+        raise InvalidImage(
+            f"{path}: expected positive spacing along each axis, got {spacing}; repair the header"
+        )
+    grid = grid_of(path, tuple(reader.GetSize()), _affine(reader), slice_axis)
+    return VolumeHeader(
+        path=path,
+        data=data,
+        grid=grid,
+        dtype=_dtype(reader, path),
+        groups=reader.GetNumberOfComponents(),
+        names=_names(reader, path),
+    )
+
+
+def read_itk(header: VolumeHeader) -> NDArray[Any]:
+    """Read the numbers as stored: (i, j, k), or (i, j, k, group) where there are several groups.
+
+    Raises:
+        InvalidImage: truncated, corrupt, or its data file is not there.
+    """
+    sitk = import_sitk()
+    try:
+        array = sitk.GetArrayFromImage(_reader(header.path).Execute())
+    except RuntimeError as error:
+        raise _unreadable(header.path, error) from error
+    last = () if header.groups == 1 else (header.groups,)
+    # SimpleITK gives (k, j, i): its last axis runs fastest in the file.
+    return array.reshape(*header.grid.shape[::-1], *last).transpose(
+        2, 1, 0, *range(3, 3 + len(last))
+    )
+
+
+def write_itk(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
+    """Write stored numbers on their grid, compressed.
+
+    Raises:
+        InvalidImage: the axes are not at right angles, which these formats cannot say.
+    """
+    if not grid.is_orthogonal:
+        raise InvalidImage(
+            f"{path}: expected axes at right angles for this format, got a sheared grid; write .nii.gz"
+        )
+    sitk = import_sitk()
+    image = sitk.GetImageFromArray(np.ascontiguousarray(voxels.T))
+    affine = _LPS_TO_RAS @ grid.affine
+    image.SetSpacing(grid.spacing_mm)
+    image.SetOrigin(affine[:3, 3].tolist())
+    image.SetDirection((affine[:3, :3] / grid.spacing_mm).ravel().tolist())
+    sitk.WriteImage(image, str(path), useCompression=True)
+
+
+def import_sitk() -> Any:
+    """Return the package SimpleITK; `MissingExtra` where it is not installed."""
+    try:
+        import SimpleITK
+    except ImportError as error:
+        raise MissingExtra(
+            "NRRD and MHA files need SimpleITK: pip install 'segarena[radiology]'"
+        ) from error
+    return SimpleITK
+
+
+def _reader(path: Path) -> Any:
+    reader = import_sitk().ImageFileReader()
+    reader.SetFileName(str(path))
+    return reader
+
+
+def _affine(reader: Any) -> Affine:
+    axes = reader.GetDimension()
+    columns = np.reshape(reader.GetDirection(), (axes, axes)) * reader.GetSpacing()
+    most = min(axes, 3)
+    affine = np.eye(4)
+    affine[:most, :most] = columns[:most, :most]
+    affine[:most, 3] = reader.GetOrigin()[:most]
+    return _LPS_TO_RAS @ affine
+
+
+def _dtype(reader: Any, path: Path) -> np.dtype[Any]:
+    number = reader.GetPixelIDValue()
+    # SimpleITK numbers ten scalar types from 0 and the same as vectors from 12; complex ones lie between.
+    if not (0 <= number < 22 and number % 12 < len(_TYPES)):
+        kind = import_sitk().GetPixelIDValueAsString(number)
+        raise InvalidImage(f"{path}: expected real numbers, got {kind}; export it as such")
+    return np.dtype(_TYPES[number % 12])
+
+
+def _names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
+    if not reader.HasMetaDataKey(LABEL_GROUPS):
+        return _segments(reader, path)
+    try:
+        groups = json.loads(reader.GetMetaData(LABEL_GROUPS))
+        return tuple(
+            {int(label["value"]): str(label["name"]) for label in group["labels"]}
+            for group in groups
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        expected = f"{LABEL_GROUPS} as a list of groups with labels"
+        raise InvalidImage(f"{path}: expected {expected}, got: {error}; save it again") from error
+
+
+def _segments(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
+    """Return the names of a `.seg.nrrd` of Slicer, by layer; none where the header has no segments.
+
+    Slicer before 4.11 writes neither numbers nor layers: each segment is 1 in a layer of its own.
+    """
+    keys = set(reader.GetMetaDataKeys())
+    segments = [number for number in range(len(keys)) if f"Segment{number}_Name" in keys]
+    if not segments:
+        return ()
+    layers: list[dict[int, str]] = [{} for _ in range(reader.GetNumberOfComponents())]
+    for number in segments:
+        name, value, layer = (f"Segment{number}_{key}" for key in ("Name", "LabelValue", "Layer"))
+        value = reader.GetMetaData(value) if value in keys else "1"
+        layer = reader.GetMetaData(layer) if layer in keys else str(number)
+        if not (value.isdecimal() and layer.isdecimal() and int(layer) < len(layers)):
+            raise InvalidImage(
+                f"{path}: expected segment {number} in one of {len(layers)} layers, got value {value!r:.20} "
+                f"in layer {layer!r:.20}; save it again"
+            )
+        layers[int(layer)][int(value)] = reader.GetMetaData(name)
+    return tuple(layers)
+
+
+def _unreadable(path: Path, error: RuntimeError) -> InvalidImage:
+    """Keep of ITK's report, which has a line per level of its own code, what says something about the file."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("Exception thrown", "[nrrd] nrrd"))]
+    return InvalidImage(
+        f"{path}: expected a readable volume, got: {' '.join(told)}; copy or export it again"
+    )

@@ -1,0 +1,46 @@
+"""A mask of lesions to a label map of instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.components import Connectivity, grown_components
+from segarena.systems.volumes.preparation.published_set import LabelArray
+from segarena.systems.volumes.preparation.sitk_images import smallest_type
+
+
+def instances(
+    mask: NDArray[np.bool_],
+    *,
+    connectivity: Connectivity = 26,
+    dilation: int = 0,
+    least_voxels: int = 1,
+) -> LabelArray:
+    """Return the connected components of a mask, numbered 1..N in the order of their first voxels, grown ones included.
+
+    Parts that touch after the mask has been grown by a ball of `dilation` voxels are one component; only the voxels of
+    the mask itself, bool (plane, row, column), are labelled and counted. Components of fewer than `least_voxels` are
+    removed.
+
+    Returns:
+        Labels of the smallest unsigned type; all 0 for an empty mask.
+    """
+    labels = grown_components(mask, connectivity=connectivity, dilation_voxels=dilation)
+    return renumbered(labels, least_voxels=least_voxels)
+
+
+def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> LabelArray:
+    """Return labels with ids 1..N without gaps, in the order of the old ids; 0 stays background.
+
+    Ids of fewer than `least_voxels` voxels become background.
+    """
+    # Plane by plane, so that no array of wide integers is as large as the volume.
+    sizes = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
+    for plane in labels:
+        sizes += np.bincount(plane.ravel(), minlength=len(sizes))
+    keeps = sizes >= max(1, least_voxels)
+    keeps[0] = False  # background
+    return smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]

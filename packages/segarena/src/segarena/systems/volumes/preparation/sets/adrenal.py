@@ -1,0 +1,59 @@
+"""D7: adrenocortical carcinoma in CT (Adrenal-ACC-Ki67-Seg, IDC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from segarena.systems.volumes.preparation.dicom_cases import convert_lesions, only_case
+from segarena.systems.volumes.preparation.dicom_series import find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.download_sources import IdcManifest
+from segarena.systems.volumes.preparation.instance_labels import instances
+from segarena.systems.volumes.preparation.published_set import (
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+from segarena.systems.volumes.preparation.sets.rider_lung import second_or_only
+
+LEAST_VOXELS = 30
+_LABEL = partial(instances, dilation=1, least_voxels=LEAST_VOXELS)
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the patients, which have one study with one SEG; the CT is the one that it refers to."""
+    for patient, series in grouped(find_series(folder), lambda one: one.patient).items():
+        segs = of_modality(series, "SEG")
+        cts = [
+            one
+            for one in of_modality(series, "CT")
+            if len(segs) == 1 and one.uid == segs[0].refers_to
+        ]
+        convert = partial(
+            convert_lesions, wanted=second_or_only, label=_LABEL, same_shape_or=patient
+        )
+        yield only_case(
+            patient, cts, segs, convert, expected="one CT and the one SEG that refers to it"
+        )
+
+
+ADRENAL = PublishedSet(
+    name="adrenal",
+    paper="D7",
+    title="Adrenocortical carcinoma in CT",
+    modality="CT",
+    cases=53,
+    size_gb=9.9,
+    licence="see the collection's page at TCIA or IDC",
+    source=IdcManifest(collection="adrenal_acc_ki67_seg"),
+    outputs=(Output(kind="instance", classes=("adrenal tumour",), tissue="pathology"),),
+    find=find,
+    rule=f"26-connected components after growing by a ball of radius 1; those of fewer than {LEAST_VOXELS} voxels are "
+    "removed; patients whose SEG has another shape than the CT are left out",
+    differences={
+        "dataset.json": "written; the published preparation writes none",
+        "images without label": "not written for patients that are left out",
+    },
+)

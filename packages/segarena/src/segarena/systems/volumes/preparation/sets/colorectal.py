@@ -1,0 +1,113 @@
+"""D6: liver metastases of colorectal cancer in CT (Colorectal-Liver-Metastases, IDC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from segarena.errors import SampleInvalid
+from segarena.systems.volumes.preparation.dicom_cases import only_case, read_pair
+from segarena.systems.volumes.preparation.dicom_series import (
+    DicomSeries,
+    find_series,
+    grouped,
+    of_modality,
+)
+from segarena.systems.volumes.preparation.download_sources import IdcManifest
+from segarena.systems.volumes.preparation.instance_labels import renumbered
+from segarena.systems.volumes.preparation.published_set import (
+    Converted,
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+
+OVERLAPPING = (
+    *(
+        1020,
+        1026,
+        1027,
+        1031,
+        1037,
+        1049,
+        1053,
+        1057,
+        1070,
+        1078,
+        1080,
+        1081,
+        1083,
+        1088,
+        1112,
+        1122,
+        1127,
+    ),
+    *(1133, 1139, 1145, 1155, 1168, 1173, 1186, 1190),
+)
+"""Patients CRLM-CT-N whose tumours share voxels."""
+
+MISSING = (1183,)
+"""The patient whose files were not whole when the paper's authors fetched them."""
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the patients, which have one CT and one SEG of the description "Segmentation"."""
+    for patient, series in grouped(find_series(folder), lambda one: one.patient).items():
+        cts = of_modality(series, "CT")
+        segs = [one for one in of_modality(series, "SEG") if one.description == "Segmentation"]
+        if patient in _EXCLUDED:
+            yield Skipped(id=patient, reason=_EXCLUDED[patient], by_rule=True)
+        else:
+            yield only_case(
+                patient, cts, segs, _convert, expected="one CT and one SEG 'Segmentation'"
+            )
+
+
+_EXCLUDED = {
+    **{f"CRLM-CT-{number}": "tumours overlap" for number in OVERLAPPING},
+    **{
+        f"CRLM-CT-{number}": "left out by the paper, whose download lacked it" for number in MISSING
+    },
+}
+
+
+def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted:
+    image, found, notes = read_pair(ct, seg, wanted=_tumours)
+    if not found.masks:
+        raise SampleInvalid(
+            f"SEG {seg.uid}: no segment's name starts with 'Tumor'; it has {', '.join(found.names)}"
+        )
+    labels = np.zeros(found.masks[0].shape, dtype=np.uint16)
+    for number, mask in enumerate(found.masks, start=1):
+        if labels[mask].any():
+            raise SampleInvalid(
+                f"SEG {seg.uid}: tumours overlap, and one label map cannot hold that"
+            )
+        labels[mask] = number
+    return Converted(image=image, labels={"": renumbered(labels)}, notes=notes)
+
+
+def _tumours(names: tuple[str, ...]) -> list[int]:
+    return [place for place, name in enumerate(names) if name.startswith("Tumor")]
+
+
+COLORECTAL = PublishedSet(
+    name="colorectal",
+    paper="D6",
+    title="Liver metastases of colorectal cancer in CT",
+    modality="CT",
+    cases=171,
+    size_gb=11,
+    licence="see the collection's page at TCIA or IDC",
+    source=IdcManifest(collection="colorectal_liver_metastases"),
+    outputs=(Output(kind="instance", classes=("liver metastasis",), tissue="pathology"),),
+    find=find,
+    rule='each segment whose name starts with "Tumor" is one instance; of 197 patients 26 are left out by name: 25 '
+    "with overlapping tumours, and 1 that was missing",
+    differences={
+        "extra label files": "not written; the published orig_* files become cases without images",
+    },
+)

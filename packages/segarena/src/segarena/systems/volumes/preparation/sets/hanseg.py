@@ -1,0 +1,118 @@
+"""D2: 30 organs at risk in T1 MR of head and neck (HaN-Seg, Zenodo 7442914), drawn on CT and moved to the MR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
+from segarena.systems.volumes.preparation.published_set import (
+    Converted,
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+from segarena.systems.volumes.preparation.registration import register_rigidly
+from segarena.systems.volumes.preparation.sitk_images import label_array, moved_labels, read_volume
+
+ORGANS = (
+    *(
+        "A_Carotid_L",
+        "A_Carotid_R",
+        "Arytenoid",
+        "Bone_Mandible",
+        "Brainstem",
+        "BuccalMucosa",
+        "Cavity_Oral",
+    ),
+    *(
+        "Cochlea_L",
+        "Cochlea_R",
+        "Cricopharyngeus",
+        "Esophagus_S",
+        "Eye_AL",
+        "Eye_AR",
+        "Eye_PL",
+        "Eye_PR",
+    ),
+    *(
+        "Glnd_Lacrimal_L",
+        "Glnd_Lacrimal_R",
+        "Glnd_Submand_L",
+        "Glnd_Submand_R",
+        "Glnd_Thyroid",
+        "Glottis",
+    ),
+    *(
+        "Larynx_SG",
+        "Lips",
+        "OpticChiasm",
+        "OpticNrv_L",
+        "OpticNrv_R",
+        "Parotid_L",
+        "Parotid_R",
+        "Pituitary",
+    ),
+    "SpinalCord",
+)
+"""Ids 1 to 30, in alphabetical order."""
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the patients: folders `case_NN` with `*_IMG_CT.nrrd`, `*_IMG_MR_T1.nrrd` and `*_OAR_ORGAN.seg.nrrd`."""
+    for mr in sorted(folder.rglob("case_*_IMG_MR_T1.nrrd"), key=lambda path: path.name):
+        case = mr.name.removesuffix("_IMG_MR_T1.nrrd")
+        ct = mr.with_name(f"{case}_IMG_CT.nrrd")
+        organs = {
+            number: path
+            for number, organ in enumerate(ORGANS, start=1)
+            if (path := mr.with_name(f"{case}_OAR_{organ}.seg.nrrd")).is_file()
+        }
+        if not ct.is_file() or not organs:
+            lacking = "organs" if ct.is_file() else "CT"
+            yield Skipped(id=case, reason=f"no {lacking} beside the MR", by_rule=False)
+        else:
+            convert = partial(_convert, mr, ct, organs)
+            yield RawCase(id=case, inputs=(mr, ct, *organs.values()), convert=convert)
+
+
+def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> Converted:
+    mr = read_volume(mr_path)
+    ct = read_volume(ct_path)
+    mr.SetDirection(tuple(np.eye(3).ravel()))
+    transform = register_rigidly(ct, mr)
+    labels = np.zeros(mr.GetSize()[::-1], dtype=np.uint8)
+    for number, path in organs.items():
+        organ = moved_labels(read_volume(path), mr, transform)
+        labels[label_array(organ, path.name) == 1] = number
+    turns, shifts = np.split(np.array(transform.GetParameters()), 2)
+    note = f"CT to MR: turned by {np.rad2deg(turns).round(2).tolist()} degrees, moved by {shifts.round(2).tolist()} mm"
+    return Converted(image=mr, labels={"": labels}, notes=(note,))
+
+
+HANSEG = PublishedSet(
+    name="hanseg",
+    paper="D2",
+    title="HaN-Seg, organs at risk of head and neck in T1 MR",
+    modality="MR",
+    sequence="T1",
+    cases=42,
+    size_gb=4.9,
+    licence="see the record on Zenodo; the archive's password comes from its providers",
+    source=ZenodoRecord(record=7442914),
+    archives=("*.zip",),
+    outputs=(Output(kind="organ", classes=ORGANS, tissue="organ"),),
+    find=find,
+    rule="30 classes, ids alphabetical; the MR's direction set to identity, the CT registered to it rigidly, its "
+    "organs moved by nearest neighbours; where organs overlap, the higher id",
+    differences={
+        "registration": "SimpleITK (mutual information, centre of gravity) instead of elastix, which its wheels lack",
+        "direction of the image": "written after it was set to identity, so that image and labels lie on each other; "
+        "the published image keeps the old one",
+        "overlaps": "the higher id wins; in the published code the order of the folder decides",
+    },
+)

@@ -1,0 +1,59 @@
+"""D3: primary tumours of head and neck in T2 MR before radiotherapy (HNTS-MRG 24, Zenodo 11199559)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
+from segarena.systems.volumes.preparation.published_set import (
+    Converted,
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+from segarena.systems.volumes.preparation.sitk_images import read_labelled
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the patients: `preRT/ID_preRT_T2.nii.gz` with `ID_preRT_mask.nii.gz`."""
+    for image in sorted(folder.rglob("preRT/*_preRT_T2.nii.gz"), key=lambda path: path.name):
+        case = image.name.removesuffix("_T2.nii.gz")
+        label = image.with_name(f"{case}_mask.nii.gz")
+        if label.is_file():
+            yield RawCase(
+                id=case, inputs=(image, label), convert=partial(_convert, case, image, label)
+            )
+        else:
+            yield Skipped(id=case, reason="no mask beside the T2", by_rule=False)
+
+
+def _convert(case: str, image_path: Path, label_path: Path) -> Converted | Skipped:
+    image, labels, notes = read_labelled(image_path, label_path)
+    tumour = labels == 1
+    if not tumour.any():
+        return Skipped(id=case, reason="no primary tumour", by_rule=True)
+    return Converted(image=image, labels={"": tumour.astype(np.uint8)}, notes=notes)
+
+
+HNTSMRG = PublishedSet(
+    name="hntsmrg",
+    paper="D3",
+    title="HNTS-MRG 2024, primary tumours in T2 MR before radiotherapy",
+    modality="MR",
+    sequence="T2",
+    cases=135,
+    size_gb=15,
+    licence="see the record on Zenodo",
+    source=ZenodoRecord(record=11199559),
+    archives=("*.zip",),
+    outputs=(Output(kind="instance", classes=("primary tumour",), tissue="pathology"),),
+    find=find,
+    rule="label 1, at most one tumour per patient, so no components; lymph nodes (label 2) are background; patients "
+    "without a primary tumour are left out",
+    differences={},
+)

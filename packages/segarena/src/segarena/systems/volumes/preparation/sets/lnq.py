@@ -1,0 +1,50 @@
+"""D5: mediastinal lymph nodes in CT (LNQ 2023, TCIA)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from segarena.systems.volumes.preparation.dicom_cases import convert_lesions, only_case
+from segarena.systems.volumes.preparation.dicom_series import find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.download_sources import TciaCollection
+from segarena.systems.volumes.preparation.instance_labels import instances
+from segarena.systems.volumes.preparation.published_set import (
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the studies, which have one CT and one SEG each."""
+    studies = grouped(find_series(folder), lambda one: one.study)
+    for number, study in enumerate(studies.values()):
+        cts = of_modality(study, "CT")
+        segs = of_modality(study, "SEG")
+        convert = partial(convert_lesions, label=instances)
+        expected = f"one CT and one SEG in study {study[0].study}"
+        yield only_case(f"lnq_{number:04d}", cts, segs, convert, expected=expected)
+
+
+LNQ = PublishedSet(
+    name="lnq",
+    paper="D5",
+    title="Mediastinal lymph nodes (LNQ 2023) in CT",
+    modality="CT",
+    cases=513,
+    size_gb=35,
+    licence="see the collection's page at TCIA",
+    source=TciaCollection(
+        collection="Mediastinal-Lymph-Node-SEG",
+        page="https://www.cancerimagingarchive.net/collection/mediastinal-lymph-node-seg/",
+    ),
+    outputs=(Output(kind="instance", classes=("lymph node",), tissue="pathology"),),
+    find=find,
+    rule="26-connected components; frames put on the CT by their positions",
+    differences={
+        "extra label files": "not written; the published not_padded_* files become cases without images",
+    },
+)

@@ -1,0 +1,96 @@
+"""D1: multiple sclerosis lesions in FLAIR MR (Mendeley 8bctsm8jz7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from segarena.errors import DatasetMissing, SampleInvalid
+from segarena.systems.volumes.preparation.download_sources import ByHand
+from segarena.systems.volumes.preparation.instance_labels import instances
+from segarena.systems.volumes.preparation.published_set import (
+    Converted,
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+from segarena.systems.volumes.preparation.sitk_images import read_labelled
+from segarena.systems.volumes.preparation.spreadsheet import column, read_table
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the patients: `N-Flair.nii` with `N-LesionSeg-Flair.nii`, and the sheet of spacings beside them."""
+    spacings = _spacings(folder)
+    images = {
+        int(match[1]): path
+        for path in folder.rglob("*-Flair.nii*")
+        if (match := _PATIENT.fullmatch(path.name))
+    }
+    for number, image in sorted(images.items()):
+        label = next(image.parent.glob(f"{number}-LesionSeg-Flair.nii*"), None)
+        if label is None:
+            yield Skipped(
+                id=f"{number}_Flair", reason="no lesion file beside the FLAIR", by_rule=False
+            )
+        else:
+            convert = partial(_convert, number, image, label, spacings.get(number))
+            yield RawCase(id=f"{number}_Flair", inputs=(image, label), convert=convert)
+
+
+_PATIENT = re.compile(r"(\d+)-Flair\.nii(?:\.gz)?")
+
+
+def _convert(number: int, image_path: Path, label_path: Path, spacing_mm: str | None) -> Converted:
+    image, labels, notes = read_labelled(image_path, label_path)
+    try:
+        through_plane_mm = float(str(spacing_mm))
+        image.SetSpacing((*image.GetSpacing()[:2], through_plane_mm))
+    except (ValueError, RuntimeError) as error:
+        expected = "expected a positive spacing between slices in the sheet"
+        raise SampleInvalid(f"patient {number}: {expected}, got {spacing_mm!r}") from error
+    return Converted(image=image, labels={"": instances(labels == 1)}, notes=notes)
+
+
+def _spacings(folder: Path) -> dict[int, str]:
+    # Open workbooks leave files that begin with "~", and macOS those that begin with ".".
+    tables = (path for path in folder.rglob("*Table 2*") if path.name[0] not in "~.")
+    sheets = sorted(path for path in tables if path.suffix.lower() in (".xlsx", ".csv"))
+    if not sheets:
+        raise DatasetMissing(
+            f"{folder}: expected the sheet 'Supplementary Table 2 for  sequence parameters .xlsx' (or .csv) with the "
+            "spacing between slices, found none"
+        )
+    table = read_table(sheets[0])
+    rows = zip(
+        column(table, "ID"), column(table, "Spacing Between Slices", group="FLAIR"), strict=True
+    )
+    return {
+        int(float(number)): spacing
+        for number, spacing in rows
+        if re.fullmatch(r"\d+(\.0*)?", number.strip())
+    }
+
+
+MS_FLAIR = PublishedSet(
+    name="ms_flair",
+    paper="D1",
+    title="Brain MRI of multiple sclerosis, lesions in FLAIR",
+    modality="MR",
+    sequence="FLAIR",
+    cases=60,
+    size_gb=0.7,
+    licence="see the page on Mendeley Data",
+    source=ByHand(
+        page="https://data.mendeley.com/datasets/8bctsm8jz7/1", wanted=("*-Flair.nii*", "*Table 2*")
+    ),
+    archives=("*.zip",),
+    outputs=(Output(kind="instance", classes=("MS lesion",), tissue="pathology"),),
+    find=find,
+    rule="label 1; 26-connected components; spacing between slices from the sheet, the files' own is wrong",
+    differences={
+        "file ending": "dataset.json says .nii.gz, as the files are; the published one says .nrrd",
+    },
+)

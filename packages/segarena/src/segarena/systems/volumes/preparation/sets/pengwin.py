@@ -1,0 +1,57 @@
+"""D9: fragments of broken pelvises in CT (PENGWIN 2024, Zenodo 10927452)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
+from segarena.systems.volumes.preparation.instance_labels import renumbered
+from segarena.systems.volumes.preparation.published_set import (
+    Converted,
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+from segarena.systems.volumes.preparation.sitk_images import read_labelled
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the patients: `NNN.mha`, the label below a folder with "label" in its name."""
+    files = sorted(folder.rglob("*.mha"), key=lambda path: path.name)
+    labels = {
+        path.name: path
+        for path in files
+        if "label" in path.relative_to(folder).parent.as_posix().lower()
+    }
+    images = {path.name: path for path in files if path not in labels.values()}
+    for name, image in images.items():
+        if name in labels:
+            convert = partial(_convert, image, labels[name])
+            yield RawCase(id=image.stem, inputs=(image, labels[name]), convert=convert)
+        else:
+            yield Skipped(id=image.stem, reason="no label of that name", by_rule=False)
+
+
+def _convert(image_path: Path, label_path: Path) -> Converted:
+    image, labels, notes = read_labelled(image_path, label_path)
+    return Converted(image=image, labels={"": renumbered(labels)}, notes=notes)
+
+
+PENGWIN = PublishedSet(
+    name="pengwin",
+    paper="D9",
+    title="PENGWIN 2024, fragments of broken pelvises in CT",
+    modality="CT",
+    cases=100,
+    size_gb=7.5,
+    licence="see the record on Zenodo",
+    source=ZenodoRecord(record=10927452),
+    archives=("PENGWIN_CT*.zip",),
+    outputs=(Output(kind="instance", classes=("bone fragment",)),),
+    find=find,
+    rule="each id of the label file is one fragment; ids renumbered 1, 2, ... in their order",
+    differences={},
+)

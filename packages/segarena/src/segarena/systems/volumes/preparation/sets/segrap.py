@@ -1,0 +1,153 @@
+"""D10: 45 organs at risk, which overlap, in CT of head and neck (SegRap 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from segarena.errors import SampleInvalid
+from segarena.systems.volumes.preparation.download_sources import ByHand
+from segarena.systems.volumes.preparation.published_set import (
+    Converted,
+    LabelArray,
+    Output,
+    PublishedSet,
+    RawCase,
+    Skipped,
+)
+from segarena.systems.volumes.preparation.sitk_images import (
+    check_same_size,
+    label_array,
+    read_volume,
+)
+
+ORGANS = (
+    *(
+        "Brain",
+        "BrainStem",
+        "Chiasm",
+        "TemporalLobe_L",
+        "TemporalLobe_R",
+        "Hippocampus_L",
+        "Hippocampus_R",
+        "Eye_L",
+    ),
+    *(
+        "Eye_R",
+        "Lens_L",
+        "Lens_R",
+        "OpticNerve_L",
+        "OpticNerve_R",
+        "MiddleEar_L",
+        "MiddleEar_R",
+        "IAC_L",
+        "IAC_R",
+    ),
+    *(
+        "TympanicCavity_L",
+        "TympanicCavity_R",
+        "VestibulSemi_L",
+        "VestibulSemi_R",
+        "Cochlea_L",
+        "Cochlea_R",
+    ),
+    *(
+        "ETbone_L",
+        "ETbone_R",
+        "Pituitary",
+        "OralCavity",
+        "Mandible_L",
+        "Mandible_R",
+        "Submandibular_L",
+    ),
+    *(
+        "Submandibular_R",
+        "Parotid_L",
+        "Parotid_R",
+        "Mastoid_L",
+        "Mastoid_R",
+        "TMjoint_L",
+        "TMjoint_R",
+        "SpinalCord",
+    ),
+    *(
+        "Esophagus",
+        "Larynx",
+        "Larynx_Glottic",
+        "Larynx_Supraglot",
+        "PharynxConst",
+        "Thyroid",
+        "Trachea",
+    ),
+)
+"""Ids 1 to 45, in the order of the challenge."""
+
+FIRST = 30
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the patients: folders `segrap_NNNN` with `image.nii.gz`, and those of the same name with `ORGAN.nii.gz`."""
+    images = {path.parent.name: path for path in sorted(folder.rglob("image.nii.gz"))}
+    organs: dict[str, dict[str, Path]] = {}
+    for path in sorted(folder.rglob("*.nii.gz")):
+        organ = path.name.removesuffix(".nii.gz")
+        if organ in ORGANS and path.parent.name in images:
+            organs.setdefault(path.parent.name, {})[organ] = path
+    for place, (case, image) in enumerate(sorted(images.items())):
+        if place >= FIRST:
+            yield Skipped(
+                id=case,
+                reason=f"only the first {FIRST} patients in sorted order take part",
+                by_rule=True,
+            )
+        elif case not in organs:
+            yield Skipped(id=case, reason="no organs for this image", by_rule=False)
+        else:
+            drawn = {organ: organs[case][organ] for organ in ORGANS if organ in organs[case]}
+            yield RawCase(
+                id=case, inputs=(image, *drawn.values()), convert=partial(_convert, image, drawn)
+            )
+
+
+def _convert(image_path: Path, organs: dict[str, Path]) -> Converted:
+    image = read_volume(image_path)
+    masks: dict[str, LabelArray] = {}
+    notes: list[str] = []
+    for organ, path in organs.items():
+        label = read_volume(path)
+        notes += check_same_size(label, image, path.name)
+        mask = label_array(label, path.name) != 0
+        if mask.any():
+            masks[organ] = mask.astype(np.uint8)
+    if not masks:
+        raise SampleInvalid(f"{image_path.parent.name}: all organs are empty")
+    lacking = [organ for organ in ORGANS if organ not in masks]
+    notes += [f"without {', '.join(lacking)}"] if lacking else []
+    return Converted(image=image, labels={"": masks}, notes=tuple(notes))
+
+
+SEGRAP = PublishedSet(
+    name="segrap",
+    paper="D10",
+    title="SegRap 2023, organs at risk of head and neck in CT",
+    modality="CT",
+    cases=FIRST,
+    size_gb=20,
+    licence="see the challenge's page; the archives' password comes from its providers",
+    source=ByHand(
+        page="https://segrap2023.grand-challenge.org/dataset/",
+        wanted=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
+    ),
+    archives=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
+    outputs=(Output(kind="organ", classes=ORGANS, overlapping=True, tissue="organ"),),
+    find=find,
+    rule=f"45 classes that share voxels, one file each; the first {FIRST} patients in sorted order",
+    differences={
+        "which 30": "the first in sorted order; the published code counts 30 in the order of the folder, and then "
+        "converts all 120",
+        "layout": "labelsTr/CASE/CLASS.nii.gz; the published .in.nrrd files are not found by its own case finder",
+    },
+)

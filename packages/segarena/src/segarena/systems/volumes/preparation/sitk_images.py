@@ -1,0 +1,175 @@
+"""Volume files of the download to images and label arrays in their stored grid, and prepared cases to files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.orientation import Grid
+from segarena.errors import InvalidImage, SampleInvalid
+from segarena.files.whole import whole_path
+from segarena.systems.volumes.files.nifti import read_nifti, write_nifti
+from segarena.systems.volumes.files.nrrd_metaimage import read_itk
+from segarena.systems.volumes.files.volume_header import check_size
+from segarena.systems.volumes.files.volume_io import read_header, volume_suffix
+from segarena.systems.volumes.preparation.published_set import LabelArray
+
+if TYPE_CHECKING:
+    from segarena.systems.volumes.preparation.optional_packages import sitk
+
+ENDING = ".nii.gz"
+_TOLERANCE = 1e-3
+# The way back is the same.
+_LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
+
+
+def read_volume(path: Path) -> sitk.Image:
+    """Return a 3D volume file in its stored grid.
+
+    The numbers come from the project's own readers, because ITK takes a truncated NIfTI file for a whole one.
+
+    Raises:
+        InvalidImage: unreadable, truncated, not 3D, several values per voxel, too large, or with sheared axes.
+    """
+    from segarena.systems.volumes.preparation.optional_packages import sitk
+
+    header = read_header(path)
+    if header.groups != 1:
+        raise InvalidImage(f"{path}: expected one value per voxel, got {header.groups}")
+    if not header.grid.is_orthogonal:
+        raise InvalidImage(f"{path}: expected axes at right angles, got a sheared grid")
+    check_size(header)
+    voxels = (read_nifti if volume_suffix(path).lower().startswith(".nii") else read_itk)(header)
+    image = sitk.GetImageFromArray(
+        np.ascontiguousarray(voxels.T, dtype=voxels.dtype.newbyteorder("="))
+    )
+    affine = _LPS_TO_RAS @ header.grid.affine
+    image.SetSpacing([float(length) for length in np.linalg.norm(affine[:3, :3], axis=0)])
+    image.SetOrigin(affine[:3, 3].tolist())
+    image.SetDirection((affine[:3, :3] / image.GetSpacing()).ravel().tolist())
+    return image
+
+
+def label_array(image: sitk.Image, name: str) -> LabelArray:
+    """Return the labels (plane, row, column) of a volume as integers.
+
+    Raises:
+        SampleInvalid: values that are no whole numbers, or negative.
+    """
+    from segarena.systems.volumes.preparation.optional_packages import sitk
+
+    array: NDArray[Any] = sitk.GetArrayFromImage(image)
+    if array.dtype.kind == "f":
+        whole = np.rint(array)
+        if not np.array_equal(whole, array):
+            odd = float(array[array != whole].flat[0])
+            raise SampleInvalid(
+                f"{name}: expected whole numbers as labels, got others, such as {odd}"
+            )
+        array = whole.astype(np.int32)
+    if array.size and array.min() < 0:
+        raise SampleInvalid(f"{name}: expected labels of at least 0, got {array.min()}")
+    return array
+
+
+def has_grid_of(image: sitk.Image, other: sitk.Image) -> bool:
+    """Return whether two volumes have the same size, spacing, origin and direction, to a thousandth."""
+    facts = ((image.GetSpacing(), other.GetSpacing()), (image.GetOrigin(), other.GetOrigin()))
+    return (
+        image.GetSize() == other.GetSize()
+        and all(np.allclose(one, two, atol=_TOLERANCE) for one, two in facts)
+        and np.allclose(image.GetDirection(), other.GetDirection(), atol=_TOLERANCE)
+    )
+
+
+def check_same_size(label: sitk.Image, image: sitk.Image, name: str) -> tuple[str, ...]:
+    """Return a note when a label's header tells another place than its image's, which is then the one believed.
+
+    Raises:
+        SampleInvalid: the sizes differ.
+    """
+    if label.GetSize() != image.GetSize():
+        raise SampleInvalid(
+            f"{name}: expected the size of its image, {image.GetSize()}, got {label.GetSize()}"
+        )
+    if has_grid_of(label, image):
+        return ()
+    return (f"{name}: the header differs from the image's; the image's is written",)
+
+
+def smallest_type(labels: NDArray[Any]) -> LabelArray:
+    """Return labels as the smallest unsigned type that holds them."""
+    highest = int(labels.max(initial=0))
+    return labels.astype(
+        np.uint8 if highest < 256 else np.uint16 if highest < 65536 else np.uint32, copy=False
+    )
+
+
+def write_volume(image: sitk.Image, path: Path) -> None:
+    """Write a volume as NIfTI; the file gets its name once it is whole, `StoreError` where it cannot be written.
+
+    It is not ITK that writes, because it reports no error when the disk is full.
+    """
+    from segarena.systems.volumes.preparation.optional_packages import sitk
+
+    affine = np.eye(4)
+    affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
+    affine[:3, 3] = image.GetOrigin()
+    grid = Grid(image.GetSize(), _LPS_TO_RAS @ affine)
+    with whole_path(path, ending=ENDING) as part:
+        write_nifti(part, sitk.GetArrayViewFromImage(image).T, grid)
+
+
+def share(file: Path, path: Path) -> None:
+    """Give a file a second name, or copy it where the disk cannot; `StoreError` where neither can be written."""
+    with whole_path(path) as part:
+        try:
+            part.hardlink_to(file)
+        except OSError:
+            shutil.copyfile(file, part)
+
+
+def write_labels(
+    labels: LabelArray | Mapping[str, LabelArray], image: sitk.Image, path: Path
+) -> None:
+    """Write a label map to `path` + ".nii.gz", or masks by class to the folder `path`, in the grid of `image`.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    if not isinstance(labels, Mapping):
+        write_volume(_in_grid(labels, image), path.with_name(path.name + ENDING))
+        return
+    with whole_path(path) as part:
+        for name, mask in labels.items():
+            write_volume(_in_grid(mask, image), part / f"{name}{ENDING}")
+
+
+def read_labelled(
+    image_path: Path, label_path: Path
+) -> tuple[sitk.Image, LabelArray, tuple[str, ...]]:
+    """Return an image, its labels, and notes about them; raises as `read_volume`, `check_same_size`, `label_array`."""
+    image = read_volume(image_path)
+    label = read_volume(label_path)
+    notes = check_same_size(label, image, label_path.name)
+    return image, label_array(label, label_path.name), notes
+
+
+def moved_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform) -> sitk.Image:
+    """Return labels on the grid of another volume, by nearest neighbours; 0 outside."""
+    from segarena.systems.volumes.preparation.optional_packages import sitk
+
+    return sitk.Resample(labels, grid, transform, sitk.sitkNearestNeighbor, 0.0)
+
+
+def _in_grid(labels: LabelArray, image: sitk.Image) -> sitk.Image:
+    from segarena.systems.volumes.preparation.optional_packages import sitk
+
+    written = sitk.GetImageFromArray(smallest_type(labels))
+    written.CopyInformation(image)
+    return written

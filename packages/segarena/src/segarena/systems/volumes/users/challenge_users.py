@@ -1,0 +1,126 @@
+"""The users of today's challenges on radiology volumes: CVPR 2025 (interactive 3D) and autoPET."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from segarena.comparison import Comparison
+from segarena.dialogue import Lift
+from segarena.errors import InvalidInput
+from segarena.prompts import Box, Click, Limits, Prompt, Scribble
+from segarena.registry import user
+from segarena.roles import Turn
+from segarena.systems.volumes.prompting.corrections import centre_of_largest_error, is_solved
+from segarena.systems.volumes.prompting.initial_boxes import enlarged
+from segarena.systems.volumes.prompting.initial_points import limits, points_in_volume
+from segarena.systems.volumes.prompting.scribbles import middle_line
+from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, comparison_in_volume
+
+Middle = Literal["slice", "voxel"]
+Give = Literal["clicks", "scribbles"]
+
+
+@user("cvpr2025")
+@dataclass(kw_only=True, eq=False)
+class CvprUser:
+    """A box on the middle slice and the limits first, then a click in the middle of the largest error, again and again.
+
+    The box is the smallest one around the slice's foreground, enlarged on all sides by one random number of pixels,
+    0 to `most_px` in an image of side 256 and in proportion in others (rounded down along each axis), and cut at
+    the frame. For the clicks see `segarena.systems.volumes.prompting.corrections.centre_of_largest_error`.
+
+    Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation". Published boxes
+    have their last pixel as maximum; ours the one after it. The published generator is seeded again for every click.
+
+    Args:
+        box: False gives clicks alone, from the first round on, as the script does for cases without a box.
+        most_px: the most by which the box is enlarged.
+        middle: "slice": the middle one of the foreground slices, the later of two; "voxel": the slice of the middle
+            one of all foreground voxels in raster order, as an earlier version of the script had it.
+
+    Raises:
+        InvalidInput: `most_px` is negative.
+    """
+
+    box: bool = True
+    most_px: int = 5
+    middle: Middle = "slice"
+
+    def __post_init__(self) -> None:
+        if self.most_px < 0:
+            raise InvalidInput(f"most_px: expected 0 or more, got {self.most_px}")
+        self.prompt_kinds = frozenset({"box", "limits", "click"} if self.box else {"click"})
+        self.lift = Lift(spread="propagate" if self.box else "stay")
+
+    def next(self, turn: Turn) -> Sequence[Prompt] | None:
+        """Return box and limits, then one click a round; None when nothing is wrong or the target is empty."""
+        comparison = comparison_in_volume(turn)
+        if turn.round > 1 or not self.box:
+            return centre_of_largest_error(comparison, turn.rng) or None
+        target = SlicedTarget.of(comparison)
+        return self._first(turn, target) if target.slices else None
+
+    def _first(self, turn: Turn, target: SlicedTarget) -> tuple[Box, Limits]:
+        if self.middle == "slice":
+            plane = target.slices[len(target.slices) // 2]
+        else:
+            plane = _slice_of_middle_voxel(target)
+        most = int(turn.rng.integers(self.most_px + 1))
+        # Margins are meant for an image of side 256; there is none across slices.
+        margins = (0, *(most * size // 256 for size in target.shape[1:]))
+        return enlarged(target.box(plane), target.shape, margins), limits(target)
+
+
+@user("autopet")
+class AutopetUser:
+    """Pairs of clicks that do not look at predictions (autoPET IV), or scribbles on errors (autoPET V).
+
+    Source: autoPET IV and V, as their pages describe them: neither the challenge's click files nor its own generator
+    of scribbles is used. Their step without any input has no counterpart: a dialogue begins with a prompt.
+
+    Args:
+        give: "clicks": a random voxel of the target, and a random pixel of the background 3 to 5 pixels outside a
+            random foreground slice. "scribbles": one through the middle of the largest missing component and one
+            through that of the largest surplus component, where there are such.
+    """
+
+    def __init__(self, *, give: Give = "scribbles") -> None:
+        self._give = give
+        self.prompt_kinds = frozenset({"click" if give == "clicks" else "scribble"})
+        self.lift = Lift(spread="stay")
+
+    def next(self, turn: Turn) -> Sequence[Prompt] | None:
+        """Return the prompts of this round; None when nothing is wrong or the target is empty."""
+        comparison = comparison_in_volume(turn)
+        if self._give == "clicks":
+            return _pair(turn, SlicedTarget.of(comparison)) or None
+        return None if is_solved(comparison) else _scribbles(comparison)
+
+
+def _pair(turn: Turn, target: SlicedTarget) -> tuple[Click, ...]:
+    if not target.slices:
+        return ()
+    clicks = points_in_volume(target, turn.rng, 1)
+    plane = target.slices[turn.rng.integers(len(target.slices))]
+    ring = target.around(plane)
+    if not len(ring):
+        return clicks
+    row, column = ring[turn.rng.integers(len(ring))].tolist()
+    return (*clicks, Click((plane, row, column), is_positive=False))
+
+
+def _scribbles(comparison: Comparison) -> tuple[Scribble, ...]:
+    missing = middle_line(comparison.missing_planes, comparison.window)
+    surplus = middle_line(comparison.surplus_planes, comparison.window)
+    return tuple(Scribble(line, sign) for line, sign in ((missing, True), (surplus, False)) if line)
+
+
+def _slice_of_middle_voxel(target: SlicedTarget) -> int:
+    left = sum(target.areas.values()) // 2
+    for plane, area in target.areas.items():
+        if left < area:
+            return plane
+        left -= area
+    raise InvalidInput("an empty target has no middle")

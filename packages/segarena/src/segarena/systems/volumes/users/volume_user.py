@@ -1,0 +1,167 @@
+"""A user of radiology volumes: points, boxes or limits first, then clicks, scribbles or lassos on what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from segarena.comparison import Comparison
+from segarena.dialogue import Lift
+from segarena.errors import InvalidInput
+from segarena.options import Protocol
+from segarena.prompts import Box, Prompt
+from segarena.registry import user
+from segarena.roles import Turn
+from segarena.samples import Sample, Shape, Target
+from segarena.systems.volumes.prompting import corrections
+from segarena.systems.volumes.prompting.initial_boxes import shifted, with_edge_noise
+from segarena.systems.volumes.prompting.initial_points import Centre, CentreOrder
+from segarena.systems.volumes.prompting.quirks import resolve_quirks
+from segarena.systems.volumes.prompting.schemes import Manner, find_scheme
+from segarena.systems.volumes.prompting.scribble_outline import Plane, Stroke
+from segarena.systems.volumes.prompting.scribbles import point_of_scribble, scribble
+from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, comparison_in_volume
+
+Refine = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", "largest-error"]
+
+_REFINE_KINDS: dict[Refine, frozenset[str]] = {
+    "none": frozenset(),
+    "scribble": frozenset({"scribble", "click"}),  # clicks where no scribble can be drawn
+    "lasso": frozenset({"lasso"}),
+}
+"""Prompts of each kind of correction; of the others clicks alone."""
+
+
+@user("volume")
+class VolumeUser:
+    """Prompts a volume as RadioActive does: a scheme of initial prompts, then corrections of one kind.
+
+    Ends the dialogue when nothing is wrong, when there is nothing to correct with, or, at once, when the target is
+    empty. The slices are those along the first axis.
+
+    Source: RadioActive, section 2 and its published code. Random choices follow the published rules, not the
+    published streams of random numbers.
+
+    Args:
+        prompts: the scheme of the first round; see `segarena.systems.volumes.prompting.schemes`.
+        refine: the corrections of the other rounds; "none" has one round.
+        keeps_prompts: earlier prompts stay in force when slices are predicted again (the "*" of the tables).
+        protocol: "careful", or "published" for all quirks.
+        quirks: names of single things to do as published; see `segarena.systems.volumes.prompting.quirks`.
+        centre: "box" or "mean", the centre of a slice's largest component.
+        center_ppv: the order of points on the centre line: "plane", "sam-med3d" or "segvol".
+        edge_noise_px: initial boxes get each edge moved by up to this many pixels.
+        shift_px: initial boxes are moved as a whole by up to this many pixels along each axis.
+        plane: in which plane surplus is scribbled on.
+        length: share of the outline that a scribble follows.
+        length_mm: how much of the outline in mm it follows instead.
+        distance_px: how far outside the object it runs.
+        distance_mm: how far in mm instead.
+
+    Raises:
+        InvalidInput: an unknown scheme or quirk, or a number out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        prompts: str = "3b-inter",
+        refine: Refine = "none",
+        keeps_prompts: bool = True,
+        protocol: Protocol = "careful",
+        quirks: Sequence[str] = (),
+        centre: Centre = "box",
+        center_ppv: CentreOrder = "plane",
+        edge_noise_px: int = 0,
+        shift_px: int = 0,
+        plane: Plane = "most-errors",
+        length: float = 0.6,
+        length_mm: float | None = None,
+        distance_px: int = 2,
+        distance_mm: float | None = None,
+    ) -> None:
+        scheme, _ = find_scheme(prompts)
+        self._quirks = resolve_quirks(protocol, quirks)
+        _check_not_negative(
+            edge_noise_px=edge_noise_px, shift_px=shift_px, length=length, distance_px=distance_px
+        )
+        _check_not_negative(length_mm=length_mm or 0, distance_mm=distance_mm or 0)
+        self._prompts = prompts
+        self._refine = refine
+        self._noise = edge_noise_px, shift_px
+        self._manner = Manner(centre=centre, centre_order=center_ppv, quirks=self._quirks)
+        self._stroke = Stroke(
+            plane="coronal" if "coronal-only" in self._quirks else plane,
+            length=length,
+            length_mm=length_mm,
+            distance_px=distance_px,
+            distance_mm=distance_mm,
+            # Published code turns the line for models in 3D alone, which are told a point of it.
+            quirks=self._quirks if refine == "scribble-point" else self._quirks - {"sideways-line"},
+        )
+        self.prompt_kinds = scheme.kinds | _REFINE_KINDS.get(refine, frozenset({"click"}))
+        self.lift = Lift(spread=scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)
+        if not (scheme.is_random or any(self._noise)) and refine in ("none", "lasso"):
+            self.repeats = _once
+
+    def next(self, turn: Turn) -> Sequence[Prompt] | None:
+        """Return the initial prompts in the first round, then corrections; None when there is nothing to say."""
+        comparison = comparison_in_volume(turn)
+        if turn.round == 1:
+            return self._first(turn, SlicedTarget.of(comparison)) or None
+        if self._refine == "none" or corrections.is_solved(comparison):
+            return None
+        return self._correct(turn, comparison) or None
+
+    def _first(self, turn: Turn, target: SlicedTarget) -> Sequence[Prompt]:
+        scheme, count = find_scheme(self._prompts)
+        prompts = scheme.give(target, turn.rng, count, self._manner)
+        return [self._perturbed(prompt, target.shape, turn.rng) for prompt in prompts]
+
+    def _perturbed(self, box: Prompt, shape: Shape, rng: np.random.Generator) -> Prompt:
+        if not isinstance(box, Box):
+            return box
+        edge_noise_px, shift_px = self._noise
+        if edge_noise_px:
+            box = with_edge_noise(
+                box, shape, rng, edge_noise_px, is_clipped="clipped-noise" in self._quirks
+            )
+        return shifted(box, shape, rng, shift_px) if shift_px else box
+
+    def _correct(self, turn: Turn, comparison: Comparison) -> Sequence[Prompt]:
+        rng = turn.rng
+        if (
+            self._refine in ("1ppv", "scribble-point")
+            and "first-click-patch" in self._quirks
+            and turn.dialogue.clicks
+        ):
+            comparison = corrections.within_patch(comparison, turn.dialogue.clicks[0].position)
+        match self._refine:
+            case "1pps":
+                slices = corrections.prompted_slices(turn.dialogue)
+                return corrections.wrong_pixel_per_slice(
+                    comparison, slices, rng, one_fraction="one-fraction" in self._quirks
+                )
+            case "1ppv":
+                return corrections.wrong_voxel(comparison, rng)
+            case "lasso":
+                return corrections.lasso_around_largest_error(comparison)
+            case "largest-error":
+                return corrections.centre_of_largest_error(comparison, rng)
+            case "scribble":
+                return scribble(comparison, rng, self._stroke)
+            case _:
+                return point_of_scribble(scribble(comparison, rng, self._stroke), rng)
+
+
+def _once(sample: Sample, target: Target) -> int:
+    """Return 1: the same dialogue again would say nothing new."""
+    return 1
+
+
+def _check_not_negative(**values: float) -> None:
+    for name, value in values.items():
+        if not value >= 0:
+            raise InvalidInput(f"{name}: expected 0 or more, got {value}")

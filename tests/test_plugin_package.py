@@ -11,9 +11,9 @@ from segarena import evaluate
 from segarena.errors import PluginError
 from segarena.registry import names
 from segarena.reports import terminal_table, write_report
+from segarena.reports.page_parts import Fold, Html, Note, Row, Section, is_empty
 from segarena.reports.pages import Page, page, page_of
-from segarena.reports.parts import Fold, Html, Note, Row, Section, is_empty
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 import segarena
 from segarena.davis import DavisInteractiveSession
 from segarena.errors import StoreError
-from segarena.reports.files import write_report
+from segarena.reports.report_files import write_report
 
 BEFORE = Path(__file__).parent / "data" / "before"
 RUNS = ("clicks", "rclicks", "volumes", "videos", "oneshot", "session", "unfinished")

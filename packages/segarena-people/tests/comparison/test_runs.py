@@ -5,10 +5,10 @@ import pytest
 
 import segarena
 from segarena.errors import InvalidInput
-from segarena.records.rounds import PersonRound
-from segarena.records.tables import frame_of
-from segarena.reports.reading import read_runs
-from segarena.reports.tables import target_values
+from segarena.records.parquet_tables import frame_of
+from segarena.records.row_types import PersonRound
+from segarena.reports.recorded_run import read_runs
+from segarena.reports.run_statistics import target_values
 from segarena_people.comparison.consequence import rank_read, rank_runs
 
 

@@ -22,7 +22,7 @@ def test_a_segmenter_that_copies_the_truth_gets_none(small_run, plugin):
 
 
 def test_one_that_declares_it_gets_the_truth_and_reports_say_so(small_run, plugin):
-    from segarena.reports.reading import read_runs
+    from segarena.reports.recorded_run import read_runs
 
     folder = small_run(plugin("Peeks"), rounds=1)
     assert folder.records()["iou"].to_list() == [1.0] * 4

@@ -9,7 +9,7 @@ from segarena.records.configuration import PluginUsed
 from segarena.records.trust import rebuilt
 from segarena.registry import build, only_built_in
 from segarena.reports import terminal_table, write_report
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 
 EVIL = """
 from pathlib import Path

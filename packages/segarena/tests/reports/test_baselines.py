@@ -8,7 +8,7 @@ from segarena.registry import names
 from segarena.reports import write_report
 from segarena.reports.baselines import floors_of
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
 
 

@@ -8,9 +8,9 @@ import segarena
 from segarena.errors import RunMissing, StoreError
 from segarena.reports import terminal_table, write_report
 from segarena.reports.exports import summary_csv, summary_tex
-from segarena.reports.reading import read_runs
+from segarena.reports.general_tables import differences_sheet, timings_sheet
+from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import escape_latex, sheet_csv
-from segarena.reports.sections import differences_sheet, timings_sheet
 
 
 def parsed(text):

@@ -3,12 +3,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from segarena.reports.chart_series import Figure, round_word, segmenter_colours
 from segarena.reports.charts import Curve
 from segarena.reports.figures import figures, fill_rows, foremost
-from segarena.reports.groups import group_figures
+from segarena.reports.group_figures import group_figures
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
-from segarena.reports.series import Figure, round_word, segmenter_colours
+from segarena.reports.recorded_run import read_runs
 
 
 def figure(title, is_wide):

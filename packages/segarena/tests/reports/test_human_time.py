@@ -11,7 +11,7 @@ import segarena
 from segarena.prompts import Click
 from segarena.reports.human_time import pace_parts, pace_sheet, predicted
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
 from segarena.users.habits.pace import Pace
 

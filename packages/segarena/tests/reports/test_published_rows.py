@@ -10,9 +10,9 @@ from rich.console import Console
 from segarena.errors import UnknownPlugin
 from segarena.published import find_table
 from segarena.reports import terminal_of, write_report
-from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.measure_lookup import find_measured, sheets_of
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 
 LAB = """
 system = "lab"

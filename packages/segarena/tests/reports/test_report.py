@@ -7,9 +7,9 @@ import segarena.reports.gallery
 from segarena.registry import build
 from segarena.reports import write_report
 from segarena.reports.gallery import every_key, gallery
+from segarena.reports.hardest_targets import gallery_keys, ranked_targets
 from segarena.reports.pages import page_of
-from segarena.reports.ranking import gallery_keys, ranked_targets
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
 
 VOID = {"meta", "input", "br"}

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
 from segarena.reports.standings import standings
 from segarena.reports.terminal import terminal_table

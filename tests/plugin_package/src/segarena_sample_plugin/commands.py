@@ -16,7 +16,7 @@ def sample() -> None:
 @app.command()
 def rounds(run: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
     """Count the rounds of a run."""
-    from segarena.reports.reading import read_runs
+    from segarena.reports.recorded_run import read_runs
 
     (read,) = read_runs([run])
     typer.echo(f"{sum(len(dialogue.prompts) for dialogue in read.dialogues)} rounds")

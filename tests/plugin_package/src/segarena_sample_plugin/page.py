@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
+from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page
-from segarena.reports.parts import Note, Section
 from segarena.reports.renderers import sheet_csv, sheet_terminal
 from segarena.reports.sheets import Column, Sheet, Value
 

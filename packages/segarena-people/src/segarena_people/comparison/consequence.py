@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from segarena.abilities import abilities_of_segmenter, ignores_image
 from segarena.errors import InvalidInput
 from segarena.registry import build, find, names
-from segarena.reports.people import asked_of
-from segarena.reports.reading import Run, read_runs
-from segarena.reports.tables import image_clusters, target_values
+from segarena.reports.people_section import asked_of
+from segarena.reports.recorded_run import Run, read_runs
+from segarena.reports.run_statistics import image_clusters, target_values
 from segarena.roles import Statistic
 from segarena.specs import Plugin, PluginSpec
 from segarena.statistics.curves import area_under_curve, at_round, hold_last, number_of_clicks
@@ -171,7 +171,7 @@ def rank_runs(folders: Sequence[str | Path]) -> list[Ranked]:
 
     Raises:
         InvalidInput: fewer than two runs, or no person in one of them.
-        RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
+        RunMissing, RunConflict: see `segarena.reports.recorded_run.read_runs`.
     """
     return rank_read(read_runs(folders))
 

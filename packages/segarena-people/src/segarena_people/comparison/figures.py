@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, element, px
+from segarena.reports.chart_series import Figure
 from segarena.reports.charts import draw_legend, marker
-from segarena.reports.series import Figure
 from segarena_people.comparison.measuring import DEFINITIONS
 from segarena_people.comparison.ranking import Ranked
 from segarena_people.comparison.results import ScopeFound, UserFound

@@ -22,7 +22,7 @@ from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import unpack_turn
-from segarena.reports.rounds import Key
+from segarena.reports.round_table import Key
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
 from segarena_server.challenges.description import Challenge

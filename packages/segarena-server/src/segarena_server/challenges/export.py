@@ -14,8 +14,8 @@ from typing import Any
 
 from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
+from segarena.reports.boards.board_tables import board_csv, board_tex
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html
-from segarena.reports.boards.sheets import board_csv, board_tex
 from segarena_server.challenges.challenge_repository import description_of, shown_of
 from segarena_server.challenges.management import find
 from segarena_server.challenges.time_charge import TIME_RULE

@@ -14,7 +14,7 @@ from math import hypot, isnan
 import numpy as np
 
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.tables import TargetKey, image_clusters, mean_over_targets
+from segarena.reports.run_statistics import TargetKey, image_clusters, mean_over_targets
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, paired_difference
 

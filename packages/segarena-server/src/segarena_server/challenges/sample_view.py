@@ -17,8 +17,8 @@ from segarena.records.prompts import RecordedPrompt
 from segarena.reports.overlays import points_of, sign_of
 from segarena.reports.pages import Page, page_of
 from segarena.reports.pictures import Pictures
-from segarena.reports.reading import Run, read_runs
-from segarena.reports.rounds import DialogueRecord, Key
+from segarena.reports.recorded_run import Run, read_runs
+from segarena.reports.round_table import DialogueRecord, Key
 from segarena.reports.viewer import Stack, viewer_html
 from segarena.samples import Sample
 from segarena_server.challenges.evaluator import HeldAgain

@@ -8,8 +8,8 @@ from math import isfinite
 from pathlib import Path
 
 from segarena.records.trust import reading
-from segarena.reports.reading import Run, read_runs
-from segarena.reports.tables import mean_of
+from segarena.reports.recorded_run import Run, read_runs
+from segarena.reports.run_statistics import mean_of
 from segarena.roles import Statistic
 from segarena_server.challenges.description import Challenge, Phase
 

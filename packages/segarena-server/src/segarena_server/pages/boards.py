@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from segarena.errors import SegarenaError
 from segarena.reports.boards.board import Board
+from segarena.reports.boards.board_tables import board_csv, board_tex
+from segarena.reports.boards.json_export import board_json
 from segarena.reports.boards.pages import board_parts, run_parts, sample_parts
-from segarena.reports.boards.sheets import board_csv, board_tex
-from segarena.reports.boards.telling import board_json
-from segarena.reports.parts import Card, Gallery
+from segarena.reports.page_parts import Card, Gallery
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.challenges.boards import PhaseBoard, sees_samples
 from segarena_server.challenges.challenge_repository import description_of, find_phase

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 
 from segarena.files.hashes import fingerprint
 from segarena.reports.boards.pages import ASSETS
-from segarena.reports.rendering import read_script, read_text, templates
+from segarena.reports.html_document import read_script, read_text, templates
 from segarena.version import __version__
 from segarena_server.auth.permissions import Visitor, site_of
 from segarena_server.extensions.site_sections import rooms, shipped_fingerprint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from segarena.reports.rendering import MODULES, read_text
+from segarena.reports.html_document import MODULES, read_text
 from segarena_server.auth.permissions import ANYONE, require_role
 from segarena_server.extensions.site_sections import (
     kind_of,

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from segarena.engine.guard import TimeLimit
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import StoreError
 from segarena.reports.gallery import card_of
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 from segarena.work.deadline import this_deadline
 from segarena_server.challenges.dialogue_views import Exchanged, as_heard, as_judged
 from segarena_server.challenges.evaluation_request import EvaluationRequest

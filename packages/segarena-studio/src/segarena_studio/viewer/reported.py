@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from segarena.records.trust import reading
 from segarena.reports.pages import page_of
-from segarena.reports.reading import Key, read_runs
+from segarena.reports.recorded_run import Key, read_runs
 from segarena.reports.report import report_html
 from segarena_studio.viewer.shelf import Collection
 from segarena_studio.viewer.table import KEY

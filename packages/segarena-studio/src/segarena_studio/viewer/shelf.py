@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from segarena.engine.blobs import BlobFolder
+from segarena.engine.blob_folder import BlobFolder
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import list_files
 from segarena.records.trust import reading
 from segarena.registry import build, names
+from segarena.reports.display_names import data_names, told_apart
 from segarena.reports.gallery import dataset_of
-from segarena.reports.naming import data_names, told_apart
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec

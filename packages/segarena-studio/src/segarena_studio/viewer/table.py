@@ -17,8 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.engine.store import RunFolder
-from segarena.records.tables import COLUMNS
-from segarena.reports.naming import metric_name
+from segarena.records.parquet_tables import COLUMNS
+from segarena.reports.display_names import metric_name
 from segarena_studio.viewer.asking import Question
 
 KEY = ("sample", "target", "user", "repeat")

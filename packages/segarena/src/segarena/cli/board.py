@@ -70,7 +70,7 @@ def board(
         segarena board runs --names teams.csv --show best --freeze 2026-11-22T18:00+01:00 --out site
     """
     from segarena.reports.boards import Entry, board_of, extract_of, write_site
-    from segarena.reports.boards.named import named, read_names
+    from segarena.reports.boards.run_attribution import named, read_names
 
     with one_line_errors():
         known = read_names(names) if names else {}

@@ -41,7 +41,7 @@ def export(
     with the numbers of objects. A volume is NIfTI with the affine of its scan. `masks.csv` names sample, target, user,
     repeat and round of each file, with what was measured. A dialogue that ended before a round has its last mask.
     """
-    from segarena.reports.masks import export_masks
+    from segarena.reports.mask_export import export_masks
 
     with one_line_errors():
         index = export_masks(

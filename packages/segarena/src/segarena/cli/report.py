@@ -103,7 +103,7 @@ def report(
 
         segarena report runs/grabcut runs/graph --out comparison --figures charts
     """
-    from segarena.records.reported import FOLDER
+    from segarena.records.report_manifest import FOLDER
     from segarena.reports import terminal_of, write_report
     from segarena.users.habits.pace import Pace
 
@@ -141,7 +141,7 @@ def report(
 def _serve(page: Page, *, trust: bool) -> None:
     """Serve the page until Ctrl-C."""
     from segarena.records.trust import reading
-    from segarena.reports.served import ReportServer
+    from segarena.reports.report_server import ReportServer
 
     with reading(trust=trust), ReportServer(page) as server, suppress(KeyboardInterrupt):
         typer.echo(f"open:   {server.url}   (Ctrl-C ends)")

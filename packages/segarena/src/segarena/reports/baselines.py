@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from segarena.abilities import ignores_image
 from segarena.registry import known
+from segarena.reports.chart_series import Series
 from segarena.reports.charts import DASHES
-from segarena.reports.reading import Run
-from segarena.reports.series import Series
+from segarena.reports.recorded_run import Run
 
 THIN = "Thin and grey: controls that look at no image."
 """Below charts that have any."""

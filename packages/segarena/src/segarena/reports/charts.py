@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from segarena.reports.axes import CHARACTER_PX, LABEL_PX, Frame, Scale, element, number, px
-from segarena.reports.rendering import macros
+from segarena.reports.html_document import macros
 
 COLOURS = 7
 """How many numbered colours the page has; series beyond them start again, with other dashes and markers."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from segarena.reports.reading import Run
+from segarena.reports.general_tables import paired_sheet, summary_sheet
+from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
-from segarena.reports.sections import paired_sheet, summary_sheet
 from segarena.reports.wording import baseline_text, count_text, protocol_text
 
 

@@ -1,4 +1,4 @@
-"""The figures about rounds and seconds; those about groups of targets are `segarena.reports.groups`."""
+"""The figures about rounds and seconds; those about groups of targets are `segarena.reports.group_figures`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ import numpy as np
 
 from segarena.reports.axes import nice_ticks, number
 from segarena.reports.baselines import THIN, with_floors
-from segarena.reports.charts import Bars, Curve, Whisker, bar_chart, interval_chart, line_chart
-from segarena.reports.groups import group_figures
-from segarena.reports.pages import Page
-from segarena.reports.reading import Run
-from segarena.reports.series import (
+from segarena.reports.chart_series import (
     Figure,
     Series,
     colours_of,
@@ -25,7 +21,11 @@ from segarena.reports.series import (
     run_columns,
     series_by_user,
 )
-from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
+from segarena.reports.charts import Bars, Curve, Whisker, bar_chart, interval_chart, line_chart
+from segarena.reports.group_figures import group_figures
+from segarena.reports.pages import Page
+from segarena.reports.recorded_run import Run
+from segarena.reports.run_statistics import curve_intervals, metrics_of, noc_counts, thresholds_of
 from segarena.reports.wording import count_text, metric_name, seconds_text
 from segarena.roles import Statistic
 

@@ -12,14 +12,14 @@ from itertools import chain
 from segarena.errors import NotTrusted
 from segarena.records.configuration import RunConfiguration, located, moved
 from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
+from segarena.reports.chart_series import area_statistic, run_colours, run_columns
+from segarena.reports.hardest_targets import failed_keys
+from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.pages import Page
-from segarena.reports.parts import Card, Gallery
 from segarena.reports.pictures import Pictures, Shown
-from segarena.reports.ranking import failed_keys
-from segarena.reports.reading import Key, Run
-from segarena.reports.rounds import DialogueRecord
-from segarena.reports.series import area_statistic, run_colours, run_columns
-from segarena.reports.tables import thresholds_of
+from segarena.reports.recorded_run import Key, Run
+from segarena.reports.round_table import DialogueRecord
+from segarena.reports.run_statistics import thresholds_of
 from segarena.reports.viewer import Pane, Stack, viewer_html
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset

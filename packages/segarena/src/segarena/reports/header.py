@@ -7,11 +7,11 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from segarena.records.configuration import Counts, PluginUsed
-from segarena.reports.differing import differing_texts
-from segarena.reports.naming import set_options, short_name
+from segarena.reports.comparability import differing_texts
+from segarena.reports.display_names import set_options, short_name
 from segarena.reports.pages import Page, broken_pages
-from segarena.reports.reading import Run
-from segarena.reports.tables import user_names
+from segarena.reports.recorded_run import Run
+from segarena.reports.run_statistics import user_names
 from segarena.reports.wording import count_text, empty_text, partial_text, verified_text
 from segarena.specs import PluginSpec
 

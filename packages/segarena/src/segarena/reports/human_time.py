@@ -14,15 +14,22 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.reports.chart_series import (
+    Figure,
+    Series,
+    figure,
+    panel_px,
+    run_columns,
+    series_by_user,
+)
 from segarena.reports.charts import Curve, line_chart
 from segarena.reports.figures import foremost
+from segarena.reports.page_parts import Note, Part, Row
 from segarena.reports.pages import Page
-from segarena.reports.parts import Note, Part, Row
-from segarena.reports.reading import Run
-from segarena.reports.rounds import DialogueRecord
-from segarena.reports.series import Figure, Series, figure, panel_px, run_columns, series_by_user
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueRecord
+from segarena.reports.run_statistics import image_clusters, metrics_of, user_names
 from segarena.reports.sheets import Cell, Column, Sheet, Value
-from segarena.reports.tables import image_clusters, metrics_of, user_names
 from segarena.reports.wording import metric_name, seconds_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import bootstrap_means

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from segarena.records.trust import reading
+from segarena.reports.general_tables import paired_sheet, summary_sheet
 from segarena.reports.pages import Page, page_of
-from segarena.reports.reading import read_runs
-from segarena.reports.sections import paired_sheet, summary_sheet
+from segarena.reports.recorded_run import read_runs
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import pairing_text, partial_text
 

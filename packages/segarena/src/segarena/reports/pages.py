@@ -16,13 +16,13 @@ from rich.console import RenderableType
 from segarena.errors import PluginError
 from segarena.registry import import_packages
 from segarena.reports.baselines import floors_of
-from segarena.reports.parts import Fold, Part, Section
+from segarena.reports.chart_series import round_word
+from segarena.reports.hardest_targets import RankedTarget, gallery_keys, ranked_targets
+from segarena.reports.page_parts import Fold, Part, Section
 from segarena.reports.pictures import Pictures, pictures_of
-from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
-from segarena.reports.reading import Key, Run
+from segarena.reports.recorded_run import Key, Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
-from segarena.reports.rounds import DialogueRecord
-from segarena.reports.series import round_word
+from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet
 from segarena.reports.verdict import Words, verdict_texts
 from segarena.reports.wording import count_text, sample_word

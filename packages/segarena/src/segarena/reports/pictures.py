@@ -9,12 +9,12 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from segarena.arrays.boxes import bounding_window
 from segarena.errors import PluginError
+from segarena.reports.chart_series import area_statistic
 from segarena.reports.charts import sparkline
+from segarena.reports.html_document import macros
 from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
-from segarena.reports.reading import DialogueRecord, Run
-from segarena.reports.rendering import macros
-from segarena.reports.series import area_statistic
-from segarena.reports.tables import thresholds_of
+from segarena.reports.recorded_run import DialogueRecord, Run
+from segarena.reports.run_statistics import thresholds_of
 from segarena.reports.viewer import Marks, Pane, Plate, Stack
 from segarena.reports.wording import metric_name
 from segarena.samples import ImageSample, Mask, Target

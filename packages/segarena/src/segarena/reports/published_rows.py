@@ -10,9 +10,9 @@ from typing import Any
 
 from segarena.published.reading import told_apart
 from segarena.published.tables import Figure, Found, Measure, PublishedTable
-from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.measure_lookup import find_measured, sheets_of
 from segarena.reports.pages import Page
-from segarena.reports.reading import Run
+from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import count_text
 from segarena.specs import PluginSpec

@@ -8,29 +8,29 @@ from dataclasses import replace
 from functools import partial
 
 from segarena.reports.baselines import floor_text
-from segarena.reports.between import between_parts
 from segarena.reports.figures import figures
 from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
-from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
-from segarena.reports.human_time import pace_parts
-from segarena.reports.pages import Page, fold_title
-from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty
-from segarena.reports.people import people_parts
-from segarena.reports.ranking import MOST_FAILED, failed_keys
-from segarena.reports.ranks import pairs_sheet, ranks_sheet
-from segarena.reports.reading import Key, Run
-from segarena.reports.rendering import document
-from segarena.reports.sectioned import section_values
-from segarena.reports.sections import (
+from segarena.reports.general_tables import (
     MOST_HARD,
     failures_parts,
     hardest_sheet,
     paired_sheet,
     summary_sheet,
 )
+from segarena.reports.hardest_targets import MOST_FAILED, failed_keys
+from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
+from segarena.reports.html_document import document
+from segarena.reports.human_time import pace_parts
+from segarena.reports.page_parts import Fold, Note, Part, Row, Section, Terms, is_empty
+from segarena.reports.pages import Page, fold_title
+from segarena.reports.people_section import people_parts
+from segarena.reports.person_variation import between_parts
+from segarena.reports.ranking_tables import pairs_sheet, ranks_sheet
+from segarena.reports.recorded_run import Key, Run
+from segarena.reports.run_statistics import paired_rows, user_names
+from segarena.reports.sectioned import section_values
 from segarena.reports.sheets import Sheet
-from segarena.reports.tables import paired_rows, user_names
-from segarena.reports.targets import targets_sheet
+from segarena.reports.targets_table import targets_sheet
 from segarena.reports.wording import (
     FAILURES,
     FEW_SAMPLES,
@@ -75,7 +75,7 @@ def report_html(
     Args:
         own: the page.
         sections: what it shows, where that is made already.
-        is_served: whether the page may ask where it came from for further cards; see `segarena.reports.served`.
+        is_served: whether the page may ask where it came from for further cards; see `segarena.reports.report_server`.
         file_address: gives where a stylesheet or script is loaded from; None puts them into the page.
     """
     sections = report_sections(own) if sections is None else sections

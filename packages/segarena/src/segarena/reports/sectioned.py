@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from segarena.reports.parts import Section, is_empty, kind_of
+from segarena.reports.page_parts import Section, is_empty, kind_of
 from segarena.reports.renderers import sheet_html
 
 

@@ -10,8 +10,8 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from segarena.reports.reading import Run
-from segarena.reports.tables import (
+from segarena.reports.recorded_run import Run
+from segarena.reports.run_statistics import (
     SIGNIFICANT,
     difference_of,
     image_clusters,

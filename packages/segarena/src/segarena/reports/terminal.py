@@ -11,12 +11,12 @@ from rich.text import Text
 
 from segarena.records.trust import reading
 from segarena.reports.baselines import floor_text
-from segarena.reports.differing import differing_texts
+from segarena.reports.comparability import differing_texts
+from segarena.reports.general_tables import paired_sheet, summary_sheet
 from segarena.reports.pages import Page, page_of
-from segarena.reports.reading import Run, read_runs
+from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.renderers import sheet_rows, sheet_terminal
-from segarena.reports.sections import paired_sheet, summary_sheet
-from segarena.reports.tables import paired_rows
+from segarena.reports.run_statistics import paired_rows
 from segarena.reports.wording import (
     count_text,
     empty_text,
@@ -39,7 +39,7 @@ def terminal_table(
 
     Raises:
         InvalidInput: a further threshold that the runs cannot answer for.
-        RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
+        RunMissing, RunConflict: see `segarena.reports.recorded_run.read_runs`.
     """
     with reading(trust=False):
         return terminal_of(page_of(read_runs(runs, thresholds=thresholds)))

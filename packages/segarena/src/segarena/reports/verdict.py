@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from segarena.reports.reading import Run
-from segarena.reports.series import run_columns
+from segarena.reports.chart_series import run_columns
+from segarena.reports.recorded_run import Run
+from segarena.reports.run_statistics import SIGNIFICANT, user_names
 from segarena.reports.sheets import p_text
 from segarena.reports.standings import Standing, best_user, by_data, standings
-from segarena.reports.tables import SIGNIFICANT, user_names
 from segarena.reports.wording import bounds_text, count_text, metric_name, value_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from segarena.reports.charts import colour_class, swatch
+from segarena.reports.html_document import macros
 from segarena.reports.overlays import View
-from segarena.reports.rendering import macros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from segarena.reports.naming import metric_name as metric_name
-from segarena.reports.reading import Run
+from segarena.reports.display_names import metric_name
+from segarena.reports.recorded_run import Run
 from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.over_rounds import definition_of, over_rounds

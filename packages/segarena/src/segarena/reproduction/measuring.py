@@ -14,9 +14,9 @@ from segarena.files.hashes import sha256
 from segarena.published.reading import told_apart
 from segarena.published.tables import Found, PublishedTable
 from segarena.records.trust import reading
-from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.measure_lookup import find_measured, sheets_of
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
+from segarena.reports.recorded_run import read_runs
 from segarena.reproduction.needs import Job
 from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, say_nothing

@@ -8,10 +8,10 @@ import pytest
 
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.board import CHOICES, board_of
+from segarena.reports.boards.board_wording import leader_text, shared_text
+from segarena.reports.boards.json_export import told
 from segarena.reports.boards.pages import board_html, run_html
 from segarena.reports.boards.panels import Key, Panel, ranked
-from segarena.reports.boards.telling import told
-from segarena.reports.boards.wording import leader_text, shared_text
 from segarena.statistics.intervals import Interval, bootstrap_mean, paired_difference
 
 MAIN = Key("photos", "centre", "", "NoC@90")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from segarena.reports.boards.board import CHOICES, board_of
+from segarena.reports.boards.board_wording import range_text, shared_text
 from segarena.reports.boards.pages import POLICY
-from segarena.reports.boards.site import write_site
-from segarena.reports.boards.wording import range_text, shared_text
+from segarena.reports.boards.static_site import write_site
 
 HOSTILE = (
     "<script>document.title='taken'</script>",

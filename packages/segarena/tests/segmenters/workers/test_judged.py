@@ -13,7 +13,7 @@ from segarena.engine.rows import ENCODED
 from segarena.errors import RunConflict
 from segarena.prompts import Click
 from segarena.registry import build
-from segarena.reports.naming import told_apart
+from segarena.reports.display_names import told_apart
 from segarena.segmenters.workers.examples import sample_of
 
 HERE = Path(__file__).parent

@@ -6,7 +6,9 @@ An `Extract` is what a board needs of a run, a `Board` is data, `board_html` its
 from __future__ import annotations
 
 from segarena.reports.boards.board import CHOICES, Board, Choice, Entry, board_of
+from segarena.reports.boards.board_tables import board_csv, board_tex
 from segarena.reports.boards.extracts import Extract, extract_of, extract_text, read_extract
+from segarena.reports.boards.json_export import board_json
 from segarena.reports.boards.pages import (
     ASSETS,
     POLICY,
@@ -19,9 +21,7 @@ from segarena.reports.boards.pages import (
     sample_parts,
 )
 from segarena.reports.boards.panels import BoardRank, Key, Panel
-from segarena.reports.boards.sheets import board_csv, board_tex
-from segarena.reports.boards.site import SiteFiles, write_site
-from segarena.reports.boards.telling import board_json
+from segarena.reports.boards.static_site import SiteFiles, write_site
 
 __all__ = [
     "ASSETS",

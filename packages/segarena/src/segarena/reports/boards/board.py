@@ -23,8 +23,8 @@ from segarena.reports.boards.panels import (
     rounded,
     shared_statistics,
 )
-from segarena.reports.naming import data_names, run_labels, short_name, told_apart
-from segarena.reports.reading import other_rule
+from segarena.reports.display_names import data_names, run_labels, short_name, told_apart
+from segarena.reports.recorded_run import other_rule
 from segarena.roles import Statistic
 
 Choice = Literal["all", "best", "last", "chosen"]

@@ -22,8 +22,8 @@ from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.records.trust import reading
 from segarena.registry import known
 from segarena.reports.pages import Page, page_of
-from segarena.reports.reading import Run, read_runs, rules_of
-from segarena.reports.tables import TargetKey, image_clusters, metrics_of, target_values
+from segarena.reports.recorded_run import Run, read_runs, rules_of
+from segarena.reports.run_statistics import TargetKey, image_clusters, metrics_of, target_values
 from segarena.reports.wording import definition
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_means

@@ -13,10 +13,13 @@ from typing import Any
 from markupsafe import Markup
 
 from segarena.reports.boards.board import Board, Choice
-from segarena.reports.boards.panels import Key
-from segarena.reports.boards.sheets import run_sheet, sample_sheet, standing_sheet, targets_sheet
-from segarena.reports.boards.telling import told
-from segarena.reports.boards.wording import (
+from segarena.reports.boards.board_tables import (
+    run_sheet,
+    sample_sheet,
+    standing_sheet,
+    targets_sheet,
+)
+from segarena.reports.boards.board_wording import (
     about_text,
     counted_text,
     leader_text,
@@ -24,10 +27,12 @@ from segarena.reports.boards.wording import (
     range_text,
     shared_text,
 )
-from segarena.reports.parts import Gallery
+from segarena.reports.boards.json_export import told
+from segarena.reports.boards.panels import Key
+from segarena.reports.html_document import read_script, read_text, templates
+from segarena.reports.page_parts import Gallery
 from segarena.reports.renderers import sheet_html
-from segarena.reports.rendering import read_script, read_text, templates
-from segarena.reports.tables import TargetKey
+from segarena.reports.run_statistics import TargetKey
 from segarena.reports.wording import bounds_text, count_text, seconds_text, value_text
 
 _REPORTS = "segarena.reports"

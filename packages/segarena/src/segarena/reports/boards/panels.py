@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.groups import group_order, groupings
-from segarena.reports.tables import TargetKey, image_clusters
+from segarena.reports.group_figures import group_order, groupings
+from segarena.reports.run_statistics import TargetKey, image_clusters
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_means
 from segarena.statistics.pairs import all_pairs, places

@@ -6,7 +6,7 @@ import math
 
 from markupsafe import Markup
 
-from segarena.reports.rendering import templates
+from segarena.reports.html_document import templates
 from segarena.reports.sheets import Cell, Link, Sheet, Value
 
 MOST_ROWS = 500

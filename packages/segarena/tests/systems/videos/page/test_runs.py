@@ -13,10 +13,10 @@ from segarena.prompts import Scribble
 from segarena.published import find_table
 from segarena.registry import build
 from segarena.reports import terminal_table, write_report
-from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.chart_series import Figure
+from segarena.reports.measure_lookup import find_measured, sheets_of
 from segarena.reports.pages import page_of
-from segarena.reports.reading import read_runs
-from segarena.reports.series import Figure
+from segarena.reports.recorded_run import read_runs
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
 from segarena.systems.videos.page.page import DavisPage, curves, sequence_sheet, summary_sheet
 from segarena.systems.videos.page.pictures import kept_labels, shown_frames

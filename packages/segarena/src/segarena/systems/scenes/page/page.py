@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from segarena.files.whole import write_whole
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
+from segarena.reports.html_document import document
 from segarena.reports.renderers import sheet_html
-from segarena.reports.rendering import document
 from segarena.reports.sheets import Sheet
 from segarena.systems.scenes.edges.summary import EdgeSummary
 from segarena.systems.scenes.measures.agreement import ImageAgreement

@@ -13,13 +13,13 @@ import polars as pl
 from rich.console import RenderableType
 
 from segarena.reports.baselines import THIN, floor_colour
+from segarena.reports.chart_series import Figure, panel_px, run_colours
+from segarena.reports.chart_series import figure as make_figure
 from segarena.reports.charts import Colour, Curve, line_chart
+from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
-from segarena.reports.parts import Note, Section
-from segarena.reports.reading import Run
+from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import sheet_terminal
-from segarena.reports.series import Figure, panel_px, run_colours
-from segarena.reports.series import figure as make_figure
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
 from segarena.roles import Statistic

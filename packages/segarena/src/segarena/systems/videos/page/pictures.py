@@ -14,10 +14,10 @@ from segarena.prompts import Lasso, Scribble
 from segarena.records.prompts import GivenSupport, RecordedPrompt
 from segarena.reports.axes import Frame, element, px
 from segarena.reports.charts import colour_class
+from segarena.reports.html_document import macros
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.pictures import DIALOGUES, HARDEST, Shown, evenly, pictures
-from segarena.reports.reading import DialogueRecord, Key, Run, rows_of
-from segarena.reports.rendering import macros
+from segarena.reports.recorded_run import DialogueRecord, Key, Run, rows_of
 from segarena.reports.viewer import Marks, Pane, Plate, Stack
 from segarena.samples import Labels, Mask, Target, VideoSample
 

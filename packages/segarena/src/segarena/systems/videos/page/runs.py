@@ -11,7 +11,7 @@ import polars as pl
 
 from segarena.options import as_protocol
 from segarena.reports.gallery import open_dataset
-from segarena.reports.reading import DialogueRecord, Run
+from segarena.reports.recorded_run import DialogueRecord, Run
 from segarena.roles import Dataset
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, COLUMNS
 from segarena.systems.videos.measures.report import (

@@ -1,0 +1,178 @@
+"""A board as a folder of files that any web server, or none, can show: its page, one for each sample and run, assets.
+
+Files of the site are called by number; no name from a run or a participant is ever part of a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from segarena.files.whole import write_whole
+from segarena.records.trust import reading
+from segarena.reports.boards.board import Board, Choice, Entry
+from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_first
+from segarena.reports.boards.json_export import board_json
+from segarena.reports.boards.pages import ASSETS, asset_text, board_html, run_html, sample_html
+from segarena.reports.boards.panels import Key
+from segarena.reports.gallery import gallery
+from segarena.reports.page_parts import Gallery
+from segarena.reports.pages import page_of
+from segarena.reports.recorded_run import read_runs
+from segarena.reports.round_table import Key as DialogueKey
+from segarena.reports.run_statistics import TargetKey
+
+MOST_DRAWN = 6
+"""Runs that a sample's page has pictures of: the best ones shown."""
+
+MOST_PICTURED = 60
+"""Samples that have pictures, the hardest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteFiles:
+    """What was written.
+
+    Attributes:
+        index: the page to open.
+        pages: how many samples have a page.
+        notes: what could not be shown, and why.
+    """
+
+    index: Path
+    pages: int
+    notes: tuple[str, ...]
+
+
+def write_site(
+    board: Board,
+    out: str | Path,
+    *,
+    runs: Mapping[Entry, str | Path] | None = None,
+    choice: Choice = "all",
+    trust: bool = False,
+    data: str | Path | None = None,
+    pictured: int = MOST_PICTURED,
+) -> SiteFiles:
+    """Write a board into a folder.
+
+    Args:
+        board: what stands on it.
+        out: where to; what is there is replaced.
+        runs: the run folder of each entry, for pictures; None for none.
+        choice: which runs of a participant are shown at first.
+        trust: whether datasets that are not part of segarena may be opened, see `segarena.records.trust`.
+        data: where the dataset's files are now, if they moved.
+        pictured: so many samples at most have pictures.
+
+    Raises:
+        StoreError: `out` cannot be written.
+    """
+    folder = Path(out)
+    key = board.first_key
+    hardest = hardest_first(board, key)
+    samples = list(dict.fromkeys(sample for sample, _ in hardest))
+    pages = {sample: f"samples/{number:04d}.html" for number, sample in enumerate(samples, 1)}
+    files = (("board.csv", "CSV"), ("board.json", "JSON"), ("board.tex", "LaTeX"))
+    texts = {
+        **{f"files/{name}": asset_text(name) for name in ASSETS},
+        "board.csv": board_csv(board, key, choice),
+        "board.json": board_json(board),
+        "board.tex": board_tex(board, key, choice),
+    }
+    notes: list[str] = []
+    anchors: dict[TargetKey, str] = {}
+    with reading(trust=trust):
+        if runs:
+            drawn = _Drawn(board, key, choice, runs, hardest, trust=trust, data=data)
+        else:
+            drawn = None
+        for number, sample in enumerate(samples):
+            pictures = drawn.of(sample) if drawn and number < pictured else None
+            if pictures:
+                notes += pictures.notes
+                anchors |= {shown[:2]: anchor for shown, anchor in pictures.shown.items()}
+            page = sample_html(
+                board,
+                key,
+                sample,
+                assets="../files/",
+                home="../index.html",
+                choice=choice,
+                pictures=pictures,
+                before=_name(pages, samples, number - 1),
+                after=_name(pages, samples, number + 1),
+            )
+            write_whole(folder / pages[sample], page)
+    runs_of = _write_runs(board, key, folder, pages, anchors)
+    texts["index.html"] = board_html(
+        board,
+        assets="files/",
+        choice=choice,
+        files=files,
+        pages=pages,
+        anchors=anchors,
+        runs=runs_of,
+    )
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    return SiteFiles(
+        index=folder / "index.html", pages=len(samples), notes=tuple(dict.fromkeys(notes))
+    )
+
+
+def _write_runs(
+    board: Board, key: Key, folder: Path, pages: Mapping[str, str], anchors: Mapping[TargetKey, str]
+) -> list[str]:
+    """Write a page for each run; return their names."""
+    names = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
+    beside = {sample: f"../{page}" for sample, page in pages.items()}
+    for number, name in enumerate(names):
+        told = run_html(
+            board,
+            key,
+            number,
+            assets="../files/",
+            home="../index.html",
+            pages=beside if board.data[number] == key.data else None,
+            anchors=anchors,
+        )
+        write_whole(folder / name, told)
+    return names
+
+
+def _name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:
+    return pages[samples[number]].rpartition("/")[2] if 0 <= number < len(samples) else ""
+
+
+class _Drawn:
+    """Pictures of the best runs shown, by the page of their benchmark."""
+
+    def __init__(
+        self,
+        board: Board,
+        key: Key,
+        choice: Choice,
+        runs: Mapping[Entry, str | Path],
+        hardest: Sequence[TargetKey],
+        *,
+        trust: bool,
+        data: str | Path | None,
+    ) -> None:
+        best = [row.entry for row in board.rows(key, choice)][:MOST_DRAWN]
+        read = read_runs([runs[board.entries[entry]] for entry in best], trust=trust, data=data)
+        # What they are called on the board, their pictures are called too.
+        self._own = page_of(
+            [replace(run, label=board.names[entry]) for run, entry in zip(read, best, strict=True)]
+        )
+        self._targets: dict[str, list[DialogueKey]] = {}
+        for sample, target in hardest:
+            self._targets.setdefault(sample, []).append((sample, target, key.user, 0))
+
+    def of(self, sample: str) -> Gallery | None:
+        """Return a card for each target of a sample; None where nothing draws samples of this kind."""
+        if self._own.pictures is None:
+            return None
+        keys = self._targets[sample]
+        return gallery(self._own, self._own.pictures, keys, every=keys)

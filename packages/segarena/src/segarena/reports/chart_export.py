@@ -1,0 +1,106 @@
+"""The charts of a report as files: SVG that needs no page around it, and PNG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from segarena.errors import MissingExtra
+from segarena.reports.axes import element, px
+from segarena.reports.chart_series import Figure
+from segarena.reports.html_document import read_text
+from segarena.reports.page_parts import Fold, Part, Row, Section
+
+HEADING_PX = 24
+"""Room above a chart for what the page has as its heading."""
+
+ZOOM = 3
+"""Pixels of a PNG for each unit of the SVG."""
+
+
+def figures_in(sections: Sequence[Section]) -> list[Figure]:
+    """Return every figure of some sections, in the order of the page."""
+    return list(
+        chain.from_iterable(
+            map(_figures, chain.from_iterable(section.parts for section in sections))
+        )
+    )
+
+
+def _figures(part: Part) -> Iterator[Figure]:
+    match part:
+        case Figure():
+            yield part
+        case Row(figures=figures):
+            yield from figures
+        case Fold(parts=parts):
+            yield from chain.from_iterable(map(_figures, parts))
+        case _:
+            return
+
+
+def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
+    """Return the SVG text of each chart by file name: the figure's number and title, and the chart's place in it."""
+    files: dict[str, str] = {}
+    for number, one in enumerate(figures, 1):
+        name = f"{number:02}-{'-'.join(re.findall(r'[a-z0-9]+', one.title.lower()))[:60]}"
+        for place, (heading, chart) in enumerate(one.charts, 1):
+            files[f"{name}-{place}.svg" if len(one.charts) > 1 else f"{name}.svg"] = standalone(
+                chart, heading
+            )
+    return files
+
+
+def standalone(chart: str, heading: str = "") -> str:
+    """Return a chart of the page as an SVG document with its own style, in the colours of light pages."""
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0])
+    above = HEADING_PX if heading else 0
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{px(height + above)}" '
+    box = f"0 {-above} {px(width)} {px(height + above)}"
+    if heading:
+        text = element("text", heading, x=4, y=15 - above, css="name heading")
+    else:
+        text = ""
+    ground = f"<style>{_style()}</style>\n<rect y='{-above}' width='100%' height='100%' fill='#fff'/>{text}"
+    placed = re.sub(
+        r'viewBox="[^"]*"', f'viewBox="{box}"', chart.replace("<svg ", head, 1), count=1
+    )
+    return re.sub(r">", lambda _: f">\n{ground}", placed, count=1)
+
+
+def png_of(svg: str) -> bytes:
+    """Return an SVG document as a PNG file, 3 pixels for each unit.
+
+    Raises:
+        MissingExtra: resvg-py is not installed.
+    """
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise MissingExtra(
+            "PNG files of figures need resvg_py: pip install 'segarena[figures]'"
+        ) from error
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=ZOOM))
+
+
+def _style() -> str:
+    """Return the page's rules for charts without variables, which other programs than browsers do not know."""
+    css = read_text("segarena.reports", "page.css")
+    values = dict(re.findall(r"--([\w-]+): ([^;]+);", css[: css.index("@media")]))
+    colours = {
+        name: values[of] for name, of in re.findall(r"\.(\w+) \{ --c: var\(--([\w-]+)\); \}", css)
+    }
+    rules: list[str] = []
+    for selectors, body in re.findall(r"^((?:svg)?\.chart[^{\n]*)\{([^}]*)\}", css, re.MULTILINE):
+        known = re.sub(
+            r"var\(--(?!c\b)([\w-]+)(?:, [^)]*)?\)", lambda found: values.get(found[1], "0px"), body
+        )
+        if "var(--c)" in known:
+            wanted = [(f".{name}", value) for name, value in colours.items()]
+        else:
+            wanted = [("", "")]
+        for suffix, value in wanted:
+            one = ",".join(f"{selector.strip()}{suffix}" for selector in selectors.split(","))
+            rules.append(f"{one}{{{known.replace('var(--c)', value)}}}")
+    return "\n".join(rules)

@@ -1,0 +1,300 @@
+"""The kept predictions of a run as files that other tools read, and a table of which is where.
+
+A format is one function under `@mask_format(name, kind, ...)`: it takes predictions in order, writes them, and yields
+the name of the file in which each lies. A package registers further ones, like pictures.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from PIL import Image
+
+from segarena.arrays.boxes import bounding_window
+from segarena.arrays.rle import decode_rle, run_lengths
+from segarena.engine.store import RunFolder
+from segarena.errors import InvalidInput, RunConflict, StoreError
+from segarena.files.whole import whole_file, write_whole
+from segarena.files.within import within
+from segarena.records.configuration import located
+from segarena.records.parquet_scan import AGAIN
+from segarena.records.trust import rebuilt, refusal
+from segarena.registry import import_packages
+from segarena.reports.pages import ENTRY_POINTS
+from segarena.roles import Dataset
+
+INDEX = "masks.csv"
+_KEY = ("sample", "target", "user", "repeat")
+_SAMPLES_AT_ONCE = 64
+_MOST_OBJECTS = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Predicted:
+    """The prediction of one dialogue.
+
+    Attributes:
+        stem: where its file may lie: a name without ending, of plain characters, different from all others.
+        mask: bool, or the numbers of several objects, 0 for none; shape of the sample.
+        sample_of: loads a sample of the run, for what a mask does not know of its place.
+    """
+
+    sample: str
+    target: str
+    label: str
+    user: str
+    repeat: int
+    round: int
+    stem: str
+    mask: NDArray[np.bool_] | NDArray[np.uint8]
+    sample_of: Callable[[str], Any] = field(repr=False)
+
+
+Writer: TypeAlias = Callable[[Path, Iterable[Predicted]], Iterator[str]]
+
+
+class _Format(NamedTuple):
+    write: Writer
+    kinds: tuple[str, ...]
+
+
+_formats: dict[str, _Format] = {}
+
+
+def mask_format(name: str, *kinds: str) -> Callable[[Writer], Writer]:
+    """Return a decorator that makes a function write masks of samples of these kinds in the format `name`."""
+
+    def add(writer: Writer) -> Writer:
+        _formats[name] = _Format(writer, kinds)
+        return writer
+
+    return add
+
+
+def export_masks(
+    run: str | Path,
+    out: str | Path,
+    *,
+    as_format: str = "png",
+    round_: int | None = None,
+    trust: bool = False,
+) -> Path:
+    """Write the predictions of a run to `out`, one of each dialogue; return the table that says which is where.
+
+    Args:
+        run: the run folder.
+        out: a new or empty folder, or one that this function filled before.
+        as_format: "png" for images and videos (frames with numbers of objects), "coco" for images, "nifti" for volumes,
+            or the format of a package.
+        round_: after which round; a dialogue that ended before gives its last prediction. None: after the last.
+        trust: see `segarena.records.trust`; asked for where a format needs the samples.
+
+    Raises:
+        InvalidInput: no such format, not for samples of this kind, or a round after which no masks were kept.
+        RunConflict: `out` holds other files.
+        RunMissing: there is no run.
+    """
+    import_packages(ENTRY_POINTS)
+    folder = RunFolder.open(run)
+    place = Path(out)
+    kind = folder.config.benchmark.sample_kind
+    write, kinds = _formats.get(as_format, _Format(_write_nothing, ()))
+    if kind not in kinds:
+        fitting = sorted(name for name, known in _formats.items() if kind in known.kinds)
+        raise InvalidInput(f"masks: expected {' or '.join(fitting)} for {kind}s, got {as_format!r}")
+    kept = folder.config.keep_rounds
+    if round_ is not None and round_ not in kept and round_ < folder.config.rounds:
+        raise InvalidInput(
+            f"round: masks were kept after {', '.join(map(str, kept))} and the last, not {round_}"
+        )
+    if place.is_dir() and any(place.iterdir()) and not (place / INDEX).is_file():
+        raise RunConflict(f"{place} holds other files; choose an empty or new folder with --out")
+    rows: list[dict[str, Any]] = []
+
+    def noted() -> Iterator[Predicted]:
+        for one in _predictions(folder, round_, trust=trust):
+            within(place, one.stem)
+            rows.append({key: getattr(one, key) for key in (*_KEY, "label", "round")})
+            yield one
+
+    files = list(write(place, noted()))
+    index = pl.DataFrame([{"file": file, **row} for file, row in zip(files, rows, strict=True)])
+    if rows:
+        measured = folder.read(
+            "records", without=("prompts", "attributes", "label", "benchmark", "dataset", "failure")
+        )
+        index = index.join(measured, on=[*_KEY, "round"], how="left", maintain_order="left")
+    return write_whole(place / INDEX, index.write_csv())
+
+
+def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Iterator[Predicted]:
+    load = _loader(folder, trust=trust)
+    taken: set[str] = set()
+    samples = range(len(folder.samples))
+    for start in samples[::_SAMPLES_AT_ONCE]:
+        places = samples[start : start + _SAMPLES_AT_ONCE]
+        masks = folder.read("masks", only=places)
+        if round_ is not None:
+            masks = masks.filter(pl.col("round") <= round_)
+        last = masks.filter(pl.col("round") == pl.col("round").max().over(_KEY))
+        records = folder.read("records", ["sample", "target", "label"], only=places)
+        labels = {(sample, target): label for sample, target, label in records.unique().iter_rows()}
+        for key, objects in last.group_by(*_KEY, maintain_order=True):
+            sample, target, user, repeat = key
+            stem = _stem(
+                str(sample),
+                str(target),
+                str(user),
+                int(repeat),
+                is_only=len(folder.config.users) == 1,
+            )
+            while stem.casefold() in taken:
+                stem += "-"
+            taken.add(stem.casefold())
+            yield Predicted(
+                sample=sample,
+                target=target,
+                label=labels.get((sample, target), ""),
+                user=user,
+                repeat=repeat,
+                round=objects["round"][0],
+                stem=stem,
+                mask=_mask(
+                    objects, axes=2 if folder.config.benchmark.sample_kind == "image" else 3
+                ),
+                sample_of=load,
+            )
+
+
+def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.uint8]:
+    masks = {
+        row["object"]: decode_rle(row["rle"], tuple(row["shape"]))
+        for row in objects.iter_rows(named=True)
+    }
+    shapes = {mask.shape for mask in masks.values()}
+    if (
+        len(shapes) > 1
+        or len(min(shapes)) != axes
+        or not all(0 < number <= _MOST_OBJECTS for number in masks)
+    ):
+        where = f"{objects['sample'][0]} / {objects['target'][0]}"
+        raise StoreError(
+            f"masks of {where}: expected one shape of {axes} axes and objects 1 to {_MOST_OBJECTS}; {AGAIN}"
+        )
+    if len(masks) == 1:
+        return masks.popitem()[1]
+    labels = np.zeros(next(iter(masks.values())).shape, np.uint8)
+    for number, mask in masks.items():
+        labels[mask] = number
+    return labels
+
+
+def _stem(sample: str, target: str, user: str, repeat: int, *, is_only: bool) -> str:
+    """Return a name of letters, digits and a few signs; folders of the sample's id stay folders."""
+    parts = [
+        _plain(target),
+        *([] if is_only else [_plain(user)]),
+        *([str(repeat)] if repeat else []),
+    ]
+    return "/".join([*map(_plain, sample.split("/")), "--".join(parts)])
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.+=,-]+", "-", name).strip("-")[:80] or "-"
+
+
+def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
+    """Return what loads a sample of the run; its dataset is built when the first is asked for."""
+    used = located(folder.config.dataset, folder.config.directory)
+
+    @cache
+    def dataset() -> Dataset:
+        if refused := refusal("dataset", used, trust=trust):
+            raise InvalidInput(refused.replace("No photographs", "this format needs the samples"))
+        return rebuilt("dataset", used, trust=trust)
+
+    return lambda sample: dataset().load(sample)
+
+
+def _write_nothing(_: Path, predictions: Iterable[Predicted]) -> Iterator[str]:
+    return (one.stem for one in predictions)
+
+
+@mask_format("png", "image", "video")
+def write_png(root: Path, predictions: Iterable[Predicted]) -> Generator[str]:
+    """Write one PNG per image, 0 and 255, or a folder of frames with the numbers of objects in the colours of VOC."""
+    for one in predictions:
+        if one.mask.ndim == 2:
+            _save(root / f"{one.stem}.png", one.mask)
+            yield f"{one.stem}.png"
+            continue
+        for number, frame in enumerate(one.mask.astype(np.uint8)):
+            _save(root / one.stem / f"{number:05d}.png", frame)
+        yield one.stem
+
+
+def _save(path: Path, mask: NDArray[Any]) -> None:
+    image = Image.fromarray(mask.astype(np.uint8) * (255 if mask.dtype == np.bool_ else 1))
+    if mask.dtype != np.bool_:
+        image.putpalette(_palette())
+    with whole_file(path) as file:
+        image.save(file, format="PNG")
+
+
+@cache
+def _palette() -> bytes:
+    """Return the colours of PASCAL VOC: bits 0, 3, 6 of a number are the high bits of red, 1, 4, 7 of green, ..."""
+    numbers = np.arange(256, dtype=np.int64)[:, None] >> np.arange(3)
+    colours = sum(((numbers >> 3 * bit) & 1) << (7 - bit) for bit in range(8))
+    return np.asarray(colours, np.uint8).tobytes()
+
+
+@mask_format("coco", "image")
+def write_coco(root: Path, predictions: Iterable[Predicted]) -> Generator[str]:
+    """Write one COCO file per user and repeat, with uncompressed run lengths; images are called as their samples."""
+    images: dict[str, dict[str, Any]] = {}
+    categories: dict[str, int] = {}
+    files: dict[str, list[dict[str, Any]]] = {}
+    for one in predictions:
+        rows, columns = one.mask.shape
+        image = images.setdefault(
+            one.sample,
+            {"id": len(images) + 1, "file_name": one.sample, "width": columns, "height": rows},
+        )
+        category = categories.setdefault(one.label or "object", len(categories) + 1)
+        name = f"{_plain(one.user)}{f'--{one.repeat}' if one.repeat else ''}.json"
+        own = files.setdefault(name, [])
+        own.append(
+            {"id": len(own) + 1, "image_id": image["id"], "category_id": category, **_coco(one)}
+        )
+        yield name
+    for name, own in files.items():
+        told = {
+            "images": list(images.values()),
+            "categories": [{"id": number, "name": label} for label, number in categories.items()],
+            "annotations": own,
+        }
+        write_whole(within(root, name), json.dumps(told))
+
+
+def _coco(one: Predicted) -> dict[str, Any]:
+    mask = one.mask > 0
+    down, across = bounding_window(mask)
+    return {
+        "segmentation": {"size": list(mask.shape), "counts": run_lengths(mask.T).tolist()},
+        "area": int(mask.sum()),
+        "bbox": [across.start, down.start, across.stop - across.start, down.stop - down.start],
+        "iscrowd": 0,
+        "score": 1.0,
+        "target": one.target,
+        "round": one.round,
+    }

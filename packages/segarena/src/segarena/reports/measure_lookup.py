@@ -1,0 +1,60 @@
+"""What a report has of a measure of a published table: the cell of one of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from segarena.published.reading import in_words
+from segarena.published.tables import Found, Measure, Words
+from segarena.reports.general_tables import summary_sheet
+from segarena.reports.pages import Page
+from segarena.reports.sheets import Cell, Link, Sheet, Value
+
+SUMMARY = "summary"
+"""The name of the general summary; a page's own tables are called as the page says."""
+
+
+def sheets_of(own: Page) -> Mapping[str, Sheet]:
+    """Return the tables of a page by name, whole: with all columns, for programs."""
+    return {SUMMARY: summary_sheet(own.whole_runs), **own.sheets}
+
+
+def find_measured(sheets: Mapping[str, Sheet], measure: Measure, words: Words) -> Found | None:
+    """Return what the tables of one run say of a measure; None where they do not, or not in one place alone.
+
+    Args:
+        sheets: of a page of one run.
+        measure: of a published table.
+        words: of the row of that table, for names in the measure's place.
+
+    Raises:
+        InvalidInput: the measure's place names a heading that the row has not.
+    """
+    sheet = sheets.get(measure.sheet)
+    column = in_words(measure.column, words)
+    where = {key: in_words(text, words) for key, text in measure.row.items()}
+    if sheet is None or not {column, *where} <= set(sheet.keys):
+        return None
+    places = {key: sheet.keys.index(key) for key in (column, *where)}
+    cells = [
+        row[places[column]]
+        for row in sheet.rows
+        if all(_text(row[places[key]]) == wanted for key, wanted in where.items())
+    ]
+    return _number(cells[0]) if len(cells) == 1 else None
+
+
+def _text(cell: Cell) -> str:
+    return cell.text if isinstance(cell, (Link, Value)) else str(cell)
+
+
+def _number(cell: Cell) -> Found | None:
+    match cell:
+        case Value():
+            if cell.mean != cell.mean:
+                return None
+            return Found(mean=cell.mean, low=cell.low, high=cell.high)
+        case int():
+            return Found(mean=float(cell))
+        case _:
+            return None

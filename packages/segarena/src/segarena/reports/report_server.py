@@ -1,0 +1,118 @@
+"""A report at a private address of this machine, which can show every target: cards are made when they are asked for.
+
+Only this machine reaches it, and only who knows the token in its address. What is asked for is a number; no name and no
+path from the outside is ever looked up.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sys
+from contextvars import copy_context
+from functools import cached_property
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from typing import Any
+
+from segarena.reports.gallery import card_of, every_key, open_dataset
+from segarena.reports.html_document import macros
+from segarena.reports.pages import Page
+from segarena.reports.recorded_run import Key
+from segarena.reports.report import report_html
+from segarena.roles import Dataset
+
+LOOPBACK = "127.0.0.1"
+
+
+class ReportServer(ThreadingHTTPServer):
+    """Serves the report of a page's runs on a free port of the loopback address; `url` leads to it.
+
+    Each connection has a thread of its own, so that a slow or silent one keeps nobody waiting; what they ask for is
+    made one at a time.
+    """
+
+    def __init__(self, own: Page) -> None:
+        super().__init__((LOOPBACK, 0), _Handler)
+        self.own = own
+        self.token = secrets.token_urlsafe(24)
+        self._is_making = Lock()
+
+    def text(self, path: str) -> str | None:
+        """Return the page or a card, by the path of its address; None for any other."""
+        token, _, rest = path.removeprefix("/").partition("/")
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
+            return None
+        number = re.fullmatch(r"card/([0-9]{1,9})", rest)
+        with self._is_making:
+            if not rest:
+                return self.html
+            return self.card(int(number[1])) if number else None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread in which plug-ins are trusted as they are here, see `segarena.records.trust`."""
+        arguments = (self.process_request_thread, request, client_address)
+        Thread(target=copy_context().run, args=arguments, daemon=True).start()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing when whoever asked has gone."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
+
+    @cached_property
+    def html(self) -> str:
+        """The page."""
+        return report_html(self.own, is_served=True)
+
+    def card(self, place: int) -> str | None:
+        """Return the card of a target, counted from the hardest, as HTML; None where there is none to show."""
+        if self.own.pictures is None or not 0 <= place < len(self._keys):
+            return None
+        key = self._keys[place]
+        card, _ = card_of(
+            self.own, self._datasets, self.own.pictures, key, f"dialogue-more-{place}"
+        )
+        html = macros("segarena.reports", "card.html")
+        return None if card is None else str(html.card(card, True))
+
+    @cached_property
+    def _keys(self) -> list[Key]:
+        return every_key(self.own)
+
+    @cached_property
+    def _datasets(self) -> list[Dataset | None]:
+        return [open_dataset(run)[0] for run in self.own.drawn_runs]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ReportServer  # pyright: ignore[reportIncompatibleVariableOverride] - typeshed has the base class
+    timeout = 10  # seconds: a browser opens connections ahead and says nothing on them
+
+    def do_GET(self) -> None:
+        """Answer with the page or a card; anything else is not found, whatever it is."""
+        text = None
+        # A page of another name that was pointed at this address must learn nothing.
+        if self.headers.get("Host") == f"{LOOPBACK}:{self.server.server_port}":
+            text = self.server.text(self.path)
+        body = (text or "not found").encode()
+        self.send_response(HTTPStatus.OK if text else HTTPStatus.NOT_FOUND)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in (
+            ("Cache-Control", "no-store"),
+            ("Referrer-Policy", "no-referrer"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Cross-Origin-Resource-Policy", "same-origin"),
+        ):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+        """Say nothing: the terminal is the report's."""

@@ -1,0 +1,51 @@
+"""Who is who: a CSV file that people write by hand."""
+
+import pytest
+
+from segarena.errors import InvalidInput
+from segarena.reports.boards.run_attribution import Named, named, read_names
+
+
+def test_a_run_is_found_by_its_folder_or_by_the_end_of_its_path(tmp_path):
+    file = tmp_path / "names.csv"
+    file.write_text(
+        "run,participant,name,chosen\nfirst,Ada,wide,\nbob/first,Bob,<b>deep</b>,Yes\n\n",
+        encoding="utf-8",
+    )
+    names = read_names(file)
+    assert named(names, "/x/ada/first") == Named(participant="Ada", name="wide")
+    assert named(names, "/x/bob/first/") == Named(
+        participant="Bob", name="<b>deep</b>", is_chosen=True
+    )
+    assert named(names, "/x/other") == Named()
+
+
+def test_columns_may_be_missing_and_a_byte_order_mark_is_no_name(tmp_path):
+    file = tmp_path / "names.csv"
+    file.write_bytes("run,participant\r\nfirst,Åsa\r\n".encode("utf-8-sig"))
+    assert read_names(file) == {"first": Named(participant="Åsa")}
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "expected the columns run, participant, name, chosen, got none"),
+        (b"team\nx\n", "got team"),
+        (b"run,team\nx,y\n", "got run, team"),
+        (b"run\nx\nx\n", "line 3: expected a run named once, got 'x'"),
+        (b"run,name\n,y\n", "line 2: expected a run named once, got ''"),
+        (b"run\nx,y\n", "line 2: expected a run named once"),
+        (b"run,chosen\nx,maybe\n", "line 2: chosen: expected yes or no, got 'maybe'"),
+        (b"run\n\xff\n", "expected a CSV file in UTF-8"),
+        (b'run\n"x', "expected a CSV file in UTF-8"),
+    ],
+)
+def test_what_says_nothing_clear_is_refused(tmp_path, data, why):
+    (tmp_path / "names.csv").write_bytes(data)
+    with pytest.raises(InvalidInput, match=why):
+        read_names(tmp_path / "names.csv")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match=r"names\.csv: expected a CSV file"):
+        read_names(tmp_path / "names.csv")

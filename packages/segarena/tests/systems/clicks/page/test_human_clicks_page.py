@@ -1,0 +1,39 @@
+"""Where people clicked first, against maps: who clicks in the middle is told by depth, not by the uniform map."""
+
+import segarena
+from segarena.records.parquet_tables import frame_of
+from segarena.records.row_types import PersonRound
+from segarena.reports.pages import page_of
+from segarena.reports.people_section import HumanRounds
+from segarena.reports.recorded_run import read_runs
+from segarena.systems.clicks.page.human_clicks_page import PeoplePage, maps_parts
+
+
+def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
+    told = {"segmenter": "image-blind", "dataset": "demo", "limit": 2, "rounds": 1}
+    folder = segarena.evaluate("clicks", users=["human=centre"], out=tmp_path / "run", **told)
+    (run,) = read_runs([folder.path])
+    seconds = {"person": "aa", "user_s": 1.0, "away_s": 0.0, "pointer": "mouse", "note": ""}
+    key = ["sample", "target", "user", "repeat", "round"]
+    rows = [PersonRound(**row, **seconds) for row in folder.records().select(key).to_dicts()]
+    asked = HumanRounds(run, frame_of("people", rows), ("human",))
+    sheet, note, pictures = maps_parts(asked, segarena.registry.build("dataset", "demo"))
+
+    found = {row[0]: row for row in sheet.rows}
+    targets = folder.config.counts.targets
+    assert {row[1] for row in sheet.rows} == {targets}
+    assert found["depth"][2].mean > found["uniform"][2].mean > 0
+    assert found["depth"][3].mean > found["uniform"][3].mean
+    assert "Left out" not in note.text
+    assert pictures.told == f"6 of {targets} targets are shown"
+    (viewer,) = pictures.cards[0].viewers
+    assert (
+        viewer.count('class="person"') == 3
+    )  # the click, over the people's heat and that of two models
+    assert [name for name in ("people", "depth", "saliency-crop", "uniform") if f">{name}<" in viewer] == [
+        "people", "depth", "saliency-crop",
+    ]  # fmt: skip
+    assert viewer.count(">NSS ") == 2
+    run.computed["people"] = asked
+    assert isinstance(page_of([run]), PeoplePage)
+    assert not isinstance(page_of(read_runs([folder.path])), PeoplePage)

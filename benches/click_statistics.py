@@ -16,8 +16,8 @@ import numpy as np
 from scipy.stats import kstwobign, pearsonr, wasserstein_distance_nd
 
 from segarena.statistics.ks2d import ks2d
-from segarena.systems.clicks.measures.click_models import draw_clicks
-from segarena.systems.clicks.measures.click_sets import matched_distances
+from segarena.systems.clicks.measures.click_model_quality import draw_clicks
+from segarena.systems.clicks.measures.click_set_distances import matched_distances
 
 DRAWS, CLICKS, SHAPE = 100, 50, (480, 854)
 

@@ -22,7 +22,7 @@ from statistics import median
 import cv2
 import numpy as np
 
-from segarena.systems.clicks.sampling.maps import weights_at
+from segarena.systems.clicks.sampling.error_weights import weights_at
 
 GROUPS = 10
 BAR = 1 / 60

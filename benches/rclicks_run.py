@@ -38,8 +38,8 @@ from segarena.metrics.boundary import BoundaryIou
 from segarena.metrics.overlap import Iou
 from segarena.registry import build
 from segarena.samples import ImageSample, Target
-from segarena.systems.clicks.sampling.maps import SharedMap
-from segarena.systems.clicks.users.click_maps import MapClicker
+from segarena.systems.clicks.sampling.error_weights import SharedMap
+from segarena.systems.clicks.users.map_clicker import MapClicker
 from segarena.users.centre import CentreClicker
 
 SHAPE = (480, 854)

@@ -368,7 +368,7 @@ def _stage(folder: Path) -> None:
 def _read_stage(folder: Path) -> None:
     import polars as pl
 
-    from segarena.systems.oneshot.tier_building.stage_cache import run_stage, stage_job
+    from segarena.systems.oneshot.tier_building.stage_cache import make_stage_job, run_stage
     from segarena.work.executors import executor_of
     from segarena.work.progress import say_nothing
 
@@ -376,7 +376,7 @@ def _read_stage(folder: Path) -> None:
         folder,
         "salience",
         STAGE["items"],
-        stage_job(lambda: lambda label, image: {"salience": 0.5}),
+        make_stage_job(lambda: lambda label, image: {"salience": 0.5}),
         columns={"salience": pl.Float64},
         parameters=STAGE["parameters"],
         executor=executor_of(0),
@@ -405,16 +405,16 @@ def _read_lists(folder: Path) -> None:
     from segarena.systems.oneshot.bias.class_negation import read_evidence
     from segarena.systems.oneshot.commands.fold_options import read_folds
     from segarena.systems.oneshot.pairs.pair_table import pairs_table
-    from segarena.systems.oneshot.scoring.pixel_counts import counts_of_file
-    from segarena.systems.oneshot.tier_building.generalization_tier import read_list
+    from segarena.systems.oneshot.scoring.pixel_counts import counts_from_csv
+    from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
     from segarena.systems.oneshot.tier_building.item_measures import _from_table
 
     read_folds(str(folder / "folds.txt"), ["dog", "cat", "bird"])
-    read_list(folder / "classes.txt")
+    read_name_list(folder / "classes.txt")
     _from_table(folder / "iou.csv")
     _read_toml(folder / "config.toml")
     read_evidence(folder / "own.csv")
-    counts_of_file(
+    counts_from_csv(
         folder / "counts.csv", pairs_table([{"class": "1", "query": "a", "supports": ["b"]}])
     )
 

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from segarena.cli.main import app
 from segarena.errors import InvalidInput
 from segarena.registry import build
-from segarena.systems.clicks.crowd.table import check_clicks, read_clicks
-from segarena_people.checks import check_prompts
-from segarena_people.table import read_frame
+from segarena.systems.clicks.crowd.clicks_table import check_clicks, read_clicks
+from segarena_people.prompt_checks import check_prompts
+from segarena_people.prompt_table import read_frame
 from segarena_server.auth.permissions import cookie_name
 from segarena_server.challenges.description import Challenge, Phase, challenge_text
 from segarena_server.db import orm_models

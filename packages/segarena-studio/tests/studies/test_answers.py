@@ -5,7 +5,7 @@ import pytest
 from collected import answer
 
 from segarena.errors import InvalidInput
-from segarena.systems.clicks.crowd.validity import filter_valid
+from segarena.systems.clicks.crowd.click_filter import filter_valid
 from segarena_studio.studies.answers import MOST_POINTS, TrialAnswer, check_answer, judge
 
 SIZE = (40, 60)

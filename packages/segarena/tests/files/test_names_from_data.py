@@ -9,20 +9,20 @@ from PIL import Image
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError, StoreError
 from segarena.systems.clicks.crowd.instances import read_previous_mask
-from segarena.systems.oneshot.pairs.published import write_published
-from segarena.systems.oneshot.pairs.sources import image_in, map_in, merged_in
-from segarena.systems.oneshot.pairs.table import pairs_table
+from segarena.systems.oneshot.pairs.image_sources import class_mask_path, jpeg_path, label_map_path
+from segarena.systems.oneshot.pairs.pair_table import pairs_table
+from segarena.systems.oneshot.pairs.toss_lists import write_toss_lists
 from segarena.systems.scenes.edges.benchmark import find_detections
 from segarena.systems.scenes.files.label_png import write_label_pngs
-from segarena.systems.scenes.files.reduced import write_reduction
-from segarena.systems.scenes.measures.sources import HumanImage
+from segarena.systems.scenes.files.reduction_files import write_reduction
+from segarena.systems.scenes.measures.human_images import HumanImage
 from segarena.systems.scenes.model.scene import ImageRecord, SceneSet, make_scene
-from segarena.systems.scenes.page.review import review_page
+from segarena.systems.scenes.page.review_page import review_page
 from segarena.systems.videos.session.submissions import session_file
 from segarena.work.ledger import Ledger
-from segarena_people.format import read_goal
-from segarena_people.masks import MaskFiles
-from segarena_people.voc import read_classes
+from segarena_people.import_format import read_goal
+from segarena_people.mask_files import MaskFiles
+from segarena_people.voc_masks import read_classes
 
 NAMES = (
     "../secret",
@@ -47,7 +47,7 @@ def published(root, name):
         "query": "a",
         "supports": ["b"],
     }
-    return write_published(pairs_table([row | {"support_classes": ["1"]}]), root)
+    return write_toss_lists(pairs_table([row | {"support_classes": ["1"]}]), root)
 
 
 def scenes(name):
@@ -79,9 +79,9 @@ def davis_report(root, name):
 
 
 TAKERS = {
-    "one-shot images": lambda root, name: image_in(root, name),
-    "one-shot maps": lambda root, name: map_in(root, "1", name),
-    "one-shot masks": lambda root, name: merged_in(root, name, "x"),
+    "one-shot images": lambda root, name: jpeg_path(root, name),
+    "one-shot maps": lambda root, name: label_map_path(root, "1", name),
+    "one-shot masks": lambda root, name: class_mask_path(root, name, "x"),
     "previous masks of clicks": lambda root, name: read_previous_mask(root, name, (8, 8)),
     "published lists": published,
     "detections of edges": detections,

@@ -1,6 +1,6 @@
 """RClicks: clicks of many people on errors of segmenters and on whole objects, in the clicks table.
 
-What its columns mean, `segarena.systems.clicks.crowd.table` says. First clicks are about the object; later ones about
+What its columns mean, `segarena.systems.clicks.crowd.clicks_table` says. First clicks are about the object; later ones about
 what the previous mask misses (`fn`) or has too much (`fp`). The published table does not say who clicked; one of
 segarena's own does, in `person`. A clicked pixel is its middle.
 
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import SampleInvalid
-from segarena.systems.clicks.crowd.from_dataset import match_dataset, target_loader
+from segarena.systems.clicks.crowd.clicks_table import read_clicks
+from segarena.systems.clicks.crowd.dataset_instances import match_dataset, target_loader
 from segarena.systems.clicks.crowd.instances import LoadTarget, place_clicks, read_previous_mask
-from segarena.systems.clicks.crowd.table import read_clicks
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import Device, Goal, PersonPrompt
 
 _PICTURES = "the pictures that were clicked on"

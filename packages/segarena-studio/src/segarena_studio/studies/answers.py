@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import bounding_window
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
-from segarena.systems.clicks.crowd.validity import is_near
+from segarena.systems.clicks.crowd.click_filter import is_near
 from segarena_people.prompts import Device, Kind, Pointer
 
 MOST_BYTES = 1024 * 1024

@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
-from segarena.systems.clicks.crowd.table import COLUMNS, DISPLAY_MODES, OBJECT_SEPARATOR
+from segarena.systems.clicks.crowd.clicks_table import COLUMNS, DISPLAY_MODES, OBJECT_SEPARATOR
 from segarena_people.prompts import Fate, PersonPrompt, Point
 from segarena_studio.studies.answers import TrialAnswer
 from segarena_studio.studies.description import Mode, read_study_text

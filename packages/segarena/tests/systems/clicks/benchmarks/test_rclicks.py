@@ -9,7 +9,7 @@ import pytest
 import segarena
 from segarena.errors import RunConflict
 from segarena.registry import build
-from segarena.systems.clicks.crowd.table import write_clicks
+from segarena.systems.clicks.crowd.clicks_table import write_clicks
 
 
 class Discs:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
-from segarena.systems.clicks.crowd.table import DISPLAY_MODES, read_clicks, write_clicks
+from segarena.systems.clicks.crowd.clicks_table import DISPLAY_MODES, read_clicks, write_clicks
 
 DATA = "sample-squares(count=4)"
 

@@ -6,7 +6,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.measures.click_models import click_model_quality
+from segarena.systems.clicks.measures.click_model_quality import click_model_quality
 from segarena.systems.clicks.page.click_quality import (
     device_rows,
     difference_rows,

@@ -17,7 +17,7 @@ from segarena.registry import benchmark
 from segarena.roles import Benchmark
 from segarena.specs import PluginSpec
 from segarena.systems.clicks.benchmarks.clicks import clicks as click_benchmark
-from segarena.systems.clicks.models.by_name import file_of
+from segarena.systems.clicks.models.click_models import file_of
 
 
 @benchmark("rclicks")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from segarena.systems.clicks.commands import models as click_models
-from segarena.systems.clicks.commands import tables as click_tables
+from segarena.systems.clicks.commands import model_commands as click_models
+from segarena.systems.clicks.commands import table_commands as click_tables
 
 app = typer.Typer(
     help="Where people click: tables, maps and models.\n\nStart with `segarena clicks crowd` for something to try "

@@ -20,7 +20,7 @@ from segarena.files.hashes import fingerprint
 from segarena.files.images import read_image
 from segarena.files.within import within
 from segarena.samples import Mask
-from segarena.systems.clicks.models.maps import ClickType, error_mask
+from segarena.systems.clicks.models.click_maps import ClickType, error_mask
 
 if TYPE_CHECKING:
     import polars as pl

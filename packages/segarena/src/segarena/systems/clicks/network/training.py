@@ -19,7 +19,7 @@ from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
 from segarena.pytorch import torch
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.models.maps import ImageClickMap
+from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.network.checkpoint import save_checkpoint
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 from segarena.systems.clicks.network.objectives import (

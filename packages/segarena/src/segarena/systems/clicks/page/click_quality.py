@@ -23,18 +23,18 @@ from segarena.systems.clicks.crowd.instances import (
     place_clicks,
     positions_of,
 )
-from segarena.systems.clicks.measures.click_models import (
+from segarena.systems.clicks.measures.click_model_quality import (
     ClickModelQuality,
     click_model_quality,
     mean_quality,
 )
-from segarena.systems.clicks.measures.click_sets import (
+from segarena.systems.clicks.measures.click_set_distances import (
     ClickSetComparison,
     box_size,
     compare_click_sets,
     compare_devices,
 )
-from segarena.systems.clicks.models.maps import ImageClickMap
+from segarena.systems.clicks.models.click_maps import ImageClickMap
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,0 +1,347 @@
+"""`segarena clicks`: training click models, and how models, display modes and devices compare with people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from segarena.files.whole import write_whole
+from segarena.systems.clicks.commands.command_inputs import (
+    DatasetOption,
+    OutOption,
+    PreviousOption,
+    RowsOption,
+    TableOption,
+    match_and_tell,
+    open_dataset,
+    read_instances,
+    track,
+)
+from segarena.terminal.exits import one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.systems.clicks.crowd.instances import ClickedInstances
+
+QUALITY_FORMATS = {"pl1": ".3f", "wd": ".3f", "ks": ".2f", "nss": ".2f", "pde": ".2e"}
+DIFFERENCE_FORMATS = {"pl1": "+.3f", "wd": "+.3f", "ks": "+.2f", "nss": "+.2f", "pde": "+.2e"}
+MODE_FORMATS = {"pl1": ".3f", "ks": ".2f", "wd": ".3f"}
+DEVICE_FORMATS = {"ks": ".2f", "wd": ".3f", "pl1": ".3f"}
+
+
+def judge(
+    table: TableOption,
+    dataset: DatasetOption,
+    model: Annotated[
+        list[str],
+        typer.Option("--model", "-m", help="A click model, or NAME=MODEL; repeat for several."),
+    ],
+    previous_masks: PreviousOption = None,
+    rows_of: RowsOption = None,
+    draws: Annotated[int, typer.Option(help="Sets of clicks drawn from each map.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
+    protocol: Annotated[str, typer.Option(help="careful or published.")] = "careful",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Also show how each other model differs from this one, paired by instance."
+        ),
+    ] = None,
+    out: OutOption = None,
+    instances_out: Annotated[
+        Path | None,
+        typer.Option("--instances", help="Write the values of every instance here (CSV)."),
+    ] = None,
+) -> None:
+    """Compare click models with real clicks: PL1, WD, KS, NSS and PDE, by round, with 95 % intervals over images.
+
+    PL1 and WD: lower is better; KS, NSS and PDE: higher. KS is the share of draws that a test does not tell from the
+    real clicks.
+
+        segarena clicks judge clicks.csv --dataset demo --model depth --model uniform
+
+        segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth --against mine -o q.csv
+    """
+    from segarena.errors import InvalidInput
+    from segarena.options import as_protocol
+    from segarena.registry import build
+    from segarena.specs import PluginSpec
+    from segarena.systems.clicks.commands.means_table import show_means
+    from segarena.systems.clicks.page.click_quality import (
+        difference_rows,
+        judge_click_models,
+        quality_rows,
+    )
+    from segarena.terminal.tables import check_table_path
+
+    with one_line_errors():
+        check_table_path(out)
+        rules = as_protocol(protocol)
+        named = {spec.name: spec for spec in map(PluginSpec.parse_named, model)}
+        if against is not None and (against not in named or len(named) < 2):
+            raise InvalidInput(
+                f"--against {against}: expected one of several models, got {', '.join(named)}"
+            )
+        if len(named) != len(model):
+            raise InvalidInput(f"each model may be named once, got {', '.join(model)}")
+        models = {name: build("click-model", spec) for name, spec in named.items()}
+        images = open_dataset(dataset)
+        _, instances = read_instances(table, images, rows_of, previous_masks)
+        chosen = instances if limit is None else instances[:limit]
+        skipped, skip = _skips()
+        shown = track(chosen, len(chosen), "judging")
+        judged = judge_click_models(
+            shown, models, draws=draws, seed=seed, protocol=rules, on_skip=skip
+        )
+        _tell_skipped(skipped)
+        title = f"Click models on {images.name} ({rules} protocol, {draws} draws)"
+        names = ["dataset", "round", "model"]
+        show_means(title, names, quality_rows(judged), QUALITY_FORMATS, out)
+        if against is not None:
+            differences = difference_rows(judged, against)
+            beside = out and out.with_stem(f"{out.stem}-differences")
+            show_means(
+                f"Their values less those of {against}",
+                names,
+                differences,
+                DIFFERENCE_FORMATS,
+                beside,
+            )
+        if instances_out is not None:
+            import polars as pl
+
+            write_whole(instances_out, pl.DataFrame([one.row() for one in judged]).write_csv())
+
+
+def compare_modes(
+    table: Annotated[
+        Path, typer.Argument(help="Clicks whose column `dataset` names the display mode.")
+    ],
+    dataset: DatasetOption,
+    out: OutOption = None,
+) -> None:
+    """Compare ways to show people the target: each display mode's clicks against those under a text description.
+
+    segarena clicks compare-modes previews.csv --dataset "tetris(path='TETRIS')"
+    """
+    from segarena.systems.clicks.commands.means_table import show_means
+    from segarena.systems.clicks.crowd.clicks_table import read_display_modes
+    from segarena.systems.clicks.crowd.dataset_instances import target_loader
+    from segarena.systems.clicks.page.click_quality import display_mode_rows
+    from segarena.terminal.tables import check_table_path
+
+    with one_line_errors():
+        check_table_path(out)
+        images = open_dataset(dataset)
+        with Console(stderr=True).status("comparing"):
+            rows = display_mode_rows(read_display_modes(table), target_loader(images), images.name)
+        show_means("Display modes against Text_Description", ["mode"], rows, MODE_FORMATS, out)
+
+
+def compare_devices(
+    table: TableOption,
+    dataset: DatasetOption,
+    rows_of: RowsOption = None,
+    least_clicks: Annotated[
+        int, typer.Option(help="Leave out instances with fewer of either device.")
+    ] = 10,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="careful; or published, which takes the columns of PC clicks for their rows too."
+        ),
+    ] = "careful",
+    out: OutOption = None,
+) -> None:
+    """Compare clicks made with a mouse and on a phone, on the same instances.
+
+    segarena clicks compare-devices clicks.csv --dataset demo
+    """
+    from segarena.errors import InvalidInput
+    from segarena.options import as_protocol
+    from segarena.systems.clicks.commands.means_table import show_means
+    from segarena.systems.clicks.crowd.clicks_table import read_clicks
+    from segarena.systems.clicks.crowd.dataset_instances import target_loader
+    from segarena.systems.clicks.page.click_quality import device_rows
+    from segarena.terminal.tables import check_table_path
+
+    with one_line_errors():
+        check_table_path(out)
+        rules = as_protocol(protocol)
+        images = open_dataset(dataset)
+        matched = match_and_tell(read_clicks(table), images, rows_of)
+        skipped, skip = _skips()
+        with Console(stderr=True).status("comparing"):
+            rows = device_rows(
+                matched.table,
+                target_loader(images),
+                least_clicks=least_clicks,
+                protocol=rules,
+                on_skip=skip,
+            )
+        _tell_skipped(skipped, f"fewer than {least_clicks} clicks of a device")
+        if not rows:
+            raise InvalidInput(
+                f"no instance has {least_clicks} clicks of each device; lower --least-clicks"
+            )
+        show_means(f"Phone against PC ({rules} protocol)", ["dataset"], rows, DEVICE_FORMATS, out)
+
+
+def train(
+    table: TableOption,
+    dataset: DatasetOption,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Folder for the checkpoints; resumes from those there."),
+    ],
+    previous_masks: PreviousOption = None,
+    rows_of: RowsOption = None,
+    size: Annotated[
+        str, typer.Option(help="b (the paper's), s, t, or tiny, which trains on a CPU in minutes.")
+    ] = "b",
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the instances. [default: 20; tiny: 14]")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="[default: 16; tiny: 8]")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Highest learning rate. [default: 0.01; tiny: 0.005]")
+    ] = None,
+    sigma: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Blur of the click maps; repeat to train one network for each. [default: 5; tiny: 20]"
+        ),
+    ] = None,
+    validation_share: Annotated[
+        float, typer.Option(help="Share of the images that choose the best epoch.")
+    ] = 0.2,
+    initial: Annotated[Path | None, typer.Option(help="A checkpoint to start from.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    seed: Annotated[
+        int, typer.Option(help="Of weights, order, flips, and which images validate.")
+    ] = 0,
+    workers: Annotated[
+        int, typer.Option("--workers", "-w", help="Processes that load images ahead.")
+    ] = 0,
+    cached: Annotated[
+        bool,
+        typer.Option(
+            help="Keep prepared instances in memory: 24 bytes per pixel of the network's canvas."
+        ),
+    ] = True,
+    published: Annotated[
+        bool,
+        typer.Option("--published", help="Schedule and map smoothing of the published script."),
+    ] = False,
+) -> None:
+    """Train the clickability network on a clicks table. Needs torch.
+
+    After each epoch FOLDER holds last.pt and best.pt; the same command goes on where it was. At the end history.csv and
+    curves.svg show how it went.
+
+        segarena clicks train clicks.csv --dataset demo --out network --size tiny
+    """
+    from segarena.systems.clicks.crowd.clicks_table import read_clicks
+    from segarena.systems.clicks.crowd.dataset_instances import clicked_instances
+
+    with one_line_errors(
+        "stopped; finished epochs are kept, and the same command goes on after them"
+    ):
+        import polars as pl
+
+        from segarena.systems.clicks.network.training import TrainingResult
+        from segarena.systems.clicks.network.training import train as train_network
+        from segarena.systems.clicks.network.training_options import (
+            PUBLISHED,
+            TINY,
+            TrainingOptions,
+        )
+        from segarena.systems.clicks.page.training_curves import training_svg
+
+        if published:
+            base = PUBLISHED
+        else:
+            base = TINY if size == "tiny" else TrainingOptions()
+        given = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
+        options = replace(
+            base, **{name: value for name, value in given.items() if value is not None}
+        )
+        images = open_dataset(dataset)
+        rows = match_and_tell(read_clicks(table), images, rows_of).table
+        parts: list[ClickedInstances] = []
+        for stems in _split(rows["image_stem"].to_list(), validation_share, seed):
+            chosen = rows.filter(rows["image_stem"].is_in(stems))
+            parts.append(clicked_instances(chosen, images, previous_masks=previous_masks))
+        typer.echo(
+            f"training on {len(parts[0])} instances, {len(parts[1])} choose the best epoch",
+            err=True,
+        )
+        # One sigma trains in the folder itself, several in a folder each.
+        sigmas = sigma or [options.sigma]
+        folders = [out] if len(sigmas) == 1 else [out / f"sigma_{value:g}" for value in sigmas]
+        results: dict[Path, TrainingResult] = {}
+        for folder, value in zip(folders, sigmas, strict=True):
+            results[folder] = train_network(
+                parts[0],
+                parts[1],
+                folder,
+                size=size,
+                options=replace(options, sigma=value),
+                initial=initial,
+                device=device,
+                workers=workers,
+                is_cached=cached,
+                progress=_say_epoch,
+            )
+        for folder, result in results.items():
+            write_whole(folder / "history.csv", pl.DataFrame(list(result.history)).write_csv())
+            write_whole(folder / "curves.svg", training_svg(result.history))
+            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}")
+            model = f"network(path='{result.best}')"
+            typer.echo(
+                f'compare it with clicks on other images: segarena clicks judge ... -m "{model}"'
+            )
+
+
+def _split(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
+    """Return the images to train on and those that validate, at least one of each."""
+    import numpy as np
+
+    from segarena.errors import InvalidInput
+
+    images = sorted(set(stems))
+    if not 0 < share < 1 or len(images) < 2:
+        raise InvalidInput(
+            f"expected a validation share in (0, 1) and two images or more, got {share}, {len(images)}"
+        )
+    count = min(len(images) - 1, max(1, round(share * len(images))))
+    order = np.random.default_rng(seed).permutation(len(images)).tolist()
+    return [images[i] for i in order[count:]], [images[i] for i in order[:count]]
+
+
+def _say_epoch(row: dict[str, float]) -> None:
+    text = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if name != "epoch")
+    typer.echo(f"epoch {row['epoch']:g}: {text}", err=True)
+
+
+def _skips() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:
+    skipped: list[tuple[str, str]] = []
+    return skipped, lambda name, why: skipped.append((name, why))
+
+
+def _tell_skipped(skipped: Sequence[tuple[str, str]], why: str = "") -> None:
+    """Say on stderr what was left out: one line per reason, with an example."""
+    reasons = Counter(why or reason for _, reason in skipped)
+    examples = {why or reason: name for name, reason in reversed(skipped)}
+    for reason, count in reasons.items():
+        typer.secho(
+            f"left out {count} of the instances, {examples[reason]} the first: {reason}",
+            fg="yellow",
+            err=True,
+        )

@@ -1,0 +1,265 @@
+"""`segarena clicks`: collections of clicks, what is in them, which of them count, and their maps."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from segarena.files.whole import whole_file, write_whole
+from segarena.files.within import within
+from segarena.systems.clicks.commands.command_inputs import (
+    DatasetOption,
+    OutOption,
+    PreviousOption,
+    RowsOption,
+    TableOption,
+    first_rounds,
+    match_and_tell,
+    open_dataset,
+    read_instances,
+    track,
+)
+from segarena.terminal.exits import FAILURES, one_line_errors
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from segarena.roles import Dataset
+
+
+def check(
+    table: TableOption,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", help="Also check the table against these images."),
+    ] = None,
+    rows_of: RowsOption = None,
+) -> None:
+    """Say what is in a clicks table, and what is wrong with it.
+
+        segarena clicks check clicks.csv --dataset demo
+
+    Exit code 0: usable; 1: something is wrong; 2: it cannot be read.
+    """
+    from segarena.systems.clicks.crowd.clicks_table import check_clicks, read_clicks
+
+    with one_line_errors():
+        clicks = read_clicks(table, is_checked=False)
+        expected: list[str] = []
+        if dataset is not None:
+            images = open_dataset(dataset)
+            expected = [instance.full_stem for instance in first_rounds(images)]
+        report = check_clicks(clicks, expected=expected)
+        typer.echo(f"{report.rows} clicks on {report.instances} instances")
+        is_wrong = any(finding.is_error for finding in report.findings)
+        for finding in report.findings:
+            mark = "error: " if finding.is_error else ""
+            typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
+        if dataset is not None and not is_wrong:
+            matched = match_and_tell(clicks, open_dataset(dataset), rows_of)
+            wrong = _other_sizes(matched.table, open_dataset(dataset))
+            typer.secho(
+                f"{wrong} instances are on images of another size or name no object",
+                fg="red" if wrong else None,
+            )
+    if is_wrong:
+        raise typer.Exit(FAILURES)
+
+
+def counts(table: TableOption, out: OutOption = None) -> None:
+    """Count the clicks of each dataset, in the first round and in later ones.
+
+    segarena clicks counts clicks.csv
+    """
+    from segarena.reports.sheets import Sheet
+    from segarena.systems.clicks.crowd.clicks_table import count_clicks, read_clicks
+    from segarena.terminal.tables import check_table_path, show_sheet
+
+    with one_line_errors():
+        check_table_path(out)
+        counted = count_clicks(read_clicks(table))
+        sheet = Sheet(
+            name="counts",
+            caption="Clicks",
+            head=tuple(counted.columns),
+            rows=tuple(counted.iter_rows()),
+        )
+        show_sheet(sheet, out)
+
+
+def filter_(
+    raw: Annotated[
+        Path, typer.Argument(help="A clicks table with a column `batch`: clicks made together.")
+    ],
+    dataset: DatasetOption,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks that count here.")],
+    dropped: Annotated[
+        Path | None, typer.Option(help="Write the others here, with a column `reason`.")
+    ] = None,
+    previous_masks: PreviousOption = None,
+    rows_of: RowsOption = None,
+    required_share: Annotated[
+        float, typer.Option(help="How much of a batch must fall inside.")
+    ] = 0.7,
+    radius_share: Annotated[
+        float, typer.Option(help="Click radius as a share of the image diagonal.")
+    ] = 0.01,
+) -> None:
+    """Keep the clicks of a raw collection that count, and say which were dropped and why.
+
+    A batch counts when 7 of 10 clicks fall inside their object; a click, when it is not farther than a radius from it.
+
+        segarena clicks filter raw.csv --dataset demo --out clicks.csv
+    """
+    import numpy as np
+
+    from segarena.systems.clicks.crowd.click_filter import filter_valid
+    from segarena.systems.clicks.crowd.clicks_table import write_clicks
+
+    with one_line_errors():
+        images = open_dataset(dataset)
+        table, instances = read_instances(raw, images, rows_of, previous_masks)
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("filtering", total=len(instances))
+            stems = {
+                stem: index
+                for index, stem in enumerate(table["full_stem"].unique(maintain_order=True))
+            }
+
+            def mask_of(full_stem: str) -> Any:
+                progress.advance(task)
+                return np.asarray(instances[stems[full_stem]].error >= 0.5)
+
+            valid = filter_valid(
+                table, mask_of, required_share=required_share, radius_share=radius_share
+            )
+        write_clicks(valid.kept, out)
+        if dropped is not None:
+            write_clicks(valid.dropped, dropped)
+        typer.echo(f"{valid}\nwritten: {out}")
+
+
+def maps(
+    table: TableOption,
+    dataset: DatasetOption,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the maps and the pictures.")],
+    previous_masks: PreviousOption = None,
+    rows_of: RowsOption = None,
+    sigma: Annotated[
+        float, typer.Option(help="Blur in pixels of a Full-HD image; scales with the diagonal.")
+    ] = 5.0,
+    radius: Annotated[
+        str, typer.Option(help="Smoothing of the error: paper or published.")
+    ] = "paper",
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="Also picture this click model's map; or NAME=MODEL, repeat for several.",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
+) -> None:
+    """Make a map of each instance's clicks, and a picture of it over the photograph.
+
+    A map is FOLDER/maps/FULL_STEM.npz with the array `map`, which sums to 1; a picture FOLDER/pictures/FULL_STEM.jpg,
+    in which the maps of click models may stand beside it.
+
+        segarena clicks maps clicks.csv --dataset demo --out maps --limit 20
+
+        segarena clicks maps clicks.csv -d demo -o maps -m depth -m "mine=network(path='run/best.pt')"
+    """
+    import numpy as np
+
+    from segarena.errors import InvalidInput
+    from segarena.registry import build
+    from segarena.specs import PluginSpec
+    from segarena.systems.clicks.commands.map_pictures import save_click_picture
+    from segarena.systems.clicks.models.click_maps import click_map
+
+    with one_line_errors("stopped; the maps made so far are there"):
+        if radius not in ("paper", "published"):
+            raise InvalidInput(f"--radius {radius}: expected paper or published")
+        models = {
+            spec.name: build("click-model", spec)
+            for spec in map(PluginSpec.parse_named, model or ())
+        }
+        images = open_dataset(dataset)
+        _, instances = read_instances(table, images, rows_of, previous_masks)
+        wanted = instances if limit is None else instances[:limit]
+        for instance in track(wanted, len(wanted), "maps"):
+            values = click_map(instance.positions, instance.error, sigma=sigma, radius=radius)
+            name = instance.full_stem.replace("/", "__")
+            with whole_file(within(out / "maps", f"{name}.npz")) as file:
+                np.savez_compressed(file, map=values)
+            shown = (instance.image, instance.target, instance.error)
+            others = {key: click_model(*shown) for key, click_model in models.items()}
+            save_click_picture(within(out / "pictures", f"{name}.jpg"), instance, values, others)
+        typer.echo(f"{len(wanted)} maps: {out}/maps, {out}/pictures")
+
+
+def crowd(
+    dataset: DatasetOption,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks table here.")],
+    clicks: Annotated[int, typer.Option(help="Clicks per instance.")] = 48,
+    seed: Annotated[int, typer.Option(help="Of all randomness.")] = 0,
+    previous_masks: Annotated[
+        Path | None,
+        typer.Option(
+            "--previous-masks", help="Also make later rounds; their masks go into this folder."
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N images.")] = None,
+) -> None:
+    """Let a synthetic crowd click on a dataset: a raw collection to try everything on. Not real behaviour.
+
+    segarena clicks crowd --dataset demo --out raw.csv --previous-masks masks
+    """
+    import cv2
+    import numpy as np
+
+    from segarena.systems.clicks.crowd.clicks_table import write_clicks
+    from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks, later_rounds
+
+    with one_line_errors():
+        shown = list(first_rounds(open_dataset(dataset), limit))
+        if previous_masks is not None:
+            previous_masks.mkdir(parents=True, exist_ok=True)
+            for instance in list(
+                chain.from_iterable(later_rounds(first, seed=seed) for first in shown)
+            ):
+                file = within(previous_masks, f"{instance.full_stem}.png")
+                if instance.previous is not None:
+                    grey = np.rint(255 * instance.previous).astype(np.uint8)
+                    write_whole(file, cv2.imencode(".png", grey)[1].tobytes())
+                shown.append(instance)
+        with Console(stderr=True).status("the crowd clicks"):
+            table = collect_clicks(shown, clicks=clicks, seed=seed)
+        write_clicks(table, out)
+        typer.echo(f"{table.height} clicks of a synthetic crowd on {len(shown)} instances: {out}")
+
+
+def _other_sizes(table: pl.DataFrame, dataset: Dataset) -> int:
+    """Count instances whose image has another size than the table says, or whose object is not there."""
+    import polars as pl
+
+    from segarena.errors import SampleInvalid
+    from segarena.systems.clicks.crowd.dataset_instances import target_loader
+    from segarena.systems.clicks.crowd.instances import group_clicks, place_clicks
+
+    load = target_loader(dataset)
+    wrong = 0
+    firsts = group_clicks(place_clicks(table.filter(pl.col("click_type") == "first")))
+    for row in track(firsts.iter_rows(named=True), firsts.height, "comparing sizes"):
+        try:
+            shape = load(row["dataset"], row["image_stem"], row["object_stem"])[1].shape
+        except SampleInvalid:
+            shape = ()
+        wrong += shape != (row["height"], row["width"])
+    return wrong

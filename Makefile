@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-CODE := packages tests benches examples adapters docs conftest.py
+CORE ?= .venv-core
+CODE := packages tests benches examples adapters conftest.py
 PACKAGES := packages/segarena packages/segarena-people packages/segarena-server packages/segarena-studio
 EDITABLE := $(addprefix -e ,$(PACKAGES))
 STAMP := $(VENV)/.installed
 
-.PHONY: browser demo test install lint types contract tests docs bench clean help
+.PHONY: browser demo test install lint types contract tests core-tests docs bench clean help stress
 
 help:      ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -15,7 +16,7 @@ help:      ## show this list
 demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say where it lies
 	$(BIN)/segarena demo
 
-test: $(VENV)/.developed lint types contract tests      ## everything CI runs
+test: $(VENV)/.developed lint types contract core-tests tests      ## everything CI runs
 
 lint: $(VENV)/.developed      ## style
 	$(BIN)/ruff check $(CODE)
@@ -35,12 +36,17 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # Coverage is of lines, by instructions that are taken out again once they have run: tracing doubles the time of the suite.
 # Each has one thread: those of several processes on two cores would wait for each other.
 PROCESSES ?= 3
-tests: export PYTHONDONTWRITEBYTECODE =
-tests: export OMP_NUM_THREADS = 1
-tests: export OPENBLAS_NUM_THREADS = 1
-tests: export POLARS_MAX_THREADS = 1
-tests: $(VENV)/.developed browser      ## the test suite, with coverage
-	$(BIN)/python -m slipcover -m pytest -n $(PROCESSES) --dist worksteal
+PYTEST := python -m slipcover -m pytest -n $(PROCESSES) --dist worksteal
+tests core-tests: export PYTHONDONTWRITEBYTECODE =
+tests core-tests: export OMP_NUM_THREADS = 1
+tests core-tests: export OPENBLAS_NUM_THREADS = 1
+tests core-tests: export POLARS_MAX_THREADS = 1
+tests: $(VENV)/.developed browser      ## tests of the companion packages and of the repository, with coverage
+	$(BIN)/$(PYTEST) packages/segarena-people/tests packages/segarena-server/tests packages/segarena-studio/tests tests
+
+# The core is tested where no companion package is installed: what it needs, it has to bring.
+core-tests: $(CORE)/.developed browser      ## tests of the core, in an environment with nothing but the core
+	$(CORE)/bin/$(PYTEST) packages/segarena/tests
 
 # Pages are tested in a real browser. Where none can be had, these tests are skipped, and say so.
 browser:      ## install Debian's Chromium for the tests of pages, where there is no such browser
@@ -82,9 +88,16 @@ $(VENV)/.developed: $(STAMP) pyproject.toml
 	command -v tsc >/dev/null || apt-get install --quiet --yes --no-install-recommends node-typescript || true
 	@touch $@
 
+$(CORE)/.developed: packages/segarena/pyproject.toml pyproject.toml
+	$(PYTHON) -m venv $(CORE)
+	$(CORE)/bin/python -m pip install --quiet --upgrade pip
+	$(CORE)/bin/python -m pip install --quiet torch==2.13.0
+	$(CORE)/bin/python -m pip install --quiet -e 'packages/segarena[client,figures,models,radiology,ray]' --group core-test
+	@touch $@
+
 $(VENV)/.documented: $(VENV)/.developed
 	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 clean:      ## remove the environment and what tools leave
-	rm -rf $(VENV) site build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(CORE) site build dist .pytest_cache .ruff_cache

@@ -23,10 +23,17 @@ from segarena.options import expected, options_of
 from segarena.registry import find, names
 
 PAGES = Path(__file__).parent
-HELP = re.compile(r'(```text title="segarena ?(?P<command>[a-z -]*?) --help"\n)(?P<text>.*?)(```)', re.DOTALL)
-PLUGINS = re.compile(r"(<!-- plug-ins of (?P<kind>[a-z-]+) -->\n)(?P<text>.*?)(<!-- end of plug-ins -->)", re.DOTALL)
+# Commands of other installed packages are not documented here.
+OWN = ("segarena.", "segarena_people.", "segarena_server.", "segarena_studio.")
+HELP = re.compile(
+    r'(```text title="segarena ?(?P<command>[a-z -]*?) --help"\n)(?P<text>.*?)(```)', re.DOTALL
+)
+PLUGINS = re.compile(
+    r"(<!-- plug-ins of (?P<kind>[a-z-]+) -->\n)(?P<text>.*?)(<!-- end of plug-ins -->)", re.DOTALL
+)
 OPTIONS = re.compile(
-    r"(<!-- options of (?P<kind>[a-z-]+) (?P<names>[\w, -]+?) -->\n)(?P<text>.*?)(<!-- end of options -->)", re.DOTALL
+    r"(<!-- options of (?P<kind>[a-z-]+) (?P<names>[\w, -]+?) -->\n)(?P<text>.*?)(<!-- end of options -->)",
+    re.DOTALL,
 )
 
 
@@ -36,10 +43,14 @@ def own_commands() -> typer.Typer:
 
     def is_ours(group: typer.Typer) -> bool:
         functions = [command.callback for command in group.registered_commands]
-        return all(function.__module__.startswith("segarena.") for function in functions if function is not None)
+        return all(
+            function.__module__.startswith(OWN) for function in functions if function is not None
+        )
 
     own = copy.copy(app)
-    own.registered_groups = [group for group in app.registered_groups if is_ours(group.typer_instance)]
+    own.registered_groups = [
+        group for group in app.registered_groups if is_ours(group.typer_instance)
+    ]
     return own
 
 
@@ -68,10 +79,16 @@ def options_table(kind: str, written: str) -> str:
         ValueError: they have different options, or a docstring says nothing of one.
     """
     first, *others = (options_of(find(kind, name)) for name in written.split(", "))
-    if any([str(option) for option in other] != [str(option) for option in first] for other in others):
-        raise ValueError(f"{kind} {written}: expected plug-ins with the same options; give each a block of its own")
+    if any(
+        [str(option) for option in other] != [str(option) for option in first] for other in others
+    ):
+        raise ValueError(
+            f"{kind} {written}: expected plug-ins with the same options; give each a block of its own"
+        )
     if unsaid := [option.name for option in first if not option.meaning]:
-        raise ValueError(f"{kind} {written}: the docstring says nothing of {', '.join(unsaid)}; add it under Args")
+        raise ValueError(
+            f"{kind} {written}: the docstring says nothing of {', '.join(unsaid)}; add it under Args"
+        )
     rows = ["| option | default | takes | meaning |", "| --- | --- | --- | --- |"]
     for option in first:
         default = "needed" if option.is_required else f"`{option.default!r}`"
@@ -83,8 +100,13 @@ def options_table(kind: str, written: str) -> str:
 def renewed(page: str) -> str:
     """Return a page with every block as the program says it now."""
     page = HELP.sub(lambda block: block[1] + help_text(block["command"]) + block[4], page)
-    page = PLUGINS.sub(lambda block: f"{block[1]}\n{plugins_table(block['kind'])}\n{block[4]}", page)
-    return OPTIONS.sub(lambda block: f"{block[1]}\n{options_table(block['kind'], block['names'])}\n{block[5]}", page)
+    page = PLUGINS.sub(
+        lambda block: f"{block[1]}\n{plugins_table(block['kind'])}\n{block[4]}", page
+    )
+    return OPTIONS.sub(
+        lambda block: f"{block[1]}\n{options_table(block['kind'], block['names'])}\n{block[5]}",
+        page,
+    )
 
 
 def pages() -> Iterator[tuple[Path, str, str]]:

@@ -63,11 +63,6 @@ def test_every_example_is_tested_here():
     assert {file.name for file in EXAMPLES.glob("*.py")} == {*PLUGINS, *SCRIPTS}
 
 
-@pytest.mark.parametrize("name", [*PLUGINS, *SCRIPTS])
-def test_an_example_has_at_most_40_lines(name):
-    assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= 40
-
-
 def test_a_job_array_of_slurm_shares_one_run(tmp_path):
     """Two tasks at once, as SLURM starts them; the second one finds what the first one does."""
     words = [

@@ -11,7 +11,7 @@ from segarena import evaluate
 from segarena.errors import PluginError
 from segarena.registry import names
 from segarena.reports import terminal_table, write_report
-from segarena.reports.page_parts import Fold, Html, Note, Row, Section, is_empty
+from segarena.reports.page_parts import FigureRow, Fold, Html, Note, Section, are_empty
 from segarena.reports.pages import Page, page, page_of
 from segarena.reports.recorded_run import read_runs
 
@@ -93,9 +93,9 @@ def test_a_benchmark_without_a_page_has_the_general_one(small_run):
 
 
 def test_parts_without_content_are_nothing():
-    nothing = [None, Note(""), Html(""), Row([]), Fold("title", [Note("")])]
-    assert is_empty(Section("a", "A", nothing).parts)
-    assert not is_empty([*nothing, Note("word")])
+    nothing = [None, Note(""), Html(""), FigureRow([]), Fold("title", [Note("")])]
+    assert are_empty(Section("a", "A", nothing).parts)
+    assert not are_empty([*nothing, Note("word")])
 
 
 def test_its_published_table_stands_beside_its_run(run, tmp_path):

@@ -195,9 +195,9 @@ def _prepare(name: str) -> Callable[[Path], None]:
     def read(folder: Path) -> None:
         from segarena.errors import SampleInvalid
         from segarena.systems.volumes.preparation.catalogue import find_set
-        from segarena.systems.volumes.preparation.prepare import prepare
+        from segarena.systems.volumes.preparation.prepare import prepare_set
 
-        if failed := prepare(find_set(name), folder / "raw", folder / "out").failed:
+        if failed := prepare_set(find_set(name), folder / "raw", folder / "out").failed:
             raise SampleInvalid(str(failed))
 
     return read

@@ -45,7 +45,7 @@ def readers() -> list[Folder]:
     from segarena.systems.videos.scribbles.files import read_scribbles
     from segarena.systems.volumes.files.case_files import read_description
     from segarena.systems.volumes.preparation.dicom_series import read_dicom
-    from segarena.systems.volumes.preparation.spreadsheet import read_table
+    from segarena.systems.volumes.preparation.spreadsheet import read_spreadsheet
 
     # What readers import when they are called, so that not every child does.
     inside = pkgutil.walk_packages(segarena.__path__, "segarena.")
@@ -98,9 +98,11 @@ def readers() -> list[Folder]:
             lambda path: read_dicom(path, ["SeriesInstanceUID", "Modality", "PatientID"]),
         ),
         _reader(
-            "table.xlsx", lambda path: write_workbook(path, [["ID", "Rows"], [1, 2]]), read_table
+            "table.xlsx",
+            lambda path: write_workbook(path, [["ID", "Rows"], [1, 2]]),
+            read_spreadsheet,
         ),
-        _reader("table.csv", lambda path: path.write_text("ID,Rows\n1,2\n"), read_table),
+        _reader("table.csv", lambda path: path.write_text("ID,Rows\n1,2\n"), read_spreadsheet),
         _reader(
             "dataset.json",
             _json({"labels": {"background": 0, "liver": 1}, "modality": {"0": "CT"}}),

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena import evaluate, write_report
-from segarena.engine.checking import check_run
+from segarena.engine.run_integrity import check_run
 from segarena.errors import SegarenaError
 from segarena.reports import terminal_of
 

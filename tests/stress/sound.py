@@ -18,7 +18,7 @@ from folders import write_flair
 from program import segarena
 
 from segarena.arrays.coco_rle import Rle
-from segarena.systems.oneshot.published.recovery import ATTRIBUTES
+from segarena.systems.oneshot.list_analysis.partition_recovery import ATTRIBUTE_NAMES
 
 RNG = np.random.default_rng(0)
 LABELS = np.ones((24, 32), np.uint8)
@@ -137,7 +137,7 @@ def _statistics() -> None:
     rows = ["a,1,0.9,0.1", "b,1,0.8,0.7", "a,2,0.9,0.3", "c,3,0.9,0.9", "b,3,0.7,0.7"]
     Path("own.csv").write_text("class,image,supervised,one_shot\n" + "\n".join(rows) + "\n")
     names = [f"1_2009_{n:06d}" for n in range(40)]
-    columns = {"oss_perf": RNG.random(40), **{name: RNG.random(40) for name in ATTRIBUTES}}
+    columns = {"oss_perf": RNG.random(40), **{name: RNG.random(40) for name in ATTRIBUTE_NAMES}}
     pl.DataFrame({"filename": names, **columns}).write_csv("stats.csv")
     Path("tiers").mkdir()
     for place, partition in enumerate(("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")):

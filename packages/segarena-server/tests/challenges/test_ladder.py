@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segarena.records.configuration import DatasetUsed, PluginUsed
-from segarena.reports.boards.extracts import Extract, TargetNames
+from segarena.reports.boards.extracts import Extract, TargetColumns
 from segarena.roles import Statistic
 from segarena_server.challenges.ladder import is_step
 
@@ -23,7 +23,7 @@ def run_of(values, *, first=0, higher=True):
         segmenter=PluginUsed(kind="segmenter", name="x", options={}), ignores_image=False, users=("u",), created="",
         dataset=DatasetUsed(kind="dataset", name="d", options={}, fingerprint="", samples=()), finished="",
         samples=len(names), done=len(names), failures={}, seconds={},
-        targets=TargetNames(sample=names, target=nothing, label=nothing, attributes=({},) * len(names)),
+        targets=TargetColumns(sample=names, target=nothing, label=nothing, attributes=({},) * len(names)),
         values={"u": {"S": tuple(values)}},
     )  # fmt: skip
 

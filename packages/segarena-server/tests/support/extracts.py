@@ -3,7 +3,7 @@
 import numpy as np
 
 from segarena.records.configuration import DatasetUsed, PluginUsed
-from segarena.reports.boards.extracts import Curve, Extract, TargetNames, extract_text
+from segarena.reports.boards.extracts import Extract, MeanCurve, TargetColumns, extract_text
 from segarena.roles import Statistic
 
 BASE = np.random.default_rng(3).uniform(0.4, 0.8, 40)
@@ -18,9 +18,9 @@ def extract(values):
         definitions={"S": ""}, segmenter=PluginUsed(kind="segmenter", name="x", options={}), ignores_image=False,
         users=("u",), created="", finished="", samples=len(names), done=len(names), failures={"u": 0},
         dataset=DatasetUsed(kind="dataset", name="d", options={}, fingerprint="", samples=()), seconds={"u": 0.1},
-        targets=TargetNames(sample=names, target=nothing, label=nothing, attributes=({},) * len(names)),
+        targets=TargetColumns(sample=names, target=nothing, label=nothing, attributes=({},) * len(names)),
         values={"u": {"S": tuple(map(float, values))}},
-        curves={"u": {"iou": Curve(mean=(0.5,), low=(0.4,), high=(0.6,))}},
+        curves={"u": {"iou": MeanCurve(mean=(0.5,), low=(0.4,), high=(0.6,))}},
     )  # fmt: skip
     return extract_text(made)
 

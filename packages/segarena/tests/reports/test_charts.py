@@ -10,7 +10,7 @@ from segarena.reports.axes import Scale, log_ticks, nice_ticks
 from segarena.reports.charts import (
     Bars,
     Curve,
-    Points,
+    PointCloud,
     Whisker,
     bar_chart,
     interval_chart,
@@ -70,7 +70,7 @@ def charts(label):
         y_label="",
     )
     yield scatter_chart(
-        [Points(label=label, colour=0, x=(1.0, 50.0), y=(0.1, 0.2), names=(label, label))],
+        [PointCloud(label=label, colour=0, x=(1.0, 50.0), y=(0.1, 0.2), names=(label, label))],
         title="",
         x_label="",
         y_label="",

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from segarena.records.fingerprints import write_fingerprints
 from segarena.reports import terminal_table, write_report
-from segarena.reports.comparability import differing_texts
+from segarena.reports.comparability import comparability_warnings
 from segarena.reports.recorded_run import read_runs
 
 SAME = {
@@ -30,7 +30,7 @@ def pair(make_run, make_ramps):
 
 
 def told(paths):
-    return differing_texts(read_runs(paths))
+    return comparability_warnings(read_runs(paths))
 
 
 def test_runs_of_one_identity_are_not_told_apart(pair):

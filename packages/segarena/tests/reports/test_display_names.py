@@ -1,7 +1,7 @@
 """What reports call runs that have a segmenter in common."""
 
 from segarena.records.configuration import PluginUsed
-from segarena.reports.display_names import told_apart
+from segarena.reports.display_names import distinct_names
 
 
 def graph(**options):
@@ -11,11 +11,11 @@ def graph(**options):
 
 
 def test_one_option_that_differs_is_told_of_everyone():
-    assert told_apart([graph(), graph(beta=8.0)]) == ["graph(beta=2.0)", "graph(beta=8.0)"]
+    assert distinct_names([graph(), graph(beta=8.0)]) == ["graph(beta=2.0)", "graph(beta=8.0)"]
 
 
 def test_of_several_that_differ_those_of_the_signature_are_left_out():
-    told = told_apart([graph(), graph(beta=8.0), graph(superpixels=100)])
+    told = distinct_names([graph(), graph(beta=8.0), graph(superpixels=100)])
     assert told == ["graph", "graph(beta=8.0)", "graph(superpixels=100)"]
 
 
@@ -25,7 +25,7 @@ def test_of_a_plug_in_whose_signature_is_not_known_all_are_told():
             kind="segmenter", name="my_model.py:Mine", options={"a": 1, "b": 2, **options}
         )
 
-    assert told_apart([mine(), mine(a=3), mine(b=4)]) == [
+    assert distinct_names([mine(), mine(a=3), mine(b=4)]) == [
         "Mine(a=1, b=2)",
         "Mine(a=3, b=2)",
         "Mine(a=1, b=4)",

@@ -5,7 +5,7 @@ import pytest
 
 from segarena.reports.chart_series import Figure, round_word, segmenter_colours
 from segarena.reports.charts import Curve
-from segarena.reports.figures import figures, fill_rows, foremost
+from segarena.reports.figures import figures, fill_rows, highlight_best
 from segarena.reports.group_figures import group_figures
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
@@ -158,9 +158,9 @@ def line(label, level):
 
 
 def test_of_many_curves_the_best_have_names_and_the_others_are_thin():
-    made = foremost([line(f"m{place}", place / 10) for place in range(10)])
+    made = highlight_best([line(f"m{place}", place / 10) for place in range(10)])
     assert [curve.label for curve in made if curve.is_faint] == ["m0", "m1", "m2"]
-    assert not any(curve.is_faint for curve in foremost(made[:7]))
+    assert not any(curve.is_faint for curve in highlight_best(made[:7]))
 
 
 def test_of_many_runs_the_seconds_are_a_row_each_the_fastest_first(make_run, make_dialogue):

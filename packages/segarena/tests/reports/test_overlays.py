@@ -17,8 +17,8 @@ from segarena.reports.overlays import (
     VIEW_PX,
     jpeg_uri,
     outline,
-    positions_of,
     prompt_marks,
+    prompt_positions,
     view_of,
 )
 
@@ -141,5 +141,5 @@ def test_boxes_and_scribbles_are_drawn_and_masks_are_not():
     (marks,) = prompt_marks([prompts], view)
     assert 'x="102.5" y="52.5" width="200" height="100"' in marks
     assert 'points="7.5,7.5 50,27.5"' in marks
-    assert positions_of(prompts[2]) == []
-    assert positions_of(Click((3, 10, 20))) == [(10.0, 20.0)]
+    assert prompt_positions(prompts[2]) == []
+    assert prompt_positions(Click((3, 10, 20))) == [(10.0, 20.0)]

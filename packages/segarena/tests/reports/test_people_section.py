@@ -11,7 +11,12 @@ from segarena.records.prompts import read_prompts
 from segarena.records.row_types import PersonRound
 from segarena.reports.chart_series import area_statistic
 from segarena.reports.pages import page_of
-from segarena.reports.people_section import asked_of, beside_sheet, people_parts, people_sheet
+from segarena.reports.people_section import (
+    human_rounds_of,
+    participants_sheet,
+    people_parts,
+    simulation_gap_sheet,
+)
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
 from segarena.reports.run_statistics import target_values
@@ -47,7 +52,7 @@ def asked(tmp_path_factory):
     folder.people = lambda: frame_of("people", rows)
     (run,) = read_runs([folder.path])
     run.folder.people = folder.people
-    return asked_of(run)
+    return human_rounds_of(run)
 
 
 def names_of(asked):
@@ -55,7 +60,7 @@ def names_of(asked):
 
 
 def test_people_are_counted_with_their_seconds(asked):
-    rows = people_sheet([asked]).rows
+    rows = participants_sheet([asked]).rows
     seconds = asked.rounds["user_s"].to_numpy()
     assert [row[:3] for row in rows] == [
         ("person 1", "human", asked.run.label),
@@ -69,7 +74,7 @@ def test_people_are_counted_with_their_seconds(asked):
 
 
 def test_simulated_users_are_held_against_people_target_by_target(asked):
-    ((simulated, people, _, *cells, apart, clicks),) = beside_sheet([asked]).rows
+    ((simulated, people, _, *cells, apart, clicks),) = simulation_gap_sheet([asked]).rows
     records = asked.run.folder.records()
     pairs = records.filter(round=1).pivot("user", index=["sample", "target"], values="iou")
     place = names_of(asked).index("IoU@1")

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 import segarena
-from segarena.reports.person_variation import between_parts, between_sheet, people_of
+from segarena.reports.person_variation import (
+    crowd_sizes,
+    person_variation_parts,
+    person_variation_sheet,
+)
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.report_files import write_report
 from segarena.statistics.between import between_units
@@ -27,12 +31,12 @@ def folder(tmp_path_factory):
 
 def test_users_whose_repeats_are_people_are_found(folder):
     (run,) = read_runs([folder.path])
-    assert people_of(run) == {"crowd": 3}
+    assert crowd_sizes(run) == {"crowd": 3}
 
 
 def test_between_people_is_that_of_the_means_of_each(folder):
     (run,) = read_runs([folder.path])
-    (row,) = between_sheet([run]).rows
+    (row,) = person_variation_sheet([run]).rows
     assert row[:4] == ("crowd", "demo", "image-blind", 3)
     rounds = [
         folder.records().filter(user="crowd", round=k).sort("sample", "target", "repeat")["iou"]
@@ -52,4 +56,4 @@ def test_the_report_has_the_table_on_the_page_and_as_csv(folder, tmp_path):
 
 
 def test_runs_without_a_crowd_have_no_such_table(make_run, make_ramps):
-    assert between_parts(read_runs([make_run(make_ramps())])) == []
+    assert person_variation_parts(read_runs([make_run(make_ramps())])) == []

@@ -10,7 +10,7 @@ from rich.console import Console
 from segarena.errors import UnknownPlugin
 from segarena.published import find_table
 from segarena.reports import terminal_of, write_report
-from segarena.reports.measure_lookup import find_measured, sheets_of
+from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 
@@ -208,8 +208,10 @@ def test_published_tables_find_their_measures_in_the_report(rclicks, make_ramps,
         sampled="sampled",
     )
     table = find_table(name)
-    told = sheets_of(page_of(read_runs([run])))
+    told = page_tables(page_of(read_runs([run])))
     lost = [
-        name for name, measure in table.measures.items() if find_measured(told, measure, {}) is None
+        name
+        for name, measure in table.measures.items()
+        if look_up_measure(told, measure, {}) is None
     ]
     assert lost == []

@@ -6,7 +6,7 @@ import pytest
 import segarena.reports.gallery
 from segarena.registry import build
 from segarena.reports import write_report
-from segarena.reports.gallery import every_key, gallery
+from segarena.reports.gallery import all_dialogue_keys, make_gallery
 from segarena.reports.hardest_targets import gallery_keys, ranked_targets
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
@@ -324,13 +324,20 @@ def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkey
     own = page_of(read_runs([make_run(make_ramps())], trust=True))
     dataset = build("dataset", f"{own.runs[0].dataset}(count=4)")
     monkeypatch.setattr(segarena.reports.gallery, "open_dataset", lambda run: (dataset, ""))
-    gallery(own, own.pictures, gallery_keys(own.ranked, hardest=2, others=0), every=every_key(own))
+    make_gallery(
+        own,
+        own.pictures,
+        gallery_keys(own.ranked, hardest=2, others=0),
+        every=all_dialogue_keys(own),
+    )
     assert dataset.loaded == [target.key[0] for target in own.ranked[:2]]
 
 
 def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps):
     own = page_of(read_runs([make_run(make_ramps())], trust=True))
-    made = gallery(own, own.pictures, every_key(own), every=every_key(own), budget_bytes=20_000)
+    made = make_gallery(
+        own, own.pictures, all_dialogue_keys(own), every=all_dialogue_keys(own), budget_bytes=20_000
+    )
     assert 1 <= len(made.shown) < 8
     assert any("are shown, to keep this file small" in note for note in made.notes)
 

@@ -131,8 +131,8 @@ def test_odd_requests_are_answered_without_the_page(server, request_):
 def test_all_shows_every_target_whatever_the_gallery_would_choose(
     make_run, make_ramps, monkeypatch
 ):
-    monkeypatch.setattr("segarena.reports.pictures.HARDEST", 2)
-    monkeypatch.setattr("segarena.reports.pictures.DIALOGUES", 3)
+    monkeypatch.setattr("segarena.reports.pictures.MAX_HARDEST_CARDS", 2)
+    monkeypatch.setattr("segarena.reports.pictures.MAX_GALLERY_DIALOGUES", 3)
     own = page_of(read_runs([make_run(make_ramps())], trust=True))
     some, every = (report_html(own, report_sections(own, shows_all=all_)) for all_ in (False, True))
     assert some.count("<article") == 3

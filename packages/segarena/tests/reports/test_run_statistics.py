@@ -5,7 +5,7 @@ import pytest
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.run_statistics import (
     curve_intervals,
-    direction,
+    difference_direction,
     mean_over_users,
     noc_counts,
     paired_rows,
@@ -123,7 +123,7 @@ def test_a_run_minus_itself_is_zero_everywhere(make_run, make_ramps):
         assert (row.matched, row.unmatched) == (8, 0)
         for cell in row.cells.values():
             assert (cell.difference, cell.p_value, cell.ties) == (0.0, 1.0, 1.0)
-        assert {direction(row.cells[s.name], s) for s in runs[0].summary} == {"unclear"}
+        assert {difference_direction(row.cells[s.name], s) for s in runs[0].summary} == {"unclear"}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_constant_lift_is_better_where_the_photographs_are_enough(
     ends = (0.125, 0.125) if says == "better" else (math.nan, math.nan)
     assert (cell.difference, cell.low, cell.high) == pytest.approx((0.125, *ends), nan_ok=True)
     assert (cell.p_value, cell.n, cell.clusters) == (p_value, photographs + 1, photographs)
-    assert direction(cell, statistic(runs[0], "IoU@1")) == says
+    assert difference_direction(cell, statistic(runs[0], "IoU@1")) == says
     assert (row.label, row.baseline) == ("disc #2", "disc #1")
 
 

@@ -11,10 +11,10 @@ import pytest
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html
-from segarena.reports.renderers.html import FIRST_ROWS, MOST_ROWS
+from segarena.reports.renderers.html import MAX_WRITTEN_ROWS, NOSCRIPT_ROWS
 from segarena.reports.report import report_html
 from segarena.reports.sheets import Column, Link, Sheet, Value
-from segarena.reports.targets_table import targets_sheet
+from segarena.reports.targets_table import target_values_sheet
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -33,7 +33,7 @@ def runs(make_run, make_dialogue):
 
 
 def test_each_target_has_its_value_in_each_run_and_the_difference_hardest_first(runs):
-    sheet = targets_sheet(runs, page_of(runs).decides, {})
+    sheet = target_values_sheet(runs, page_of(runs).decides, {})
     rows = list(csv.DictReader(io.StringIO(sheet_csv(sheet))))
     told = [tuple(row[name] for name in ("sample", "slow", "fast", "difference")) for row in rows]
     assert told == [
@@ -65,15 +65,15 @@ def test_a_long_table_is_data_with_its_first_rows_to_read(runs):
     number = Column("n", "number")
     rows = tuple(
         (Link(HOSTILE, "a"), HOSTILE, Value(mean=i / 3, mark="best", p_value=0.5))
-        for i in range(MOST_ROWS)
+        for i in range(MAX_WRITTEN_ROWS)
     )
     more = (*rows, (Link("last"), "", Value(mean=math.nan)))
     short, long = (
         sheet_html(Sheet(name="x", caption="", head=("name", "words", number), rows=those))
         for those in (rows, more)
     )
-    assert (short.count("<tr>"), short.count("application/json")) == (MOST_ROWS + 1, 0)
-    assert long.count("<tr>") == FIRST_ROWS + 1
+    assert (short.count("<tr>"), short.count("application/json")) == (MAX_WRITTEN_ROWS + 1, 0)
+    assert long.count("<tr>") == NOSCRIPT_ROWS + 1
     data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', long).group(1))
     assert data[1] == [["#a", HOSTILE], HOSTILE, [0.333333, "0.333", "best", "p = 0.500"]]
     assert data[-1] == ["last", "", [None, "–", ""]]

@@ -20,7 +20,13 @@ from segarena.files.hashes import fingerprint, sha256
 from segarena.records.configuration import DatasetUsed
 from segarena.registry import known
 from segarena.reports.boards.board import Board, Entry, board_of
-from segarena.reports.boards.extracts import Curve, Extract, Numbers, TargetNames, read_extract
+from segarena.reports.boards.extracts import (
+    Extract,
+    MeanCurve,
+    OptionalNumbers,
+    TargetColumns,
+    read_extract,
+)
 from segarena.reports.wording import count_text
 from segarena.specs import PluginSpec
 from segarena_server.auth.accounts import is_at_least
@@ -258,7 +264,7 @@ def _hidden(extract: Extract, phase: Phase, hidden: Mapping[str, str]) -> Extrac
     samples = tuple(
         hidden.get(name) or fingerprint(f"{phase.seed}", name) for name in extract.targets.sample
     )
-    names = TargetNames(
+    names = TargetColumns(
         sample=samples,
         target=extract.targets.target,
         label=("",) * len(samples),
@@ -294,12 +300,12 @@ def _rounded(board: Board, decimals: int | None) -> Board:
 
 
 def _with_round_numbers(extract: Extract, decimals: int) -> Extract:
-    def short(values: Numbers) -> Numbers:
+    def short(values: OptionalNumbers) -> OptionalNumbers:
         return tuple(None if value is None else round(value, decimals) for value in values)
 
-    def rounded(curves: Mapping[str, Curve]) -> dict[str, Curve]:
+    def rounded(curves: Mapping[str, MeanCurve]) -> dict[str, MeanCurve]:
         return {
-            name: Curve(mean=short(curve.mean), low=short(curve.low), high=short(curve.high))
+            name: MeanCurve(mean=short(curve.mean), low=short(curve.low), high=short(curve.high))
             for name, curve in curves.items()
         }
 

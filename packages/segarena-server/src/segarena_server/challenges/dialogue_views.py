@@ -22,7 +22,7 @@ from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import unpack_turn
-from segarena.reports.round_table import Key
+from segarena.reports.round_table import DialogueKey
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
 from segarena_server.challenges.description import Challenge
@@ -34,7 +34,7 @@ from segarena_server.challenges.sample_view import ShownPlace, shown_dialogues
 SAMPLE = "sample"
 """What a participant's sample is called where it needs a name."""
 
-_Dialogues: TypeAlias = Mapping[int, Key]
+_Dialogues: TypeAlias = Mapping[int, DialogueKey]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

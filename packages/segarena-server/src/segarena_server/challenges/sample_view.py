@@ -14,11 +14,11 @@ from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import RunConfiguration
 from segarena.records.prompts import RecordedPrompt
-from segarena.reports.overlays import points_of, sign_of
+from segarena.reports.overlays import prompt_css_class, prompt_points
 from segarena.reports.pages import Page, page_of
-from segarena.reports.pictures import Pictures
+from segarena.reports.pictures import DialoguePictures
 from segarena.reports.recorded_run import Run, read_runs
-from segarena.reports.round_table import DialogueRecord, Key
+from segarena.reports.round_table import DialogueKey, DialogueRecord
 from segarena.reports.viewer import Stack, viewer_html
 from segarena.samples import Sample
 from segarena_server.challenges.evaluator import HeldAgain
@@ -78,7 +78,7 @@ def _run_of(config: RunConfiguration, rows: Rows, path: Path) -> Run:
 
 
 def _dialogue(
-    own: Page, sample: Sample, number: int, key: Key, *, has_truth: bool
+    own: Page, sample: Sample, number: int, key: DialogueKey, *, has_truth: bool
 ) -> ShownDialogue:
     (run,) = own.runs
     found = next((one for one in run.about(*key[:3]) if one.key == key), None)
@@ -104,7 +104,7 @@ def _dialogue(
 
 
 def _viewer(
-    drawn: Pictures | None,
+    drawn: DialoguePictures | None,
     word: str,
     shown: tuple[Run, DialogueRecord],
     sample: Sample,
@@ -137,8 +137,8 @@ def _number(value: float) -> float | None:
 
 def prompt_text(prompt: RecordedPrompt) -> str:
     """Return a prompt in a few words: its kind, on the object or off it, and where."""
-    points = points_of(prompt)
-    sign = " off" if sign_of(prompt) == "neg" else ""
+    points = prompt_points(prompt)
+    sign = " off" if prompt_css_class(prompt) == "neg" else ""
     which = f" of object {number}" if (number := getattr(prompt, "object_id", 1)) != 1 else ""
     name = f"{prompt.kind}{sign}{which}"
     if not points:

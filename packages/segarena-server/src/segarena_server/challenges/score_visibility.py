@@ -9,7 +9,7 @@ from pathlib import Path
 
 from segarena.records.trust import reading
 from segarena.reports.recorded_run import Run, read_runs
-from segarena.reports.run_statistics import mean_of
+from segarena.reports.run_statistics import statistic_mean
 from segarena.roles import Statistic
 from segarena_server.challenges.description import Challenge, Phase
 
@@ -59,7 +59,7 @@ def scores_of(folder: Path, phase: Phase) -> list[Score]:
 
 
 def _score(run: Run, user: str, statistic: Statistic, decimals: int) -> Score:
-    found = mean_of(run, user, statistic)
+    found = statistic_mean(run, user, statistic)
     ends = (found.mean, found.low, found.high)
     mean, low, high = (round(each, decimals) if isfinite(each) else None for each in ends)
     return Score(user=user, statistic=statistic.name, mean=mean, low=low, high=high)

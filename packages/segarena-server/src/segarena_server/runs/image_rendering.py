@@ -10,7 +10,7 @@ import msgspec
 
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import StoreError
-from segarena.reports.gallery import card_of
+from segarena.reports.gallery import make_card
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.work.deadline import this_deadline
@@ -139,7 +139,7 @@ class _Hand:
         cards: list[ShownCard] = []
         for number, target in enumerate(about, 1):
             key = (drawing.sample, target, drawing.user, 0)
-            card, problem = card_of(
+            card, problem = make_card(
                 own, [dataset] * len(own.drawn_runs), own.pictures, key, f"target-{number}"
             )
             if card is None:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from segarena.engine.answer_verification import given_prompts
 from segarena.engine.plan import Plan
 from segarena.engine.replay import (
     Answer,
@@ -27,12 +28,11 @@ from segarena.engine.replay import (
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import limit_of, why_failed
 from segarena.engine.store import RunFolder
-from segarena.engine.verifying import given_prompts
 from segarena.errors import NotTrusted, SegmenterError
 from segarena.records.configuration import RunConfiguration, located, moved
-from segarena.records.rounds import KeptMask
+from segarena.records.row_types import KeptMask
 from segarena.records.trust import HOW_TO_TRUST, reading, refusal
-from segarena.reports.gallery import one_line
+from segarena.reports.gallery import error_line
 from segarena.roles import Benchmark
 from segarena.specs import PluginSpec
 from segarena.work.jobs import Calling, Failed
@@ -79,7 +79,7 @@ class Holdings:
             try:
                 self._told[which] = hold()
             except Exception as error:  # the code of a segmenter or a dataset
-                self._told[which] = f"It could not be held again: {one_line(error)}"
+                self._told[which] = f"It could not be held again: {error_line(error)}"
 
 
 def hold_again(

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from segarena.records.trust import reading
 from segarena.reports.pages import page_of
-from segarena.reports.recorded_run import Key, read_runs
+from segarena.reports.recorded_run import DialogueKey, read_runs
 from segarena.reports.report import report_html
 from segarena_studio.viewer.shelf import Collection
 from segarena_studio.viewer.table import KEY
@@ -25,7 +25,7 @@ def report_of(here: Collection, address: str, file_address: Callable[[str], str]
         RunConflict: the runs followed different rules.
     """
 
-    def viewer(key: Key) -> str:
+    def viewer(key: DialogueKey) -> str:
         names = list(zip(KEY, map(str, key), strict=True))
         return f"{address}/view?{urlencode(names)}"
 

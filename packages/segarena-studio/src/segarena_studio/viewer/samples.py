@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from segarena.arrays.levels import Levels, levels_of
-from segarena.engine.blobs import Recent
+from segarena.engine.blob_folder import Recent
 from segarena.errors import SampleInvalid, SegarenaError
 from segarena.records.trust import reading
-from segarena.reports.gallery import one_line
+from segarena.reports.gallery import error_line
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample, check_sample
 from segarena_studio.viewer.planes import Plane, planes_of
@@ -91,7 +91,7 @@ class Samples:
                 raise
             except Exception as error:  # the dataset's own code
                 raise SampleInvalid(
-                    f"sample {sample_id!r} cannot be shown: {one_line(error)}"
+                    f"sample {sample_id!r} cannot be shown: {error_line(error)}"
                 ) from error
             looked = Looked(sample)
             self._recent.put(sample_id, looked, bytes_of(sample))

@@ -18,8 +18,8 @@ from segarena.files.hashes import sha256
 from segarena.files.images import list_files
 from segarena.records.trust import reading
 from segarena.registry import build, names
-from segarena.reports.display_names import data_names, told_apart
-from segarena.reports.gallery import dataset_of
+from segarena.reports.display_names import dataset_names, distinct_names
+from segarena.reports.gallery import open_configured_dataset
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec
@@ -196,7 +196,7 @@ def _dataset_in(path: Path) -> Dataset:
 def _by_data(runs: Sequence[RunFolder]) -> list[tuple[str, list[RunFolder]]]:
     """Return runs on the same data together, by what their data are called."""
     groups: dict[str, list[RunFolder]] = {}
-    for name, run in zip(data_names([run.config.dataset for run in runs]), runs, strict=True):
+    for name, run in zip(dataset_names([run.config.dataset for run in runs]), runs, strict=True):
         groups.setdefault(name, []).append(run)
     return list(groups.items())
 
@@ -204,13 +204,13 @@ def _by_data(runs: Sequence[RunFolder]) -> list[tuple[str, list[RunFolder]]]:
 def _of_runs(
     name: str, runs: Sequence[RunFolder], scratch: Path, *, trust: bool, data: str | None
 ) -> Collection:
-    labels = told_apart([run.config.segmenter for run in runs])
+    labels = distinct_names([run.config.segmenter for run in runs])
     labels = [
         f"{label} #{labels[: at + 1].count(label)}" if labels.count(label) > 1 else label
         for at, label in enumerate(labels)
     ]
     with reading(trust=trust):
-        dataset, problem = dataset_of(runs[0].config, data, trust=trust)
+        dataset, problem = open_configured_dataset(runs[0].config, data, trust=trust)
     samples = list(dict.fromkeys(sample for run in runs for sample in run.samples))
     scratch.mkdir(parents=True)
     named = dict(zip(labels, runs, strict=True))

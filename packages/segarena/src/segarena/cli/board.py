@@ -70,13 +70,13 @@ def board(
         segarena board runs --names teams.csv --show best --freeze 2026-11-22T18:00+01:00 --out site
     """
     from segarena.reports.boards import Entry, board_of, extract_of, write_site
-    from segarena.reports.boards.run_attribution import named, read_names
+    from segarena.reports.boards.run_attribution import attribution_of, read_attributions
 
     with one_line_errors():
-        known = read_names(names) if names else {}
+        known = read_attributions(names) if names else {}
         found: dict[Entry, Path] = {}
         for path in (below for run in runs for below in runs_below(run)):
-            who = named(known, path)
+            who = attribution_of(known, path)
             extract = extract_of(path)
             entry = Entry(
                 extract=extract, participant=who.participant, name=who.name, is_chosen=who.is_chosen

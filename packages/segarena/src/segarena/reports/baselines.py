@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from segarena.abilities import ignores_image
 from segarena.registry import known
 from segarena.reports.chart_series import Series
-from segarena.reports.charts import DASHES
+from segarena.reports.charts import DASH_COUNT
 from segarena.reports.recorded_run import Run
 
-THIN = "Thin and grey: controls that look at no image."
+FLOOR_NOTE = "Thin and grey: controls that look at no image."
 """Below charts that have any."""
 
 
@@ -65,4 +65,4 @@ def with_floors(
 
 def floor_colour(place: int) -> str:
     """Return the colour of a floor: grey, each with a dash of its own."""
-    return f"floor d{place % DASHES}"
+    return f"floor d{place % DASH_COUNT}"

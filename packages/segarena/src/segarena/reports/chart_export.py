@@ -10,7 +10,7 @@ from segarena.errors import MissingExtra
 from segarena.reports.axes import element, px
 from segarena.reports.chart_series import Figure
 from segarena.reports.html_document import read_text
-from segarena.reports.page_parts import Fold, Part, Row, Section
+from segarena.reports.page_parts import FigureRow, Fold, Part, Section
 
 HEADING_PX = 24
 """Room above a chart for what the page has as its heading."""
@@ -32,7 +32,7 @@ def _figures(part: Part) -> Iterator[Figure]:
     match part:
         case Figure():
             yield part
-        case Row(figures=figures):
+        case FigureRow(figures=figures):
             yield from figures
         case Fold(parts=parts):
             yield from chain.from_iterable(map(_figures, parts))

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from segarena.reports.charts import Colour
+from segarena.reports.charts import ChartColour
 from segarena.reports.html_document import macros
 from segarena.reports.recorded_run import Run
-from segarena.reports.run_statistics import metrics_of, user_names
+from segarena.reports.run_statistics import summary_metrics, user_names
 from segarena.roles import Statistic
 
-MOST_NARROW = 14
+MAX_NARROW_LABEL = 14
 """Characters of a name that leave enough room in a chart beside two others."""
 
 
@@ -42,7 +42,7 @@ class Series:
     """One run with one user, and the colour that it has in every figure; for a floor see `segarena.reports.baselines`."""
 
     label: str
-    colour: Colour
+    colour: ChartColour
     run: Run
     user: str
     is_floor: bool = False
@@ -55,10 +55,10 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
     """
     panels: list[tuple[str, list[Series]]] = []
     datasets = dict.fromkeys(run.data for run in runs)
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     users = user_names(runs)
     for (place, user), data in product(enumerate(users), datasets):
-        coloured = zip(runs, colours_of(runs), strict=True)
+        coloured = zip(runs, colour_numbers(runs), strict=True)
         series = [
             Series(columns[run] if len(datasets) > 1 else run.label, colour, run, user)
             for run, colour in coloured
@@ -74,13 +74,13 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
     return panels
 
 
-def run_columns(runs: Sequence[Run]) -> dict[Run, str]:
+def run_column_names(runs: Sequence[Run]) -> dict[Run, str]:
     """Return what each run is called beside its dataset: its segmenter, or its label where a segmenter ran twice."""
     is_once = len({(run.segmenter, run.data) for run in runs}) == len(runs)
     return {run: run.segmenter if is_once else run.label for run in runs}
 
 
-def colours_of(runs: Sequence[Run]) -> list[int]:
+def colour_numbers(runs: Sequence[Run]) -> list[int]:
     """Return each run's colour on the whole page: its segmenter's; its own where one ran twice on some data."""
     if len({(run.segmenter, run.data) for run in runs}) < len(runs):
         return list(range(len(runs)))
@@ -90,14 +90,14 @@ def colours_of(runs: Sequence[Run]) -> list[int]:
 
 def segmenter_colours(runs: Sequence[Run]) -> dict[str, int]:
     """Return the colour of each segmenter, in figures that take its runs together: that of its first run."""
-    coloured = list(zip(runs, colours_of(runs), strict=True))
+    coloured = list(zip(runs, colour_numbers(runs), strict=True))
     return {run.segmenter: colour for run, colour in reversed(coloured)}
 
 
-def run_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
+def labelled_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
     """Return what runs are called and their colours; nothing to tell apart with one."""
     if len(runs) > 1:
-        return [(run.label, colour) for run, colour in zip(runs, colours_of(runs), strict=True)]
+        return [(run.label, colour) for run, colour in zip(runs, colour_numbers(runs), strict=True)]
     return []
 
 
@@ -108,22 +108,22 @@ def round_word(runs: Sequence[Run]) -> str:
 
 def area_statistic(run: Run) -> Statistic:
     """Return the AuC that targets are ranked by: the summary's, or that of its first metric."""
-    metric = metrics_of(run)[0]
+    metric = summary_metrics(run)[0]
     found = (s for s in run.summary if s.kind == "auc" and s.metric == metric)
     return next(found, Statistic(name="AuC", kind="auc", metric=metric))
 
 
-def panel_px(panels: int, height: float, longest: int = 0) -> tuple[float, float]:
+def chart_size_px(panels: int, height: float, longest: int = 0) -> tuple[float, float]:
     """Return width and height of a chart that stands beside `panels` - 1 others; letters look alike in all.
 
     Names of more than 14 characters, the `longest` of a curve, leave too little of a narrow chart.
     """
-    if panels < 3 or longest > MOST_NARROW:
+    if panels < 3 or longest > MAX_NARROW_LABEL:
         return (540.0, height)
     return (350.0, height * 0.75)
 
 
-def figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:
+def make_figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:
     """Return (heading, chart) pairs side by side; None when no chart has anything in it."""
     shown = [(heading, chart) for heading, chart in charts if chart]
     if shown:

@@ -15,15 +15,15 @@ from typing import TypeAlias
 from segarena.reports.axes import CHARACTER_PX, LABEL_PX, Frame, Scale, element, number, px
 from segarena.reports.html_document import macros
 
-COLOURS = 7
+COLOUR_COUNT = 7
 """How many numbered colours the page has; series beyond them start again, with other dashes and markers."""
 
-DASHES = 4
+DASH_COUNT = 4
 
 LEGEND_PX = 30.0
 """Room of a piece of line before a label."""
 
-MOST_MARKERS = 24
+MAX_LARGE_MARKERS = 24
 """The markers of a curve with more points than this are small."""
 
 MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
@@ -37,7 +37,7 @@ MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
 )
 """Corners of each marker, of radius 1."""
 
-Colour: TypeAlias = int | str
+ChartColour: TypeAlias = int | str
 """A number, or the name of a CSS class."""
 
 
@@ -49,7 +49,7 @@ class Curve:
     """
 
     label: str
-    colour: Colour
+    colour: ChartColour
     x: Sequence[float]
     y: Sequence[float]
     low: Sequence[float]
@@ -63,16 +63,16 @@ class Bars:
     """One height per category."""
 
     label: str
-    colour: Colour
+    colour: ChartColour
     heights: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Points:
+class PointCloud:
     """A cloud; `names` show when the pointer rests on a point, `notes` stand beside it."""
 
     label: str
-    colour: Colour
+    colour: ChartColour
     x: Sequence[float]
     y: Sequence[float]
     names: Sequence[str] = ()
@@ -84,19 +84,19 @@ class Whisker:
     """One row of an interval chart: a dot with a whisker."""
 
     label: str
-    colour: Colour
+    colour: ChartColour
     value: float
     low: float
     high: float
     note: str = ""
 
 
-def colour_class(colour: Colour) -> str:
+def colour_class(colour: ChartColour) -> str:
     """Return the CSS classes of a colour and its dash."""
-    return colour if isinstance(colour, str) else f"c{colour % COLOURS} d{colour % DASHES}"
+    return colour if isinstance(colour, str) else f"c{colour % COLOUR_COUNT} d{colour % DASH_COUNT}"
 
 
-def marker(x: float, y: float, colour: Colour, radius: float, title: str = "") -> str:
+def marker(x: float, y: float, colour: ChartColour, radius: float, title: str = "") -> str:
     """Return the marker of a colour as SVG; `title` shows when the pointer rests on it."""
     corners = MARKERS[0 if isinstance(colour, str) else colour % len(MARKERS)]
     outline = "L".join(
@@ -105,13 +105,13 @@ def marker(x: float, y: float, colour: Colour, radius: float, title: str = "") -
     return element("path", d=f"M{outline}Z", css=f"dot {colour_class(colour)}", title=title)
 
 
-def legend(entries: Sequence[tuple[str, Colour]]) -> str:
+def legend(entries: Sequence[tuple[str, ChartColour]]) -> str:
     """Return an HTML legend: a piece of line with its marker, and a label for each (label, colour)."""
     named = [(swatch(colour), label) for label, colour in entries]
     return str(macros("segarena.reports", "charts.html").legend(named))
 
 
-def swatch(colour: Colour) -> str:
+def swatch(colour: ChartColour) -> str:
     """Return a piece of the line of a colour with its marker, as SVG beside a label."""
     line = element("path", d="M0 6L26 6", css=f"curve {colour_class(colour)}") + marker(
         13, 6, colour, 3.5
@@ -119,7 +119,7 @@ def swatch(colour: Colour) -> str:
     return f'<svg class="chart swatch" width="26" height="12" aria-hidden="true">{line}</svg>'
 
 
-def draw_legend(frame: Frame, entries: Sequence[tuple[str, Colour]]) -> None:
+def draw_legend(frame: Frame, entries: Sequence[tuple[str, ChartColour]]) -> None:
     """Write (label, colour) in rows on top of a chart, which grows by them; nothing for fewer than two."""
     if len(entries) < 2:
         return
@@ -151,7 +151,7 @@ def line_chart(
     x_range: tuple[float, float] | None = None,
     y_range: tuple[float, float] = (0.0, 1.0),
     marks: Sequence[float] = (),
-    legend: Sequence[tuple[str, Colour]] = (),
+    legend: Sequence[tuple[str, ChartColour]] = (),
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
     """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines.
@@ -179,7 +179,7 @@ def line_chart(
         frame.path(places, f"curve {colour_class(curve.colour)}{faint}")
         for i, place in zip(_finite(curve), places, strict=True):
             told = f"{x_label} {number(curve.x[i])}: {_told(curve, i)}"
-            is_small = curve.is_faint or curve.is_floor or len(places) > MOST_MARKERS
+            is_small = curve.is_faint or curve.is_floor or len(places) > MAX_LARGE_MARKERS
             frame.draw(marker(*place, curve.colour, 1.6 if is_small else 3.2, told))
     _end_labels(frame, curves, labels, y_scale)
     return frame.svg()
@@ -230,7 +230,7 @@ def bar_chart(
 
 
 def scatter_chart(
-    clouds: Sequence[Points],
+    clouds: Sequence[PointCloud],
     *,
     title: str,
     x_label: str,
@@ -301,7 +301,7 @@ def _shorten(label: str, longest: int = 28) -> str:
     return label if len(label) <= longest else label[: longest - 1] + "…"
 
 
-def _fitting_scale(frame: Frame, clouds: Sequence[Points]) -> Scale:
+def _fitting_scale(frame: Frame, clouds: Sequence[PointCloud]) -> Scale:
     xs = list(chain.from_iterable(cloud.x for cloud in clouds)) or [0.0, 1.0]
     low = min(xs)
     high = max(xs)

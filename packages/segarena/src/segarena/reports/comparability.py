@@ -12,7 +12,7 @@ from segarena.reports.display_names import short_name
 from segarena.reports.recorded_run import Run
 
 
-def differing_texts(runs: Sequence[Run]) -> list[str]:
+def comparability_warnings(runs: Sequence[Run]) -> list[str]:
     """Return a line for each thing that makes a comparison less than fair; each run against the first that it is like.
 
     Runs on the same dataset are paired, so data and versions count; runs of the same segmenter, on whatever data, had

@@ -24,14 +24,14 @@ def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
     return _numbered([f"{name} on {of}" if on_several[name] > 1 else name for name, of in pairs])
 
 
-def data_names(plugins: Sequence[DatasetUsed]) -> list[str]:
+def dataset_names(plugins: Sequence[DatasetUsed]) -> list[str]:
     """Return what each run's dataset is called; equal data have equal names, other data other ones.
 
     A folder, read by a plug-in with an option `name`, is called as that says, or as the last part of its path; so are
     several folders read by one plug-in without.
     """
     names: list[str] = []
-    for plugin, told in zip(plugins, told_apart(plugins), strict=True):
+    for plugin, told in zip(plugins, distinct_names(plugins), strict=True):
         is_folder = "name" in plugin.options and told == short_name(plugin.name)
         names.append(
             (_folder_name(plugin) if is_folder or _has_other_path(plugin, plugins) else "") or told
@@ -57,7 +57,7 @@ def _folder_name(plugin: PluginUsed) -> str:
     return str(options.get("name") or PurePath(str(options.get("path", ""))).name)
 
 
-def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
+def distinct_names(plugins: Sequence[PluginUsed]) -> list[str]:
     """Return the name of each plug-in with the options in which it differs from its namesakes.
 
     Where these are several, those that are as the signature has them are left out. A segmenter that stands for others
@@ -76,12 +76,12 @@ def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
         ]
         own = {key: plugin.options[key] for key in differ}
         if len(differ) > 1:
-            own = {key: value for key, value in set_options(plugin).items() if key in own}
+            own = {key: value for key, value in non_default_options(plugin).items() if key in own}
         labels.append(f"{PluginSpec(name, own)}{SEES_TRUTH if plugin.sees_truth else ''}")
     return labels
 
 
-def set_options(used: PluginUsed) -> dict[str, Any]:
+def non_default_options(used: PluginUsed) -> dict[str, Any]:
     """Return the options that are not as the signature has them, where the name of the plug-in is a known one."""
     factory = known(used.kind, used.name) if used.kind else None
     declared = options_of(factory) if factory else ()

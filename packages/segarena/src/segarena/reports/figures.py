@@ -11,28 +11,33 @@ from itertools import chain
 import numpy as np
 
 from segarena.reports.axes import nice_ticks, number
-from segarena.reports.baselines import THIN, with_floors
+from segarena.reports.baselines import FLOOR_NOTE, with_floors
 from segarena.reports.chart_series import (
     Figure,
     Series,
-    colours_of,
-    figure,
-    panel_px,
-    run_columns,
+    chart_size_px,
+    colour_numbers,
+    make_figure,
+    run_column_names,
     series_by_user,
 )
 from segarena.reports.charts import Bars, Curve, Whisker, bar_chart, interval_chart, line_chart
 from segarena.reports.group_figures import group_figures
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
-from segarena.reports.run_statistics import curve_intervals, metrics_of, noc_counts, thresholds_of
+from segarena.reports.run_statistics import (
+    curve_intervals,
+    noc_counts,
+    summary_metrics,
+    summary_thresholds,
+)
 from segarena.reports.wording import count_text, metric_name, seconds_text
 from segarena.roles import Statistic
 
-MOST_CURVES = 7
+MAX_NAMED_CURVES = 7
 """Curves of a chart that have bands and names."""
 
-MOST_HISTOGRAMS = 6
+MAX_HISTOGRAMS = 6
 """Of more runs the seconds are a row each."""
 
 TIME_BINS = 30
@@ -47,7 +52,7 @@ def figures(own: Page) -> list[Figure]:
     left_out = own.leaves_out
     has_curves = runs[0].rounds > 1 and "curves" not in left_out
     metrics = dict.fromkeys(
-        [*metrics_of(runs[0])[:2], *(further.metric for further in runs[0].further)]
+        [*summary_metrics(runs[0])[:2], *(further.metric for further in runs[0].further)]
     )
     made = [_curves(runs, floors, metric, word) for metric in metrics] if has_curves else []
     made += [] if "noc" in left_out else [_noc(runs, floors, word)]
@@ -75,7 +80,7 @@ def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) 
     name = metric_name(metric)
     charts: list[tuple[str, str]] = []
     for user, group in with_floors(panels, floors):
-        curves = foremost([_mean_curve(series, metric) for series in group])
+        curves = highlight_best([_mean_curve(series, metric) for series in group])
         highest = max(
             (y for curve in curves for y in (*curve.y, *(curve.high or ())) if math.isfinite(y)),
             default=1.0,
@@ -86,18 +91,18 @@ def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) 
             x_label=f"{word}s",
             y_label=f"mean {name}",
             y_range=(0.0, max(1.0, highest)),
-            marks=thresholds_of(runs[0], metric),
-            size_px=panel_px(len(panels), 330, max(len(series.label) for series in group)),
+            marks=summary_thresholds(runs[0], metric),
+            size_px=chart_size_px(len(panels), 330, max(len(series.label) for series in group)),
         )
         charts.append((user, chart))
     several = max((len(group) for _, group in panels), default=0)
     caption = f"Mean {name} over targets after each {word}; bands are 95 % intervals"
-    marked = ", dashes the benchmark's thresholds" if thresholds_of(runs[0], metric) else ""
+    marked = ", dashes the benchmark's thresholds" if summary_thresholds(runs[0], metric) else ""
     title = f"{name[:1].upper()}{name[1:]} against {word}s"
-    return figure(title, f"{caption}{marked}.{_thin_text(several, floors)}", charts)
+    return make_figure(title, f"{caption}{marked}.{_thin_text(several, floors)}", charts)
 
 
-def foremost(curves: Sequence[Curve]) -> list[Curve]:
+def highlight_best(curves: Sequence[Curve]) -> list[Curve]:
     """Return curves of which those beyond the best `MOST_CURVES` are faint; the best are highest on the average."""
     means = [
         statistics.fmean([y for y in curve.y if math.isfinite(y)] or [-math.inf])
@@ -106,16 +111,17 @@ def foremost(curves: Sequence[Curve]) -> list[Curve]:
     ranked = sorted(range(len(curves)), key=lambda place: -means[place])
     ranked = [place for place in ranked if not curves[place].is_floor]
     return [
-        replace(curve, is_faint=place in ranked[MOST_CURVES:]) for place, curve in enumerate(curves)
+        replace(curve, is_faint=place in ranked[MAX_NAMED_CURVES:])
+        for place, curve in enumerate(curves)
     ]
 
 
 def _thin_text(count: int, floors: Sequence[Run]) -> str:
-    if count > MOST_CURVES:
-        best = f" The best {MOST_CURVES} of each chart have names; the others are thin."
+    if count > MAX_NAMED_CURVES:
+        best = f" The best {MAX_NAMED_CURVES} of each chart have names; the others are thin."
     else:
         best = ""
-    return f"{best} {THIN}" if floors else best
+    return f"{best} {FLOOR_NOTE}" if floors else best
 
 
 def _mean_curve(series: Series, metric: str) -> Curve:
@@ -145,12 +151,12 @@ def _noc(runs: Sequence[Run], floors: Sequence[Run], word: str) -> Figure | None
         charts = [
             (user, _solved_chart(group, statistic, word, len(panels))) for user, group in drawn
         ]
-        return figure(f"Solved within so many {word}s", caption, charts)
+        return make_figure(f"Solved within so many {word}s", caption, charts)
     bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
     highest = max(chain.from_iterable(bar.heights for _, bar in bars), default=0.0)
     charts = [(user, _noc_chart(bar, runs[0], highest, word, len(panels))) for user, bar in bars]
     caption = f"How many {word}s it took until {goal}; “never”: not within {runs[0].rounds}."
-    return figure(f"Distribution of {statistic.name}", caption, charts)
+    return make_figure(f"Distribution of {statistic.name}", caption, charts)
 
 
 def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, panels: int) -> str:
@@ -164,12 +170,12 @@ def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, pane
         )
         curves.append(replace(curve, is_floor=series.is_floor))
     return line_chart(
-        foremost(curves),
+        highlight_best(curves),
         title=f"solved within so many {word}s, {group[0].user}",
         x_label=f"{word}s",
         y_label="dialogues, %",
         y_range=(0.0, 100.0),
-        size_px=panel_px(panels, 330, max(len(series.label) for series in group)),
+        size_px=chart_size_px(panels, 330, max(len(series.label) for series in group)),
     )
 
 
@@ -188,18 +194,18 @@ def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> 
         x_label=f"{word}s needed",
         y_label="dialogues, %",
         highest=highest,
-        size_px=panel_px(panels, 250),
+        size_px=chart_size_px(panels, 250),
     )
 
 
 def _seconds(runs: Sequence[Run]) -> Figure | None:
-    coloured = zip(colours_of(runs), runs, strict=True)
+    coloured = zip(colour_numbers(runs), runs, strict=True)
     timed = [
         (colour, run)
         for colour, run in coloured
         if any(map(len, map(run.seconds_per_round, run.users)))
     ]
-    if len(timed) > MOST_HISTOGRAMS:
+    if len(timed) > MAX_HISTOGRAMS:
         return _seconds_by_run(timed, runs)
     charts = [
         (run.label if len(runs) > 1 else "", _seconds_chart(run, colour, len(timed)))
@@ -214,14 +220,14 @@ def _seconds(runs: Sequence[Run]) -> Figure | None:
         "Seconds in the segmenter per prediction (its share of the batch), encoder apart; the last bar holds all "
         "slower ones."
     )
-    return figure(
+    return make_figure(
         "Seconds per prediction", f"{caption} Encoder: {encodes}." if encodes else caption, charts
     )
 
 
 def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Figure | None:
     """Return a row for each run, the fastest first, a chart for each dataset."""
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     charts: list[tuple[str, str]] = []
     for data in dict.fromkeys(run.data for _, run in timed):
         rows: list[Whisker] = []
@@ -247,7 +253,7 @@ def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Fi
         "Seconds in the segmenter per prediction (its share of the batch), encoder apart: the median, and where the "
         "middle nine tenths lie."
     )
-    return figure("Seconds per prediction", caption, charts)
+    return make_figure("Seconds per prediction", caption, charts)
 
 
 def _encodes_text(run: Run, *, is_named: bool) -> str:
@@ -274,5 +280,5 @@ def _seconds_chart(run: Run, colour: int, panels: int) -> str:
         title=f"seconds per prediction, {run.label}",
         x_label=f"{unit} per prediction (median {seconds_text(float(np.median(seconds)))})",
         y_label="predictions, %",
-        size_px=panel_px(panels, 250),
+        size_px=chart_size_px(panels, 250),
     )

@@ -12,14 +12,14 @@ from itertools import chain
 from segarena.errors import NotTrusted
 from segarena.records.configuration import RunConfiguration, located, moved
 from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
-from segarena.reports.chart_series import area_statistic, run_colours, run_columns
-from segarena.reports.hardest_targets import failed_keys
+from segarena.reports.chart_series import area_statistic, labelled_colours, run_column_names
+from segarena.reports.hardest_targets import failed_dialogue_keys
 from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.pages import Page
-from segarena.reports.pictures import Pictures, Shown
-from segarena.reports.recorded_run import Key, Run
+from segarena.reports.pictures import DialoguePictures, RunDialogue
+from segarena.reports.recorded_run import DialogueKey, Run
 from segarena.reports.round_table import DialogueRecord
-from segarena.reports.run_statistics import thresholds_of
+from segarena.reports.run_statistics import summary_thresholds
 from segarena.reports.viewer import Pane, Stack, viewer_html
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
@@ -27,22 +27,24 @@ from segarena.roles import Dataset
 BUDGET_BYTES = 12_000_000
 """The gallery takes no further dialogue once it is this large."""
 
-MOVED = "If its files moved, say where they are: segarena report --data FOLDER."
+DATA_FOLDER_HINT = "If its files moved, say where they are: segarena report --data FOLDER."
 
 
-def every_key(own: Page) -> list[Key]:
+def all_dialogue_keys(own: Page) -> list[DialogueKey]:
     """Return what a page can show: the worst dialogue of each target, the hardest first, then others that failed."""
     return list(
-        dict.fromkeys([*(target.worst for target in own.ranked), *failed_keys(own.shown_runs)])
+        dict.fromkeys(
+            [*(target.worst for target in own.ranked), *failed_dialogue_keys(own.shown_runs)]
+        )
     )
 
 
-def gallery(
+def make_gallery(
     own: Page,
-    drawn: Pictures,
-    keys: Sequence[Key],
+    drawn: DialoguePictures,
+    keys: Sequence[DialogueKey],
     *,
-    every: Sequence[Key],
+    every: Sequence[DialogueKey],
     budget_bytes: float = BUDGET_BYTES,
 ) -> Gallery:
     """Return cards for `keys`, in this order; each shows that dialogue in every run that has it, drawn by `drawn`.
@@ -50,17 +52,17 @@ def gallery(
     What cannot be loaded is said in a note and left out: a report never fails for want of its photographs. Of `every`
     target the page tells how many it shows; it takes no further card once it has `budget_bytes`.
     """
-    sources = [open_dataset(run) for run in own.drawn_runs]
+    sources = [open_run_dataset(run) for run in own.drawn_runs]
     notes = list(dict.fromkeys(note for _, note in sources if note))
     cards: list[Card] = []
-    shown: dict[Key, str] = {}
+    shown: dict[DialogueKey, str] = {}
     size = 0
     for key in keys:
         if size >= budget_bytes:
             notes.append(f"Only {len(shown)} dialogues are shown, to keep this file small.")
             break
         anchor = f"dialogue-{len(shown) + 1}"
-        card, problem = card_of(own, [dataset for dataset, _ in sources], drawn, key, anchor)
+        card, problem = make_card(own, [dataset for dataset, _ in sources], drawn, key, anchor)
         if problem:
             notes.append(problem)
         if card:
@@ -82,12 +84,12 @@ def gallery(
     )
 
 
-def open_dataset(run: Run) -> tuple[Dataset | None, str]:
+def open_run_dataset(run: Run) -> tuple[Dataset | None, str]:
     """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
-    return dataset_of(run.config, run.data_folder, trust=run.trust)
+    return open_configured_dataset(run.config, run.data_folder, trust=run.trust)
 
 
-def dataset_of(
+def open_configured_dataset(
     config: RunConfiguration, data: str | None, *, trust: bool
 ) -> tuple[Dataset | None, str]:
     """Return the dataset that a configuration names, or a line about why not; `data` is where its files are now."""
@@ -106,18 +108,22 @@ def dataset_of(
     ) as error:  # a dataset is foreign code; without it the report still has its numbers
         return (
             None,
-            f"No photographs: dataset {described.name} cannot be opened ({one_line(error)}). {MOVED}",
+            f"No photographs: dataset {described.name} cannot be opened ({error_line(error)}). {DATA_FOLDER_HINT}",
         )
     if changed:
         return dataset, f"{changed}; pictures may not be what was judged."
     return dataset, ""
 
 
-def card_of(
-    own: Page, datasets: Sequence[Dataset | None], drawn: Pictures, key: Key, anchor: str
+def make_card(
+    own: Page,
+    datasets: Sequence[Dataset | None],
+    drawn: DialoguePictures,
+    key: DialogueKey,
+    anchor: str,
 ) -> tuple[Card | None, str]:
     """Return one card, if there is one, and a line about what went wrong, if anything did."""
-    found: dict[str, list[Shown]] = {}
+    found: dict[str, list[RunDialogue]] = {}
     sources = {
         run.data: dataset
         for run, dataset in zip(own.drawn_runs, datasets, strict=True)
@@ -140,7 +146,7 @@ def card_of(
         except (
             Exception
         ) as error:  # as in open_dataset; and the sample may be of another kind than run.json says
-            problem = f"Sample {key[0]} cannot be shown: {one_line(error)}."
+            problem = f"Sample {key[0]} cannot be shown: {error_line(error)}."
     if not viewers:
         return None, problem
     every = [dialogue for _, dialogue in chain.from_iterable(found.values())]
@@ -156,7 +162,7 @@ def card_of(
     ), problem
 
 
-def _dialogue_of(run: Run, key: Key) -> DialogueRecord | None:
+def _dialogue_of(run: Run, key: DialogueKey) -> DialogueRecord | None:
     """Return a run's dialogue, or the failure of the sample as a whole; None where it has neither."""
     there = (*run.about(*key[:3]), *run.about(key[0], "", ""))
     return next(
@@ -164,10 +170,10 @@ def _dialogue_of(run: Run, key: Key) -> DialogueRecord | None:
     )
 
 
-def _with_runs(stack: Stack, shown: Sequence[Shown], own: Page) -> Stack:
+def _with_runs(stack: Stack, shown: Sequence[RunDialogue], own: Page) -> Stack:
     """Return a stack whose panes, one for each dialogue, say what became of it, in the colour of the run."""
-    colours = dict(run_colours(own.shown_runs))
-    columns = run_columns(own.drawn_runs)
+    colours = dict(labelled_colours(own.shown_runs))
+    columns = run_column_names(own.drawn_runs)
     panes: list[Pane] = []
     for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
         told = replace(
@@ -182,7 +188,7 @@ def _state(run: Run, dialogue: DialogueRecord) -> str:
     if dialogue.failure is not None:
         return "failed"
     metric = area_statistic(run).metric
-    thresholds = thresholds_of(run, metric)
+    thresholds = summary_thresholds(run, metric)
     if not thresholds:
         return ""
     if max(dialogue.values_of(metric), default=0.0) >= thresholds[-1]:
@@ -190,6 +196,6 @@ def _state(run: Run, dialogue: DialogueRecord) -> str:
     return "unsolved"
 
 
-def one_line(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Return what happened and why, in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

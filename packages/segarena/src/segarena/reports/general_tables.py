@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from segarena.records.failures import by_cause
-from segarena.reports.chart_series import area_statistic, run_columns
+from segarena.reports.chart_series import area_statistic, run_column_names
 from segarena.reports.hardest_targets import RankedTarget
 from segarena.reports.page_parts import Fold, Note, Part
-from segarena.reports.recorded_run import Key, Run
+from segarena.reports.recorded_run import DialogueKey, Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import (
-    direction,
+    difference_direction,
     paired_rows,
     summary_rows,
-    thresholds_of,
+    summary_thresholds,
     timing_rows,
 )
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
@@ -25,23 +25,23 @@ from segarena.reports.wording import (
     baseline_text,
     bounds_text,
     count_text,
-    definition,
     difference_bounds_text,
     difference_text,
     metric_name,
     seconds_text,
+    statistic_definition,
     value_text,
 )
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, PairedDifference
 
-MOST_HARD = 12
+MAX_HARDEST_ROWS = 12
 """Rows of the table of hardest targets; all of them are in the gallery."""
 
-MOST_FAILURES = 200
+MAX_FAILURE_ROWS = 200
 """Failures listed one by one."""
 
-MOST_MESSAGES = 20
+MAX_MESSAGE_ROWS = 20
 """Different messages of failures that are counted."""
 
 
@@ -68,7 +68,7 @@ def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "targ
     )
     rows: list[tuple[Cell, ...]] = []
     best = _best(runs)
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
         run = runs[row.run]
         rules = run.config.benchmark
@@ -136,11 +136,11 @@ def timings_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 def hardest_sheet(
-    runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[Key, str]
+    runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[DialogueKey, str]
 ) -> Sheet:
     """Return the hardest targets; each row leads to its dialogue in the gallery when that is shown."""
     statistic = area_statistic(runs[0])
-    thresholds = thresholds_of(runs[0], statistic.metric)
+    thresholds = summary_thresholds(runs[0], statistic.metric)
     head = [
         Column("Target"),
         Column("Sample"),
@@ -151,7 +151,7 @@ def hardest_sheet(
         Column("Worst with"),
     ]
     rows: list[tuple[Cell, ...]] = []
-    for target in targets[:MOST_HARD]:
+    for target in targets[:MAX_HARDEST_ROWS]:
         names = (Link.to(target.key[1], shown.get(target.worst, "")), target.key[0], target.label)
         solved = Value(mean=target.solved, printed=f"{target.solved} of {target.dialogues}")
         reached = [solved] if thresholds else []
@@ -171,7 +171,7 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
         if any(run.dialogues for run in runs):
             return [Note("None: every dialogue was finished.")]
         return []
-    causes = by_cause(chain.from_iterable(run.causes for run in runs))[:MOST_MESSAGES]
+    causes = by_cause(chain.from_iterable(run.causes for run in runs))[:MAX_MESSAGE_ROWS]
     messages = Sheet(
         name="messages",
         caption="",
@@ -188,11 +188,11 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
         head=("Segmenter", "Sample", "Target", "User", Column("Message", "words")),
         rows=tuple(
             (run.label, d.sample, d.target or "(whole sample)", d.user or "–", d.failure or "")
-            for run, d in found[:MOST_FAILURES]
+            for run, d in found[:MAX_FAILURE_ROWS]
         ),
     )
-    if len(found) > MOST_FAILURES:
-        more = f"The first {MOST_FAILURES} of {len(found)}."
+    if len(found) > MAX_FAILURE_ROWS:
+        more = f"The first {MAX_FAILURE_ROWS} of {len(found)}."
     else:
         more = ""
     return [messages, Fold(f"{count_text(len(found), 'failure')}, one by one", [Note(more), each])]
@@ -201,7 +201,10 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
 def _columns(run: Run) -> list[Column]:
     return [
         Column(
-            s.name, "interval", definition=definition(s, run), higher_is_better=s.higher_is_better
+            s.name,
+            "interval",
+            definition=statistic_definition(s, run),
+            higher_is_better=s.higher_is_better,
         )
         for s in run.summary
     ]
@@ -241,5 +244,5 @@ def difference_value(statistic: Statistic, found: PairedDifference) -> Value:
         printed=difference_text(statistic, found),
         printed_bounds=difference_bounds_text(statistic, found),
         p_value=found.p_value,
-        mark=direction(found, statistic),
+        mark=difference_direction(found, statistic),
     )

@@ -12,12 +12,12 @@ import numpy as np
 from segarena.reports.chart_series import (
     Figure,
     area_statistic,
-    colours_of,
-    figure,
-    run_colours,
+    colour_numbers,
+    labelled_colours,
+    make_figure,
     series_by_user,
 )
-from segarena.reports.charts import Colour, Points, Whisker, interval_chart, scatter_chart
+from segarena.reports.charts import ChartColour, PointCloud, Whisker, interval_chart, scatter_chart
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import (
     TargetKey,
@@ -28,19 +28,19 @@ from segarena.reports.run_statistics import (
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
 
-MOST_GROUPS = 8
+MAX_GROUPS = 8
 """An attribute with more different words than this is not a grouping."""
 
-MOST_RUNS = 10
+MAX_RUN_LINES = 10
 """Of more runs the best are shown."""
 
-MOST_USERS = 4
+MAX_USER_LINES = 4
 """More users than this are shown as their mean."""
 
 SIZE_WORDS = ("area", "size")
 """A numeric attribute is taken for the object's size when its name has one of these in it."""
 
-SIZES = ("tiny", "small", "medium", "large", "huge")
+SIZE_ORDER = ("tiny", "small", "medium", "large", "huge")
 """The order of groups that are named so."""
 
 
@@ -50,12 +50,12 @@ def group_figures(runs: Sequence[Run]) -> list[Figure]:
     for run in runs:
         attributes.update({(d.sample, d.target): d.attributes for d in run.finished()})
     made: list[Figure | None] = []
-    for name, (groups, sizes) in groupings(attributes).items():
+    for name, (groups, sizes) in target_groupings(attributes).items():
         made += [_by_group(runs, name, groups), _by_size(runs, name, sizes) if sizes else None]
     return [one for one in made if one is not None]
 
 
-def groupings(
+def target_groupings(
     attributes: Mapping[TargetKey, Mapping[str, Any]],
 ) -> dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]]:
     """Return for each attribute that groups the targets the group of each, and its size where that is a number."""
@@ -63,7 +63,7 @@ def groupings(
     for name in sorted(set(chain.from_iterable(attributes.values()))):
         values = {key: given[name] for key, given in attributes.items() if name in given}
         if all(isinstance(value, str) for value in values.values()):
-            if 2 <= len(set(values.values())) <= MOST_GROUPS:
+            if 2 <= len(set(values.values())) <= MAX_GROUPS:
                 found[name] = (values, {})
         elif any(word in name for word in SIZE_WORDS) and len(set(values.values())) > 3:
             sizes = {
@@ -95,21 +95,21 @@ def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -
         rows, title=title, x_label=f"mean {statistic.name}", x_range=_value_range(rows)
     )
     caption = f"Mean {statistic.name} of the targets of each group, with its 95 % interval; n: targets.{_best_text(runs)}"
-    return figure(title, caption, [("", chart)]) if rows else None
+    return make_figure(title, caption, [("", chart)]) if rows else None
 
 
 def _lines(
     runs: Sequence[Run], statistic: Statistic
-) -> list[tuple[str, Colour, Mapping[TargetKey, float]]]:
+) -> list[tuple[str, ChartColour, Mapping[TargetKey, float]]]:
     """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
     if len(runs) > 1:
-        colours = dict(run_colours(runs))
+        colours = dict(labelled_colours(runs))
         return [
             (run.label, colours[run.label], mean_over_users(run, statistic))
             for run in _best(runs, statistic)
         ]
     series = list(chain.from_iterable(group for _, group in series_by_user(runs)))
-    if len(series) > MOST_USERS:
+    if len(series) > MAX_USER_LINES:
         return [("all users", 0, mean_over_users(runs[0], statistic))]
     return [(one.label, one.colour, target_values(one.run, one.user, statistic)) for one in series]
 
@@ -120,14 +120,14 @@ def _best(runs: Sequence[Run], statistic: Statistic) -> list[Run]:
     ranked = sorted(
         runs, key=lambda run: -math.inf if math.isnan(means[run]) else means[run], reverse=True
     )
-    return [run for run in runs if run in ranked[:MOST_RUNS]]
+    return [run for run in runs if run in ranked[:MAX_RUN_LINES]]
 
 
 def _best_text(runs: Sequence[Run]) -> str:
-    return f" The best {MOST_RUNS} of {len(runs)} runs." if len(runs) > MOST_RUNS else ""
+    return f" The best {MAX_RUN_LINES} of {len(runs)} runs." if len(runs) > MAX_RUN_LINES else ""
 
 
-def _row(label: str, colour: Colour, mean: Interval) -> Whisker:
+def _row(label: str, colour: ChartColour, mean: Interval) -> Whisker:
     low, high = (mean.mean if math.isnan(end) else end for end in (mean.low, mean.high))
     note = f"{mean.mean:.3f}, n = {mean.n}"
     return Whisker(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)
@@ -135,13 +135,13 @@ def _row(label: str, colour: Colour, mean: Interval) -> Whisker:
 
 def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
     statistic = area_statistic(runs[0])
-    clouds = list[Points]()
-    colours = dict(zip(runs, colours_of(runs), strict=True))
+    clouds = list[PointCloud]()
+    colours = dict(zip(runs, colour_numbers(runs), strict=True))
     for run in _best(runs, statistic):
         values = mean_over_users(run, statistic)
         keys = [key for key in sizes if key in values]
         clouds.append(
-            Points(
+            PointCloud(
                 label=run.label,
                 colour=colours[run],
                 x=[sizes[key] for key in keys],
@@ -153,7 +153,7 @@ def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -
     title = f"{statistic.name} of each target against its {word}"
     chart = scatter_chart(clouds, title=title, x_label=word, y_label=statistic.name)
     caption = f"One dot per target, the mean over users and repeats.{_best_text(runs)}"
-    return figure(title, caption, [("", chart)])
+    return make_figure(title, caption, [("", chart)])
 
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:
@@ -168,10 +168,10 @@ def _short(size: float) -> str:
 
 def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
     """Return the groups from small to large where their names say so, by name otherwise."""
-    place = {name: index for index, name in enumerate(SIZES)}
+    place = {name: index for index, name in enumerate(SIZE_ORDER)}
     return sorted(
         set(groups.values()),
-        key=lambda group: (place.get(group.split(" ")[0].lower(), len(SIZES)), group),
+        key=lambda group: (place.get(group.split(" ")[0].lower(), len(SIZE_ORDER)), group),
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from segarena.reports.chart_series import area_statistic
-from segarena.reports.recorded_run import DialogueRecord, Key, Run
-from segarena.reports.run_statistics import TargetKey, mean_over_users, thresholds_of
+from segarena.reports.recorded_run import DialogueKey, DialogueRecord, Run
+from segarena.reports.run_statistics import TargetKey, mean_over_users, summary_thresholds
 
-MOST_FAILED = 12
+MAX_FAILED_CARDS = 12
 """Failed dialogues that the gallery shows, unless it shows all."""
 
 
@@ -32,14 +32,14 @@ class RankedTarget:
     best: float
     solved: int
     dialogues: int
-    worst: Key
+    worst: DialogueKey
 
 
 def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
     """Return all targets, the hardest (lowest AuC) first; equal ones in the order of the first run."""
     statistic = area_statistic(runs[0])
     metric = statistic.metric
-    thresholds = thresholds_of(runs[0], metric)
+    thresholds = summary_thresholds(runs[0], metric)
     threshold = thresholds[-1] if thresholds else math.inf
     scores: dict[TargetKey, list[float]] = {}
     dialogues: dict[TargetKey, list[DialogueRecord]] = {}
@@ -52,7 +52,9 @@ def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
     return sorted(ranked, key=lambda target: target.score)
 
 
-def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) -> list[Key]:
+def gallery_keys(
+    targets: Sequence[RankedTarget], *, hardest: int, others: int
+) -> list[DialogueKey]:
     """Return the worst dialogue of the hardest targets, then of others spread evenly from hard to easy."""
     rest = targets[hardest:]
     count = min(others, len(rest))
@@ -60,9 +62,9 @@ def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) 
     return [target.worst for target in [*targets[:hardest], *spread]]
 
 
-def failed_keys(runs: Sequence[Run]) -> list[Key]:
+def failed_dialogue_keys(runs: Sequence[Run]) -> list[DialogueKey]:
     """Return what went wrong in any run: the first dialogue of each target and user, or a sample as a whole."""
-    found: dict[tuple[str, str, str], Key] = {}
+    found: dict[tuple[str, str, str], DialogueKey] = {}
     for run in runs:
         for dialogue in run.failures:
             found.setdefault(dialogue.key[:3], dialogue.key)

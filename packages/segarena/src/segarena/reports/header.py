@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from segarena.records.configuration import Counts, PluginUsed
-from segarena.reports.comparability import differing_texts
-from segarena.reports.display_names import set_options, short_name
+from segarena.reports.comparability import comparability_warnings
+from segarena.reports.display_names import non_default_options, short_name
 from segarena.reports.pages import Page, broken_pages
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import user_names
@@ -19,37 +19,37 @@ Facts: TypeAlias = "list[tuple[str, str]]"
 """Names and texts; those without a text are left out."""
 
 
-MOST_NAMED = 4
+MAX_NAMED_SEGMENTERS = 4
 """Of more segmenters the title tells how many."""
 
-MOST_USERS = 6
+MAX_NAMED_USERS = 6
 """More are counted in the lines on top, and named below."""
 
 
-def title_of(runs: Sequence[Run]) -> str:
+def report_title(runs: Sequence[Run]) -> str:
     """Return the title: who was judged on what."""
     data = dict.fromkeys(run.data for run in runs)
     who = dict.fromkeys(run.label if len(data) == 1 else run.segmenter for run in runs)
-    named = ", ".join(who) if len(who) <= MOST_NAMED else f"{len(who)} segmenters"
+    named = ", ".join(who) if len(who) <= MAX_NAMED_SEGMENTERS else f"{len(who)} segmenters"
     return f"{named} on {', '.join(data)}"
 
 
-def alarms_of(runs: Sequence[Run]) -> list[str]:
+def report_warnings(runs: Sequence[Run]) -> list[str]:
     """Return what must be known before any number is read."""
     told = chain.from_iterable(
         (run.folder.damage, partial_text(run), empty_text(run)) for run in runs
     )
-    return [*filter(None, told), *differing_texts(runs), *broken_pages()]
+    return [*filter(None, told), *comparability_warnings(runs), *broken_pages()]
 
 
-def what_ran(own: Page) -> list[str]:
+def run_description(own: Page) -> list[str]:
     """Return what was judged on what, in two lines; of options only those that were set."""
     runs = own.runs
     rules = own.runs[0].config.benchmark
     data = dict.fromkeys(str(_as_set(run.config.dataset)) for run in runs)
     segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in own.every_run)
     users = user_names(runs)
-    took_part = f"{len(users)} users" if len(users) > MOST_USERS else ", ".join(users)
+    took_part = f"{len(users)} users" if len(users) > MAX_NAMED_USERS else ", ".join(users)
     return [
         f"{rules.name} on {', '.join(data)}: {_amount(own)}; {took_part}; {_rounds(own)}",
         ", ".join(segmenters),
@@ -57,7 +57,7 @@ def what_ran(own: Page) -> list[str]:
 
 
 def _as_set(used: PluginUsed) -> PluginSpec:
-    return PluginSpec(short_name(used.name), set_options(used))
+    return PluginSpec(short_name(used.name), non_default_options(used))
 
 
 def _amount(own: Page) -> str:
@@ -77,7 +77,7 @@ def _rounds(own: Page) -> str:
     return f"at most {count_text(config.rounds, own.word)}{until}"
 
 
-def facts_of(own: Page) -> Facts:
+def benchmark_facts(own: Page) -> Facts:
     """Return what was judged, and by which rules."""
     runs = own.runs
     rules = own.runs[0].config.benchmark

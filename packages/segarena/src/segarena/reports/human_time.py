@@ -1,6 +1,6 @@
 """Quality against the seconds of a person that the prompts of a run would take, predicted from the prompts alone.
 
-Nothing of it is in the records: what a person takes is computed when they are read (`segarena.users.habits.pace`).
+Nothing of it is in the records: what a person takes is computed when they are read (`segarena.users.habits.prompt_time`).
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from numpy.typing import NDArray
 from segarena.reports.chart_series import (
     Figure,
     Series,
-    figure,
-    panel_px,
-    run_columns,
+    chart_size_px,
+    make_figure,
+    run_column_names,
     series_by_user,
 )
 from segarena.reports.charts import Curve, line_chart
-from segarena.reports.figures import foremost
-from segarena.reports.page_parts import Note, Part, Row
+from segarena.reports.figures import highlight_best
+from segarena.reports.page_parts import FigureRow, Note, Part
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
-from segarena.reports.run_statistics import image_clusters, metrics_of, user_names
+from segarena.reports.run_statistics import image_clusters, summary_metrics, user_names
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import metric_name, seconds_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import bootstrap_means
 from segarena.statistics.mixtures import mixture_quantile, mixture_shares
-from segarena.users.habits.pace import Pace
+from segarena.users.habits.prompt_time import Pace
 
-MOST = 300
+MAX_TIMED_DIALOGUES = 300
 """Dialogues of a user that are looked at, evenly chosen of more."""
 
 _MOMENTS = 40
@@ -45,7 +45,7 @@ _MIDDLE = (0.1, 0.9)
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
+class PredictedSeconds:
     """What a user's dialogues would take people.
 
     Attributes:
@@ -88,7 +88,7 @@ class Predicted:
         return self.centres[rows, first], self.spreads[rows, first]
 
 
-def predicted(run: Run, user: str, pace: Pace) -> Predicted | None:
+def predict_seconds(run: Run, user: str, pace: Pace) -> PredictedSeconds | None:
     """Return what the dialogues of a user would take; None where none was finished, or none had prompts."""
     what = ("pace", user, pace.pointer, pace.boxes, pace.habits.source)
     if what not in run.computed:
@@ -96,10 +96,12 @@ def predicted(run: Run, user: str, pace: Pace) -> Predicted | None:
     return run.computed[what]
 
 
-def _predict(run: Run, user: str, pace: Pace) -> Predicted | None:
-    every, values = run.curves(user, metrics_of(run)[0])
+def _predict(run: Run, user: str, pace: Pace) -> PredictedSeconds | None:
+    every, values = run.curves(user, summary_metrics(run)[0])
     if every:
-        chosen = np.unique(np.linspace(0, len(every) - 1, min(len(every), MOST)).astype(int))
+        chosen = np.unique(
+            np.linspace(0, len(every) - 1, min(len(every), MAX_TIMED_DIALOGUES)).astype(int)
+        )
     else:
         chosen = []
     dialogues = [every[place] for place in chosen]
@@ -126,7 +128,9 @@ def _predict(run: Run, user: str, pace: Pace) -> Predicted | None:
     if not single:
         return None
     round_centres, round_spreads = np.array(single).T
-    return Predicted(dialogues, values[chosen], centres, spreads, round_centres, round_spreads)
+    return PredictedSeconds(
+        dialogues, values[chosen], centres, spreads, round_centres, round_spreads
+    )
 
 
 def _logarithm(seconds: float) -> float:
@@ -151,26 +155,26 @@ def _reach(dialogue: DialogueRecord) -> float:
     return math.hypot(*np.max(ends, axis=0)) or 1.0
 
 
-def pace_parts(own: Page) -> list[Part]:
+def human_time_parts(own: Page) -> list[Part]:
     """Return what a report says of a person's seconds; nothing where no user gives prompts that take a hand."""
     runs = own.usual_runs
     if all(run.kinds <= {"support", "mask"} for run in runs):
         return []
-    sheet = pace_sheet(runs, own.pace)
+    sheet = human_time_sheet(runs, own.pace)
     if not sheet.rows:
         return []
     curves = _curves(runs, own.pace) if runs[0].rounds > 1 else None
-    return [Row([one for one in [curves] if one is not None]), sheet, Note(_notes(own.pace))]
+    return [FigureRow([one for one in [curves] if one is not None]), sheet, Note(_notes(own.pace))]
 
 
-def pace_sheet(runs: Sequence[Run], pace: Pace) -> Sheet:
+def human_time_sheet(runs: Sequence[Run], pace: Pace) -> Sheet:
     """Return a row per user and run: the seconds of a round, of a dialogue, and until it is solved."""
     statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
     rows: list[tuple[Cell, ...]] = []
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     for user in user_names(runs):
         for run in runs:
-            found = predicted(run, user, pace) if user in run.users else None
+            found = predict_seconds(run, user, pace) if user in run.users else None
             if found is not None:
                 rows.append((user, run.data, columns[run], *_cells(found, statistic)))
     head = (
@@ -194,7 +198,7 @@ def _until(statistic: Statistic | None) -> list[Column]:
     return [Column(f"Until {goal}", "interval"), Column("Reached, %", "number", key="reached")]
 
 
-def _cells(found: Predicted, statistic: Statistic | None) -> list[Cell]:
+def _cells(found: PredictedSeconds, statistic: Statistic | None) -> list[Cell]:
     cells: list[Cell] = [_range(found.round_centres, found.round_spreads), _range(*found.ends)]
     if statistic is None:
         return cells
@@ -218,7 +222,7 @@ def _range(centres: NDArray[np.float64], spreads: NDArray[np.float64]) -> Value:
 
 
 def _curves(runs: Sequence[Run], pace: Pace) -> Figure | None:
-    name = metric_name(metrics_of(runs[0])[0])
+    name = metric_name(summary_metrics(runs[0])[0])
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
         panels = [("", list(chain.from_iterable(group for _, group in panels)))]
@@ -227,13 +231,13 @@ def _curves(runs: Sequence[Run], pace: Pace) -> Figure | None:
         known = [
             (one, found)
             for one in group
-            if (found := predicted(one.run, one.user, pace)) is not None
+            if (found := predict_seconds(one.run, one.user, pace)) is not None
         ]
         if not known:
             continue
         until = max(mixture_quantile(*found.ends, share=_MIDDLE[1]) for _, found in known)
         moments = np.linspace(0.0, until, _MOMENTS)
-        drawn = foremost([_curve(one, found, moments) for one, found in known])
+        drawn = highlight_best([_curve(one, found, moments) for one, found in known])
         chart = line_chart(
             drawn,
             title=f"{name} against seconds of a person {user}",
@@ -254,7 +258,7 @@ def _curves(runs: Sequence[Run], pace: Pace) -> Figure | None:
                     ]
                 ),
             ),
-            size_px=panel_px(len(panels), 330, max(len(one.label) for one in group)),
+            size_px=chart_size_px(len(panels), 330, max(len(one.label) for one in group)),
         )
         charts.append((user, chart))
     caption = (
@@ -262,10 +266,10 @@ def _curves(runs: Sequence[Run], pace: Pace) -> Figure | None:
         "targets; 0 before the first answer. Bands are 95 % intervals of the mean. The model's own seconds are left "
         "out."
     )
-    return figure(f"{name[:1].upper()}{name[1:]} against a person's seconds", caption, charts)
+    return make_figure(f"{name[:1].upper()}{name[1:]} against a person's seconds", caption, charts)
 
 
-def _curve(series: Series, found: Predicted, moments: NDArray[np.float64]) -> Curve:
+def _curve(series: Series, found: PredictedSeconds, moments: NDArray[np.float64]) -> Curve:
     clusters = image_clusters([dialogue.key[:2] for dialogue in found.dialogues])
     means = bootstrap_means(found.values_at(moments).T, clusters)
     return Curve(
@@ -286,7 +290,7 @@ def _notes(pace: Pace) -> str:
     return (
         f"Predicted from the prompts in the records, for a person with {_a_pointer(pace.pointer)} and boxes drawn by "
         f"{boxes}: looking and deciding, moving (Fitts), pressing and drawing, each with its spread, and people who "
-        f"differ in pace. Source: {pace.habits.source}. Of more than {MOST} dialogues with a user {MOST} are looked at."
+        f"differ in pace. Source: {pace.habits.source}. Of more than {MAX_TIMED_DIALOGUES} dialogues with a user {MAX_TIMED_DIALOGUES} are looked at."
     )
 
 

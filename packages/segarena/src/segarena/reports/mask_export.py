@@ -29,17 +29,17 @@ from segarena.records.configuration import located
 from segarena.records.parquet_scan import AGAIN
 from segarena.records.trust import rebuilt, refusal
 from segarena.registry import import_packages
-from segarena.reports.pages import ENTRY_POINTS
+from segarena.reports.pages import PAGES_ENTRY_POINTS
 from segarena.roles import Dataset
 
-INDEX = "masks.csv"
+INDEX_FILE = "masks.csv"
 _KEY = ("sample", "target", "user", "repeat")
 _SAMPLES_AT_ONCE = 64
 _MOST_OBJECTS = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Predicted:
+class MaskPrediction:
     """The prediction of one dialogue.
 
     Attributes:
@@ -59,21 +59,21 @@ class Predicted:
     sample_of: Callable[[str], Any] = field(repr=False)
 
 
-Writer: TypeAlias = Callable[[Path, Iterable[Predicted]], Iterator[str]]
+MaskWriter: TypeAlias = Callable[[Path, Iterable[MaskPrediction]], Iterator[str]]
 
 
 class _Format(NamedTuple):
-    write: Writer
+    write: MaskWriter
     kinds: tuple[str, ...]
 
 
 _formats: dict[str, _Format] = {}
 
 
-def mask_format(name: str, *kinds: str) -> Callable[[Writer], Writer]:
+def mask_format(name: str, *kinds: str) -> Callable[[MaskWriter], MaskWriter]:
     """Return a decorator that makes a function write masks of samples of these kinds in the format `name`."""
 
-    def add(writer: Writer) -> Writer:
+    def add(writer: MaskWriter) -> MaskWriter:
         _formats[name] = _Format(writer, kinds)
         return writer
 
@@ -103,7 +103,7 @@ def export_masks(
         RunConflict: `out` holds other files.
         RunMissing: there is no run.
     """
-    import_packages(ENTRY_POINTS)
+    import_packages(PAGES_ENTRY_POINTS)
     folder = RunFolder.open(run)
     place = Path(out)
     kind = folder.config.benchmark.sample_kind
@@ -116,11 +116,11 @@ def export_masks(
         raise InvalidInput(
             f"round: masks were kept after {', '.join(map(str, kept))} and the last, not {round_}"
         )
-    if place.is_dir() and any(place.iterdir()) and not (place / INDEX).is_file():
+    if place.is_dir() and any(place.iterdir()) and not (place / INDEX_FILE).is_file():
         raise RunConflict(f"{place} holds other files; choose an empty or new folder with --out")
     rows: list[dict[str, Any]] = []
 
-    def noted() -> Iterator[Predicted]:
+    def noted() -> Iterator[MaskPrediction]:
         for one in _predictions(folder, round_, trust=trust):
             within(place, one.stem)
             rows.append({key: getattr(one, key) for key in (*_KEY, "label", "round")})
@@ -133,10 +133,10 @@ def export_masks(
             "records", without=("prompts", "attributes", "label", "benchmark", "dataset", "failure")
         )
         index = index.join(measured, on=[*_KEY, "round"], how="left", maintain_order="left")
-    return write_whole(place / INDEX, index.write_csv())
+    return write_whole(place / INDEX_FILE, index.write_csv())
 
 
-def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Iterator[Predicted]:
+def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Iterator[MaskPrediction]:
     load = _loader(folder, trust=trust)
     taken: set[str] = set()
     samples = range(len(folder.samples))
@@ -160,7 +160,7 @@ def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Itera
             while stem.casefold() in taken:
                 stem += "-"
             taken.add(stem.casefold())
-            yield Predicted(
+            yield MaskPrediction(
                 sample=sample,
                 target=target,
                 label=labels.get((sample, target), ""),
@@ -225,12 +225,12 @@ def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
     return lambda sample: dataset().load(sample)
 
 
-def _write_nothing(_: Path, predictions: Iterable[Predicted]) -> Iterator[str]:
+def _write_nothing(_: Path, predictions: Iterable[MaskPrediction]) -> Iterator[str]:
     return (one.stem for one in predictions)
 
 
 @mask_format("png", "image", "video")
-def write_png(root: Path, predictions: Iterable[Predicted]) -> Generator[str]:
+def write_png(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
     """Write one PNG per image, 0 and 255, or a folder of frames with the numbers of objects in the colours of VOC."""
     for one in predictions:
         if one.mask.ndim == 2:
@@ -259,7 +259,7 @@ def _palette() -> bytes:
 
 
 @mask_format("coco", "image")
-def write_coco(root: Path, predictions: Iterable[Predicted]) -> Generator[str]:
+def write_coco_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
     """Write one COCO file per user and repeat, with uncompressed run lengths; images are called as their samples."""
     images: dict[str, dict[str, Any]] = {}
     categories: dict[str, int] = {}
@@ -286,7 +286,7 @@ def write_coco(root: Path, predictions: Iterable[Predicted]) -> Generator[str]:
         write_whole(within(root, name), json.dumps(told))
 
 
-def _coco(one: Predicted) -> dict[str, Any]:
+def _coco(one: MaskPrediction) -> dict[str, Any]:
     mask = one.mask > 0
     down, across = bounding_window(mask)
     return {

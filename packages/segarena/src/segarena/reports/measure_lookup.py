@@ -10,16 +10,16 @@ from segarena.reports.general_tables import summary_sheet
 from segarena.reports.pages import Page
 from segarena.reports.sheets import Cell, Link, Sheet, Value
 
-SUMMARY = "summary"
+SUMMARY_TABLE = "summary"
 """The name of the general summary; a page's own tables are called as the page says."""
 
 
-def sheets_of(own: Page) -> Mapping[str, Sheet]:
+def page_tables(own: Page) -> Mapping[str, Sheet]:
     """Return the tables of a page by name, whole: with all columns, for programs."""
-    return {SUMMARY: summary_sheet(own.whole_runs), **own.sheets}
+    return {SUMMARY_TABLE: summary_sheet(own.whole_runs), **own.sheets}
 
 
-def find_measured(sheets: Mapping[str, Sheet], measure: Measure, words: Words) -> Found | None:
+def look_up_measure(sheets: Mapping[str, Sheet], measure: Measure, words: Words) -> Found | None:
     """Return what the tables of one run say of a measure; None where they do not, or not in one place alone.
 
     Args:

@@ -13,7 +13,7 @@ from segarena.reports.sheets import Sheet
 from segarena.reports.wording import pairing_text, partial_text
 
 
-def summary_of(path: Path) -> Sheet:
+def run_summary_sheet(path: Path) -> Sheet:
     """Return the summary of a run; nothing that its folder names is run."""
     own = _page([path])
     statistics = (statistic.name for statistic in own.usual_runs[0].summary)
@@ -21,7 +21,7 @@ def summary_of(path: Path) -> Sheet:
     return sheet.pick("segmenter", "user", *statistics, "targets", "failures")
 
 
-def compared(paths: Sequence[Path]) -> Sheet:
+def comparison_sheet(paths: Sequence[Path]) -> Sheet:
     """Return the differences of runs to the first one, target by target."""
     own = _page(paths)
     sheet = paired_sheet(own.usual_runs)

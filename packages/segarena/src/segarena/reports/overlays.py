@@ -26,11 +26,11 @@ VIEW_PX = 480
 """Longest side of a picture, in SVG units and at most in JPEG pixels."""
 
 JPEG_QUALITY = 80
-LEAST_CROP_PX = 96
+MIN_CROP_PX = 96
 NUMBER_PX = 24.0
 """Room of a click's number, in SVG units."""
 
-MARGIN = 0.12
+CONTEXT_MARGIN = 0.12
 """Context around what must be seen, as a share of its longest side."""
 
 
@@ -78,11 +78,11 @@ def view_of(
     if is_empty(seen):
         seen = (slice(0, shape[0]), slice(0, shape[1]))
     longest = max(window_shape(seen))
-    grown = grow_window(seen, max(4, round(longest * MARGIN)), shape)
+    grown = grow_window(seen, max(4, round(longest * CONTEXT_MARGIN)), shape)
     height, width = window_shape(grown)
     window = (
-        _widen(grown[0], max(LEAST_CROP_PX, round(width * 0.66)), shape[0]),
-        _widen(grown[1], max(LEAST_CROP_PX, round(height * 0.75)), shape[1]),
+        _widen(grown[0], max(MIN_CROP_PX, round(width * 0.66)), shape[0]),
+        _widen(grown[1], max(MIN_CROP_PX, round(height * 0.75)), shape[1]),
     )
     return View(window, VIEW_PX / max(window_shape(window)))
 
@@ -134,12 +134,12 @@ def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View) -> list
     ]
 
 
-def positions_of(prompt: RecordedPrompt) -> list[tuple[float, float]]:
+def prompt_positions(prompt: RecordedPrompt) -> list[tuple[float, float]]:
     """Return the (row, column) positions that a recorded prompt names; none for masks and examples."""
-    return [(float(point[-2]), float(point[-1])) for point in points_of(prompt)]
+    return [(float(point[-2]), float(point[-1])) for point in prompt_points(prompt)]
 
 
-def points_of(prompt: RecordedPrompt) -> list[Sequence[float]]:
+def prompt_points(prompt: RecordedPrompt) -> list[Sequence[float]]:
     """Return the positions that a recorded prompt names, in all dimensions; none for limits, masks and examples."""
     match prompt:
         case Click(position=position):
@@ -152,7 +152,7 @@ def points_of(prompt: RecordedPrompt) -> list[Sequence[float]]:
             return []
 
 
-def sign_of(prompt: RecordedPrompt) -> str:
+def prompt_css_class(prompt: RecordedPrompt) -> str:
     """Return the CSS class of a prompt on the object, "pos", or off it, "neg"."""
     if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive:
         return "neg"
@@ -160,8 +160,8 @@ def sign_of(prompt: RecordedPrompt) -> str:
 
 
 def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[float, float]]) -> str:
-    places = [view.place(*position) for position in positions_of(prompt)]
-    sign = sign_of(prompt)
+    places = [view.place(*position) for position in prompt_positions(prompt)]
+    sign = prompt_css_class(prompt)
     if not places:
         return ""
     if isinstance(prompt, Click):

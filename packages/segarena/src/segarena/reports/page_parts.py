@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from segarena.reports.chart_series import Figure
-from segarena.reports.recorded_run import Key
+from segarena.reports.recorded_run import DialogueKey
 from segarena.reports.sheets import Sheet
 
 
@@ -35,7 +35,7 @@ class Html:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FigureRow:
     """Figures side by side where the page is wide enough."""
 
     figures: Sequence[Figure]
@@ -86,11 +86,11 @@ class Gallery:
     cards: Sequence[Card]
     told: str
     others: Mapping[int, str] = field(default_factory=dict[int, str])
-    shown: Mapping[Key, str] = field(default_factory=dict[Key, str])
+    shown: Mapping[DialogueKey, str] = field(default_factory=dict[DialogueKey, str])
     notes: Sequence[str] = ()
 
 
-Part: TypeAlias = Sheet | Figure | Row | Note | Terms | Fold | Gallery | Html | None
+Part: TypeAlias = Sheet | Figure | FigureRow | Note | Terms | Fold | Gallery | Html | None
 """A table with its notes, a figure, text, or pictures; None, or a note without words, is nothing.
 
 Tables and figures are numbered in the order in which they stand.
@@ -112,12 +112,12 @@ class Section:
     parts: Sequence[Part]
 
 
-def kind_of(part: Part) -> str:
+def part_type_name(part: Part) -> str:
     """Return the name of a part's class, by which the template chooses how to show it."""
     return type(part).__name__
 
 
-def is_empty(parts: Sequence[Part]) -> bool:
+def are_empty(parts: Sequence[Part]) -> bool:
     """Tell whether there is nothing in any of the parts to show."""
     return all(map(_is_nothing, parts))
 
@@ -126,10 +126,10 @@ def _is_nothing(part: Part) -> bool:
     match part:
         case None | Note(text="") | Html(html=""):
             return True
-        case Row():
+        case FigureRow():
             return not part.figures
         case Fold():
-            return is_empty(part.parts)
+            return are_empty(part.parts)
         case Gallery():
             return not part.cards
         case _:

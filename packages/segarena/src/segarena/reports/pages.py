@@ -19,17 +19,17 @@ from segarena.reports.baselines import floors_of
 from segarena.reports.chart_series import round_word
 from segarena.reports.hardest_targets import RankedTarget, gallery_keys, ranked_targets
 from segarena.reports.page_parts import Fold, Part, Section
-from segarena.reports.pictures import Pictures, pictures_of
-from segarena.reports.recorded_run import Key, Run
+from segarena.reports.pictures import DialoguePictures, find_pictures
+from segarena.reports.recorded_run import DialogueKey, Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet
-from segarena.reports.verdict import Words, verdict_texts
+from segarena.reports.verdict import UnitWords, verdict_texts
 from segarena.reports.wording import count_text, sample_word
 from segarena.roles import Statistic
-from segarena.users.habits.pace import Pace
+from segarena.users.habits.prompt_time import Pace
 
-ENTRY_POINTS = "segarena.pages"
+PAGES_ENTRY_POINTS = "segarena.pages"
 
 
 class Page:
@@ -52,7 +52,7 @@ class Page:
     """
 
     beside: Sequence[Sheet] = ()
-    viewer: Callable[[Key], str] | None = None
+    viewer: Callable[[DialogueKey], str] | None = None
     benchmarks: ClassVar[tuple[str, ...]] = ()
     draws_floors: ClassVar[bool] = True
     leaves_out: ClassVar[frozenset[str]] = frozenset()
@@ -128,13 +128,13 @@ class Page:
         """What came out, in a sentence for each dataset."""
         if self.decides is None:
             return []
-        words = Words(self.word, self.target_word, self.sample_word)
+        words = UnitWords(self.word, self.target_word, self.sample_word)
         return verdict_texts(self.usual_runs, self.decides, words)
 
     @cached_property
-    def pictures(self) -> Pictures | None:
+    def pictures(self) -> DialoguePictures | None:
         """How the gallery draws dialogues; by default as is registered for the benchmark's kind of samples."""
-        return pictures_of(self.runs[0].config.benchmark.sample_kind, self.word)
+        return find_pictures(self.runs[0].config.benchmark.sample_kind, self.word)
 
     @cached_property
     def shown_runs(self) -> tuple[Run, ...]:
@@ -151,7 +151,7 @@ class Page:
         """Every target of the gallery, the hardest first."""
         return ranked_targets(self.shown_runs)
 
-    def chosen(self, drawn: Pictures) -> Sequence[Key]:
+    def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueKey]:
         """Return the dialogues that the gallery shows: by default the hardest, and others from hard to easy."""
         hardest, others = drawn.how_many(len(self.runs))
         return gallery_keys(self.ranked, hardest=hardest, others=others)
@@ -250,7 +250,7 @@ def page(*benchmarks: str) -> Callable[[PageClass], PageClass]:
 
 def page_of(runs: Sequence[Run]) -> Page:
     """Return the page of runs of one benchmark: the one of that name, else the first that says it applies."""
-    import_packages(ENTRY_POINTS)
+    import_packages(PAGES_ENTRY_POINTS)
     named = _pages.get(runs[0].config.benchmark.name)
     found = [*([named] if named else []), *dict.fromkeys(_pages.values())]
     return next((one for one in found if one.applies(runs[0])), Page)(runs)
@@ -258,4 +258,4 @@ def page_of(runs: Sequence[Run]) -> Page:
 
 def broken_pages() -> Sequence[str]:
     """Return a line for each package whose pages could not be imported; reports are made without them."""
-    return import_packages(ENTRY_POINTS)
+    return import_packages(PAGES_ENTRY_POINTS)

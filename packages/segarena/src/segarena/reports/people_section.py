@@ -16,14 +16,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.prompts import Click
-from segarena.reports.chart_series import Figure, area_statistic, figure
+from segarena.reports.chart_series import Figure, area_statistic, make_figure
 from segarena.reports.charts import Curve, line_chart
 from segarena.reports.general_tables import difference_value
-from segarena.reports.page_parts import Note, Part, Row
+from segarena.reports.page_parts import FigureRow, Note, Part
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
-from segarena.reports.run_statistics import image_clusters, metrics_of, target_values
+from segarena.reports.run_statistics import image_clusters, summary_metrics, target_values
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import count_text, metric_name, seconds_text
 from segarena.statistics.intervals import (
@@ -77,7 +77,7 @@ class HumanRounds:
         return float(np.median(np.concatenate(took))) if keys else math.nan
 
 
-def asked_of(run: Run) -> HumanRounds | None:
+def human_rounds_of(run: Run) -> HumanRounds | None:
     """Return what a run's people did; None where it asked nobody, or nobody came."""
     what: Hashable = "people"
     if what not in run.computed:
@@ -90,7 +90,11 @@ def asked_of(run: Run) -> HumanRounds | None:
 
 def people_parts(own: Page) -> list[Part]:
     """Return what a report has of people; nothing where no run asked any."""
-    found = [asked for run in map(own.whole, own.every_run) if (asked := asked_of(run)) is not None]
+    found = [
+        asked
+        for run in map(own.whole, own.every_run)
+        if (asked := human_rounds_of(run)) is not None
+    ]
     if not found:
         return []
     people = {
@@ -102,12 +106,12 @@ def people_parts(own: Page) -> list[Part]:
     figures = [
         one for asked in found for one in [_against_seconds(asked, own.word)] if one is not None
     ]
-    beside = beside_sheet(found)
+    beside = simulation_gap_sheet(found)
     return [
         Note(f"{lead} Their seconds stand still while the model works.", is_lead=True),
-        people_sheet(found),
+        participants_sheet(found),
         *([beside, Note(_BESIDE_NOTES)] if beside.rows else []),
-        Row(figures),
+        FigureRow(figures),
         *own.of_people(),
     ]
 
@@ -120,7 +124,7 @@ _BESIDE_NOTES = (
 )
 
 
-def people_sheet(found: Sequence[HumanRounds]) -> Sheet:
+def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
     """Return a row per person: what they gave, and what it took."""
     rows: list[tuple[Cell, ...]] = []
     for asked in found:
@@ -164,7 +168,7 @@ def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
     )
 
 
-def beside_sheet(found: Sequence[HumanRounds]) -> Sheet:
+def simulation_gap_sheet(found: Sequence[HumanRounds]) -> Sheet:
     """Return a row per simulated user and user who is people, with how far apart they are; none without both."""
     rows: list[tuple[Cell, ...]] = []
     summary = found[0].run.summary
@@ -251,7 +255,7 @@ def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[in
 def _against_seconds(asked: HumanRounds, word: str) -> Figure | None:
     """Return quality against the seconds of people; simulated users as if each round took them as long."""
     run = asked.run
-    metric = metrics_of(run)[0]
+    metric = summary_metrics(run)[0]
     ends = [
         seconds[-1]
         for user in asked.users
@@ -287,7 +291,7 @@ def _against_seconds(asked: HumanRounds, word: str) -> Figure | None:
     after = f"Mean {name} over targets after so many seconds of a person; 0 before the first answer"
     paced = f" Simulated users as if each {word} took them {seconds_text(pace)}, as it did people in the median."
     caption = f"{after}; bands are 95 % intervals.{paced if asked.simulated else ''}"
-    return figure(f"{name[:1].upper()}{name[1:]} against real seconds", caption, [("", chart)])
+    return make_figure(f"{name[:1].upper()}{name[1:]} against real seconds", caption, [("", chart)])
 
 
 def _means_at(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.reports.chart_series import run_columns
+from segarena.reports.chart_series import run_column_names
 from segarena.reports.page_parts import Note, Part
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import image_clusters, user_names
@@ -26,26 +26,26 @@ _NOTE = (
 )
 
 
-def between_parts(runs: Sequence[Run]) -> list[Part]:
+def person_variation_parts(runs: Sequence[Run]) -> list[Part]:
     """Return the table of what lies between people; nothing where no user is a crowd."""
-    sheet = between_sheet(runs)
+    sheet = person_variation_sheet(runs)
     return [sheet, Note(_NOTE)] if sheet.rows else []
 
 
-def people_of(run: Run) -> Mapping[str, int]:
+def crowd_sizes(run: Run) -> Mapping[str, int]:
     """Return how many people each user of a run is, where that is more than one, by the user's name."""
     told = {user.written: user.options.get("people", 1) for user in run.config.users}
     return {name: people for name, people in told.items() if isinstance(people, int) and people > 1}
 
 
-def between_sheet(runs: Sequence[Run]) -> Sheet:
+def person_variation_sheet(runs: Sequence[Run]) -> Sheet:
     """Return a row per user who is a crowd and run, with what lies between its people in each statistic."""
     rows: list[tuple[Cell, ...]] = []
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     summary = runs[0].summary
     for user in user_names(runs):
         for run in runs:
-            people = people_of(run).get(user)
+            people = crowd_sizes(run).get(user)
             if people is not None and run.finished(user):
                 cells = [_cell(run, user, statistic, people) for statistic in summary]
                 rows.append((user, run.data, columns[run], people, *cells))

@@ -12,24 +12,31 @@ from segarena.errors import PluginError
 from segarena.reports.chart_series import area_statistic
 from segarena.reports.charts import sparkline
 from segarena.reports.html_document import macros
-from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
+from segarena.reports.overlays import (
+    View,
+    jpeg_uri,
+    outline,
+    prompt_marks,
+    prompt_positions,
+    view_of,
+)
 from segarena.reports.recorded_run import DialogueRecord, Run
-from segarena.reports.run_statistics import thresholds_of
-from segarena.reports.viewer import Marks, Pane, Plate, Stack
+from segarena.reports.run_statistics import summary_thresholds
+from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
 from segarena.reports.wording import metric_name
 from segarena.samples import ImageSample, Mask, Target
 
-HARDEST = 12
+MAX_HARDEST_CARDS = 12
 """Hardest targets that the gallery shows at most."""
 
-DIALOGUES = 72
+MAX_GALLERY_DIALOGUES = 72
 """Dialogues with pictures, counted over all runs."""
 
-Shown: TypeAlias = tuple[Run, DialogueRecord]
+RunDialogue: TypeAlias = tuple[Run, DialogueRecord]
 """A run, and its dialogue about the target that is shown."""
 
 
-class Pictures(Protocol):
+class DialoguePictures(Protocol):
     """Draws dialogues about samples of one kind; made with the word for a round."""
 
     word: str
@@ -42,13 +49,13 @@ class Pictures(Protocol):
         """Return what must be known to read the pictures."""
         ...
 
-    def stacks(self, shown: Sequence[Shown], sample: Any, target: Target) -> Sequence[Stack]:
+    def stacks(self, shown: Sequence[RunDialogue], sample: Any, target: Target) -> Sequence[Stack]:
         """Return what the runs answered about one target, all at one zoom; each stack has a pane for each run."""
         ...
 
 
-PicturesClass = TypeVar("PicturesClass", bound=Callable[[str], Pictures])
-_by_kind: dict[str, Callable[[str], Pictures]] = {}
+PicturesClass = TypeVar("PicturesClass", bound=Callable[[str], DialoguePictures])
+_by_kind: dict[str, Callable[[str], DialoguePictures]] = {}
 
 
 def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
@@ -69,7 +76,7 @@ def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
     return add
 
 
-def pictures_of(kind: str, word: str) -> Pictures | None:
+def find_pictures(kind: str, word: str) -> DialoguePictures | None:
     """Return what draws samples of a kind, with the word for a round; None where nothing does."""
     found = _by_kind.get(kind)
     return None if found is None else found(word)
@@ -84,14 +91,14 @@ class ImagePictures:
 
     def how_many(self, runs: int) -> tuple[int, int]:
         """Return 12 and as many others as make 72 dialogues over all runs."""
-        return HARDEST, max(0, DIALOGUES // runs - HARDEST)
+        return MAX_HARDEST_CARDS, max(0, MAX_GALLERY_DIALOGUES // runs - MAX_HARDEST_CARDS)
 
     def lead(self) -> str:
         """Explain the outlines and marks."""
         return str(macros("segarena.reports", "photographs.html").lead(self.word))
 
     def stacks(
-        self, shown: Sequence[Shown], sample: ImageSample, target: Target
+        self, shown: Sequence[RunDialogue], sample: ImageSample, target: Target
     ) -> Sequence[Stack]:
         """Return the one photograph, cut to what the target, the last predictions and all prompts need."""
         kept = [
@@ -108,7 +115,9 @@ class ImagePictures:
             chain.from_iterable(dialogue.prompts) for _, dialogue in shown
         )
         view = view_of(
-            sample.image.shape[:2], windows, list(chain.from_iterable(map(positions_of, prompts)))
+            sample.image.shape[:2],
+            windows,
+            list(chain.from_iterable(map(prompt_positions, prompts))),
         )
         plate = Plate(
             picture=jpeg_uri(sample.image, view),
@@ -128,28 +137,30 @@ def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: V
     values = dialogue.values_of(statistic.metric)
     return Pane(
         label=run.label,
-        values=[value_text(values, number, metric) for number in range(1, dialogue.rounds + 1)],
+        values=[
+            metric_value_text(values, number, metric) for number in range(1, dialogue.rounds + 1)
+        ],
         kept={number: [[outline(mask, view)]] for number, mask in masks.items()},
         marks=[
-            Marks(round=n, svg=svg)
+            RoundMarks(round=n, svg=svg)
             for n, svg in enumerate(prompt_marks(dialogue.prompts, view), 1)
             if svg
         ],
         chart=sparkline(
-            values, thresholds_of(run, statistic.metric), title=f"{metric} after each round"
+            values, summary_thresholds(run, statistic.metric), title=f"{metric} after each round"
         )
         if len(values) > 1
         else "",
     )
 
 
-def value_text(values: Sequence[float], round_: int, metric: str) -> str:
+def metric_value_text(values: Sequence[float], round_: int, metric: str) -> str:
     """Return the name and value of a metric after a round, a dash where it has none."""
     value = values[round_ - 1] if round_ <= len(values) else math.nan
     return f"{metric} {value:.3f}" if math.isfinite(value) else "–"
 
 
-def evenly(values: Sequence[int], most: int) -> list[int]:
+def spread_evenly(values: Sequence[int], most: int) -> list[int]:
     """Return at most `most` of the values: the first, the last, and others evenly between."""
     if len(values) <= most:
         return list(values)

@@ -10,19 +10,19 @@ from typing import Any
 
 from segarena.published.reading import told_apart
 from segarena.published.tables import Figure, Found, Measure, PublishedTable
-from segarena.reports.measure_lookup import find_measured, sheets_of
+from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import count_text
 from segarena.specs import PluginSpec
 
-HERE = "run here"
-PUBLISHED = "published, not run here"
+FROM_RUN = "run here"
+FROM_PAPER = "published, not run here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class PublishedComparison:
     """A published table beside the runs of a report.
 
     Attributes:
@@ -34,16 +34,16 @@ class Beside:
     notes: tuple[str, ...] = ()
 
 
-def facts_of(run: Run) -> dict[str, str]:
+def protocol_facts(run: Run) -> dict[str, str]:
     """Return what a run's rules are, as text by name: "protocol", "rounds", options as `name` or `name.inner`."""
     rules = run.config.benchmark
     facts = {"benchmark": rules.name, "protocol": rules.protocol, "rounds": str(run.rounds)}
     return facts | dict(_flat(rules.options))
 
 
-def faults_of(run: Run, needs: Mapping[str, str]) -> list[str]:
+def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
     """Return how a run's rules differ from those that a table or measure needs."""
-    facts = facts_of(run)
+    facts = protocol_facts(run)
     return [
         f"{name} is {facts.get(name, 'not stated')}, expected {wanted}"
         for name, wanted in needs.items()
@@ -51,7 +51,7 @@ def faults_of(run: Run, needs: Mapping[str, str]) -> list[str]:
     ]
 
 
-def dataset_of(run: Run, table: PublishedTable) -> tuple[str, str]:
+def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
     """Return which dataset of the table a run is on; or nothing, and why none."""
     near = [
         name
@@ -72,12 +72,12 @@ def dataset_of(run: Run, table: PublishedTable) -> tuple[str, str]:
     return found[0], "" if run.is_complete else "it is not finished"
 
 
-def beside_of(own: Page, table: PublishedTable) -> Beside:
+def compare_with_published(own: Page, table: PublishedTable) -> PublishedComparison:
     """Return a published table beside the runs of a page, in the paper's units."""
     notes: list[str] = []
     measured: list[tuple[Run, str, Mapping[str, Measure]]] = []
     for run in own.runs:
-        dataset, fault = dataset_of(run, table)
+        dataset, fault = match_dataset(run, table)
         faults = _faults(run, table)
         if fault or faults:
             notes.append(
@@ -93,7 +93,7 @@ def beside_of(own: Page, table: PublishedTable) -> Beside:
         if any(name in one[2] for one in measured)
     }
     if not measures:
-        return Beside(sheet=None, notes=_once(notes))
+        return PublishedComparison(sheet=None, notes=_once(notes))
     if table.absent:
         notes.append(f"Not all figures of {table.name} are here: {table.absent}.")
     shown = [
@@ -103,7 +103,7 @@ def beside_of(own: Page, table: PublishedTable) -> Beside:
     ]
     there = {(dataset, user) for _, dataset, user, _ in shown}
     rows = [
-        _cells(label, dataset, user, values, measures, HERE)
+        _cells(label, dataset, user, values, measures, FROM_RUN)
         for label, dataset, user, values in shown
     ]
     rows += _published_rows(table, there, measures)
@@ -120,7 +120,7 @@ def beside_of(own: Page, table: PublishedTable) -> Beside:
     users = any(user for _, _, user, _ in shown)
     sheet = kept if users else kept.pick(*(key for key in kept.keys if key != "user"))
     source = f"{table.paper}, {table.where}." if table.where else f"{table.paper}."
-    return Beside(
+    return PublishedComparison(
         sheet=_with_notes(sheet, [source, *table.notes, *_once(notes)]), notes=_once(notes)
     )
 
@@ -129,7 +129,9 @@ def _faults(run: Run, table: PublishedTable) -> list[str]:
     """Return why a run does not follow the table's rules; of another benchmark the rest says nothing."""
     if not table.benchmark:
         return ["no run measures that table; see segarena reproduce"]
-    return faults_of(run, {"benchmark": table.benchmark}) or faults_of(run, table.needs)
+    return protocol_mismatches(run, {"benchmark": table.benchmark}) or protocol_mismatches(
+        run, table.needs
+    )
 
 
 def _usable(run: Run, table: PublishedTable) -> tuple[dict[str, Measure], list[str]]:
@@ -137,7 +139,7 @@ def _usable(run: Run, table: PublishedTable) -> tuple[dict[str, Measure], list[s
     usable: dict[str, Measure] = {}
     lost: list[str] = []
     for name, measure in table.measures.items():
-        faults = faults_of(run, measure.needs)
+        faults = protocol_mismatches(run, measure.needs)
         if not measure.sheet:
             lost.append(f"{measure.title}: {measure.why_not or 'no report has it'}.")
         elif faults:
@@ -151,14 +153,14 @@ def _rows_of(
     own: Page, run: Run, dataset: str, usable: Mapping[str, Measure], table: PublishedTable
 ) -> Iterable[tuple[str, str, str, Mapping[str, Found]]]:
     """Yield (label, dataset, user, values) for each user of the run that the table has."""
-    sheets = sheets_of(type(own)([run]))
+    sheets = page_tables(type(own)([run]))
     found: dict[str, dict[str, Found]] = {}
     for row in table.rows_on(dataset):
         user = row.words.get("user", "")
         if user and user not in run.users:
             continue
         for name, measure in usable.items():
-            value = find_measured(sheets, measure, row.words)
+            value = look_up_measure(sheets, measure, row.words)
             if value is not None:
                 found.setdefault(told_apart(row.condition if user else "", row.words, measure), {})[
                     name
@@ -181,7 +183,7 @@ def _published_rows(
                 told if has_user else told_apart("", figure.words, measure),
             ) in there:
                 rows.setdefault((figure.model, figure.dataset, told), {})[figure.measure] = figure
-    return [_cells(*about, values, measures, PUBLISHED) for about, values in rows.items()]
+    return [_cells(*about, values, measures, FROM_PAPER) for about, values in rows.items()]
 
 
 def _cells(

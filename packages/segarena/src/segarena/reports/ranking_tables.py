@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
-from segarena.reports.chart_series import run_columns
+from segarena.reports.chart_series import run_column_names
 from segarena.reports.recorded_run import Run
-from segarena.reports.run_statistics import SIGNIFICANT, user_names
-from segarena.reports.sheets import Cell, Column, Sheet, Value, p_text
+from segarena.reports.run_statistics import SIGNIFICANCE_LEVEL, user_names
+from segarena.reports.sheets import Cell, Column, Sheet, Value, p_value_text
 from segarena.reports.standings import Standing, best_user, by_data, standings
 from segarena.reports.wording import (
     bounds_text,
-    definition,
     difference_bounds_text,
     difference_text,
+    statistic_definition,
     value_text,
 )
 from segarena.roles import Statistic
@@ -30,7 +30,7 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     """Return a row per segmenter: value and place on each dataset, and of several the mean of the places."""
     user = best_user(runs, statistic)
     groups = by_data(runs)
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     places: dict[tuple[str, str], tuple[int, Standing]] = {}
     for data, group in groups.items():
         for place, standing in enumerate(standings(group, user, statistic), 1):
@@ -48,7 +48,7 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     for data in groups:
         is_one = len(groups) == 1
         of = "" if is_one else f" on {data}"
-        about = f"{definition(statistic, runs[0])}{of and f' Here{of}.'}"
+        about = f"{statistic_definition(statistic, runs[0])}{of and f' Here{of}.'}"
         heading = statistic.name if is_one else data
         head.append(
             Column(heading, "interval", f"{statistic.name}{of}", about, statistic.higher_is_better)
@@ -74,7 +74,7 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
 def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     """Return a row per dataset and pair of runs: by how much the one with the better mean is ahead."""
     user = best_user(runs, statistic)
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     labels = {run.label: columns[run] for run in runs}
     rows: list[tuple[Cell, ...]] = []
     for data, group in by_data(runs).items():
@@ -88,13 +88,13 @@ def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
                     printed=difference_text(statistic, lead),
                     printed_bounds=difference_bounds_text(statistic, lead),
                     mark=""
-                    if not p_value <= SIGNIFICANT
+                    if not p_value <= SIGNIFICANCE_LEVEL
                     else "better"
                     if lead.difference > 0
                     else "worse",
                 )
                 ps = (
-                    Value(mean=value, printed=p_text(value).removeprefix("p = "))
+                    Value(mean=value, printed=p_value_text(value).removeprefix("p = "))
                     for value in (lead.p_value, p_value)
                 )
                 rows.append(

@@ -25,8 +25,14 @@ from segarena.errors import InvalidInput, RunConflict
 from segarena.records.configuration import RunConfiguration, moved, plain_configuration
 from segarena.records.failures import Cause, Failure, by_cause
 from segarena.registry import names
-from segarena.reports.display_names import data_names, metric_name, run_labels, told_apart
-from segarena.reports.round_table import DialogueRecord, Key, RoundTable, dialogues_of, read_rounds
+from segarena.reports.display_names import dataset_names, distinct_names, metric_name, run_labels
+from segarena.reports.round_table import (
+    DialogueKey,
+    DialogueRecord,
+    RoundTable,
+    iterate_dialogues,
+    read_rounds,
+)
 from segarena.roles import Statistic
 from segarena.samples import Mask
 from segarena.statistics.over_rounds import over_rounds
@@ -211,17 +217,17 @@ class Run:
     def masks_after(self, key: tuple[str, str], user: str, round_: int) -> list[Mask]:
         """Return the kept predictions of a user about a target (sample, target) after one round, by repeat."""
         rows = (
-            rows_of(self, "masks", key[0])
+            sample_rows(self, "masks", key[0])
             .filter(target=key[1], user=user, round=round_)
             .sort("repeat")
         )
         return [decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)]
 
-    def masks(self, key: Key) -> dict[int, Mask]:
+    def masks(self, key: DialogueKey) -> dict[int, Mask]:
         """Return the kept predictions of one dialogue, by round."""
         sample, target, user, repeat = key
         rows = (
-            rows_of(self, "masks", sample)
+            sample_rows(self, "masks", sample)
             .filter(target=target, user=user, repeat=repeat)
             .sort("round")
         )
@@ -232,7 +238,7 @@ class Run:
 
 
 @lru_cache(maxsize=8)
-def rows_of(run: Run, table: str, sample: str) -> pl.DataFrame:
+def sample_rows(run: Run, table: str, sample: str) -> pl.DataFrame:
     """Return the rows of "masks" or "parts" about one sample; those of all samples may not fit into memory."""
     return run.folder.read(table, only=[run.folder.samples.index(sample)])
 
@@ -265,8 +271,8 @@ def read_runs(
     _refuse_other_rules(folders)
     for threshold in thresholds:
         _refuse_threshold(threshold, folders[0])
-    segmenters = told_apart([folder.config.segmenter for folder in folders])
-    names = data_names([folder.config.dataset for folder in folders])
+    segmenters = distinct_names([folder.config.segmenter for folder in folders])
+    names = dataset_names([folder.config.dataset for folder in folders])
     if data is not None:
         if len(set(names)) > 1:
             raise InvalidInput(
@@ -295,7 +301,7 @@ def _read_run(folder: RunFolder, **named: Any) -> Run:
         config=folder.config,
         is_complete=not pending,
         done=len(folder.samples) - pending,
-        dialogues=tuple(dialogues_of(table)),
+        dialogues=tuple(iterate_dialogues(table)),
         table=table,
         folder=folder,
         **named,
@@ -355,17 +361,17 @@ def _named(group: Sequence[RunFolder]) -> str:
 
 def _clash(first: RunFolder, other: RunFolder) -> str:
     """Return in what the rules of two runs differ; empty when they are the same."""
-    rules = [rules_of(folder.config) for folder in (first, other)]
+    rules = [benchmark_rules(folder.config) for folder in (first, other)]
     if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
         # Where people clicked belongs to the data, not to the rules.
         for one in rules:
             one["options"] = {
                 name: value for name, value in one["options"].items() if name != "clicks"
             }
-    return other_rule(rules[0], rules[1], str(first.path), str(other.path))
+    return rule_difference(rules[0], rules[1], str(first.path), str(other.path))
 
 
-def other_rule(one: Mapping[str, Any], two: Mapping[str, Any], first: str, second: str) -> str:
+def rule_difference(one: Mapping[str, Any], two: Mapping[str, Any], first: str, second: str) -> str:
     """Return in what the rules of two runs differ, which are called `first` and `second`; empty when in nothing."""
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
         has = one.get(name)
@@ -375,7 +381,7 @@ def other_rule(one: Mapping[str, Any], two: Mapping[str, Any], first: str, secon
     return ""
 
 
-def rules_of(config: RunConfiguration) -> dict[str, Any]:
+def benchmark_rules(config: RunConfiguration) -> dict[str, Any]:
     """Return the rules of a benchmark, as JSON has them, and the rounds."""
     plain = plain_configuration(replace(config, dataset=replace(config.dataset, samples=())))
     return {**plain["benchmark"], "rounds": plain["rounds"]}

@@ -9,48 +9,54 @@ from functools import partial
 
 from segarena.reports.baselines import floor_text
 from segarena.reports.figures import figures
-from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
+from segarena.reports.gallery import BUDGET_BYTES, all_dialogue_keys, make_gallery
 from segarena.reports.general_tables import (
-    MOST_HARD,
+    MAX_HARDEST_ROWS,
     failures_parts,
     hardest_sheet,
     paired_sheet,
     summary_sheet,
 )
-from segarena.reports.hardest_targets import MOST_FAILED, failed_keys
-from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
+from segarena.reports.hardest_targets import MAX_FAILED_CARDS, failed_dialogue_keys
+from segarena.reports.header import (
+    benchmark_facts,
+    report_title,
+    report_warnings,
+    run_description,
+    run_facts,
+)
 from segarena.reports.html_document import document
-from segarena.reports.human_time import pace_parts
-from segarena.reports.page_parts import Fold, Note, Part, Row, Section, Terms, is_empty
+from segarena.reports.human_time import human_time_parts
+from segarena.reports.page_parts import FigureRow, Fold, Note, Part, Section, Terms, are_empty
 from segarena.reports.pages import Page, fold_title
 from segarena.reports.people_section import people_parts
-from segarena.reports.person_variation import between_parts
+from segarena.reports.person_variation import person_variation_parts
 from segarena.reports.ranking_tables import pairs_sheet, ranks_sheet
-from segarena.reports.recorded_run import Key, Run
+from segarena.reports.recorded_run import DialogueKey, Run
 from segarena.reports.run_statistics import paired_rows, user_names
 from segarena.reports.sectioned import section_values
 from segarena.reports.sheets import Sheet
-from segarena.reports.targets_table import targets_sheet
+from segarena.reports.targets_table import target_values_sheet
 from segarena.reports.wording import (
-    FAILURES,
+    EARLY_END_NOTE,
+    FAILURES_NOTE,
     FEW_SAMPLES,
-    HELD,
     baseline_text,
     count_text,
-    definition,
     intervals_text,
     paired_text,
     pairing_text,
     protocol_text,
+    statistic_definition,
 )
 
-MOST_SUMMED = 24
+MAX_OPEN_SUMMARY_RUNS = 24
 """Of more runs the summary is folded away, below the ranking."""
 
-LOOK = "segarena look RUN..., with these run folders, shows every dialogue at any zoom, and this report beside it."
+VIEWER_HINT = "segarena look RUN..., with these run folders, shows every dialogue at any zoom, and this report beside it."
 """Below the gallery of a report that is no page of the viewer."""
 
-MOST_COMPARED = 5
+MAX_OPEN_COMPARED_RUNS = 5
 """Of more runs the differences to the first are folded away."""
 
 
@@ -60,7 +66,7 @@ def report_sections(own: Page, *, shows_all: bool = False) -> list[Section]:
     With `shows_all` the gallery has every target, however large the page gets.
     """
     every = [*own.sections(), *_general_sections(own, shows_all=shows_all)]
-    return [section for section in every if not is_empty(section.parts)]
+    return [section for section in every if not are_empty(section.parts)]
 
 
 def report_html(
@@ -83,13 +89,13 @@ def report_html(
         "segarena.reports",
         "report.html",
         scripts=("sorting.js", "page.js", "charts.js", "rounds.js", "viewer.js"),
-        title=title_of(own.runs),
+        title=report_title(own.runs),
         benchmark=own.runs[0].config.benchmark.name,
         mode=protocol_text(own.runs[0]),
-        alarms=alarms_of(own.every_run),
+        alarms=report_warnings(own.every_run),
         verdict=own.verdict,
-        ran=what_ran(own),
-        facts=facts_of(own),
+        ran=run_description(own),
+        facts=benchmark_facts(own),
         runs=[(run.label, run.config.command, run_facts(run)) for run in own.every_run],
         versions=", ".join(dict.fromkeys(run.config.version for run in own.every_run)),
         is_served=is_served,
@@ -107,12 +113,12 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     )
     ranks = Section("ranks", "Ranking", _ranks(own))
     every = [
-        *([ranks, means] if len(runs) > MOST_SUMMED else [means, ranks]),
+        *([ranks, means] if len(runs) > MAX_OPEN_SUMMARY_RUNS else [means, ranks]),
         Section("differences", "Paired differences", _differences(own)),
-        Section("between", "Between people", between_parts(runs)),
+        Section("between", "Between people", person_variation_parts(runs)),
         Section("people", "People", people_parts(own)),
-        Section("figures", "Figures", [Row(figures(own))]),
-        Section("pace", "A person's seconds", pace_parts(own)),
+        Section("figures", "Figures", [FigureRow(figures(own))]),
+        Section("pace", "A person's seconds", human_time_parts(own)),
         Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
         Section("targets", f"Every {own.target_word}", _targets(own, shown)),
         Section("gallery", own.gallery_title, cards),
@@ -128,7 +134,7 @@ def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
     sheet = summary_sheet(runs, caption, target=target)
     who = ("dataset", "name") if len({run.data for run in runs}) > 1 else ("segmenter",)
     sheet = _without_user(sheet.pick("user", *who, *statistics, *names), runs)
-    return Fold(fold_title(sheet), [sheet]) if len(runs) > MOST_SUMMED else sheet
+    return Fold(fold_title(sheet), [sheet]) if len(runs) > MAX_OPEN_SUMMARY_RUNS else sheet
 
 
 def _floors(own: Page) -> Part:
@@ -206,10 +212,10 @@ def _differences(own: Page) -> list[Part]:
         ),
     ]
     # Of many runs the ranking says more.
-    return [Fold(f"To {baseline_text(runs)}", told)] if len(runs) > MOST_COMPARED else told
+    return [Fold(f"To {baseline_text(runs)}", told)] if len(runs) > MAX_OPEN_COMPARED_RUNS else told
 
 
-def _hardest(own: Page, shown: Mapping[Key, str]) -> Part:
+def _hardest(own: Page, shown: Mapping[DialogueKey, str]) -> Part:
     # A page that leaves them out need not look for them.
     is_there = "hardest" not in own.leaves_out and own.ranked
     if is_there:
@@ -217,34 +223,38 @@ def _hardest(own: Page, shown: Mapping[Key, str]) -> Part:
     return None
 
 
-def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
+def _targets(own: Page, shown: Mapping[DialogueKey, str]) -> list[Part]:
     runs = own.usual_runs
     decides = own.decides
-    sheet = targets_sheet(runs, decides, shown, target=own.target_word) if decides else None
+    sheet = target_values_sheet(runs, decides, shown, target=own.target_word) if decides else None
     if sheet is None or not sheet.rows:
         return []
     sheet = without_empty(_without_user(sheet, runs))
-    return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MOST_HARD else sheet]
+    return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MAX_HARDEST_ROWS else sheet]
 
 
-def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[Key, str]]:
+def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[DialogueKey, str]]:
     """Return the gallery, and for each dialogue in it the id of its card."""
     if "gallery" in own.leaves_out:
         return [], {}
     if own.pictures is None:
         return [Note("No pictures: no installed package draws samples of this kind.")], {}
-    every = every_key(own)
-    failed = failed_keys(own.shown_runs)[:MOST_FAILED]
+    every = all_dialogue_keys(own)
+    failed = failed_dialogue_keys(own.shown_runs)[:MAX_FAILED_CARDS]
     keys = every if shows_all else dict.fromkeys([*own.chosen(own.pictures), *failed])
     budget = math.inf if shows_all else BUDGET_BYTES
-    made = gallery(own, own.pictures, list(keys), every=every, budget_bytes=budget)
+    made = make_gallery(own, own.pictures, list(keys), every=every, budget_bytes=budget)
     if own.viewer is None:
-        return [*map(Note, made.notes), made, Note(LOOK)], made.shown
+        return [*map(Note, made.notes), made, Note(VIEWER_HINT)], made.shown
     others = {key: own.viewer(key) for key in every}
     return [*map(Note, made.notes), made], {**others, **made.shown}
 
 
 def _definitions(runs: Sequence[Run]) -> Part:
     return Terms(
-        [*(definition(statistic, runs[0]) for statistic in runs[0].summary), HELD, FAILURES]
+        [
+            *(statistic_definition(statistic, runs[0]) for statistic in runs[0].summary),
+            EARLY_END_NOTE,
+            FAILURES_NOTE,
+        ]
     )

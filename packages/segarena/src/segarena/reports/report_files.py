@@ -16,17 +16,17 @@ from segarena.records.trust import reading, refusal
 from segarena.reports.chart_export import chart_files, figures_in, png_of
 from segarena.reports.exports import summary_csv, summary_tex
 from segarena.reports.general_tables import differences_sheet, timings_sheet
-from segarena.reports.human_time import pace_sheet
+from segarena.reports.human_time import human_time_sheet
 from segarena.reports.page_parts import Section
 from segarena.reports.pages import Page, page_of
-from segarena.reports.person_variation import between_sheet
-from segarena.reports.published_rows import beside_of
+from segarena.reports.person_variation import person_variation_sheet
+from segarena.reports.published_rows import compare_with_published
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_tex
 from segarena.reports.report import report_html, report_sections
 from segarena.reports.sheets import Sheet
-from segarena.reports.targets_table import targets_sheet
-from segarena.users.habits.pace import Pace
+from segarena.reports.targets_table import target_values_sheet
+from segarena.users.habits.prompt_time import Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def write_report(
     with reading(trust=trust):
         own = page_of(read)
         own.pace = pace or own.pace
-        found = [beside_of(own, table) for table in tables]
+        found = [compare_with_published(own, table) for table in tables]
         own.beside = [one.sheet for one in found if one.sheet is not None]
         further = {**own.files(), **_beside_files(own.beside)}
         of_people = {f"{sheet.name}.csv": sheet_csv(sheet) for sheet in _of_people(own)}
@@ -121,7 +121,7 @@ def write_report(
                 else {}
             ),
             **(
-                {"targets.csv": sheet_csv(targets_sheet(own.usual_runs, own.decides, {}))}
+                {"targets.csv": sheet_csv(target_values_sheet(own.usual_runs, own.decides, {}))}
                 if own.decides
                 else {}
             ),
@@ -157,7 +157,10 @@ def _of_people(own: Page) -> list[Sheet]:
     """Return what there is to say of people: their seconds, and what lies between those of a crowd."""
     return [
         sheet
-        for sheet in (pace_sheet(own.usual_runs, own.pace), between_sheet(own.whole_runs))
+        for sheet in (
+            human_time_sheet(own.usual_runs, own.pace),
+            person_variation_sheet(own.whole_runs),
+        )
         if sheet.rows
     ]
 

@@ -16,14 +16,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
-from segarena.reports.gallery import card_of, every_key, open_dataset
+from segarena.reports.gallery import all_dialogue_keys, make_card, open_run_dataset
 from segarena.reports.html_document import macros
 from segarena.reports.pages import Page
-from segarena.reports.recorded_run import Key
+from segarena.reports.recorded_run import DialogueKey
 from segarena.reports.report import report_html
 from segarena.roles import Dataset
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK_ADDRESS = "127.0.0.1"
 
 
 class ReportServer(ThreadingHTTPServer):
@@ -34,7 +34,7 @@ class ReportServer(ThreadingHTTPServer):
     """
 
     def __init__(self, own: Page) -> None:
-        super().__init__((LOOPBACK, 0), _Handler)
+        super().__init__((LOOPBACK_ADDRESS, 0), _Handler)
         self.own = own
         self.token = secrets.token_urlsafe(24)
         self._is_making = Lock()
@@ -63,7 +63,7 @@ class ReportServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """The address of the page."""
-        return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
+        return f"http://{LOOPBACK_ADDRESS}:{self.server_port}/{self.token}/"
 
     @cached_property
     def html(self) -> str:
@@ -75,19 +75,19 @@ class ReportServer(ThreadingHTTPServer):
         if self.own.pictures is None or not 0 <= place < len(self._keys):
             return None
         key = self._keys[place]
-        card, _ = card_of(
+        card, _ = make_card(
             self.own, self._datasets, self.own.pictures, key, f"dialogue-more-{place}"
         )
         html = macros("segarena.reports", "card.html")
         return None if card is None else str(html.card(card, True))
 
     @cached_property
-    def _keys(self) -> list[Key]:
-        return every_key(self.own)
+    def _keys(self) -> list[DialogueKey]:
+        return all_dialogue_keys(self.own)
 
     @cached_property
     def _datasets(self) -> list[Dataset | None]:
-        return [open_dataset(run)[0] for run in self.own.drawn_runs]
+        return [open_run_dataset(run)[0] for run in self.own.drawn_runs]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with the page or a card; anything else is not found, whatever it is."""
         text = None
         # A page of another name that was pointed at this address must learn nothing.
-        if self.headers.get("Host") == f"{LOOPBACK}:{self.server.server_port}":
+        if self.headers.get("Host") == f"{LOOPBACK_ADDRESS}:{self.server.server_port}":
             text = self.server.text(self.path)
         body = (text or "not found").encode()
         self.send_response(HTTPStatus.OK if text else HTTPStatus.NOT_FOUND)

@@ -22,7 +22,7 @@ from segarena.records.parquet_tables import COLUMNS
 from segarena.records.prompts import RecordedPrompt, read_prompts
 from segarena.records.row_types import read_attributes
 
-Key: TypeAlias = tuple[str, str, str, int]
+DialogueKey: TypeAlias = tuple[str, str, str, int]
 """Sample, target, user, repeat."""
 
 _DIALOGUE = ["sample", "target", "user", "repeat"]
@@ -84,7 +84,7 @@ class DialogueRecord:
         return slice(self.first, self.first + self.rounds)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> DialogueKey:
         """Sample, target, user, repeat."""
         return self.sample, self.target, self.user, self.repeat
 
@@ -160,7 +160,7 @@ def read_rounds(folder: RunFolder) -> RoundTable:
     return RoundTable(folder, rows.drop(names), metrics)
 
 
-def dialogues_of(table: RoundTable) -> Iterator[DialogueRecord]:
+def iterate_dialogues(table: RoundTable) -> Iterator[DialogueRecord]:
     """Yield the dialogues in the order of their rounds."""
     attributes: dict[str | None, Mapping[str, Any]] = {}
     found = (

@@ -71,10 +71,10 @@ class TimingRow:
     encode_median_s: float
 
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 """A difference with at most this p-value is marked as better or worse."""
 
-Result = TypeVar("Result")
+_Result = TypeVar("Result")
 
 TargetKey = tuple[str, str]
 """Sample, target."""
@@ -121,7 +121,7 @@ def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
     return {key: math.fsum(values) / len(values) for key, values in found.items()}
 
 
-def mean_of(run: Run, user: str, statistic: Statistic) -> Interval:
+def statistic_mean(run: Run, user: str, statistic: Statistic) -> Interval:
     """Return the mean of a statistic over targets, as `mean_over_targets`; the draws are made once for each run."""
     what = (user, replace(statistic, name="", higher_is_better=True))
     return _once(run, what, lambda: _mean_of(run, user, statistic))
@@ -186,7 +186,7 @@ def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
         Statistic(name="", kind="at_round", metric=metric, round=k)
         for k in range(1, run.rounds + 1)
     )
-    return [mean_of(run, user, statistic) for statistic in at]
+    return [statistic_mean(run, user, statistic) for statistic in at]
 
 
 def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.int64], int]:
@@ -200,12 +200,12 @@ def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.in
     return counts + np.bincount(needed - 1, minlength=run.rounds), int((~solved).sum())
 
 
-def metrics_of(run: Run) -> tuple[str, ...]:
+def summary_metrics(run: Run) -> tuple[str, ...]:
     """Return the metrics that the summary reads, each once; the first one is what figures show."""
     return tuple(dict.fromkeys(statistic.metric for statistic in run.summary)) or ("iou",)
 
 
-def thresholds_of(run: Run, metric: str) -> tuple[float, ...]:
+def summary_thresholds(run: Run, metric: str) -> tuple[float, ...]:
     """Return the thresholds of the summary for `metric`, ascending."""
     found = {
         s.threshold for s in run.summary if over_rounds(s.kind).has_threshold and s.metric == metric
@@ -213,11 +213,11 @@ def thresholds_of(run: Run, metric: str) -> tuple[float, ...]:
     return tuple(sorted(found))
 
 
-def direction(
+def difference_direction(
     difference: PairedDifference, statistic: Statistic
 ) -> Literal["better", "worse", "unclear"]:
     """Tell what a difference says: "unclear" unless the paired test refuses "no difference" at 5 %."""
-    if not difference.p_value <= SIGNIFICANT:
+    if not difference.p_value <= SIGNIFICANCE_LEVEL:
         return "unclear"
     if (difference.difference > 0) == statistic.higher_is_better:
         return "better"
@@ -230,21 +230,23 @@ def _summary_row(position: int, run: Run, user: str) -> SummaryRow:
         run=position,
         label=run.label,
         user=user,
-        cells={s.name: mean_of(run, user, s) for s in run.summary},
+        cells={s.name: statistic_mean(run, user, s) for s in run.summary},
         targets=len({(d.sample, d.target) for d in finished}),
         dialogues=len(finished),
         failures=sum(d.user in (user, "") for d in run.failures),
     )
 
 
-def _once(run: Run, what: Hashable, compute: Callable[[], Result]) -> Result:
+def _once(run: Run, what: Hashable, compute: Callable[[], _Result]) -> _Result:
     """Return what `compute` gives; several tables and figures show it."""
     if what not in run.computed:
         run.computed[what] = compute()
     return run.computed[what]
 
 
-def difference_of(run: Run, baseline: Run, user: str, statistic: Statistic) -> PairedDifference:
+def statistic_difference(
+    run: Run, baseline: Run, user: str, statistic: Statistic
+) -> PairedDifference:
     """Return how a run differs from another one with one user, on the targets that both finished."""
     return _once(
         run, (baseline, user, statistic), lambda: _difference(run, baseline, user, statistic)
@@ -271,7 +273,7 @@ def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
         baseline=baseline.label,
         user=user,
         cells={
-            statistic.name: difference_of(run, baseline, user, statistic)
+            statistic.name: statistic_difference(run, baseline, user, statistic)
             for statistic in run.summary
         },
         matched=len(ours & theirs),

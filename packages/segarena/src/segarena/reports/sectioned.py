@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from segarena.reports.page_parts import Section, is_empty, kind_of
+from segarena.reports.page_parts import Section, are_empty, part_type_name
 from segarena.reports.renderers import sheet_html
 
 
@@ -24,9 +24,9 @@ class _Numbers:
 def section_values(sections: Sequence[Section]) -> dict[str, Any]:
     """Return the values by which a template shows sections; those without anything in them are left out."""
     return {
-        "sections": [section for section in sections if not is_empty(section.parts)],
+        "sections": [section for section in sections if not are_empty(section.parts)],
         "numbers": _Numbers(),
-        "kind_of": kind_of,
-        "is_empty": is_empty,
+        "kind_of": part_type_name,
+        "is_empty": are_empty,
         "table": sheet_html,
     }

@@ -11,17 +11,17 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-Kind: TypeAlias = Literal["text", "words", "number", "interval"]
+ColumnKind: TypeAlias = Literal["text", "words", "number", "interval"]
 """Names cut when they are long, words that may take several lines, numbers, numbers with an interval."""
 
-Mark: TypeAlias = Literal["", "best", "better", "worse", "unclear", "alarm"]
+CellMark: TypeAlias = Literal["", "best", "better", "worse", "unclear", "alarm"]
 """What a number is to stand out for. The best of a column is underlined; bold is what a paired test says is better or
 worse than what it is compared with."""
 
-BOLD: frozenset[Mark] = frozenset({"better", "worse"})
+BOLD: frozenset[CellMark] = frozenset({"better", "worse"})
 
 
-def p_text(p_value: float) -> str:
+def p_value_text(p_value: float) -> str:
     """Return a p-value as printed; nothing for NaN.
 
     >>> p_text(0.0312), p_text(0.0005)
@@ -58,7 +58,7 @@ class Value:
     printed: str = ""
     printed_bounds: str = ""
     p_value: float = math.nan
-    mark: Mark = ""
+    mark: CellMark = ""
 
     @property
     def text(self) -> str:
@@ -77,7 +77,7 @@ class Value:
     @property
     def p_text(self) -> str:
         """The p-value as printed; nothing where nothing was tested."""
-        return p_text(self.p_value)
+        return p_value_text(self.p_value)
 
     def _print(self, value: float) -> str:
         text = f"{abs(100 * value if self.is_share else value):.{self.decimals}f}"
@@ -125,7 +125,7 @@ class Column:
     """
 
     heading: str
-    kind: Kind = "text"
+    kind: ColumnKind = "text"
     key: str = ""
     definition: str = ""
     higher_is_better: bool | None = None
@@ -183,7 +183,7 @@ class Sheet:
         """The keys of the columns."""
         return [column.key or column.heading for column in self.columns]
 
-    def _kind(self, place: int) -> Kind:
+    def _kind(self, place: int) -> ColumnKind:
         cells = [row[place] for row in self.rows]
         if all(isinstance(cell, (str, Link)) for cell in cells):
             return "text"

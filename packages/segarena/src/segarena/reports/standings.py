@@ -12,10 +12,10 @@ import numpy as np
 
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import (
-    SIGNIFICANT,
-    difference_of,
+    SIGNIFICANCE_LEVEL,
     image_clusters,
-    mean_of,
+    statistic_difference,
+    statistic_mean,
     target_values,
     user_names,
 )
@@ -48,18 +48,18 @@ class Standing:
 def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Standing]:
     """Return the runs of one dataset by their means, the best first; runs without a value are left out."""
     sign = 1 if statistic.higher_is_better else -1
-    means = {run: mean_of(run, user, statistic) for run in runs}
+    means = {run: statistic_mean(run, user, statistic) for run in runs}
     known = sorted(
         (run for run in runs if not math.isnan(means[run].mean)),
         key=lambda run: -sign * means[run].mean,
     )
     tested = _tested(known, user, statistic)
     firsts, lasts = places(
-        tested.ahead(higher_is_better=statistic.higher_is_better, level=SIGNIFICANT)
+        tested.ahead(higher_is_better=statistic.higher_is_better, level=SIGNIFICANCE_LEVEL)
     )
     leads: list[dict[str, PairedDifference]] = [{} for _ in known]
     for one, other in combinations(range(len(known)), 2):
-        difference = difference_of(known[one], known[other], user, statistic)
+        difference = statistic_difference(known[one], known[other], user, statistic)
         leads[one][known[other].label] = difference if sign > 0 else difference.turned()
     return [
         Standing(
@@ -90,7 +90,9 @@ def best_user(runs: Sequence[Run], statistic: Statistic) -> str:
     users = user_names(runs)
 
     def best(user: str) -> float:
-        means = (sign * mean_of(run, user, statistic).mean for run in runs if user in run.users)
+        means = (
+            sign * statistic_mean(run, user, statistic).mean for run in runs if user in run.users
+        )
         return max((mean for mean in means if not math.isnan(mean)), default=-math.inf)
 
     return max(users, key=best)

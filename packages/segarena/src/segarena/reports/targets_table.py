@@ -5,23 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from segarena.reports.chart_series import run_columns
-from segarena.reports.recorded_run import Key, Run
+from segarena.reports.chart_series import run_column_names
+from segarena.reports.recorded_run import DialogueKey, Run
 from segarena.reports.run_statistics import TargetKey, target_values, user_names
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
-from segarena.reports.wording import definition, value_text
+from segarena.reports.wording import statistic_definition, value_text
 from segarena.roles import Statistic
 
 
-def targets_sheet(
-    runs: Sequence[Run], statistic: Statistic, shown: Mapping[Key, str], *, target: str = "target"
+def target_values_sheet(
+    runs: Sequence[Run],
+    statistic: Statistic,
+    shown: Mapping[DialogueKey, str],
+    *,
+    target: str = "target",
 ) -> Sheet:
     """Return a row per dataset, user and target with the statistic in each run; the hardest come first.
 
     With two runs the last column is the second minus the first, with more by how much they differ at most. A target
     leads to its dialogue where `shown` has it. `target` is what it is called.
     """
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     names = list(dict.fromkeys(columns.values()))
     has_several = len({run.data for run in runs}) > 1
     rows: list[tuple[float, tuple[Cell, ...]]] = []
@@ -71,7 +75,7 @@ def targets_sheet(
     )
 
 
-def _linked(key: TargetKey, user: str, shown: Mapping[Key, str]) -> Link:
+def _linked(key: TargetKey, user: str, shown: Mapping[DialogueKey, str]) -> Link:
     anchors = [
         anchor for (sample, target, _, _), anchor in shown.items() if (sample, target) == key
     ]
@@ -84,7 +88,7 @@ def _linked(key: TargetKey, user: str, shown: Mapping[Key, str]) -> Link:
 
 
 def _column(name: str, statistic: Statistic, run: Run) -> Column:
-    about = definition(statistic, run)
+    about = statistic_definition(statistic, run)
     return Column(name, "number", name, about, statistic.higher_is_better)
 
 

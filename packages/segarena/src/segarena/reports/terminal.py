@@ -11,7 +11,7 @@ from rich.text import Text
 
 from segarena.records.trust import reading
 from segarena.reports.baselines import floor_text
-from segarena.reports.comparability import differing_texts
+from segarena.reports.comparability import comparability_warnings
 from segarena.reports.general_tables import paired_sheet, summary_sheet
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import Run, read_runs
@@ -26,7 +26,7 @@ from segarena.reports.wording import (
     verified_text,
 )
 
-MOST_CAUSES = 5
+MAX_CAUSES_SHOWN = 5
 """Causes of failures that the terminal shows of a run."""
 
 
@@ -70,7 +70,7 @@ def _table(own: Page) -> Group:
     if len(read) > 1:
         parts += [
             Text(text, style="yellow")
-            for text in [pairing_text(read), *differing_texts(read)]
+            for text in [pairing_text(read), *comparability_warnings(read)]
             if text
         ]
         parts += [_paired(read)] if paired_rows(read) else []
@@ -95,8 +95,8 @@ def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
         causes = run.causes
         if causes:
             yield f"{run.label}: {count_text(len(run.failures), 'failure')}, by cause:"
-            yield from (f"  {cause}" for cause in causes[:MOST_CAUSES])
-            more = len(causes) - MOST_CAUSES
+            yield from (f"  {cause}" for cause in causes[:MAX_CAUSES_SHOWN])
+            more = len(causes) - MAX_CAUSES_SHOWN
             yield from (
                 [f"  and {count_text(more, 'further cause')}; the page lists them"]
                 if more > 0

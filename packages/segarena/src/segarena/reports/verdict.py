@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from segarena.reports.chart_series import run_columns
+from segarena.reports.chart_series import run_column_names
 from segarena.reports.recorded_run import Run
-from segarena.reports.run_statistics import SIGNIFICANT, user_names
-from segarena.reports.sheets import p_text
+from segarena.reports.run_statistics import SIGNIFICANCE_LEVEL, user_names
+from segarena.reports.sheets import p_value_text
 from segarena.reports.standings import Standing, best_user, by_data, standings
 from segarena.reports.wording import bounds_text, count_text, metric_name, value_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.over_rounds import over_rounds
 
-MOST_DATASETS = 3
+MAX_VERDICT_DATASETS = 3
 """Of more datasets a table says more than sentences."""
 
-FEWEST = 6
+MIN_TESTABLE_SAMPLES = 6
 """With fewer samples the paired test can refuse nothing at 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class UnitWords:
     """What a page calls a round, a target and a sample."""
 
     round: str
@@ -31,13 +31,13 @@ class Words:
     sample: str
 
 
-def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: Words) -> list[str]:
+def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: UnitWords) -> list[str]:
     """Return a sentence for each dataset that has a value of the statistic that decides."""
     user = best_user(runs, statistic)
     groups = by_data(runs)
-    columns = run_columns(runs)
+    columns = run_column_names(runs)
     texts: list[str] = []
-    for data, group in list(groups.items())[:MOST_DATASETS]:
+    for data, group in list(groups.items())[:MAX_VERDICT_DATASETS]:
         found = standings(group, user, statistic)
         if found:
             where = [f"on {data}"] if len(groups) > 1 else []
@@ -53,7 +53,7 @@ class _Verdict:
     """Writes the sentence about runs on one dataset."""
 
     def __init__(
-        self, statistic: Statistic, words: Words, user: str, names: Mapping[str, str]
+        self, statistic: Statistic, words: UnitWords, user: str, names: Mapping[str, str]
     ) -> None:
         self.statistic = statistic
         self.kind = over_rounds(statistic.kind)
@@ -69,19 +69,21 @@ class _Verdict:
             return f"{self._level(best)} on {self._sample(best.mean.n, samples)}."
         second = others[0].run.label
         lead = best.leads[second]
-        ahead = f"{self._ahead(best, second)} on {self._sample(lead.n, lead.clusters)} ({p_text(lead.p_value)}"
+        ahead = f"{self._ahead(best, second)} on {self._sample(lead.n, lead.clusters)} ({p_value_text(lead.p_value)}"
         if len(others) == 1:
-            if lead.p_value <= SIGNIFICANT:
+            if lead.p_value <= SIGNIFICANCE_LEVEL:
                 return f"{ahead})."
             return self._undecided(best, second, ahead, lead)
         unclear = [
-            self.names[label] for label, p_value in best.adjusted.items() if p_value > SIGNIFICANT
+            self.names[label]
+            for label, p_value in best.adjusted.items()
+            if p_value > SIGNIFICANCE_LEVEL
         ]
         if not unclear:
             every = "both others" if len(others) == 2 else f"all {len(others)} others"
             name = self.names[best.run.label]
             p_value = best.adjusted[second]
-            return f"{name} is ahead of {every}: {ahead}; of all pairs {p_text(p_value)})."
+            return f"{name} is ahead of {every}: {ahead}; of all pairs {p_value_text(p_value)})."
         clear = len(others) - len(unclear)
         if clear:
             rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}"
@@ -92,7 +94,7 @@ class _Verdict:
         return f"{self._level(best)}, the best mean; {together}{rest}."
 
     def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
-        if lead.clusters < FEWEST:
+        if lead.clusters < MIN_TESTABLE_SAMPLES:
             few = f"; fewer than six {self.words.sample}s never can tell"
         else:
             few = ""

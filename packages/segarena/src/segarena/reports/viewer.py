@@ -43,7 +43,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class RoundMarks:
     """Prompts of one round as SVG; on every plate, or on those listed."""
 
     round: int
@@ -78,7 +78,7 @@ class Pane:
     label: str
     values: Sequence[str]
     kept: Mapping[int, Outlines]
-    marks: Sequence[Marks] = ()
+    marks: Sequence[RoundMarks] = ()
     charts: Sequence[str] = ()
     chart: str = ""
     heat: str = ""

@@ -11,14 +11,14 @@ from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.over_rounds import definition_of, over_rounds
 
-FAILURES = (
+FAILURES_NOTE = (
     "A dialogue that failed (the segmenter raised, ran out of time or answered with something else than a mask) is "
     "counted under failures and left out of the means."
 )
 FEW_SAMPLES = 20
 """With fewer samples a bootstrap over them says little."""
 
-HELD = "A dialogue that ended early holds its last value in the rounds it did not need."
+EARLY_END_NOTE = "A dialogue that ended early holds its last value in the rounds it did not need."
 
 
 def sample_word(run: Run) -> str:
@@ -143,7 +143,7 @@ def baseline_text(runs: Sequence[Run]) -> str:
     return "the first one on the same dataset"
 
 
-def definition(statistic: Statistic, run: Run) -> str:
+def statistic_definition(statistic: Statistic, run: Run) -> str:
     """Say what a statistic of the summary is, in one sentence, and which way is good."""
     return definition_of(
         statistic, metric_name(statistic.metric), run.rounds, run.config.benchmark.options

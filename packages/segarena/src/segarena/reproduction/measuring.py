@@ -14,7 +14,7 @@ from segarena.files.hashes import sha256
 from segarena.published.reading import told_apart
 from segarena.published.tables import Found, PublishedTable
 from segarena.records.trust import reading
-from segarena.reports.measure_lookup import find_measured, sheets_of
+from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reproduction.needs import Job
@@ -68,11 +68,11 @@ def has_all_samples(table: PublishedTable, job: Job, path: Path) -> bool:
 def measured_by(table: PublishedTable, job: Job, path: Path) -> dict[Key, Found]:
     """Return what the report of a run says of the table's measures, by model, dataset, condition and measure."""
     with reading(trust=True):  # we have just run it
-        sheets = sheets_of(page_of(read_runs([path], trust=True)))
+        sheets = page_tables(page_of(read_runs([path], trust=True)))
         found: dict[Key, Found] = {}
         for row in job.rows:
             for name, measure in table.measures.items():
-                value = find_measured(sheets, measure, row.words) if measure.sheet else None
+                value = look_up_measure(sheets, measure, row.words) if measure.sheet else None
                 if value is not None:
                     found[
                         job.model, job.dataset, told_apart(row.condition, row.words, measure), name

@@ -5,7 +5,7 @@ import pytest
 
 from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.reports.boards.board import Entry
-from segarena.reports.boards.extracts import Curve, Extract, TargetNames
+from segarena.reports.boards.extracts import Extract, MeanCurve, TargetColumns
 from segarena.roles import Statistic
 
 NOC = Statistic(name="NoC@90", kind="noc", threshold=0.9, higher_is_better=False)
@@ -46,14 +46,14 @@ def made(
         "done": len(told) // 2,
         "failures": dict.fromkeys(users, 0),
         "seconds": dict.fromkeys(users, 0.01),
-        "targets": TargetNames(
+        "targets": TargetColumns(
             sample=tuple(f"photo-{number // 2}" for number in numbers),
             target=tuple(f"disc-{number % 2}" for number in numbers),
             label=tuple("disc" for _ in numbers),
             attributes=tuple({"size": ("small", "large")[number % 2]} for number in numbers),
         ),
         "values": {user: {"NoC@90": tuple(told), "AuC": tuple(told)} for user in users},
-        "curves": {user: {"iou": Curve(mean=curve, low=curve, high=curve)} for user in users},
+        "curves": {user: {"iou": MeanCurve(mean=curve, low=curve, high=curve)} for user in users},
     }
     return Extract(**(given | changes))
 

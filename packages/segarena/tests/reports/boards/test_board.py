@@ -9,12 +9,12 @@ import pytest
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.board import CHOICES, board_of
 from segarena.reports.boards.board_wording import leader_text, shared_text
-from segarena.reports.boards.json_export import told
+from segarena.reports.boards.json_export import board_data
 from segarena.reports.boards.pages import board_html, run_html
-from segarena.reports.boards.panels import Key, Panel, ranked
+from segarena.reports.boards.panels import Panel, PanelKey, rank_panel
 from segarena.statistics.intervals import Interval, bootstrap_mean, paired_difference
 
-MAIN = Key("photos", "centre", "", "NoC@90")
+MAIN = PanelKey("photos", "centre", "", "NoC@90")
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_places_among_some_rows_are_counted_among_these(higher):
     panel = Panel((10, 11, 12, 13), means, ahead)
     for size in range(1, 5):
         for shown in combinations(range(4), size):
-            rows = ranked(panel, [10 + one for one in shown], higher_is_better=higher)
+            rows = rank_panel(panel, [10 + one for one in shown], higher_is_better=higher)
             assert [row.entry - 10 for row in rows] == sorted(shown, key=lambda one: values[one])
             for row in rows:
                 betters = sum((other, row.entry - 10) in wins for other in shown)
@@ -216,7 +216,7 @@ def test_a_statistic_that_nobody_has_a_value_of_is_left_out(make_entry):
         [make_entry([1.0] * 12, segmenter=name, values_by_user=nothing) for name in "ab"]
     )
     assert [statistic.name for statistic in board.statistics] == ["NoC@90"]
-    assert {panel["key"][-1] for panel in told(board)["panels"]} == {"NoC@90"}
+    assert {panel["key"][-1] for panel in board_data(board)["panels"]} == {"NoC@90"}
     assert board_html(board)
 
 
@@ -283,7 +283,7 @@ def test_a_control_that_looks_at_no_image_is_a_line_to_beat_and_takes_no_place(m
     assert not board.panels[MAIN].ahead[0].any()
     assert board.panels[MAIN].ahead[1:, 1:].tolist() == alone.panels[MAIN].ahead.tolist()
     assert leader_text(board, MAIN, rows) == leader_text(alone, MAIN, alone.rows(MAIN))
-    assert [entry["floor"] for entry in told(board)["entries"]] == [True, False, False]
+    assert [entry["floor"] for entry in board_data(board)["entries"]] == [True, False, False]
     assert "looks at no image, no place: a control" in board_html(board)
 
 
@@ -314,13 +314,13 @@ def test_the_board_says_how_many_samples_rows_share(make_entry):
     assert shared_text(board, MAIN, board.rows(MAIN)[:1]) == ""
     alike = board_of(entries[:1] * 2)
     assert shared_text(alike, MAIN, alike.rows(MAIN)) == ""
-    assert told(alike)["samples"] == []
-    assert told(board)["samples"][0]["count"] == 6
+    assert board_data(alike)["samples"] == []
+    assert board_data(board)["samples"][0]["count"] == 6
 
 
 def test_times_are_told_in_utc_whatever_zone_they_came_in(make_entry):
     board = board_of([make_entry([1.0, 2.0], at="2026-11-23T01:30+02:00")])
-    assert told(board)["entries"][0]["at"] == "2026-11-22T23:30+00:00"
+    assert board_data(board)["entries"][0]["at"] == "2026-11-22T23:30+00:00"
     assert "2026-11-22 23:30 UTC" in run_html(board, board.first_key, 0)
 
 

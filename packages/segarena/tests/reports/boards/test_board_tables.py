@@ -10,16 +10,16 @@ import pytest
 from segarena.reports.boards.board import board_of
 from segarena.reports.boards.board_tables import (
     board_csv,
+    board_targets_sheet,
     board_tex,
     run_sheet,
     sample_sheet,
     standing_sheet,
-    targets_sheet,
 )
 from segarena.reports.boards.json_export import board_json
-from segarena.reports.boards.panels import Key
+from segarena.reports.boards.panels import PanelKey
 
-MAIN = Key("photos", "centre", "", "NoC@90")
+MAIN = PanelKey("photos", "centre", "", "NoC@90")
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_bits_of_who_is_better_are_those_of_the_panel(make_entry, rng):
 
 
 def test_targets_come_hardest_first_with_mean_and_best_of_all_runs(board):
-    sheet = targets_sheet(
+    sheet = board_targets_sheet(
         board, MAIN, {"photo-0": "samples/0001.html"}, {("photo-0", "disc-0"): "dialogue-1"}
     )
     first = sheet.rows[0]

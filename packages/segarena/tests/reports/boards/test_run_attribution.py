@@ -3,7 +3,11 @@
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.reports.boards.run_attribution import Named, named, read_names
+from segarena.reports.boards.run_attribution import (
+    RunAttribution,
+    attribution_of,
+    read_attributions,
+)
 
 
 def test_a_run_is_found_by_its_folder_or_by_the_end_of_its_path(tmp_path):
@@ -12,18 +16,18 @@ def test_a_run_is_found_by_its_folder_or_by_the_end_of_its_path(tmp_path):
         "run,participant,name,chosen\nfirst,Ada,wide,\nbob/first,Bob,<b>deep</b>,Yes\n\n",
         encoding="utf-8",
     )
-    names = read_names(file)
-    assert named(names, "/x/ada/first") == Named(participant="Ada", name="wide")
-    assert named(names, "/x/bob/first/") == Named(
+    names = read_attributions(file)
+    assert attribution_of(names, "/x/ada/first") == RunAttribution(participant="Ada", name="wide")
+    assert attribution_of(names, "/x/bob/first/") == RunAttribution(
         participant="Bob", name="<b>deep</b>", is_chosen=True
     )
-    assert named(names, "/x/other") == Named()
+    assert attribution_of(names, "/x/other") == RunAttribution()
 
 
 def test_columns_may_be_missing_and_a_byte_order_mark_is_no_name(tmp_path):
     file = tmp_path / "names.csv"
     file.write_bytes("run,participant\r\nfirst,Åsa\r\n".encode("utf-8-sig"))
-    assert read_names(file) == {"first": Named(participant="Åsa")}
+    assert read_attributions(file) == {"first": RunAttribution(participant="Åsa")}
 
 
 @pytest.mark.parametrize(
@@ -43,9 +47,9 @@ def test_columns_may_be_missing_and_a_byte_order_mark_is_no_name(tmp_path):
 def test_what_says_nothing_clear_is_refused(tmp_path, data, why):
     (tmp_path / "names.csv").write_bytes(data)
     with pytest.raises(InvalidInput, match=why):
-        read_names(tmp_path / "names.csv")
+        read_attributions(tmp_path / "names.csv")
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match=r"names\.csv: expected a CSV file"):
-        read_names(tmp_path / "names.csv")
+        read_attributions(tmp_path / "names.csv")

@@ -13,7 +13,7 @@ from segarena.engine.rows import ENCODED
 from segarena.errors import RunConflict
 from segarena.prompts import Click
 from segarena.registry import build
-from segarena.reports.display_names import told_apart
+from segarena.reports.display_names import distinct_names
 from segarena.segmenters.workers.examples import sample_of
 
 HERE = Path(__file__).parent
@@ -95,7 +95,7 @@ def test_tables_call_a_worker_by_its_name(small_run, tmp_path):
         small_run(f"{command}, name={name!r})", out=tmp_path / name)
         for name in ("RITM", "FocalClick")
     ]
-    assert told_apart([run.config.segmenter for run in runs]) == ["RITM", "FocalClick"]
+    assert distinct_names([run.config.segmenter for run in runs]) == ["RITM", "FocalClick"]
 
 
 def test_passes_on_the_way_and_frames_asked_for_come_through():

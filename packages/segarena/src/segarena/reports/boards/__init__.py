@@ -20,7 +20,7 @@ from segarena.reports.boards.pages import (
     sample_html,
     sample_parts,
 )
-from segarena.reports.boards.panels import BoardRank, Key, Panel
+from segarena.reports.boards.panels import BoardRank, Panel, PanelKey
 from segarena.reports.boards.static_site import SiteFiles, write_site
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "Choice",
     "Entry",
     "Extract",
-    "Key",
+    "PanelKey",
     "Panel",
     "BoardRank",
     "SiteFiles",

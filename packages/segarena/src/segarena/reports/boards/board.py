@@ -16,15 +16,15 @@ from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.extracts import Extract
 from segarena.reports.boards.panels import (
     BoardRank,
-    Key,
     Panel,
+    PanelKey,
     panels_of,
-    ranked,
-    rounded,
+    rank_panel,
+    round_mean,
     shared_statistics,
 )
-from segarena.reports.display_names import data_names, run_labels, short_name, told_apart
-from segarena.reports.recorded_run import other_rule
+from segarena.reports.display_names import dataset_names, distinct_names, run_labels, short_name
+from segarena.reports.recorded_run import rule_difference
 from segarena.roles import Statistic
 
 Choice = Literal["all", "best", "last", "chosen"]
@@ -90,7 +90,7 @@ class Board:
     participants: tuple[str, ...]
     data: tuple[str, ...]
     measure: Statistic
-    panels: Mapping[Key, Panel]
+    panels: Mapping[PanelKey, Panel]
     samples: Mapping[tuple[str, str], NDArray[np.bool_]]
     floors: frozenset[int] = frozenset()
     frozen: str = ""
@@ -108,30 +108,30 @@ class Board:
         return tuple(one for one in shared if one.name in shown or one == self.measure)
 
     @property
-    def first_key(self) -> Key:
+    def first_key(self) -> PanelKey:
         """The panel that is shown first: of the measure, on the first data, with the user who gets furthest."""
         every = [key for key in self.panels if key.statistic == self.measure.name and not key.group]
         sign = 1 if self.measure.higher_is_better else -1
 
-        def best(key: Key) -> float:
+        def best(key: PanelKey) -> float:
             return max((sign * mean.mean for mean in self.panels[key].means), default=-math.inf)
 
         return max((key for key in every if key.data == every[0].data), key=best)
 
-    def rows(self, key: Key, choice: Choice = "all") -> list[BoardRank]:
+    def rows(self, key: PanelKey, choice: Choice = "all") -> list[BoardRank]:
         """Return the rows of a panel with the runs of a choice, the best first."""
         panel = self.panels[key]
         higher = next(s for s in self.statistics if s.name == key.statistic).higher_is_better
-        return ranked(
+        return rank_panel(
             panel, self.shown(key, choice), higher_is_better=higher, unranked=self.unranked
         )
 
-    def shown(self, key: Key, choice: Choice) -> list[int]:
+    def shown(self, key: PanelKey, choice: Choice) -> list[int]:
         """Return the entries of a panel that a choice shows: the same in every panel, judged by the board's measure."""
         judged = self.panels[key._replace(group="", statistic=self.measure.name)]
         of_panel = self.panels[key].entries
         means = {
-            entry: rounded(mean.mean)
+            entry: round_mean(mean.mean)
             for entry, mean in zip(judged.entries, judged.means, strict=True)
         }
         sign = 1 if self.measure.higher_is_better else -1
@@ -195,8 +195,8 @@ def board_of(
         raise InvalidInput(f"board: expected at least one run{late}")
     _refuse_other_rules(kept)
     extracts = [entry.extract for entry in kept]
-    segmenters = told_apart([extract.segmenter for extract in extracts])
-    data = data_names([extract.dataset for extract in extracts])
+    segmenters = distinct_names([extract.segmenter for extract in extracts])
+    data = dataset_names([extract.dataset for extract in extracts])
     labels = run_labels(
         [_shown(e.name) or name for e, name in zip(kept, segmenters, strict=True)], data
     )
@@ -263,7 +263,7 @@ def _participant(entry: Entry) -> str:
 def _refuse_other_rules(entries: Sequence[Entry]) -> None:
     first = entries[0].extract
     for other in (entry.extract for entry in entries[1:]):
-        if why := other_rule(
+        if why := rule_difference(
             first.rules, other.rules, *(short_name(e.segmenter.name) for e in (first, other))
         ):
             raise RunConflict(

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from segarena.files.spreadsheets import plain_cell
 from segarena.reports.boards.board import Board, Choice
 from segarena.reports.boards.board_wording import range_text, statistic_of
-from segarena.reports.boards.panels import BoardRank, Key
+from segarena.reports.boards.panels import BoardRank, PanelKey
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.run_statistics import TargetKey
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
@@ -24,7 +24,7 @@ _Judged: TypeAlias = tuple[float, tuple[Cell, ...]]
 """Of a target: what it is ordered by, the least first, and cells."""
 
 
-def ranking_sheet(board: Board, key: Key, choice: Choice = "all") -> Sheet:
+def board_ranking_sheet(board: Board, key: PanelKey, choice: Choice = "all") -> Sheet:
     """Return the rows of a panel, with the values of the benchmark's other statistics for the same data and user."""
     statistics = _columns_of(board, key)
     means = {
@@ -62,9 +62,9 @@ def ranking_sheet(board: Board, key: Key, choice: Choice = "all") -> Sheet:
     )
 
 
-def board_csv(board: Board, key: Key | None = None, choice: Choice = "all") -> str:
+def board_csv(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:
     """Return the ranking as CSV; a name that a spreadsheet would compute has an apostrophe before it."""
-    sheet = ranking_sheet(board, key or board.first_key, choice)
+    sheet = board_ranking_sheet(board, key or board.first_key, choice)
     rows = (
         tuple(plain_cell(cell) if isinstance(cell, str) else cell for cell in row)
         for row in sheet.rows
@@ -72,14 +72,17 @@ def board_csv(board: Board, key: Key | None = None, choice: Choice = "all") -> s
     return sheet_csv(replace(sheet, rows=tuple(rows)))
 
 
-def board_tex(board: Board, key: Key | None = None, choice: Choice = "all") -> str:
+def board_tex(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:
     """Return the ranking as a tabular for booktabs."""
-    sheet = ranking_sheet(board, key or board.first_key, choice)
+    sheet = board_ranking_sheet(board, key or board.first_key, choice)
     return f"% {latex_comment('needs booktabs; brackets hold 95 % intervals')}\n{sheet_tex(sheet)}"
 
 
-def targets_sheet(
-    board: Board, key: Key, pages: Mapping[str, str], anchors: Mapping[TargetKey, str] | None = None
+def board_targets_sheet(
+    board: Board,
+    key: PanelKey,
+    pages: Mapping[str, str],
+    anchors: Mapping[TargetKey, str] | None = None,
 ) -> Sheet:
     """Return every target with the mean and the best of all runs, the hardest first.
 
@@ -106,7 +109,7 @@ def targets_sheet(
     )  # fmt: skip
 
 
-def sample_sheet(board: Board, key: Key, sample: str, choice: Choice = "all") -> Sheet:
+def sample_sheet(board: Board, key: PanelKey, sample: str, choice: Choice = "all") -> Sheet:
     """Return a row for each run, in the order of the ranking, with its value for each target of a sample."""
     statistic = statistic_of(board, key)
     every = values_by_target(board, key)
@@ -164,7 +167,7 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
 
 def run_sheet(
     board: Board,
-    key: Key,
+    key: PanelKey,
     entry: int,
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str] | None = None,
@@ -204,7 +207,7 @@ def run_sheet(
 
 def _sheet_of_targets(
     board: Board,
-    key: Key,
+    key: PanelKey,
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str],
     judged: Callable[[TargetKey, Mapping[int, float]], _Judged | None],
@@ -238,9 +241,9 @@ def _sheet_of_targets(
     )
 
 
-def hardest_first(board: Board, key: Key) -> list[TargetKey]:
+def hardest_targets(board: Board, key: PanelKey) -> list[TargetKey]:
     """Return the targets in the order of `targets_sheet`."""
-    rows = targets_sheet(board, key, {}).rows
+    rows = board_targets_sheet(board, key, {}).rows
     return [
         (row[1].text, row[0].text)
         for row in rows
@@ -249,7 +252,7 @@ def hardest_first(board: Board, key: Key) -> list[TargetKey]:
 
 
 @lru_cache(maxsize=2)
-def values_by_target(board: Board, key: Key) -> dict[TargetKey, dict[int, float]]:
+def values_by_target(board: Board, key: PanelKey) -> dict[TargetKey, dict[int, float]]:
     """Return for each target the values of a statistic by entry; those without one are left out."""
     found: dict[TargetKey, dict[int, float]] = {}
     for number in board.panels[key._replace(group="")].entries:
@@ -262,14 +265,14 @@ def values_by_target(board: Board, key: Key) -> dict[TargetKey, dict[int, float]
 
 
 @lru_cache(maxsize=64)
-def _rows(board: Board, key: Key) -> tuple[dict[int, BoardRank], int]:
+def _rows(board: Board, key: PanelKey) -> tuple[dict[int, BoardRank], int]:
     """Return the rows of a panel by entry, and how many of them have a place."""
     rows = {row.entry: row for row in board.rows(key)}
     return rows, sum(bool(row.place) for row in rows.values())
 
 
 @lru_cache(maxsize=2)
-def _rising(board: Board, key: Key) -> dict[TargetKey, list[float]]:
+def _rising(board: Board, key: PanelKey) -> dict[TargetKey, list[float]]:
     """Return the values of each target, the worst first; those of which less is better with their sign turned."""
     sign = 1 if statistic_of(board, key).higher_is_better else -1
     every = values_by_target(board, key)
@@ -280,7 +283,7 @@ def _rising(board: Board, key: Key) -> dict[TargetKey, list[float]]:
 
 
 @lru_cache(maxsize=2)
-def _labels(board: Board, key: Key) -> dict[TargetKey, str]:
+def _labels(board: Board, key: PanelKey) -> dict[TargetKey, str]:
     found: dict[TargetKey, str] = {}
     for number in board.panels[key].entries:
         targets = board.entries[number].extract.targets
@@ -290,13 +293,13 @@ def _labels(board: Board, key: Key) -> dict[TargetKey, str]:
     return found
 
 
-def _columns_of(board: Board, key: Key) -> Sequence[Statistic]:
+def _columns_of(board: Board, key: PanelKey) -> Sequence[Statistic]:
     """Return the statistic of a panel, and behind it the others; of a group there are none."""
     own = statistic_of(board, key)
     return [own, *(one for one in board.statistics if one != own and not key.group)]
 
 
-def _means(board: Board, key: Key) -> Mapping[int, Interval]:
+def _means(board: Board, key: PanelKey) -> Mapping[int, Interval]:
     panel = board.panels[key]
     return dict(zip(panel.entries, panel.means, strict=True))
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.boards.board import Board
-from segarena.reports.boards.panels import BoardRank, Key
+from segarena.reports.boards.panels import BoardRank, PanelKey
 from segarena.reports.wording import (
-    FAILURES,
-    HELD,
+    EARLY_END_NOTE,
+    FAILURES_NOTE,
     bounds_text,
     count_text,
     intervals_text,
@@ -20,7 +20,7 @@ from segarena.reports.wording import (
 )
 from segarena.roles import Statistic
 
-TESTED = (
+RANK_RANGE_NOTE = (
     "Below a place stand those that chance leaves open: behind the runs that are better, before those that are worse. "
     "All pairs of runs on the board are tested together on the targets that both finished, so that chance alone names "
     "any difference on 5 % of boards at most: signs of whole {sample}s are flipped, each counting the same, and the "
@@ -28,27 +28,27 @@ TESTED = (
     "whatever rows are shown."
 )
 
-BLIND = (
+CONTROLS_NOTE = (
     "Runs in italics are controls. One that looks at no image is the line that others must beat, thin and grey in "
     "charts, without a place and tested against nobody: a model that does not beat it has learnt nothing from the "
     "picture."
 )
 
-SHARED = (
+SHARED_SAMPLES_NOTE = (
     "These rows are about different {sample}s: each has {own}, any two share {two}, and all of them {every}. A "
     "difference is tested on what two share alone; means over different {sample}s are no comparison."
 )
 
-NOTHING_SHARED = "Between rows that share nothing, nothing is said."
+NO_SHARED_SAMPLES_NOTE = "Between rows that share nothing, nothing is said."
 
-CHOSEN = (
+CHOICE_NOTE = (
     "Best, last and chosen are one run of each participant: the best in {measure}, the last finished, the one that "
     "they wished to be judged by, or the last where they wished for none; runs without a place only where there is no "
     "other. Controls are nobody's and always shown."
 )
 
 
-def leader_text(board: Board, key: Key, rows: Sequence[BoardRank]) -> str:
+def leader_text(board: Board, key: PanelKey, rows: Sequence[BoardRank]) -> str:
     """Return who is first, and of how many others that is more than chance."""
     if not rows:
         return ""
@@ -71,7 +71,7 @@ def leader_text(board: Board, key: Key, rows: Sequence[BoardRank]) -> str:
     return f"{level}; {told} of {len(others)} cannot be told apart from it."
 
 
-def counted_text(board: Board) -> str:
+def size_text(board: Board) -> str:
     """Return how many runs of how many participants there are, on what, and until when."""
     entries, (_, target, sample) = board.entries, board.entries[0].extract.words
     people = {name for name in board.participants if name}
@@ -96,7 +96,7 @@ def counted_text(board: Board) -> str:
     return f"{runs or count_text(len(entries), 'run')} on {'; '.join(on)}{until}"
 
 
-def shared_text(board: Board, key: Key, rows: Sequence[BoardRank]) -> str:
+def shared_text(board: Board, key: PanelKey, rows: Sequence[BoardRank]) -> str:
     """Return how many samples rows share, where they are about different ones; else nothing."""
     has = board.samples[key.data, key.user][[row.entry for row in rows]]
     if len(rows) < 2 or bool((has == has[0]).all()):
@@ -105,11 +105,11 @@ def shared_text(board: Board, key: Key, rows: Sequence[BoardRank]) -> str:
     own = has.sum(axis=1)
     pairs = has.astype(np.int64) @ has.T
     between = pairs[np.triu_indices(len(rows), 1)]
-    both = SHARED.format(
+    both = SHARED_SAMPLES_NOTE.format(
         own=_from_to(own), sample=sample, every=int(has.all(axis=0).sum()), two=_from_to(between)
     )
     apart = int((between == 0).sum())
-    return f"{both} {NOTHING_SHARED}" if apart else both
+    return f"{both} {NO_SHARED_SAMPLES_NOTE}" if apart else both
 
 
 def _from_to(counts: NDArray[Any]) -> str:
@@ -125,7 +125,7 @@ def range_text(row: BoardRank) -> str:
     return f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}"
 
 
-def about_text(board: Board, number: int, *, with_participant: bool = True) -> str:
+def run_remarks(board: Board, number: int, *, with_participant: bool = True) -> str:
     """Return what stands below the name of a run: whose it is, and what must be known of it."""
     extract = board.entries[number].extract
     participant = board.participants[number]
@@ -142,7 +142,7 @@ def about_text(board: Board, number: int, *, with_participant: bool = True) -> s
     return ", ".join(filter(None, notes))
 
 
-def notes_of(board: Board) -> list[str]:
+def board_notes(board: Board) -> list[str]:
     """Return what the numbers are."""
     extract = board.entries[0].extract
     _, target, sample = extract.words
@@ -152,14 +152,14 @@ def notes_of(board: Board) -> list[str]:
     return [
         *(extract.definitions[statistic.name] for statistic in board.statistics),
         intervals_text(sample, target),
-        TESTED.format(sample=sample),
-        CHOSEN.format(measure=board.measure.name),
-        *([BLIND] if is_control else []),
-        HELD,
-        FAILURES,
+        RANK_RANGE_NOTE.format(sample=sample),
+        CHOICE_NOTE.format(measure=board.measure.name),
+        *([CONTROLS_NOTE] if is_control else []),
+        EARLY_END_NOTE,
+        FAILURES_NOTE,
     ]
 
 
-def statistic_of(board: Board, key: Key) -> Statistic:
+def statistic_of(board: Board, key: PanelKey) -> Statistic:
     """Return the statistic of a panel."""
     return next(one for one in board.statistics if one.name == key.statistic)

@@ -22,29 +22,34 @@ from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.records.trust import reading
 from segarena.registry import known
 from segarena.reports.pages import Page, page_of
-from segarena.reports.recorded_run import Run, read_runs, rules_of
-from segarena.reports.run_statistics import TargetKey, image_clusters, metrics_of, target_values
-from segarena.reports.wording import definition
+from segarena.reports.recorded_run import Run, benchmark_rules, read_runs
+from segarena.reports.run_statistics import (
+    TargetKey,
+    image_clusters,
+    summary_metrics,
+    target_values,
+)
+from segarena.reports.wording import statistic_definition
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_means
 
-FORMAT = 1
+EXTRACT_FORMAT = 1
 
-Numbers = tuple[float | None, ...]
+OptionalNumbers = tuple[float | None, ...]
 """Values, None where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class MeanCurve:
     """The mean over targets after each round, with the ends of its interval."""
 
-    mean: Numbers
-    low: Numbers
-    high: Numbers
+    mean: OptionalNumbers
+    low: OptionalNumbers
+    high: OptionalNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetNames:
+class TargetColumns:
     """The targets of a run, an entry for each in every column.
 
     Attributes:
@@ -81,7 +86,7 @@ class Extract:
         curves: by user and metric.
     """
 
-    format: int = FORMAT
+    format: int = EXTRACT_FORMAT
     rules: Mapping[str, Any]
     words: tuple[str, str, str]
     decides: str
@@ -97,10 +102,10 @@ class Extract:
     done: int
     failures: Mapping[str, int]
     seconds: Mapping[str, float | None]
-    targets: TargetNames
-    values: Mapping[str, Mapping[str, Numbers]]
-    curves: Mapping[str, Mapping[str, Curve]] = field(
-        default_factory=dict[str, Mapping[str, Curve]]
+    targets: TargetColumns
+    values: Mapping[str, Mapping[str, OptionalNumbers]]
+    curves: Mapping[str, Mapping[str, MeanCurve]] = field(
+        default_factory=dict[str, Mapping[str, MeanCurve]]
     )
 
 
@@ -131,9 +136,9 @@ def read_extract(text: str | bytes) -> Extract:
         found = msgspec.json.decode(text, type=Extract)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"extract of a run: {error}; make it anew from the run folder") from error
-    if found.format != FORMAT:
+    if found.format != EXTRACT_FORMAT:
         raise StoreError(
-            f"extract of a run: expected format {FORMAT}, got {found.format}; make it anew"
+            f"extract of a run: expected format {EXTRACT_FORMAT}, got {found.format}; make it anew"
         )
     return found
 
@@ -150,11 +155,11 @@ def _extract(own: Page, run: Run) -> Extract:
     )
     decides = own.decides or run.summary[0]
     return Extract(
-        rules={**rules_of(config), "more": [s.name for s in run.further]},
+        rules={**benchmark_rules(config), "more": [s.name for s in run.further]},
         words=(own.word, own.target_word, own.sample_word),
         decides=decides.name,
         summary=run.summary,
-        definitions={s.name: definition(s, run) for s in run.summary},
+        definitions={s.name: statistic_definition(s, run) for s in run.summary},
         segmenter=config.segmenter,
         dataset=replace(config.dataset, samples=()),
         ignores_image=ignores_image(known("segmenter", config.segmenter.name)),
@@ -176,9 +181,9 @@ def _extract(own: Page, run: Run) -> Extract:
     )
 
 
-def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetNames:
+def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetColumns:
     about = {(d.sample, d.target): d for d in run.finished()}
-    return TargetNames(
+    return TargetColumns(
         sample=tuple(sample for sample, _ in keys),
         target=tuple(target for _, target in keys),
         label=tuple(about[key].label for key in keys),
@@ -193,9 +198,9 @@ def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetNames:
     )
 
 
-def _curves(run: Run, user: str) -> Iterator[tuple[str, Curve]]:
+def _curves(run: Run, user: str) -> Iterator[tuple[str, MeanCurve]]:
     """Yield the curve of each metric; repeats of a target are averaged first."""
-    for metric in metrics_of(run):
+    for metric in summary_metrics(run):
         dialogues, values = run.curves(user, metric)
         keys = list(dict.fromkeys(dialogue.key[:2] for dialogue in dialogues))
         if not keys:
@@ -208,15 +213,15 @@ def _curves(run: Run, user: str) -> Iterator[tuple[str, Curve]]:
         yield metric, _curve(means)
 
 
-def _curve(means: Sequence[Interval]) -> Curve:
+def _curve(means: Sequence[Interval]) -> MeanCurve:
     ends = ((one.mean, one.low, one.high) for one in means)
     mean, low, high = (_numbers(column) for column in zip(*ends, strict=True))
-    return Curve(mean=mean, low=low, high=high)
+    return MeanCurve(mean=mean, low=low, high=high)
 
 
 def _median(seconds: NDArray[np.float64]) -> float | None:
     return float(np.median(seconds)) if len(seconds) else None
 
 
-def _numbers(values: Iterable[float | None]) -> Numbers:
+def _numbers(values: Iterable[float | None]) -> OptionalNumbers:
     return tuple(None if value is None or math.isnan(value) else value for value in values)

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.boards.board import Board, Entry
-from segarena.reports.boards.board_wording import NOTHING_SHARED, SHARED
-from segarena.reports.boards.panels import Key, Panel, rounded
+from segarena.reports.boards.board_wording import NO_SHARED_SAMPLES_NOTE, SHARED_SAMPLES_NOTE
+from segarena.reports.boards.panels import Panel, PanelKey, round_mean
 from segarena.reports.display_names import metric_name
 from segarena.reports.wording import bounds_text, seconds_text, value_text
 from segarena.roles import Statistic
 
 
-def told(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:
+def board_data(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:
     """Return a board as JSON has it; everything in it is on the page. `pages` are the addresses of entries' own.
 
     The key of a panel is its data, user, group and statistic; `ahead` holds, for each of its entries, the bits of those
@@ -43,14 +43,14 @@ def told(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:
             if key.statistic in shown
         ],
         "samples": _samples(board),
-        "shared": [SHARED, NOTHING_SHARED],
+        "shared": [SHARED_SAMPLES_NOTE, NO_SHARED_SAMPLES_NOTE],
         "curves": _curves(board),
     }
 
 
 def board_json(board: Board) -> str:
     """Return the same as text."""
-    return json.dumps(told(board), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json.dumps(board_data(board), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _statistic(board: Board, statistic: Statistic) -> dict[str, Any]:
@@ -81,12 +81,12 @@ def _entry(board: Board, number: int, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _panel(board: Board, key: Key, panel: Panel) -> dict[str, Any]:
+def _panel(board: Board, key: PanelKey, panel: Panel) -> dict[str, Any]:
     statistic = next(one for one in board.statistics if one.name == key.statistic)
     return {
         "key": list(key),
         "entries": panel.entries,
-        "mean": [rounded(mean.mean) for mean in panel.means],
+        "mean": [round_mean(mean.mean) for mean in panel.means],
         "low": _list((mean.low for mean in panel.means), 4),
         "high": _list((mean.high for mean in panel.means), 4),
         "text": [value_text(statistic, mean.mean) for mean in panel.means],

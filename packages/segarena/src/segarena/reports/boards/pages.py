@@ -14,21 +14,21 @@ from markupsafe import Markup
 
 from segarena.reports.boards.board import Board, Choice
 from segarena.reports.boards.board_tables import (
+    board_targets_sheet,
     run_sheet,
     sample_sheet,
     standing_sheet,
-    targets_sheet,
 )
 from segarena.reports.boards.board_wording import (
-    about_text,
-    counted_text,
+    board_notes,
     leader_text,
-    notes_of,
     range_text,
+    run_remarks,
     shared_text,
+    size_text,
 )
-from segarena.reports.boards.json_export import told
-from segarena.reports.boards.panels import Key
+from segarena.reports.boards.json_export import board_data
+from segarena.reports.boards.panels import PanelKey
 from segarena.reports.html_document import read_script, read_text, templates
 from segarena.reports.page_parts import Gallery
 from segarena.reports.renderers import sheet_html
@@ -105,7 +105,7 @@ def board_parts(
 
 def sample_html(
     board: Board,
-    key: Key,
+    key: PanelKey,
     sample: str,
     *,
     assets: str = "",
@@ -134,7 +134,7 @@ def sample_html(
 
 def sample_parts(
     board: Board,
-    key: Key,
+    key: PanelKey,
     sample: str,
     *,
     title: str,
@@ -152,7 +152,7 @@ def sample_parts(
 
 def run_html(
     board: Board,
-    key: Key,
+    key: PanelKey,
     entry: int,
     *,
     assets: str = "",
@@ -177,7 +177,7 @@ def run_html(
 
 def run_parts(
     board: Board,
-    key: Key,
+    key: PanelKey,
     entry: int,
     *,
     home: str,
@@ -195,7 +195,7 @@ def _piece(name: str, view: Mapping[str, Any]) -> Markup:
 
 def _sample_view(
     board: Board,
-    key: Key,
+    key: PanelKey,
     sample: str,
     title: str,
     home: str,
@@ -221,7 +221,7 @@ def _sample_view(
 
 def _run_view(
     board: Board,
-    key: Key,
+    key: PanelKey,
     entry: int,
     home: str,
     pages: Mapping[str, str] | None,
@@ -241,7 +241,7 @@ def _run_view(
     }
     return {
         "title": board.names[entry],
-        "verdict": about_text(board, entry, with_participant=False),
+        "verdict": run_remarks(board, entry, with_participant=False),
         "board_title": board.title,
         "home": home,
         "facts": {name: text for name, text in facts.items() if text},
@@ -278,7 +278,7 @@ def _view(
         "key": key,
         "choice": choice,
         "leader": leader_text(board, key, rows),
-        "counted": counted_text(board),
+        "counted": size_text(board),
         "shared": shared_text(board, key, rows),
         "statistics": [one.name for one in board.statistics],
         "data": list(dict.fromkeys(board.data)),
@@ -301,15 +301,15 @@ def _view(
         "left_out": len(rows) - FIRST_ROWS,
         "ranks_note": "Below a rank: the places that chance leaves open, all pairs of runs tested together.",
         "files": files,
-        "targets": None if pages is None else targets_sheet(board, key, pages, anchors),
+        "targets": None if pages is None else board_targets_sheet(board, key, pages, anchors),
         "table": partial(sheet_html, most_rows=4 * FIRST_ROWS),
-        "notes": notes_of(board),
-        "told": told(board, runs),
+        "notes": board_notes(board),
+        "told": board_data(board, runs),
     }
 
 
 def _row(
-    board: Board, key: Key, entry: int, place: int, range_: str, runs: Sequence[str]
+    board: Board, key: PanelKey, entry: int, place: int, range_: str, runs: Sequence[str]
 ) -> dict[str, Any]:
     extract = board.entries[entry].extract
     values: list[tuple[str, str]] = []
@@ -328,7 +328,7 @@ def _row(
         "range": range_,
         "name": board.names[entry],
         "page": runs[entry] if runs else "",
-        "about": about_text(board, entry),
+        "about": run_remarks(board, entry),
         "numbers": values,
         "failures": extract.failures.get(key.user, 0),
         "seconds": seconds_text(float("nan") if seconds is None else seconds),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.group_figures import group_order, groupings
+from segarena.reports.group_figures import group_order, target_groupings
 from segarena.reports.run_statistics import TargetKey, image_clusters
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_means
@@ -30,7 +30,7 @@ class Panel(NamedTuple):
     ahead: NDArray[np.bool_]
 
 
-class Key(NamedTuple):
+class PanelKey(NamedTuple):
     """Which panel: data and user by name, "" or "attribute: group", and the name of the statistic."""
 
     data: str
@@ -52,7 +52,7 @@ class BoardRank(NamedTuple):
     last: int
 
 
-def ranked(
+def rank_panel(
     panel: Panel, shown: Sequence[int], *, higher_is_better: bool, unranked: Collection[int] = ()
 ) -> list[BoardRank]:
     """Return the rows of a panel that are shown, the best first; equal means have equal places, the earlier run first.
@@ -65,7 +65,7 @@ def ranked(
     wanted = set(shown)
     every = [place for place, entry in enumerate(panel.entries) if entry in wanted]
     sign = 1 if higher_is_better else -1
-    values = {place: rounded(panel.means[place].mean) for place in every}
+    values = {place: round_mean(panel.means[place].mean) for place in every}
     every.sort(key=lambda place: -sign * values[place])
     inside = [place for place in every if panel.entries[place] not in unranked]
     others = [place for place in every if panel.entries[place] in unranked]
@@ -84,7 +84,7 @@ def ranked(
     return rows + [BoardRank(panel.entries[place], panel.means[place], 0, 0, 0) for place in others]
 
 
-def rounded(value: float) -> float:
+def round_mean(value: float) -> float:
     """Return a mean to nine digits: what differs by less differs by the order of a sum."""
     return float(f"{value:.9g}")
 
@@ -104,7 +104,7 @@ def panels_of(
     measure: Statistic,
     *,
     unranked: Collection[int] = (),
-) -> Iterator[tuple[Key, Panel]]:
+) -> Iterator[tuple[PanelKey, Panel]]:
     """Yield the panel of every statistic that all have, for each data and user; of groups that of `measure` alone.
 
     Args:
@@ -123,7 +123,7 @@ def panels_of(
                 for group, where in table.groups.items():
                     if not group or statistic == measure:
                         yield (
-                            Key(name, user, group, statistic.name),
+                            PanelKey(name, user, group, statistic.name),
                             table.panel(statistic, where, unranked),
                         )
 
@@ -145,7 +145,7 @@ class _Table:
         self._columns = {key: column for column, key in enumerate(attributes)}
         self._clusters = image_clusters(list(attributes))
         self.groups = {"": np.arange(len(attributes))}
-        for name, (groups, _) in groupings(attributes).items():
+        for name, (groups, _) in target_groupings(attributes).items():
             for group in group_order(groups):
                 inside = [
                     column for key, column in self._columns.items() if groups.get(key) == group

@@ -12,21 +12,21 @@ from pathlib import Path
 from segarena.files.whole import write_whole
 from segarena.records.trust import reading
 from segarena.reports.boards.board import Board, Choice, Entry
-from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_first
+from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_targets
 from segarena.reports.boards.json_export import board_json
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html, run_html, sample_html
-from segarena.reports.boards.panels import Key
-from segarena.reports.gallery import gallery
+from segarena.reports.boards.panels import PanelKey
+from segarena.reports.gallery import make_gallery
 from segarena.reports.page_parts import Gallery
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
-from segarena.reports.round_table import Key as DialogueKey
+from segarena.reports.round_table import DialogueKey
 from segarena.reports.run_statistics import TargetKey
 
-MOST_DRAWN = 6
+MAX_PICTURED_RUNS = 6
 """Runs that a sample's page has pictures of: the best ones shown."""
 
-MOST_PICTURED = 60
+MAX_PICTURED_SAMPLES = 60
 """Samples that have pictures, the hardest first."""
 
 
@@ -53,7 +53,7 @@ def write_site(
     choice: Choice = "all",
     trust: bool = False,
     data: str | Path | None = None,
-    pictured: int = MOST_PICTURED,
+    pictured: int = MAX_PICTURED_SAMPLES,
 ) -> SiteFiles:
     """Write a board into a folder.
 
@@ -71,7 +71,7 @@ def write_site(
     """
     folder = Path(out)
     key = board.first_key
-    hardest = hardest_first(board, key)
+    hardest = hardest_targets(board, key)
     samples = list(dict.fromkeys(sample for sample, _ in hardest))
     pages = {sample: f"samples/{number:04d}.html" for number, sample in enumerate(samples, 1)}
     files = (("board.csv", "CSV"), ("board.json", "JSON"), ("board.tex", "LaTeX"))
@@ -123,7 +123,11 @@ def write_site(
 
 
 def _write_runs(
-    board: Board, key: Key, folder: Path, pages: Mapping[str, str], anchors: Mapping[TargetKey, str]
+    board: Board,
+    key: PanelKey,
+    folder: Path,
+    pages: Mapping[str, str],
+    anchors: Mapping[TargetKey, str],
 ) -> list[str]:
     """Write a page for each run; return their names."""
     names = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
@@ -152,7 +156,7 @@ class _Drawn:
     def __init__(
         self,
         board: Board,
-        key: Key,
+        key: PanelKey,
         choice: Choice,
         runs: Mapping[Entry, str | Path],
         hardest: Sequence[TargetKey],
@@ -160,7 +164,7 @@ class _Drawn:
         trust: bool,
         data: str | Path | None,
     ) -> None:
-        best = [row.entry for row in board.rows(key, choice)][:MOST_DRAWN]
+        best = [row.entry for row in board.rows(key, choice)][:MAX_PICTURED_RUNS]
         read = read_runs([runs[board.entries[entry]] for entry in best], trust=trust, data=data)
         # What they are called on the board, their pictures are called too.
         self._own = page_of(
@@ -175,4 +179,4 @@ class _Drawn:
         if self._own.pictures is None:
             return None
         keys = self._targets[sample]
-        return gallery(self._own, self._own.pictures, keys, every=keys)
+        return make_gallery(self._own, self._own.pictures, keys, every=keys)

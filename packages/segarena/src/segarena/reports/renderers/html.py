@@ -9,14 +9,14 @@ from markupsafe import Markup
 from segarena.reports.html_document import templates
 from segarena.reports.sheets import Cell, Link, Sheet, Value
 
-MOST_ROWS = 500
+MAX_WRITTEN_ROWS = 500
 """A longer table is drawn by the page's script from JSON, as far as somebody looks at it."""
 
-FIRST_ROWS = 100
+NOSCRIPT_ROWS = 100
 """Rows of a long table that can be read without the script."""
 
 
-def sheet_html(sheet: Sheet, *, most_rows: int = MOST_ROWS) -> Markup:
+def sheet_html(sheet: Sheet, *, most_rows: int = MAX_WRITTEN_ROWS) -> Markup:
     """Return the table, without caption and notes; every name in it is escaped.
 
     Of more than `most_rows` the page's script draws those that are looked at.
@@ -27,7 +27,7 @@ def sheet_html(sheet: Sheet, *, most_rows: int = MOST_ROWS) -> Markup:
         .get_template("sheet.html")
         .render(
             sheet=sheet,
-            rows=sheet.rows[:FIRST_ROWS] if is_long else sheet.rows,
+            rows=sheet.rows[:NOSCRIPT_ROWS] if is_long else sheet.rows,
             data=[list(map(_plain, row)) for row in sheet.rows] if is_long else None,
             sort_value=sort_value,
         )

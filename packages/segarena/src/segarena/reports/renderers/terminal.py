@@ -10,10 +10,15 @@ from rich.text import Text
 
 from segarena.reports.sheets import Cell, Link, Sheet, Value
 
-COLUMNS = 4
+ROWS_PER_TABLE = 4
 """So many rows of a sheet stand side by side; more go below."""
 
-STYLES = {"best": "underline", "better": "bold green", "worse": "bold red", "alarm": "bold red"}
+MARK_STYLES = {
+    "best": "underline",
+    "better": "bold green",
+    "worse": "bold red",
+    "alarm": "bold red",
+}
 
 
 def sheet_rows(sheet: Sheet) -> Group:
@@ -37,7 +42,11 @@ def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
         sheet: the table.
         together: so many rows, those of one user, stay in one table if they can.
     """
-    columns = max(1, COLUMNS // together) * together if together <= COLUMNS else COLUMNS
+    columns = (
+        max(1, ROWS_PER_TABLE // together) * together
+        if together <= ROWS_PER_TABLE
+        else ROWS_PER_TABLE
+    )
     headings = [key + column.arrow for key, column in zip(sheet.keys, sheet.columns, strict=True)]
     tables: list[RenderableType] = []
     for start in range(0, len(sheet.rows), columns):
@@ -60,7 +69,7 @@ def _text(cell: Cell, between: str) -> Text:
     match cell:
         case Value():
             small = [(between + text, "dim") for text in (cell.bounds, cell.p_text) if text]
-            return Text.assemble((cell.text, STYLES.get(cell.mark, "")), *small)
+            return Text.assemble((cell.text, MARK_STYLES.get(cell.mark, "")), *small)
         case Link():
             return Text(cell.text)
         case _:

@@ -10,12 +10,12 @@ from rich.console import Console
 
 from segarena.registry import build
 from segarena.reports import terminal_table, write_report
-from segarena.reports.charts import Points, scatter_chart
+from segarena.reports.charts import PointCloud, scatter_chart
 from segarena.reports.overlays import view_of
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
-from segarena.systems.clicks.page.heat_maps import density, heat_image
+from segarena.systems.clicks.page.heat_maps import click_density, heat_image
 from segarena.systems.clicks.page.robustness_charts import group_colour
 from segarena.systems.clicks.page.robustness_tables import robustness_files
 from segarena.systems.clicks.page.robustness_wording import signed_text
@@ -224,15 +224,15 @@ def test_groups_spread_over_the_palette():
 
 def test_density_is_highest_where_most_clicks_are():
     view = view_of((90, 120), [(slice(0, 90), slice(0, 120))], [])
-    heat = density([(20, 30), (20, 30), (70, 100)], (90, 120), view)
+    heat = click_density([(20, 30), (20, 30), (70, 100)], (90, 120), view)
     assert heat.max() == heat[20, 30] == 1
     assert heat[70, 100] == pytest.approx(0.5, abs=0.01)
-    assert density([], (90, 120), view).max() == 0
+    assert click_density([], (90, 120), view).max() == 0
     assert "data:image/png" in heat_image(heat, view, is_fading=True)
 
 
 def test_numbers_stand_beside_marked_points():
-    cloud = Points(
+    cloud = PointCloud(
         label="x", colour=0, x=[0.1, 0.2], y=[0.5, 0.6], names=["a", "b"], notes=["", "7"]
     )
     chart = scatter_chart([cloud], title="t", x_label="x", y_label="y", x_range=(0, 1))

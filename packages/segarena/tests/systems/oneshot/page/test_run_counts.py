@@ -20,22 +20,22 @@ from segarena.records.row_types import KeptMask, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import terminal_table, write_report
 from segarena.reports.chart_series import segmenter_colours
-from segarena.reports.measure_lookup import find_measured, sheets_of
+from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
 from segarena.reports.sheets import Value
-from segarena.systems.oneshot.page.pair_pictures import chosen_pairs
+from segarena.systems.oneshot.page.pair_pictures import choose_pairs
 from segarena.systems.oneshot.page.run_counts import (
-    asked_pairs,
-    base_entries,
-    entries,
-    images,
+    count_encoder_passes,
+    counts_by_segmenter,
     mode_text,
-    settings_of,
+    run_settings,
+    unchanged_counts,
+    without_negative_pairs,
 )
 from segarena.systems.oneshot.page.tier_figures import (
-    bins_of,
+    equal_count_bins,
     part_means,
     query_values,
     toss_figures,
@@ -320,7 +320,7 @@ def test_other_conventions_need_no_other_records(make):
 
 def test_weights_of_a_run_come_back_as_they_were(make):
     (run,) = read_runs([make(complexity(), weights=[4.0, 1.0, 0.0, 0.0])])
-    assert settings_of(run).weights == (4.0, 1.0, 0.0, 0.0)
+    assert run_settings(run).weights == (4.0, 1.0, 0.0, 0.0)
     assert math.isclose(
         table(sheets(run.folder.path)[0]["scores"])[0]["LCA, %"].mean, (4 * 0.8 + 0.6) / 5
     )
@@ -381,8 +381,8 @@ def test_changed_supports_are_told_by_the_names_of_lists_and_in_no_other_table(m
     assert math.isclose(row["Class mIoU, %"].mean, 0.7)
     assert row["Pairs"] == 2
     (run,) = read_runs([path])
-    assert [d.values["iou"][-1] for d in asked_pairs(run).dialogues] == [0.6, 0.8]
-    assert [key[1] for key in chosen_pairs([run])] == [f"pairs/{k}" for k in (0, 1, 4, 5, 3, 2)]
+    assert [d.values["iou"][-1] for d in without_negative_pairs(run).dialogues] == [0.6, 0.8]
+    assert [key[1] for key in choose_pairs([run])] == [f"pairs/{k}" for k in (0, 1, 4, 5, 3, 2)]
 
 
 def test_changed_supports_alone_are_a_report_too(make):
@@ -425,7 +425,7 @@ def test_failed_pairs_are_in_no_score_and_counted(make, tmp_path):
         pair("g9", 9, 0, tier="generalization", label="a", failure="predict: no"),
     ]
     path = make(pairs)
-    (entry,) = base_entries(read_runs([path]))
+    (entry,) = unchanged_counts(read_runs([path]))
     assert (entry.counts.height, entry.failed) == (2, 1)
     html = write_report([path], tmp_path / "report").html.read_text(encoding="utf-8")
     assert "Failed, and in no score: disc (support): 1" in html
@@ -440,7 +440,7 @@ def test_of_several_repeats_the_first_counts(make):
 
 def test_a_run_that_answered_nothing_yet_has_a_page(make, tmp_path):
     path = make([pair("g0", 0, 0, failure="predict: no")])
-    assert entries(read_runs([path])) == ()
+    assert counts_by_segmenter(read_runs([path])) == ()
     assert "no dialogue was finished" in write_report([path], tmp_path / "report").html.read_text(
         encoding="utf-8"
     )
@@ -448,7 +448,12 @@ def test_a_run_that_answered_nothing_yet_has_a_page(make, tmp_path):
 
 def test_the_general_tables_leave_out_where_nothing_is_right(make):
     (run,) = read_runs([make(cognizance())])
-    assert {d.attributes["level"] for d in asked_pairs(run).dialogues} == {"L0", "L1", "L2", "L3"}
+    assert {d.attributes["level"] for d in without_negative_pairs(run).dialogues} == {
+        "L0",
+        "L1",
+        "L2",
+        "L3",
+    }
 
 
 def test_pairs_are_called_pairs_and_their_images_query_images(make, tmp_path):
@@ -471,16 +476,16 @@ def test_pairs_are_called_pairs_and_their_images_query_images(make, tmp_path):
 
 
 def test_encoder_passes_are_counted(make):
-    assert images(read_runs([make(generalization())])) == (2, 2, 1, 0)
+    assert count_encoder_passes(read_runs([make(generalization())])) == (2, 2, 1, 0)
 
 
 def test_equal_numbers_stay_in_one_bin():
     x = np.array([0.1] * 10 + [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0])
-    bins = bins_of(x, 4)
+    bins = equal_count_bins(x, 4)
     assert np.concatenate(bins).tolist() == list(range(20))
     assert bins[0].tolist() == list(range(10))
     assert all(not set(x[one]) & set(x[other]) for i, one in enumerate(bins) for other in bins[:i])
-    assert [part.tolist() for part in bins_of(np.array([0.5, 0.5, 0.9]))] == [[0, 1], [2]]
+    assert [part.tolist() for part in equal_count_bins(np.array([0.5, 0.5, 0.9]))] == [[0, 1], [2]]
 
 
 def test_curves_are_over_query_images(make):
@@ -494,12 +499,12 @@ def test_curves_are_over_query_images(make):
         salience=0.9,
         difficulty=0.9,
     )
-    (entry,) = base_entries(read_runs([make([*complexity(), twice])]))
+    (entry,) = unchanged_counts(read_runs([make([*complexity(), twice])]))
     x, y = query_values(entry, "difficulty")
     assert x.tolist() == [0.3, 0.3, 0.9, 0.9]
     assert sorted(y.tolist()) == pytest.approx([0.2, 0.4, 0.6, 0.7])
     assert (
-        part_means(entry, settings_of(read_runs([make(complexity(), "b")])[0]), "partition")[
+        part_means(entry, run_settings(read_runs([make(complexity(), "b")])[0]), "partition")[
             "easy_sal"
         ]
         == 0.7
@@ -508,11 +513,13 @@ def test_curves_are_over_query_images(make):
 
 def test_figures_need_something_to_show(make):
     (run,) = read_runs([make(generalization())])
-    assert toss_figures(base_entries([run]), settings_of(run), segmenter_colours([run])) == []
+    assert toss_figures(unchanged_counts([run]), run_settings(run), segmenter_colours([run])) == []
     (run,) = read_runs([make([*complexity(), *cognizance()], "full")])
     titles = [
         figure.title
-        for figure in toss_figures(base_entries([run]), settings_of(run), segmenter_colours([run]))
+        for figure in toss_figures(
+            unchanged_counts([run]), run_settings(run), segmenter_colours([run])
+        )
     ]
     assert titles == ["IoU by partition and level", "IoU against ease and salience"]
 
@@ -523,7 +530,7 @@ def test_pictures_are_of_every_part_low_and_high(make):
         for k in range(9)
     ]
     easy = [pair("e0", 9, 50, tier="query-complexity", partition="easy_sal", fold=0.0)]
-    chosen = chosen_pairs(read_runs([make([*pairs, *easy])]))
+    chosen = choose_pairs(read_runs([make([*pairs, *easy])]))
     named = [key[:2] for key in chosen]
     assert named == [
         ("e0", "query-complexity/9"),
@@ -622,23 +629,23 @@ def test_values_are_shares_in_csv_and_percent_elsewhere():
 )
 def test_published_tables_find_their_measures_in_the_report(make, name, dialogues, measures):
     """The names in the file of published figures are those of our tables."""
-    told = sheets_of(page_of(read_runs([make(dialogues)])))
+    told = page_tables(page_of(read_runs([make(dialogues)])))
     table = find_table(name)
     words = table.rows[0].words
     assert all(
-        find_measured(told, table.measures[measure], words) is not None for measure in measures
+        look_up_measure(told, table.measures[measure], words) is not None for measure in measures
     )
 
 
 def test_published_kinds_of_supports_are_those_of_the_report(make):
     path = make([*changed("normal", (60, 80), 0), *changed("null-mask", (20, 10), 2)])
     table_2a = find_table("toss:2a")
-    told = sheets_of(page_of(read_runs([path])))
+    told = page_tables(page_of(read_runs([path])))
     words = {row.condition: row.words for row in table_2a.rows}
-    assert find_measured(told, table_2a.measures["of-kind"], words["Base"]).mean == pytest.approx(
+    assert look_up_measure(told, table_2a.measures["of-kind"], words["Base"]).mean == pytest.approx(
         0.7
     )
-    assert find_measured(
+    assert look_up_measure(
         told, table_2a.measures["of-fold-2"], words["Ms = 0"]
     ).mean == pytest.approx(0.1)
-    assert find_measured(told, table_2a.measures["of-kind"], words["Is = 0"]) is None
+    assert look_up_measure(told, table_2a.measures["of-kind"], words["Is = 0"]) is None

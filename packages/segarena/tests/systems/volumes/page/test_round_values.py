@@ -21,33 +21,29 @@ from segarena.records.row_types import KeptMask, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import write_report
 from segarena.reports.chart_series import segmenter_colours
-from segarena.reports.display_names import data_names
-from segarena.reports.measure_lookup import find_measured, sheets_of
+from segarena.reports.display_names import dataset_names
+from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
 from segarena.reports.report import report_html
 from segarena.reports.sheets import Sheet, Value
-from segarena.systems.volumes.page.cvpr2025_tables import (
-    challenge_sheets,
-    is_cvpr2025,
-    scores_of_cases,
-)
+from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_cvpr2025, score_cases
 from segarena.systems.volumes.page.effort_figures import (
     effort_figures,
     effort_points,
-    parts_of,
+    group_participants,
     rounds_figures,
 )
 from segarena.systems.volumes.page.instance_dice_table import instances_sheet
 from segarena.systems.volumes.page.paper_tables import volume_sheets
-from segarena.systems.volumes.page.report_page import mode_texts
-from segarena.systems.volumes.page.round_values import is_volumes, values_by_round
+from segarena.systems.volumes.page.report_page import describe_protocol
+from segarena.systems.volumes.page.round_values import collect_round_values, is_volume_run
 from segarena.systems.volumes.page.slice_pictures import (
-    middle_of,
-    slice_at,
-    slice_places,
-    window_of,
+    choose_slices,
+    find_middle_slice,
+    find_view_window,
+    make_slice,
 )
 
 SCANS = f"{Path(__file__).parent / 'scans.py'}:Scans"
@@ -250,8 +246,8 @@ def test_folders_read_by_one_plugin_are_called_by_their_names():
         DatasetUsed(name="nifti-folder", options=given, fingerprint=str(number), samples=())
         for number, given in enumerate(options)
     ]
-    assert data_names(plugins) == ["spleen #1", "spine", "spleen #2"]
-    assert data_names(plugins[:1]) == ["nifti-folder"]
+    assert dataset_names(plugins) == ["spleen #1", "spine", "spleen #2"]
+    assert dataset_names(plugins[:1]) == ["nifti-folder"]
 
 
 def test_rounds_hold_the_last_value_and_effort(make):
@@ -334,7 +330,7 @@ def test_challenge_values_are_those_of_cases(make):
         benchmark=CVPR,
     )
     runs = read_runs([path])
-    cases = scores_of_cases(runs[0])
+    cases = score_cases(runs[0])
     assert cases["a"].dsc == pytest.approx([0.1, 0.2, 0.3, 0.3, 0.3, 0.4])
     assert cases["a"].nsd == pytest.approx(
         [0.0, 0.0, 0.25, 0.25, 0.25, 0.25]
@@ -352,7 +348,7 @@ def test_a_challenge_without_boxes_counts_step_0_as_0(make):
     path = make(
         [said("a", "organ", "cvpr2025", [0.4, 0.5, 0.6, 0.7, 0.8])], rounds=5, benchmark=rules
     )
-    (case,) = scores_of_cases(read_runs([path])[0]).values()
+    (case,) = score_cases(read_runs([path])[0]).values()
     assert case.dsc == pytest.approx([0.0, 0.4, 0.5, 0.6, 0.7, 0.8])
     assert case.dsc_auc == pytest.approx(2.4)
 
@@ -400,12 +396,12 @@ def test_instances_without_their_dataset_say_so(make):
 def test_effort_points_follow_the_rounds(make):
     path = make([said("a", "organ", "u", [0.2, 0.6], efforts=[6.0, 9.0])], rounds=2)
     runs = read_runs([path])
-    (points,) = effort_points(runs, values_by_round(runs), "dice").values()
+    (points,) = effort_points(runs, collect_round_values(runs), "dice").values()
     assert [point.effort for point in points] == [6.0, 9.0]
     assert [point.quality.mean for point in points] == pytest.approx([0.2, 0.6])
-    assert "u" in effort_figures(runs, values_by_round(runs))[0].html
+    assert "u" in effort_figures(runs, collect_round_values(runs))[0].html
     assert (
-        'class="band' not in rounds_figures(runs, values_by_round(runs))[0].html
+        'class="band' not in rounds_figures(runs, collect_round_values(runs))[0].html
     )  # one case: a curve without a band
 
 
@@ -420,7 +416,7 @@ def test_a_segmenter_has_the_colour_that_it_has_in_the_other_figures(make):
     runs = read_runs(paths)
     colours = segmenter_colours(runs)
     assert colours == {"ring": 0, "disc": 1}
-    made = rounds_figures(runs, values_by_round(runs))[0]
+    made = rounds_figures(runs, collect_round_values(runs))[0]
     assert [heading for heading, _ in made.charts] == [
         "u",
         "v",
@@ -430,7 +426,7 @@ def test_a_segmenter_has_the_colour_that_it_has_in_the_other_figures(make):
         {"ring": 0},
         {"ring": 0, "disc": 1},
     ]
-    effort = effort_figures(runs, values_by_round(runs))[0].html
+    effort = effort_figures(runs, collect_round_values(runs))[0].html
     line = r'class="curve c(\d) d\d"></path><path [^>]*></path><text [^>]*class="name">(\w+)<'
     legend = re.findall(line, effort)
     assert {name: int(c) for c, name in legend} == colours
@@ -440,7 +436,7 @@ def test_what_sees_no_image_is_a_thin_line_in_figures_and_in_no_table(make):
     said_by = [said("a", "organ-1", "box", [0.3, 0.6]), said("a", "organ-1", "click", [0.2, 0.3])]
     paths = [make(said_by, name, rounds=2, segmenter=name) for name in ("disc", "image-blind")]
     own = page_of(read_runs(paths))
-    values = values_by_round(own.runs)
+    values = collect_round_values(own.runs)
     (effort,), (rounds,) = (
         draw(own.runs, values, own.floors) for draw in (effort_figures, rounds_figures)
     )
@@ -465,18 +461,18 @@ def test_many_users_stand_in_figures_by_first_prompts(make):
         for scheme in ("3b-inter", "5p-inter")
         for k in range(4)
     ]
-    assert list(parts_of(read_runs([make(few, "few", rounds=2)]))) == [""]
+    assert list(group_participants(read_runs([make(few, "few", rounds=2)]))) == [""]
     runs = read_runs([make(many, "many", rounds=2)])
-    assert {name: len(part) for name, part in parts_of(runs).items()} == {
+    assert {name: len(part) for name, part in group_participants(runs).items()} == {
         ", 3b-inter": 4,
         ", 5p-inter": 4,
     }
-    assert len(effort_figures(runs, values_by_round(runs))) == 2
+    assert len(effort_figures(runs, collect_round_values(runs))) == 2
 
 
 def test_names_in_figures_are_escaped(make):
     runs = read_runs([make([said("a", "organ", "<b>", [0.2])])])
-    assert "<b>" not in effort_figures(runs, values_by_round(runs))[0].html
+    assert "<b>" not in effort_figures(runs, collect_round_values(runs))[0].html
 
 
 def test_the_page_has_its_sections_first_and_shows_slices(make):
@@ -519,12 +515,12 @@ def test_files_hold_the_same_tables(make, tmp_path):
 
 def test_image_runs_are_no_volumes(make_run, make_ramps):
     (run,) = read_runs([make_run(make_ramps())])
-    assert not is_volumes(run)
+    assert not is_volume_run(run)
 
 
 def test_the_mode_tells_spread_and_slices(make):
     users = {"u": {"prompts": "b-prop"}}
-    texts = mode_texts(
+    texts = describe_protocol(
         read_runs([make([said("a", "organ", "u", [0.5])], users=users, segmenter="grabcut")])
     )
     assert texts[0].startswith("careful protocol: ")
@@ -533,7 +529,7 @@ def test_the_mode_tells_spread_and_slices(make):
     seen = {
         "adapter": {"name": "slices", "options": {"intensity": "auto", "percentiles": [0.5, 99.5]}}
     }
-    texts = mode_texts(
+    texts = describe_protocol(
         read_runs(
             [make([said("a", "organ", "u", [0.5])], "other", benchmark=seen, segmenter="grabcut")]
         )
@@ -542,8 +538,10 @@ def test_the_mode_tells_spread_and_slices(make):
 
 
 def slices_of(truth, spacing_mm):
-    window = window_of(truth, [], [], spacing_mm)
-    return [slice_at(axis, middle_of(truth, axis), window, spacing_mm) for axis in range(3)]
+    window = find_view_window(truth, [], [], spacing_mm)
+    return [
+        make_slice(axis, find_middle_slice(truth, axis), window, spacing_mm) for axis in range(3)
+    ]
 
 
 def test_slices_lie_through_the_middle_with_square_millimetres():
@@ -568,8 +566,8 @@ def test_what_lies_anterior_and_right_is_above_and_left():
 
 
 def test_slices_are_all_or_evenly_spread_and_the_middle_is_among_them():
-    assert slice_places(slice(3, 10), 5) == list(range(3, 10))
-    some = slice_places(slice(0, 100), 51)
+    assert choose_slices(slice(3, 10), 5) == list(range(3, 10))
+    some = choose_slices(slice(0, 100), 51)
     assert 51 in some
     assert len(some) <= 32
     assert set(np.diff(some)) == {4}
@@ -577,8 +575,8 @@ def test_slices_are_all_or_evenly_spread_and_the_middle_is_among_them():
 
 def test_the_middle_slice_holds_a_part_of_what_is_in_two_pieces():
     truth = scans.mask_of("lesion-1", "lesion-2")
-    assert truth[middle_of(truth, 0)].any()
-    assert middle_of(np.zeros_like(truth), 0) == 4
+    assert truth[find_middle_slice(truth, 0)].any()
+    assert find_middle_slice(np.zeros_like(truth), 0) == 4
 
 
 def test_contrast_of_a_volume_without_any():
@@ -603,12 +601,12 @@ def test_published_tables_find_their_measures_in_the_report(make):
     )
     table = find_table("radioactive:3")
     words = next(row.words for row in table.rows if row.condition == "3B Inter")
-    found = find_measured(sheets_of(page_of(read_runs([first]))), table.measures["dice"], words)
+    found = look_up_measure(page_tables(page_of(read_runs([first]))), table.measures["dice"], words)
     assert found.mean == pytest.approx(0.2)
     user = "3b-inter.scribble"
     corrected = make([said("a", "organ", user, [0.2, 0.3, 0.5])], "corrected", rounds=6)
     table = find_table("radioactive:5")
     rows = [row for row in table.rows if row.words["user"] == user and row.model == "SAM"]
-    told = sheets_of(page_of(read_runs([corrected])))
-    values = [find_measured(told, table.measures["dice-after"], row.words).mean for row in rows]
+    told = page_tables(page_of(read_runs([corrected])))
+    values = [look_up_measure(told, table.measures["dice-after"], row.words).mean for row in rows]
     assert values == pytest.approx([0.2, 0.3, 0.5, 0.5, 0.5, 0.5])

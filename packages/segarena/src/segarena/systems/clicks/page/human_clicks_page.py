@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from segarena.prompts import Click
-from segarena.reports.gallery import open_dataset
+from segarena.reports.gallery import open_run_dataset
 from segarena.reports.page_parts import Note, Part
 from segarena.reports.pages import Page, page
-from segarena.reports.people_section import HumanRounds, asked_of
+from segarena.reports.people_section import HumanRounds, human_rounds_of
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import TargetKey
 from segarena.reports.sheets import Column, Sheet, Value
@@ -25,8 +25,15 @@ from segarena.systems.clicks.models.click_models import (
     saliency_crop_model,
     uniform_model,
 )
-from segarena.systems.clicks.page.click_quality import ALL, judge_click_models, quality_rows
-from segarena.systems.clicks.page.human_click_pictures import MostClicked, people_pictures
+from segarena.systems.clicks.page.click_quality import (
+    ALL_ROUNDS,
+    evaluate_click_models,
+    quality_rows,
+)
+from segarena.systems.clicks.page.human_click_pictures import (
+    MostClickedTargets,
+    human_click_gallery,
+)
 
 _FORMATS = {
     "nss": ".2f",
@@ -43,25 +50,27 @@ _NOTES = (
 
 
 @page("clicks")
-class PeoplePage(Page):
+class HumanClicksPage(Page):
     """The general report, and where people clicked."""
 
     @classmethod
     def applies(cls, run: Run) -> bool:
         """Tell whether the run is one of the click benchmark that asked people."""
-        return run.config.benchmark.name in cls.benchmarks and asked_of(run) is not None
+        return run.config.benchmark.name in cls.benchmarks and human_rounds_of(run) is not None
 
     def of_people(self) -> Sequence[Part]:
         """Return the maps at the people's clicks."""
         parts: list[Part] = []
-        for number, asked in enumerate(filter(None, map(asked_of, self.runs)), 1):
-            dataset, problem = open_dataset(asked.run)
+        for number, asked in enumerate(filter(None, map(human_rounds_of, self.runs)), 1):
+            dataset, problem = open_run_dataset(asked.run)
             parts += [Note(problem)] if problem else []
-            parts += maps_parts(asked, dataset, f"people-{number}") if dataset is not None else []
+            parts += (
+                click_model_parts(asked, dataset, f"people-{number}") if dataset is not None else []
+            )
         return parts
 
 
-def maps_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "people") -> list[Part]:
+def click_model_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "people") -> list[Part]:
     """Return how well models without weights tell where a run's people clicked first, and pictures of both.
 
     Args:
@@ -79,9 +88,9 @@ def maps_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "people") -> 
     def on_skip(name: str, why: str) -> None:
         skipped.append(f"{name}: {why}")
 
-    seen = MostClicked()
+    seen = MostClickedTargets()
     instances = map(seen.see, _instances(asked, dataset, on_skip))
-    judged = judge_click_models(instances, models, on_skip=on_skip)
+    judged = evaluate_click_models(instances, models, on_skip=on_skip)
     rows = [
         (
             row.names[2],
@@ -89,7 +98,7 @@ def maps_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "people") -> 
             *(_value(row.means[name], form) for name, form in _FORMATS.items()),
         )
         for row in quality_rows(judged)
-        if row.names[1] == ALL
+        if row.names[1] == ALL_ROUNDS
     ]
     if not rows:
         return []
@@ -105,7 +114,7 @@ def maps_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "people") -> 
     caption = "Where people clicked first: models of where people click, read there."
     sheet = Sheet(name="click-models", caption=caption, head=head, rows=tuple(rows))
     nss = {(one.model, one.full_stem): one.quality.nss for one in judged}
-    return [sheet, Note(_NOTES + left_out), people_pictures(seen, models, nss, anchor)]
+    return [sheet, Note(_NOTES + left_out), human_click_gallery(seen, models, nss, anchor)]
 
 
 def _instances(

@@ -9,26 +9,26 @@ from html import escape
 from itertools import chain, filterfalse
 
 from segarena.reports.axes import CHARACTER_PX, Frame, px
-from segarena.reports.baselines import THIN, floor_colour
-from segarena.reports.chart_series import Figure, area_statistic, figure, panel_px
-from segarena.reports.charts import Colour, Curve, Points, line_chart, scatter_chart
+from segarena.reports.baselines import FLOOR_NOTE, floor_colour
+from segarena.reports.chart_series import Figure, area_statistic, chart_size_px, make_figure
+from segarena.reports.charts import ChartColour, Curve, PointCloud, line_chart, scatter_chart
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import (
     curve_intervals,
     mean_over_targets,
-    metrics_of,
+    summary_metrics,
+    summary_thresholds,
     target_values,
-    thresholds_of,
 )
 from segarena.reports.wording import metric_name
 from segarena.statistics.correlations import CorrelationTable
-from segarena.systems.clicks.page.robustness_statistics import Hardness
-from segarena.systems.clicks.page.run_values import roles_of
+from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
+from segarena.systems.clicks.page.run_values import user_roles
 
 GROUP_COLOURS = 10
 """Steps of the page's palette from least to most likely, CSS classes `g1` to `g10`."""
 
-MARKED = 6
+NUMBERED_TARGETS = 6
 """Instances with a number in the scatter; the pictures have the same numbers."""
 
 
@@ -37,15 +37,15 @@ def group_colour(place: int, count: int) -> str:
     return f"g{1 + round(place * (GROUP_COLOURS - 1) / max(1, count - 1))}"
 
 
-def group_legend(run: Run) -> list[tuple[str, Colour]]:
+def group_legend(run: Run) -> list[tuple[str, ChartColour]]:
     """Return what the groups are called and their colours, from least to most likely."""
-    groups = roles_of(run).groups
+    groups = user_roles(run).groups
     return [(name, group_colour(place, len(groups))) for place, name in enumerate(groups)]
 
 
 def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | None:
     """Return Figure 7: a panel per run, the curve of the base user over those of the groups, and that of each floor."""
-    metric = metrics_of(runs[0])[0]
+    metric = summary_metrics(runs[0])[0]
     name = metric_name(metric)
     curves = {
         run.label: [*_curves(run, metric), *_floor_curves(run, floors, metric)]
@@ -64,12 +64,12 @@ def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | No
         f"Mean {name} over targets after each click: base user dashed, clicking groups from the least (G1) to the most "
         "likely clicks. Bands, of base user, first and last group, are 95 % intervals; numbers are AuC."
     )
-    caption = f"{caption} {THIN}" if floors else caption
-    made = figure(f"{name} against clicks, by clicking group", caption, charts)
+    caption = f"{caption} {FLOOR_NOTE}" if floors else caption
+    made = make_figure(f"{name} against clicks, by clicking group", caption, charts)
     return made and replace(made, is_wide=True)
 
 
-def hardness_scatter(found: Sequence[Hardness]) -> Figure | None:
+def hardness_scatter(found: Sequence[DatasetHardness]) -> Figure | None:
     """Return Figure 8: a dot per instance, its deviation and mean of the IoU after the first click."""
     clouds = [_cloud(order, one) for order, one in enumerate(found) if one.keys]
     if not clouds:
@@ -92,7 +92,7 @@ def hardness_scatter(found: Sequence[Hardness]) -> Figure | None:
         f"click falls: noise-to-signal ratio (NSR), deviation over mean. Mean NSR: {means}. Numbers are those of the "
         "pictures below."
     )
-    return figure("Mean against deviation of the first click’s IoU", caption, [("", chart)])
+    return make_figure("Mean against deviation of the first click’s IoU", caption, [("", chart)])
 
 
 def correlation_figure(table: CorrelationTable, about: str) -> Figure:
@@ -110,7 +110,7 @@ def correlation_figure(table: CorrelationTable, about: str) -> Figure:
 
 
 def _curves(run: Run, metric: str) -> list[Curve]:
-    roles = roles_of(run)
+    roles = user_roles(run)
     ends = (roles.base, *roles.groups[:1], *roles.groups[-1:])
     users = [
         (name, group_colour(place, len(roles.groups))) for place, name in enumerate(roles.groups)
@@ -121,7 +121,7 @@ def _curves(run: Run, metric: str) -> list[Curve]:
 
 def _floor_curves(run: Run, floors: Sequence[Run], metric: str) -> list[Curve]:
     """Return what the base user reached with each floor on the same data."""
-    base = roles_of(run).base
+    base = user_roles(run).base
     curves = list[Curve]()
     for place, floor in enumerate(floors):
         if base is not None and floor.data == run.data and floor.finished(base):
@@ -138,10 +138,10 @@ def _group_chart(run: Run, curves: Sequence[Curve], metric: str, floor: float, p
         title=f"{metric_name(metric)} against clicks by clicking group, {run.label}",
         x_label="clicks",
         y_label=f"mean {metric_name(metric)}",
-        marks=thresholds_of(run, metric),
+        marks=summary_thresholds(run, metric),
         y_range=(floor, 1.0),
-        legend=[*([("base", "base")] if roles_of(run).base else []), *group_legend(run)],
-        size_px=panel_px(panels, 380.0),
+        legend=[*([("base", "base")] if user_roles(run).base else []), *group_legend(run)],
+        size_px=chart_size_px(panels, 380.0),
     )
 
 
@@ -160,9 +160,9 @@ def _curve(run: Run, user: str, colour: str, metric: str, *, is_named: bool) -> 
     )
 
 
-def _cloud(order: int, one: Hardness) -> Points:
-    numbers = {i: str(place) for place, i in enumerate(one.ranking[:MARKED], 1)}
-    return Points(
+def _cloud(order: int, one: DatasetHardness) -> PointCloud:
+    numbers = {i: str(place) for place, i in enumerate(one.ranking[:NUMBERED_TARGETS], 1)}
+    return PointCloud(
         label=one.dataset,
         colour=order,
         x=one.stds.tolist(),

@@ -11,47 +11,51 @@ from itertools import chain
 
 from segarena.arrays.boxes import bounding_window
 from segarena.reports.axes import px
-from segarena.reports.chart_series import run_colours
-from segarena.reports.gallery import BUDGET_BYTES, open_dataset
+from segarena.reports.chart_series import labelled_colours
+from segarena.reports.gallery import BUDGET_BYTES, open_run_dataset
 from segarena.reports.overlays import View, jpeg_uri, outline, view_of
 from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import TargetKey
-from segarena.reports.viewer import Marks, Pane, Plate, Stack, viewer_html
+from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack, viewer_html
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Target
-from segarena.systems.clicks.page.heat_maps import density, heat_image
-from segarena.systems.clicks.page.robustness_charts import MARKED, group_colour
-from segarena.systems.clicks.page.robustness_statistics import Hardness
-from segarena.systems.clicks.page.robustness_wording import WHO
+from segarena.systems.clicks.page.heat_maps import click_density, heat_image
+from segarena.systems.clicks.page.robustness_charts import NUMBERED_TARGETS, group_colour
+from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
+from segarena.systems.clicks.page.robustness_wording import USER_KIND_LABELS
 from segarena.systems.clicks.page.run_values import (
-    first_positions,
-    first_values,
+    first_click_positions,
+    first_click_values,
     mean_first_mask,
-    roles_of,
+    user_roles,
 )
 
-STEADY = 3
+STEADY_TARGETS = 3
 """Instances shown whose result depends least on the click."""
 
-Place = tuple[float, float]
+PixelPoint = tuple[float, float]
 
 
-def robustness_pictures(runs: Sequence[Run], found: Sequence[Hardness], lead: str) -> Gallery:
+def robustness_pictures(
+    runs: Sequence[Run], found: Sequence[DatasetHardness], lead: str
+) -> Gallery:
     """Return the hardest and the steadiest instances of each dataset, and notes on what is missing."""
     cards: list[Card] = []
     notes: list[str] = []
-    colours = dict(run_colours(runs))
+    colours = dict(labelled_colours(runs))
     for number, one in enumerate(found, 1):
         mine = [runs[place] for place in one.runs]
-        dataset, problem = open_dataset(mine[0])
+        dataset, problem = open_run_dataset(mine[0])
         notes += [problem] if problem else []
         if dataset is None:
             continue
-        hard = one.ranking[:MARKED]
+        hard = one.ranking[:NUMBERED_TARGETS]
         # The steadiest that are solved half at least: a target that nobody gets has no deviation either.
-        steady = [i for i in reversed(one.ranking[MARKED:]) if one.means[i] >= 0.5][:STEADY]
+        steady = [i for i in reversed(one.ranking[NUMBERED_TARGETS:]) if one.means[i] >= 0.5][
+            :STEADY_TARGETS
+        ]
         for place, i in enumerate([*hard, *steady], 1):
             if (
                 sum(map(len, chain.from_iterable(card.viewers for card in cards)))
@@ -70,7 +74,7 @@ def robustness_pictures(runs: Sequence[Run], found: Sequence[Hardness], lead: st
 
 def _card(
     runs: Sequence[Run],
-    one: Hardness,
+    one: DatasetHardness,
     index: int,
     dataset: Dataset,
     colours: Mapping[str, int],
@@ -113,9 +117,9 @@ def _card(
 
 def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Target) -> View:
     """Return a view of the target, of what was predicted instead, and of all first clicks."""
-    roles = roles_of(runs[0])
+    roles = user_roles(runs[0])
     users = [user for user in (roles.base, *roles.groups, roles.real, roles.sampled) if user]
-    places = chain.from_iterable(first_positions(runs[0], user, key) for user in users)
+    places = chain.from_iterable(first_click_positions(runs[0], user, key) for user in users)
     return view_of(
         (sample.shape[0], sample.shape[1]), [bounding_window(target.mask > 0)], list(places)
     )
@@ -123,35 +127,39 @@ def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Targ
 
 def _click_panes(sample: ImageSample, view: View, run: Run, key: TargetKey) -> list[Pane]:
     """Return the panes of first clicks: those of real people, those sampled, those of base user and groups."""
-    roles = roles_of(run)
+    roles = user_roles(run)
     panes: list[Pane] = []
     for who, user in (("real", roles.real), ("sampled", roles.sampled)):
-        places = first_positions(run, user, key) if user else []
+        places = first_click_positions(run, user, key) if user else []
         if places:
-            heat = heat_image(density(places, sample.shape, view), view, is_fading=True)
-            dots = "".join(dot(view, place, "person") for place in places)
-            panes.append(clicked_pane(WHO[who].partition(" from ")[0], len(places), dots, heat))
+            heat = heat_image(click_density(places, sample.shape, view), view, is_fading=True)
+            dots = "".join(click_dot_svg(view, place, "person") for place in places)
+            panes.append(
+                click_pane(USER_KIND_LABELS[who].partition(" from ")[0], len(places), dots, heat)
+            )
     marks: list[str] = []
     for number, group in enumerate(roles.groups):
         css = f"person {group_colour(number, len(roles.groups))}"
-        marks += [dot(view, place, css) for place in first_positions(run, group, key)]
+        marks += [
+            click_dot_svg(view, place, css) for place in first_click_positions(run, group, key)
+        ]
     centre = [
         _cross(view, place)
-        for place in (first_positions(run, roles.base, key)[:1] if roles.base else [])
+        for place in (first_click_positions(run, roles.base, key)[:1] if roles.base else [])
     ]
     if marks or centre:
-        panes.append(clicked_pane("groups, base +", len(marks), "".join([*marks, *centre])))
+        panes.append(click_pane("groups, base +", len(marks), "".join([*marks, *centre])))
     return panes
 
 
-def clicked_pane(label: str, count: int, svg: str, heat: str = "", *, told: str = "") -> Pane:
+def click_pane(label: str, count: int, svg: str, heat: str = "", *, told: str = "") -> Pane:
     """Return the photograph with clicks on it, and with heat; the caption tells how many, or something else."""
     values = [told or count_text(count, "click")]
     return Pane(
         label=label,
         values=values,
         kept={},
-        marks=[Marks(round=1, svg=svg)],
+        marks=[RoundMarks(round=1, svg=svg)],
         heat=heat,
         is_run=False,
     )
@@ -163,12 +171,12 @@ def _mask_panes(
     """Return the mean mask of each run whose masks were kept, outlined where it is half at least."""
     panes: list[Pane] = []
     for run in runs:
-        roles = roles_of(run)
+        roles = user_roles(run)
         users = [roles.real] if who == "real" and roles.real else [*roles.groups]
         mean = mean_first_mask(run, users, key)
         if mean is None or mean.shape != sample.shape:
             continue
-        values = first_values(run, users)[key]
+        values = first_click_values(run, users)[key]
         panes.append(
             Pane(
                 label=run.label,
@@ -181,13 +189,13 @@ def _mask_panes(
     return panes
 
 
-def dot(view: View, place: Place, css: str) -> str:
+def click_dot_svg(view: View, place: PixelPoint, css: str) -> str:
     """Return the SVG of a click."""
     x, y = view.place(*place)
     return f'<circle cx="{px(x)}" cy="{px(y)}" r="7" class="{css}"/>'
 
 
-def _cross(view: View, place: Place) -> str:
+def _cross(view: View, place: PixelPoint) -> str:
     x, y = view.place(*place)
     line = f"M{px(x - 13)} {px(y)}H{px(x + 13)}M{px(x)} {px(y - 13)}V{px(y + 13)}"
     return f'<path d="{line}" class="cross halo"/><path d="{line}" class="cross"/>'

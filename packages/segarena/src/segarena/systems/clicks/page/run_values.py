@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.reports.overlays import positions_of
+from segarena.reports.overlays import prompt_positions
 from segarena.reports.recorded_run import DialogueRecord, Run
 from segarena.reports.run_statistics import TargetKey, target_values
 from segarena.roles import Statistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
+class UserRoles:
     """Which users of a run play which part; None and empty where nobody does.
 
     Attributes:
@@ -58,20 +58,20 @@ class GroupValues:
     left_out: int
 
 
-def is_robustness(run: Run) -> bool:
+def is_robustness_run(run: Run) -> bool:
     """Tell whether the run's benchmark names a base user and clicking groups."""
     options = run.config.benchmark.options
     return isinstance(options.get("groups"), list) and "base" in options
 
 
-def roles_of(run: Run) -> Roles:
+def user_roles(run: Run) -> UserRoles:
     """Return who plays which part in an rclicks run."""
     options = run.config.benchmark.options
     groups = tuple(str(group["user"]) for group in options["groups"])
     named = {part: options.get(part) for part in ("base", "real", "sampled")}
     there = {part: user if user in run.users else None for part, user in named.items()}
     everyone = [*groups, *filter(None, named.values())]
-    return Roles(
+    return UserRoles(
         base=there["base"],
         groups=groups if set(groups) <= set(run.users) else (),
         real=there["real"],
@@ -80,33 +80,35 @@ def roles_of(run: Run) -> Roles:
     )
 
 
-def only_users(run: Run, users: Sequence[str]) -> Run:
+def select_users(run: Run, users: Sequence[str]) -> Run:
     """Return the run as if only `users` had taken part; failures of whole samples stay."""
     there = tuple(user for user in run.config.users if user.written in users)
     dialogues = tuple(d for d in run.dialogues if d.user in users or not d.user)
     return replace(run, config=replace(run.config, users=there), dialogues=dialogues)
 
 
-def whole_dialogues(run: Run) -> Run:
+def without_first_click_users(run: Run) -> Run:
     """Return an rclicks run without first-click users, whose one round says nothing of NoC or AuC."""
-    roles = roles_of(run)
-    return only_users(run, [user for user in run.users if user not in (roles.real, roles.sampled)])
+    roles = user_roles(run)
+    return select_users(
+        run, [user for user in run.users if user not in (roles.real, roles.sampled)]
+    )
 
 
-def base_user(run: Run) -> Run:
+def base_user_run(run: Run) -> Run:
     """Return an rclicks run with its base user alone, what the click benchmark would show."""
-    base = roles_of(run).base
-    return whole_dialogues(run) if base is None else only_users(run, [base])
+    base = user_roles(run).base
+    return without_first_click_users(run) if base is None else select_users(run, [base])
 
 
 def group_values(run: Run, statistic: Statistic) -> GroupValues:
     """Return `statistic` of each instance for base user and groups; nothing when a group or the base is missing."""
-    roles = roles_of(run)
+    roles = user_roles(run)
     users = (roles.base, *roles.groups)
     tables = [target_values(run, user, statistic) for user in users if user is not None]
     is_whole = roles.base is not None and bool(roles.groups)
     every = set[TargetKey]().union(*tables)
-    keys = tuple(keys_of_all(tables)) if is_whole else ()
+    keys = tuple(shared_targets(tables)) if is_whole else ()
     columns = ([table[key] for key in keys] for table in tables)
     values = np.array(list(zip(*columns, strict=True))).reshape(len(keys), len(tables))
     groups = values[:, 1:] if is_whole else np.empty((0, max(2, len(roles.groups))))
@@ -114,7 +116,7 @@ def group_values(run: Run, statistic: Statistic) -> GroupValues:
     return GroupValues(keys=keys, groups=groups, base=base, left_out=len(every) - len(keys))
 
 
-def first_values(
+def first_click_values(
     run: Run, users: Sequence[str], metric: str = "iou"
 ) -> dict[TargetKey, NDArray[np.float64]]:
     """Return for each target the values after the first click; targets that a user did not finish are left out.
@@ -123,14 +125,14 @@ def first_values(
     as many people, one per user, its repeats averaged.
     """
     tables = [_first_by_target(run.finished(user), metric) for user in users]
-    keys = keys_of_all(tables)
+    keys = shared_targets(tables)
     if len(tables) == 1:
         return {key: np.array(tables[0][key]) for key in keys}
     means = [{key: math.fsum(table[key]) / len(table[key]) for key in keys} for table in tables]
     return {key: np.array([of_user[key] for of_user in means]) for key in keys}
 
 
-def keys_of_all(tables: Sequence[Mapping[TargetKey, Any]]) -> list[TargetKey]:
+def shared_targets(tables: Sequence[Mapping[TargetKey, Any]]) -> list[TargetKey]:
     """Return the targets that all tables have, in the order of the first; none without tables."""
     if not tables:
         return []
@@ -138,10 +140,10 @@ def keys_of_all(tables: Sequence[Mapping[TargetKey, Any]]) -> list[TargetKey]:
     return [key for key in tables[0] if key in shared]
 
 
-def first_positions(run: Run, user: str, key: TargetKey) -> list[tuple[float, float]]:
+def first_click_positions(run: Run, user: str, key: TargetKey) -> list[tuple[float, float]]:
     """Return the (row, column) of each first click of `user` on a target, repeats and failed dialogues too."""
     first = [dialogue.prompts[0] for dialogue in run.about(*key, user) if dialogue.prompts]
-    return list(chain.from_iterable(map(positions_of, chain(*first))))
+    return list(chain.from_iterable(map(prompt_positions, chain(*first))))
 
 
 def mean_first_mask(run: Run, users: Sequence[str], key: TargetKey) -> NDArray[np.float64] | None:

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.reports.chart_series import Figure, figure, panel_px
+from segarena.reports.chart_series import Figure, chart_size_px, make_figure
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.statistics.intervals import bootstrap_mean
-from segarena.systems.oneshot.page.run_counts import COGNIZANCE, Entry
+from segarena.systems.oneshot.page.run_counts import COGNIZANCE, SegmenterCounts
 from segarena.systems.oneshot.pairs.pair_table import LEVELS, PARTITIONS, POOLED_LEVEL
 from segarena.systems.oneshot.scoring.score_breakdown import level_table
-from segarena.systems.oneshot.scoring.score_settings import Settings
+from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
-BINS = 8
+CURVE_BINS = 8
 """About how many points a curve has; fewer where values repeat."""
 
 PARTS_CAPTION = (
@@ -32,7 +32,7 @@ CURVES_CAPTION = (
 
 
 def toss_figures(
-    base: Sequence[Entry], settings: Settings, colours: Mapping[str, int]
+    base: Sequence[SegmenterCounts], settings: ScoreSettings, colours: Mapping[str, int]
 ) -> list[Figure]:
     """Return every figure that the pairs have something for, each segmenter in its colour."""
     parts = [
@@ -42,8 +42,8 @@ def toss_figures(
         (f"IoU against {word}", _curves(base, name, word, colours)) for name, word in _FACTS.items()
     ]
     made = (
-        figure("IoU by partition and level", PARTS_CAPTION, parts),
-        figure("IoU against ease and salience", CURVES_CAPTION, against),
+        make_figure("IoU by partition and level", PARTS_CAPTION, parts),
+        make_figure("IoU against ease and salience", CURVES_CAPTION, against),
     )
     return [one for one in made if one is not None]
 
@@ -57,8 +57,8 @@ _PARTS = (
 
 
 def _bars(
-    base: Sequence[Entry],
-    settings: Settings,
+    base: Sequence[SegmenterCounts],
+    settings: ScoreSettings,
     column: str,
     order: Sequence[str],
     colours: Mapping[str, int],
@@ -73,10 +73,10 @@ def _bars(
         heights = [own.get(name, 0.0) for name in shown]
         bars.append(Bars(label=entry.segmenter, colour=colours[entry.segmenter], heights=heights))
     labels = {"title": f"IoU by {column}", "x_label": column, "y_label": "class mIoU"}
-    return bar_chart(bars, shown, **labels, highest=1.0, size_px=panel_px(2, 280))
+    return bar_chart(bars, shown, **labels, highest=1.0, size_px=chart_size_px(2, 280))
 
 
-def part_means(entry: Entry, settings: Settings, column: str) -> dict[str, float]:
+def part_means(entry: SegmenterCounts, settings: ScoreSettings, column: str) -> dict[str, float]:
     """Return class mIoU of each partition or level, the mean over folds where there are any."""
     table = level_table(entry.counts, settings).filter(pl.col(column).is_not_null())
     rows = table.sort(
@@ -85,7 +85,9 @@ def part_means(entry: Entry, settings: Settings, column: str) -> dict[str, float
     return {str(name): float(value) for name, value in rows.select(column, "miou").iter_rows()}
 
 
-def _curves(base: Sequence[Entry], name: str, word: str, colours: Mapping[str, int]) -> str:
+def _curves(
+    base: Sequence[SegmenterCounts], name: str, word: str, colours: Mapping[str, int]
+) -> str:
     found = [(entry.segmenter, query_values(entry, name)) for entry in base]
     known = [(segmenter, x, y) for segmenter, (x, y) in found if len(set(x.tolist())) > 1]
     if not known:
@@ -96,11 +98,13 @@ def _curves(base: Sequence[Entry], name: str, word: str, colours: Mapping[str, i
         x_label=word,
         y_label="mean IoU of query targets",
         x_range=(0.0, 1.0),
-        size_px=panel_px(2, 330),
+        size_px=chart_size_px(2, 330),
     )
 
 
-def query_values(entry: Entry, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def query_values(
+    entry: SegmenterCounts, name: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return difficulty or salience of each class in each query image, and the mean IoU of its pairs; sorted."""
     counts = entry.counts.filter(pl.col(name).is_not_null() & (pl.col("tier") != COGNIZANCE))
     rows = (
@@ -112,7 +116,7 @@ def query_values(entry: Entry, name: str) -> tuple[NDArray[np.float64], NDArray[
     return rows[name].to_numpy().astype(np.float64), rows["iou"].to_numpy().astype(np.float64)
 
 
-def bins_of(x: NDArray[np.float64], count: int = BINS) -> list[NDArray[np.intp]]:
+def equal_count_bins(x: NDArray[np.float64], count: int = CURVE_BINS) -> list[NDArray[np.intp]]:
     """Return the places of sorted values in up to `count` bins of about equal size; equal values are never parted."""
     starts = np.flatnonzero(np.diff(x, prepend=-math.inf))
     wanted = np.linspace(0, len(x), count + 1)[1:-1]
@@ -123,7 +127,7 @@ def bins_of(x: NDArray[np.float64], count: int = BINS) -> list[NDArray[np.intp]]
 
 
 def _curve(label: str, colour: int, x: NDArray[np.float64], y: NDArray[np.float64]) -> Curve:
-    bins = bins_of(x)
+    bins = equal_count_bins(x)
     means = [bootstrap_mean(y[part], np.arange(len(part))) for part in bins]
     return Curve(
         label=label,

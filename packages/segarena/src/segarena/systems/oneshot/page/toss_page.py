@@ -13,19 +13,19 @@ from rich.text import Text
 from segarena.reports.chart_series import segmenter_colours
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
-from segarena.reports.pictures import Pictures
-from segarena.reports.recorded_run import Key, Run
+from segarena.reports.pictures import DialoguePictures
+from segarena.reports.recorded_run import DialogueKey, Run
 from segarena.reports.renderers import sheet_csv, sheet_terminal
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet, Value
 from segarena.reports.standings import by_data
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page import run_counts as records
-from segarena.systems.oneshot.page.pair_pictures import PairPictures, chosen_pairs, name_of
+from segarena.systems.oneshot.page.pair_pictures import PairPictures, choose_pairs, pair_title
 from segarena.systems.oneshot.page.tier_figures import toss_figures
 from segarena.systems.oneshot.page.tier_score_tables import toss_sheets
 
-MOST_TINY = 12
+MAX_UNFOLDED_TINY = 12
 """A longer table of tiny cells is folded away."""
 
 
@@ -54,7 +54,7 @@ class TossPage(Page):
 
     def whole(self, run: Run) -> Run:
         """Return the run without pairs whose right answer is nothing, or whose support was changed."""
-        return records.asked_pairs(run)
+        return records.without_negative_pairs(run)
 
     @property
     def target_word(self) -> str:
@@ -70,7 +70,7 @@ class TossPage(Page):
     def verdict(self) -> Sequence[str]:
         """The leader of each score, then who is ahead in the mean IoU of pairs."""
         scores = self.sheets.get("scores")
-        return [*leaders(scores), *super().verdict] if scores else super().verdict
+        return [*leader_sentences(scores), *super().verdict] if scores else super().verdict
 
     @cached_property
     def pictures(self) -> PairPictures:
@@ -82,25 +82,25 @@ class TossPage(Page):
         """All pairs, also those whose right answer is nothing."""
         return self.runs
 
-    def chosen(self, drawn: Pictures) -> Sequence[Key]:
+    def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueKey]:
         """Return two pairs of every part."""
         groups = by_data(self.runs).values()
-        return list(chain.from_iterable(map(chosen_pairs, groups)))
+        return list(chain.from_iterable(map(choose_pairs, groups)))
 
     def name_of(self, dialogue: DialogueRecord) -> str:
         """Return class, tier and part."""
-        return name_of(dialogue)
+        return pair_title(dialogue)
 
     def sections(self) -> list[Section]:
         """Return scores, tiers and bias."""
-        base = records.base_entries(self.runs)
+        base = records.unchanged_counts(self.runs)
         tiers = [
             name for name in self.sheets if name.startswith("parts-") and name not in self.folded
         ]
-        notes = map(Note, [*self.problems, records.failed_text(base), passes_text(self.runs)])
+        notes = map(Note, [*self.problems, records.failed_text(base), encoder_pass_text(self.runs)])
         if base:
             made = toss_figures(
-                base, records.settings_of(self.runs[0]), segmenter_colours(self.runs)
+                base, records.run_settings(self.runs[0]), segmenter_colours(self.runs)
             )
         else:
             made = []
@@ -126,7 +126,9 @@ class TossPage(Page):
 
     def is_folded(self, sheet: Sheet) -> bool:
         """Tell whether a table is folded away, as a long one of tiny cells is."""
-        return super().is_folded(sheet) or (sheet.name == "tiny" and len(sheet.rows) > MOST_TINY)
+        return super().is_folded(sheet) or (
+            sheet.name == "tiny" and len(sheet.rows) > MAX_UNFOLDED_TINY
+        )
 
     def terminal(self) -> list[RenderableType]:
         """Return the scores, and what the summary below them is of."""
@@ -139,11 +141,11 @@ class TossPage(Page):
         return [
             *(Text(text, style="dim") for text in texts),
             *shown,
-            Text(records.PAIRS_ASKED, style="bold"),
+            Text(records.SUMMARY_CAPTION, style="bold"),
         ]
 
 
-def leaders(scores: Sheet) -> list[str]:
+def leader_sentences(scores: Sheet) -> list[str]:
     """Say who has the highest value of each score, or what the values of the only segmenter are."""
     told: list[str] = []
     for name, *cells in zip(scores.head, *scores.rows, strict=True):
@@ -163,9 +165,9 @@ def without_counts(sheet: Sheet) -> Sheet:
     return replace(sheet, head=tuple(sheet.head[place] for place in kept), rows=rows)
 
 
-def passes_text(runs: Sequence[Run]) -> str:
+def encoder_pass_text(runs: Sequence[Run]) -> str:
     """Say how often images were encoded."""
-    queries, query_passes, supports, support_passes = records.images(runs)
+    queries, query_passes, supports, support_passes = records.count_encoder_passes(runs)
     if not queries:
         return ""
     return (

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, px
-from segarena.reports.baselines import THIN, floor_colour
-from segarena.reports.chart_series import Figure, figure, panel_px, segmenter_colours
+from segarena.reports.baselines import FLOOR_NOTE, floor_colour
+from segarena.reports.chart_series import Figure, chart_size_px, make_figure, segmenter_colours
 from segarena.reports.charts import (
-    COLOURS,
-    Colour,
+    COLOUR_COUNT,
+    ChartColour,
     Curve,
     colour_class,
     draw_legend,
@@ -26,15 +26,15 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import user_names
 from segarena.reports.sheets import Value
 from segarena.reports.wording import metric_name
-from segarena.systems.volumes.page.paper_tables import corrects
+from segarena.systems.volumes.page.paper_tables import has_corrections
 from segarena.systems.volumes.page.round_values import (
-    mean_at,
-    means,
-    values_by_round,
-    who_took_part,
+    average_common_targets,
+    collect_round_values,
+    list_participants,
+    look_up_mean,
 )
 
-MOST_NAMES = 12
+MOST_LABELS = 12
 """With more users and segmenters than this, each segmenter has a figure of its own."""
 
 
@@ -61,14 +61,15 @@ def effort_points(
 ) -> dict[tuple[str, str], list[EffortPoint]]:
     """Return for each user and segmenter a point per round; a single one for users who correct nothing."""
     averages = [
-        means(values.filter(round=number), metric) for number in range(1, runs[0].rounds + 1)
+        average_common_targets(values.filter(round=number), metric)
+        for number in range(1, runs[0].rounds + 1)
     ]
     found: dict[tuple[str, str], list[EffortPoint]] = {}
-    for user, segmenter in who_took_part(runs):
+    for user, segmenter in list_participants(runs):
         who = {"user": user, "segmenter": segmenter}
-        count = runs[0].rounds if corrects(runs, user, segmenter) else 1
+        count = runs[0].rounds if has_corrections(runs, user, segmenter) else 1
         points = [
-            _point(values.filter(round=k + 1, **who), mean_at(averages[k], **who))
+            _point(values.filter(round=k + 1, **who), look_up_mean(averages[k], **who))
             for k in range(count)
         ]
         found[(user, segmenter)] = [point for point in points if math.isfinite(point.quality.mean)]
@@ -84,7 +85,7 @@ def effort_figures(
     colours = _colours(runs)
     segmenters = segmenter_colours(runs)
     made: list[Figure | None] = []
-    for name, part in parts_of(runs).items():
+    for name, part in group_participants(runs).items():
         there = dict.fromkeys(segmenter for _, segmenter in part)
         users = {user for user, _ in part}
         shown = {
@@ -92,7 +93,7 @@ def effort_figures(
             for m, of in below.items()
         }
         greys = _floor_colours(floors)
-        legend: list[tuple[str, Colour]] = [
+        legend: list[tuple[str, ChartColour]] = [
             (segmenter, segmenters[segmenter]) for segmenter in there
         ]
         legend += list(greys.items()) if any(shown.values()) else []
@@ -100,8 +101,8 @@ def effort_figures(
         charts: list[tuple[str, str]] = []
         for m, points in every.items():
             charts.append((metric_name(m), _effort_chart(points, m, own, legend, shown[m], greys)))
-        caption = f"{EFFORT_CAPTION} {THIN}" if any(shown.values()) else EFFORT_CAPTION
-        made.append(figure(f"Quality against effort{name}", caption, charts))
+        caption = f"{EFFORT_CAPTION} {FLOOR_NOTE}" if any(shown.values()) else EFFORT_CAPTION
+        made.append(make_figure(f"Quality against effort{name}", caption, charts))
     return [one for one in made if one is not None]
 
 
@@ -112,7 +113,7 @@ def rounds_figures(
 
     Nothing without corrections.
     """
-    who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
+    who = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
     points = effort_points(runs, values, "dice") if who else {}
     colours = _colours(runs)
     is_one = len(segmenter_colours(runs)) == 1
@@ -136,40 +137,40 @@ def rounds_figures(
             title=f"Dice over rounds, {name}",
             x_label="round (1: first prompts)",
             y_label="mean Dice",
-            size_px=panel_px(len(panels), 330),
+            size_px=chart_size_px(len(panels), 330),
         )
         charts.append((name if len(panels) > 1 else "", chart))
     caption = (
         "Mean Dice over classes and datasets after each round; bands are 95 % intervals over cases."
     )
-    caption = f"{caption} {THIN}" if below else caption
-    made = figure("Refinement", caption, charts)
+    caption = f"{caption} {FLOOR_NOTE}" if below else caption
+    made = make_figure("Refinement", caption, charts)
     return [] if made is None else [made]
 
 
 def _floor_points(floors: Sequence[Run], metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
     """Return the points of floors by user and segmenter; nothing of a metric that they were not judged by."""
-    values = values_by_round(floors)
+    values = collect_round_values(floors)
     if floors and metric in values.columns:
         return effort_points(floors, values, metric)
     return {}
 
 
-def _floor_colours(floors: Sequence[Run]) -> dict[str, Colour]:
+def _floor_colours(floors: Sequence[Run]) -> dict[str, ChartColour]:
     return {
         segmenter: floor_colour(place)
         for place, segmenter in enumerate(dict.fromkeys(f.segmenter for f in floors))
     }
 
 
-def parts_of(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
+def group_participants(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
     """Return who stands in which figure: all in one, or one per segmenter, or one per first prompts."""
-    who = who_took_part(runs)
+    who = list_participants(runs)
     segmenters = dict.fromkeys(segmenter for _, segmenter in who)
-    if len(who) > MOST_NAMES and len(segmenters) > 1:
+    if len(who) > MOST_LABELS and len(segmenters) > 1:
         return _grouped(who, [segmenter for _, segmenter in who])
     openings = [_opening(user) for user, _ in who]
-    if len(who) > COLOURS and 1 < len(set(openings)) < len({user for user, _ in who}):
+    if len(who) > COLOUR_COUNT and 1 < len(set(openings)) < len({user for user, _ in who}):
         return _grouped(who, openings)
     return {"": who}
 
@@ -192,9 +193,9 @@ def _colours(runs: Sequence[Run]) -> dict[tuple[str, str], int]:
     """Return a colour per segmenter; of one segmenter, per user."""
     segmenters = segmenter_colours(runs)
     if len(segmenters) > 1:
-        return {pair: segmenters[pair[1]] for pair in who_took_part(runs)}
+        return {pair: segmenters[pair[1]] for pair in list_participants(runs)}
     users = user_names(runs)
-    return {pair: users.index(pair[0]) for pair in who_took_part(runs)}
+    return {pair: users.index(pair[0]) for pair in list_participants(runs)}
 
 
 def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
@@ -209,7 +210,7 @@ def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
     )
 
 
-def _curve(label: str, colour: Colour, points: Sequence[EffortPoint]) -> Curve:
+def _curve(label: str, colour: ChartColour, points: Sequence[EffortPoint]) -> Curve:
     return Curve(
         label=label,
         colour=colour,
@@ -224,9 +225,9 @@ def _effort_chart(
     points: Mapping[tuple[str, str], Sequence[EffortPoint]],
     metric: str,
     colours: Mapping[tuple[str, str], int],
-    legend: Sequence[tuple[str, Colour]],
+    legend: Sequence[tuple[str, ChartColour]],
     floors: Mapping[tuple[str, str], Sequence[EffortPoint]],
-    greys: Mapping[str, Colour],
+    greys: Mapping[str, ChartColour],
 ) -> str:
     """Return the points of those who have a colour, and of floors, on scales that fit everyone."""
     every = list(chain(*points.values(), *floors.values()))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segarena.reports.gallery import open_dataset
+from segarena.reports.gallery import open_run_dataset
 from segarena.reports.recorded_run import DialogueRecord, Run
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.roles import Dataset
@@ -31,7 +31,7 @@ def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
                 None,
                 f"Instances were not matched: that would take loading more than {MOST_CASES} cases.",
             )
-        dataset, problem = open_dataset(run)
+        dataset, problem = open_run_dataset(run)
         if dataset is None or problem:
             return None, f"Instances cannot be matched as published without the targets. {problem}"
         try:
@@ -66,11 +66,11 @@ def _groups(run: Run) -> dict[tuple[str, str], list[str]]:
     """Return the targets of each class of a case that has two or more, by (sample, class)."""
     found: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for dialogue in run.finished():
-        found[(dialogue.sample, class_of(dialogue))][dialogue.target] = None
+        found[(dialogue.sample, target_class(dialogue))][dialogue.target] = None
     return {key: list(targets) for key, targets in found.items() if len(targets) > 1}
 
 
-def class_of(dialogue: DialogueRecord) -> str:
+def target_class(dialogue: DialogueRecord) -> str:
     """Return the class of a dialogue's target: its attribute "class", else its label."""
     return str(dialogue.attributes.get("class") or dialogue.label or "no name")
 

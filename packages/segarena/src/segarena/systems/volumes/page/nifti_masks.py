@@ -9,12 +9,12 @@ import numpy as np
 
 from segarena.arrays.orientation import Grid
 from segarena.files.whole import whole_path
-from segarena.reports.mask_export import Predicted, mask_format
+from segarena.reports.mask_export import MaskPrediction, mask_format
 from segarena.systems.volumes.files.nifti import write_nifti
 
 
 @mask_format("nifti", "volume")
-def write_masks(root: Path, predictions: Iterable[Predicted]) -> Generator[str]:
+def write_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
     """Write one NIfTI file per prediction with the affine of its sample, or its spacing where that has none.
 
     The axes of the array are those of the sample in reverse (column, row, plane), as scanners store them.

@@ -23,19 +23,26 @@ from segarena.prompts import Box, Click, Lasso, Limits, Scribble
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
 from segarena.reports.html_document import macros
-from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline, points_of, sign_of
-from segarena.reports.pictures import Shown, pictures, value_text
+from segarena.reports.overlays import (
+    VIEW_PX,
+    View,
+    jpeg_uri,
+    outline,
+    prompt_css_class,
+    prompt_points,
+)
+from segarena.reports.pictures import RunDialogue, metric_value_text, pictures
 from segarena.reports.recorded_run import DialogueRecord, Run
-from segarena.reports.viewer import Marks, Pane, Plate, Stack
+from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
 from segarena.reports.wording import metric_name
 from segarena.samples import Mask, Target, VolumeSample
 
-NAMES = ("axial", "coronal", "sagittal")
-HARDEST = 6
-DIALOGUES = 12
+AXIS_NAMES = ("axial", "coronal", "sagittal")
+HARDEST_TARGETS = 6
+MOST_PICTURES = 12
 MARGIN_MM = 12.0
 
-SLICES = 32
+MOST_SLICES = 32
 """Slices along each axis that a page holds at most, for each target."""
 
 
@@ -85,14 +92,14 @@ class VolumePictures:
 
     def how_many(self, runs: int) -> tuple[int, int]:
         """Return few, for each volume is loaded whole."""
-        return HARDEST, max(3, DIALOGUES // runs - HARDEST)
+        return HARDEST_TARGETS, max(3, MOST_PICTURES // runs - HARDEST_TARGETS)
 
     def lead(self) -> str:
         """Explain slices, outlines and marks."""
-        return str(macros("segarena.systems.volumes.page", "slices.html").lead(SLICES))
+        return str(macros("segarena.systems.volumes.page", "slices.html").lead(MOST_SLICES))
 
     def stacks(
-        self, shown: Sequence[Shown], sample: VolumeSample, target: Target
+        self, shown: Sequence[RunDialogue], sample: VolumeSample, target: Target
     ) -> Sequence[Stack]:
         """Return the axial, coronal and sagittal slices around target, last predictions and prompts."""
         kept = [
@@ -108,7 +115,7 @@ class VolumePictures:
         prompts = list(
             chain.from_iterable(chain.from_iterable(dialogue.prompts) for _, dialogue in shown)
         )
-        window = window_of(truth, lasts, prompts, sample.spacing_mm)
+        window = find_view_window(truth, lasts, prompts, sample.spacing_mm)
         levels = contrast(sample.voxels[window])
         return [
             _stack(axis, window, sample, truth, levels, list(zip(shown, kept, strict=True)))
@@ -122,16 +129,16 @@ def _stack(
     sample: VolumeSample,
     truth: Mask,
     levels: tuple[float, float],
-    shown: Sequence[tuple[Shown, Mapping[int, Mask]]],
+    shown: Sequence[tuple[RunDialogue, Mapping[int, Mask]]],
 ) -> Stack:
     count = sample.shape[axis]
     side = window[axis]
-    middle = middle_of(truth, axis) if truth.any() else (side.start + side.stop) // 2
-    places = slice_places(window[axis], middle)
-    cuts = [slice_at(axis, index, window, sample.spacing_mm) for index in places]
+    middle = find_middle_slice(truth, axis) if truth.any() else (side.start + side.stop) // 2
+    places = choose_slices(window[axis], middle)
+    cuts = [make_slice(axis, index, window, sample.spacing_mm) for index in places]
     every = window[axis].stop - window[axis].start
     return Stack(
-        name=NAMES[axis],
+        name=AXIS_NAMES[axis],
         view=_view_of(cuts[0]),
         plates=[
             Plate(
@@ -144,7 +151,7 @@ def _stack(
         panes=[_pane(run, dialogue, masks, cuts) for (run, dialogue), masks in shown],
         first=places.index(middle),
         levels=levels,
-        note=f"{len(places)} of {every} {NAMES[axis]} slices are shown."
+        note=f"{len(places)} of {every} {AXIS_NAMES[axis]} slices are shown."
         if len(places) < every
         else "",
     )
@@ -153,19 +160,19 @@ def _stack(
 def _pane(
     run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], cuts: Sequence[Slice]
 ) -> Pane:
-    marks: list[Marks] = []
+    marks: list[RoundMarks] = []
     for number, prompts in enumerate(dialogue.prompts, 1):
         for prompt in prompts:
             on = [place for place, cut in enumerate(cuts) if _is_on(cut, prompt)]
             if on:
-                marks.append(Marks(round=number, svg=_mark(cuts[on[0]], prompt), plates=on))
+                marks.append(RoundMarks(round=number, svg=_mark(cuts[on[0]], prompt), plates=on))
     values = {
         metric_name(name): found for name in ("dice", "nsd") if (found := dialogue.values_of(name))
     }
     return Pane(
         label=run.label,
         values=[
-            ", ".join(value_text(found, number, name) for name, found in values.items())
+            ", ".join(metric_value_text(found, number, name) for name, found in values.items())
             for number in range(1, dialogue.rounds + 1)
         ],
         kept={number: [[_outline(cut, mask)] for cut in cuts] for number, mask in masks.items()},
@@ -173,13 +180,13 @@ def _pane(
     )
 
 
-def slice_places(window: slice, middle: int) -> list[int]:
+def choose_slices(window: slice, middle: int) -> list[int]:
     """Return at most `SLICES` places inside the window, evenly spread, `middle` among them."""
-    step = max(1, math.ceil((window.stop - window.start) / SLICES))
+    step = max(1, math.ceil((window.stop - window.start) / MOST_SLICES))
     return [place for place in range(window.start, window.stop) if (place - middle) % step == 0]
 
 
-def window_of(
+def find_view_window(
     truth: Mask,
     guesses: Sequence[Mask],
     prompts: Sequence[RecordedPrompt],
@@ -190,7 +197,7 @@ def window_of(
     for guess in guesses:
         seen = join_windows(seen, bounding_window(guess))
     for prompt in prompts:
-        for point in points_of(prompt):
+        for point in prompt_points(prompt):
             seen = join_windows(seen, tuple(slice(int(c), int(c) + 1) for c in point))
     if is_empty(seen):
         seen = tuple(slice(0, n) for n in truth.shape)
@@ -200,7 +207,7 @@ def window_of(
     )
 
 
-def middle_of(truth: Mask, axis: int) -> int:
+def find_middle_slice(truth: Mask, axis: int) -> int:
     """Return the median position of the target's voxels along an axis, so that the slice holds some of them."""
     counts = np.count_nonzero(truth, axis=tuple(other for other in range(3) if other != axis))
     total = int(counts.sum())
@@ -209,7 +216,7 @@ def middle_of(truth: Mask, axis: int) -> int:
     return truth.shape[axis] // 2
 
 
-def slice_at(
+def make_slice(
     axis: int, index: int, window: Window, spacing_mm: tuple[float, float, float]
 ) -> Slice:
     """Return a slice of the window, scaled so that its pixels are square in mm."""
@@ -246,12 +253,12 @@ def _is_on(shown: Slice, prompt: RecordedPrompt) -> bool:
     """Tell whether a prompt meets the slice; limits do when they can be seen on it."""
     if isinstance(prompt, Limits):
         return prompt.axis != shown.axis
-    along = [point[shown.axis] for point in points_of(prompt)]
+    along = [point[shown.axis] for point in prompt_points(prompt)]
     return bool(along) and min(along) - 0.5 <= shown.index <= max(along) + 0.5
 
 
 def _mark(shown: Slice, prompt: RecordedPrompt) -> str:
-    sign = sign_of(prompt)
+    sign = prompt_css_class(prompt)
     match prompt:
         case Click(position=position):
             return _click(*shown.place(position), sign)

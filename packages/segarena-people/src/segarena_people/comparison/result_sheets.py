@@ -1,0 +1,329 @@
+"""The tables of a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from segarena.reports.sheets import Cell, CellMark, Column, Sheet, Value, p_value_text
+from segarena_people.comparison.answer_features import COARSE_OF, DEFINITIONS
+from segarena_people.comparison.results import FeatureFound, Measured, ScopeFound, UserFound
+from segarena_people.comparison.segmenter_ranking import Ranked
+from segarena_people.comparison.verdict_sentences import judgement, medians_of, name_of, short
+from segarena_people.measures.user_shift import BEHAVIOUR
+
+NOTHING = Value(mean=math.nan)
+
+
+def apart_sheet(scopes: Sequence[ScopeFound]) -> Sheet:
+    """Return how well each user is told from people in each scope, beside how well two people are."""
+    rows = [row for found in scopes for row in _apart_rows(found)]
+    head = (
+        "Answers",
+        Column("Who", "text", key="who"),
+        Column("AUC", "interval", definition=AUC_DEFINITION, higher_is_better=False),
+        Column(
+            "Coarse", "interval", key="coarse", definition=COARSE_DEFINITION, higher_is_better=False
+        ),
+        Column("Beyond people", "interval", key="beyond", definition=BEYOND_DEFINITION),
+        Column("n", "number", definition="answers of each side"),
+        Column(
+            "Silent", "number", key="silent", definition="questions to which the user gave nothing"
+        ),
+        Column("Verdict", "text", key="verdict"),
+    )
+    caption = "How well simulated users are told from people, beside how well people are told from each other."
+    notes = tuple(_note(scopes)) if rows else ()
+    return Sheet(name="told-apart", caption=caption, head=head, rows=tuple(rows), notes=notes)
+
+
+AUC_DEFINITION = (
+    "Shown one answer of each, how often a classifier that learnt from other images finds the person's: 0.5 is "
+    "guessing, 1 is always; of several people the median"
+)
+COARSE_DEFINITION = "the same with the features that the width of a tool cannot fake"
+BEYOND_DEFINITION = "AUC minus that of two people; to pass it must be at most 0.05"
+
+
+def _note(scopes: Sequence[ScopeFound]) -> list[str]:
+    notes = [
+        f"AUC: {AUC_DEFINITION}. A user passes who is told apart at most 0.05 better than two people."
+    ]
+    if any(found.scope.kind in COARSE_OF for found in scopes):
+        notes.append(f"Coarse: {COARSE_DEFINITION}.")
+    if any(not found.pairs for found in scopes):
+        notes.append(
+            "Where no two people answered the same, one half of the answers against the other stands for them."
+        )
+    return notes
+
+
+def _apart_rows(found: ScopeFound) -> list[tuple[Cell, ...]]:
+    title = found.scope.title
+    rows = list[tuple[Cell, ...]]()
+    if found.pairs:
+        n = min(one.n for one in found.pairs)
+        values = [
+            _range([one.auc for one in found.pairs]),
+            _range([one.coarse for one in found.pairs]),
+        ]
+        who = f"people ({len(found.pairs)} pairs)" if len(found.pairs) > 1 else "two people"
+        rows.append((title, who, *values, NOTHING, n, 0, ""))
+    elif found.halves:
+        values = [
+            _range([one.auc for one in found.halves]),
+            _range([one.coarse for one in found.halves]),
+        ]
+        rows.append((title, "half of the answers", *values, NOTHING, found.halves[0].n, 0, ""))
+    for user in found.users:
+        rows.append((title, user.user, *_apart_cells(user)))
+    return rows
+
+
+def _apart_cells(user: UserFound) -> tuple[Cell, ...]:
+    silent = user.silent + user.refused
+    if user.apart is None:
+        return (
+            NOTHING,
+            NOTHING,
+            NOTHING,
+            0,
+            silent,
+            "no answers" if not user.answered else "too few answers",
+        )
+    word = judgement(user)
+    mark: CellMark = (
+        "better" if word == "passes" else "worse" if word == "told apart" else "unclear"
+    )
+    if user.each:
+        values = [
+            _range([one.auc for one in user.each], mark),
+            _range([one.coarse for one in user.each]),
+        ]
+    else:
+        together = user.together
+        values = [
+            _value(together.auc if together else None, mark),
+            _value(together.coarse if together else None),
+        ]
+    above = user.beyond_people
+    beyond = NOTHING if above is None else replace(_value(above), is_signed=True)
+    return (*values, beyond, user.n, silent, word)
+
+
+def _value(one: Measured | None, mark: CellMark = "") -> Value:
+    if one is None:
+        return NOTHING
+    return Value(mean=one.value, low=one.low, high=one.high, decimals=2, mark=mark)
+
+
+def _range(each: Sequence[Measured | None], mark: CellMark = "") -> Value:
+    """Return the median with the least and the greatest, in words."""
+    values = sorted(one.value for one in each if one is not None)
+    if not values:
+        return NOTHING
+    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+    bounds = "" if len(values) == 1 else f"{values[0]:.2f} to {values[-1]:.2f}"
+    return Value(
+        mean=middle,
+        low=values[0],
+        high=values[-1],
+        printed=f"{middle:.2f}",
+        printed_bounds=bounds,
+        mark=mark,
+    )
+
+
+def features_sheet(found: ScopeFound, user: UserFound) -> Sheet:
+    """Return every feature of a user's answers beside people's, the one that differs most first."""
+    definitions = DEFINITIONS[found.scope.kind]
+    rows = tuple(
+        (
+            name_of(one.name),
+            Value(mean=one.people, decimals=2),
+            Value(mean=one.user, decimals=2),
+            Value(mean=one.above, decimals=2),
+            Value(mean=one.ks, decimals=2, mark="worse" if one.is_clear else ""),
+            Value(mean=max(0.0, one.lost), decimals=3),
+            definitions[one.name],
+        )
+        for one in user.features
+    )
+    head = (
+        "Feature",
+        Column("People", "number", key="people", definition="median"),
+        Column(user.user, "number", key="user", definition="median"),
+        Column(
+            "Greater", "number", key="greater", definition="how often the user's is the greater one"
+        ),
+        Column(
+            "KS",
+            "number",
+            definition="greatest difference of the shares up to any number; bold: more than chance at 1 %",
+        ),
+        Column(
+            "Lost",
+            "number",
+            key="lost",
+            definition="AUC that the classifier loses when the feature is exchanged at random",
+        ),
+        Column("What it is", "words", key="what"),
+    )
+    caption = f"What tells {user.user} from people: {found.scope.title}."
+    return Sheet(
+        name=f"features-{slug(found.scope.title)}-{slug(user.user)}",
+        caption=caption,
+        head=head,
+        rows=rows,
+    )
+
+
+def why_sheet(scopes: Sequence[ScopeFound], most: int = 3) -> Sheet:
+    """Return what gives each user away, in a line each: the features that differ most, with the medians of both."""
+    rows = tuple(
+        (
+            found.scope.title,
+            user.user,
+            "; ".join(map(_why, [one for one in user.features if one.is_clear][:most])),
+        )
+        for found in scopes
+        for user in found.users
+        if user.features
+    )
+    head = ("Answers", "User", Column("Median of people → of the user", "words", key="why"))
+    return Sheet(name="why", caption="What differs most.", head=head, rows=rows)
+
+
+def _why(one: FeatureFound) -> str:
+    people, user = medians_of(one)
+    return f"{name_of(one.name)} {short(people)} → {short(user)}"
+
+
+def tests_sheet(found: ScopeFound) -> Sheet:
+    """Return the other two-sample tests of every user."""
+    rows = tuple(
+        (user.user, name, Value(mean=one.statistic, decimals=3), p_value_text(one.p_value), one.n)
+        for user in found.users
+        for name, one in user.tests.items()
+    )
+    head = (
+        "User",
+        "Test",
+        Column("Statistic", "number"),
+        Column("p", "text"),
+        Column("n", "number"),
+    )
+    caption = f"Other tests whether both come from one distribution: {found.scope.title}."
+    notes = (
+        "p: how often answers that change places within a question, user for person, are as far apart; of KS by its "
+        "formula. With many answers small differences are found too: the AUC says how large they are.",
+    )
+    return Sheet(
+        name=f"tests-{slug(found.scope.title)}", caption=caption, head=head, rows=rows, notes=notes
+    )
+
+
+def shift_sheet(found: ScopeFound) -> Sheet:
+    """Return the measures of user shift."""
+    named = list(BEHAVIOUR)
+    rows = tuple(
+        (user.user, *(_signed(user.shift.get(name)) for name in named))
+        for user in found.users
+        if user.shift
+    )
+    head = (
+        "User",
+        *(Column(f"Δ {name}", "interval", key=name, definition=BEHAVIOUR[name]) for name in named),
+    )
+    caption = f"User shift, user minus people: {found.scope.title}."
+    notes = tuple(f"{name}: {definition}." for name, definition in BEHAVIOUR.items())
+    return Sheet(
+        name=f"shift-{slug(found.scope.title)}", caption=caption, head=head, rows=rows, notes=notes
+    )
+
+
+def _signed(one: Measured | None) -> Value:
+    if one is None:
+        return NOTHING
+    return Value(mean=one.value, low=one.low, high=one.high, decimals=3, is_signed=True)
+
+
+def people_sheet(found: ScopeFound) -> Sheet:
+    """Return how well people are told from each other, pair by pair."""
+    rows = tuple(
+        (one.first, one.second, _value(one.auc), _value(one.coarse), one.n) for one in found.pairs
+    )
+    head = (
+        "Person",
+        "Other",
+        Column("AUC", "interval"),
+        Column("Coarse", "interval"),
+        Column("n", "number"),
+    )
+    caption = f"People told from each other, on what both answered: {found.scope.title}."
+    return Sheet(name=f"people-{slug(found.scope.title)}", caption=caption, head=head, rows=rows)
+
+
+def slug(text: str) -> str:
+    """Return letters and figures of a text with dashes between."""
+    words = "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
+    return "-".join(words)[:60]
+
+
+def ranking_sheet(ranked: Sequence[Ranked]) -> Sheet:
+    """Return how each user ranks segmenters, beside people."""
+    rows = tuple(
+        (
+            one.user,
+            one.statistic,
+            NOTHING if math.isnan(one.tau.value) else _value(one.tau),
+            *one.winners,
+            Value(mean=one.mean_bias, decimals=3, is_signed=True),
+            one.dialogues,
+        )
+        for one in ranked
+    )
+    head = (
+        "User",
+        "Statistic",
+        Column(
+            "Kendall’s τ",
+            "interval",
+            key="tau",
+            definition="1: people and the user put all in the same order",
+        ),
+        Column("First with people", "text", key="first"),
+        Column("First with the user", "text", key="first-simulated"),
+        Column(
+            "Mean bias", "number", key="bias", definition="user minus people, mean over segmenters"
+        ),
+        Column("Dialogues", "number", key="dialogues"),
+    )
+    caption = "Whether simulated users rank segmenters as people do."
+    return Sheet(name="ranking", caption=caption, head=head, rows=rows)
+
+
+def bias_sheet(ranked: Sequence[Ranked]) -> Sheet:
+    """Return every segmenter with people and with each user."""
+    rows = tuple(
+        (one.user, one.statistic, name, _value(people), _value(simulated), _signed(bias))
+        for one in ranked
+        for name, people, simulated, bias in zip(
+            one.segmenters, one.people, one.simulated, one.bias, strict=True
+        )
+    )
+    head = (
+        "User",
+        "Statistic",
+        "Segmenter",
+        Column("With people", "interval", key="people"),
+        Column("With the user", "interval", key="simulated"),
+        Column(
+            "Bias", "interval", key="bias", definition="user minus people, on the same dialogues"
+        ),
+    )
+    caption = (
+        "How far off the figures of segmenters are when a simulated user takes people's place."
+    )
+    return Sheet(name="bias", caption=caption, head=head, rows=rows)

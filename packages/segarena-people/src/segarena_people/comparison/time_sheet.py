@@ -1,0 +1,70 @@
+"""People's seconds beside what reports predict for their prompts: whether simulated users' seconds may be believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from segarena.reports.sheets import Cell, Column, Sheet, Value, p_value_text
+from segarena.reports.wording import seconds_text
+from segarena.users.habits.prompt_time import Pace
+from segarena_people.comparison.results import Scope
+from segarena_people.measures.time_calibration import Timing, timing_of
+from segarena_people.prompts import PersonPrompt
+
+FEWEST = 10
+"""Fewer prompts with times are not shown."""
+
+
+def seconds_sheet(answers: Sequence[tuple[Scope, Sequence[PersonPrompt]]]) -> Sheet:
+    """Return the seconds of each scope whose prompts have times, beside what is published; no rows where none have.
+
+    Args:
+        answers: what people gave in each scope.
+    """
+    habits = Pace().habits
+    timed = [
+        (scope, timing_of([row for row in rows if row.points], habits)) for scope, rows in answers
+    ]
+    rows = tuple(
+        (scope.title, *_cells(found)) for scope, found in timed if len(found.seconds) >= FEWEST
+    )
+    head = (
+        "Answers",
+        Column(
+            "Median",
+            "number",
+            key="median",
+            definition="of people's seconds, from when a prompt was allowed",
+        ),
+        Column("Predicted", "number", key="predicted", definition="median, as reports predict it"),
+        Column(
+            "From uniform",
+            "number",
+            key="uniform",
+            definition="KS of the shares at which people's seconds lie",
+        ),
+        Column("p", "text"),
+        Column("n", "number"),
+    )
+    caption = "Seconds of people, beside what reports predict for their prompts."
+    notes = (
+        "From uniform: of a prediction that is right, people's seconds lie at every share of it alike. "
+        "p takes prompts for independent; those of one person are not.",
+    )
+    return Sheet(name="seconds", caption=caption, head=head, rows=rows, notes=notes)
+
+
+def _cells(found: Timing) -> tuple[Cell, ...]:
+    distance, p_value = found.uniform()
+    return (
+        _seconds(found.median_s),
+        _seconds(found.predicted_s),
+        Value(mean=distance, decimals=2),
+        p_value_text(p_value),
+        len(found.seconds),
+    )
+
+
+def _seconds(value: float) -> Value:
+    return Value(mean=value, printed="–" if math.isnan(value) else seconds_text(value))

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from segarena.comparison import Comparison
-from segarena.systems.oneshot.pairs.table import KEY, PARTITIONS, pairs_table
-from segarena.systems.oneshot.scoring.breakdown import class_table, level_table
-from segarena.systems.oneshot.scoring.counts import GROUPS, counts_table
-from segarena.systems.oneshot.scoring.scores import all_scores
-from segarena.systems.oneshot.scoring.settings import Settings
+from segarena.systems.oneshot.pairs.pair_table import PAIR_KEY, PARTITIONS, pairs_table
+from segarena.systems.oneshot.scoring.pixel_counts import GROUP_COLUMNS, counts_table
+from segarena.systems.oneshot.scoring.score_breakdown import class_table, level_table
+from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
+from segarena.systems.oneshot.scoring.tier_scores import all_scores
 
 PAIRS = 15000
 SIDE_PX = 512
@@ -44,7 +44,7 @@ def counts() -> pl.DataFrame:
     pixels = {"intersection": np.floor(union * rng.random(PAIRS)), "union": union}
     table = (
         pairs_table(rows)
-        .select(*KEY, *GROUPS)
+        .select(*PAIR_KEY, *GROUP_COLUMNS)
         .with_columns(pl.Series(k, v) for k, v in pixels.items())
     )
     return counts_table(table.with_columns(frame_px=250000.0, void_px=0.0, predicted_void_px=0.0))
@@ -66,9 +66,9 @@ def main() -> None:
     """Print the figures."""
     table = counts()
     for repeats in (0, 1000):
-        settings = Settings(repeats=repeats)
+        settings = ScoreSettings(repeats=repeats)
 
-        def score(settings: Settings = settings) -> None:
+        def score(settings: ScoreSettings = settings) -> None:
             all_scores(table, settings)
             level_table(table, settings)
             class_table(table, settings)

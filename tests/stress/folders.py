@@ -424,9 +424,9 @@ def _strokes(folder: Path) -> None:
 
 
 def _read_strokes(folder: Path) -> None:
-    from segarena.systems.clicks.users.recorded_strokes import DrawnStrokes
+    from segarena.systems.clicks.users.recorded_strokes import RecordedStrokes
 
-    DrawnStrokes(path=str(folder))
+    RecordedStrokes(path=str(folder))
 
 
 def _maps(folder: Path) -> None:

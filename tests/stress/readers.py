@@ -36,8 +36,8 @@ def readers() -> list[Folder]:
     from segarena.datasets.bsds500 import read_compact, read_original
     from segarena.files.images import read_colours, read_image, read_values
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
-    from segarena.systems.clicks.datasets.sbd import read_instances
-    from segarena.systems.clicks.users.recorded_strokes import DrawnStrokes
+    from segarena.systems.clicks.datasets.sbd import read_sbd_instances
+    from segarena.systems.clicks.users.recorded_strokes import RecordedStrokes
     from segarena.systems.oneshot.pairs.pair_table import read_pairs
     from segarena.systems.oneshot.pairs.toss_lists import read_class_list
     from segarena.systems.scenes.edges.benchmark import read_detection
@@ -85,7 +85,7 @@ def readers() -> list[Folder]:
         _reader("compact.npz", _compact, read_compact),
         _reader("truth.mat", _original, read_original),
         _reader("packed.mat", lambda path: _original(path, True), human),
-        _reader("instances.mat", write_instances, read_instances),
+        _reader("instances.mat", write_instances, read_sbd_instances),
         _reader("volume.nii", _nifti, _volume),
         _reader("volume.nii.gz", _nifti, _volume),
         _reader("volume.nrrd", lambda path: _itk(path, False), _volume),
@@ -128,7 +128,7 @@ def readers() -> list[Folder]:
         _reader(
             "strokes.csv",
             lambda path: path.write_text(_STROKES),
-            lambda path: DrawnStrokes(path=str(path)),
+            lambda path: RecordedStrokes(path=str(path)),
         ),
         _reader("clicks.csv", _clicks, read_clicks),
         _reader("coco.json", _json(_COCO), _scenes),
@@ -322,7 +322,7 @@ def write_workbook(path: Path, rows: list[list[Any]]) -> None:
 
 
 def _clicks(path: Path) -> None:
-    from segarena.systems.clicks.crowd.clicks_table import COLUMNS, NUMBER_COLUMNS
+    from segarena.systems.clicks.crowd.clicks_table import CLICK_COLUMNS, CLICK_NUMBER_COLUMNS
 
     values = {
         "click_type": "first",
@@ -333,8 +333,10 @@ def _clicks(path: Path) -> None:
         "object_stem": "",
     }
     path.write_text(
-        ",".join(COLUMNS)
+        ",".join(CLICK_COLUMNS)
         + "\n"
-        + ",".join(values.get(name, "1" if name in NUMBER_COLUMNS else "a") for name in COLUMNS)
+        + ",".join(
+            values.get(name, "1" if name in CLICK_NUMBER_COLUMNS else "a") for name in CLICK_COLUMNS
+        )
         + "\n"
     )

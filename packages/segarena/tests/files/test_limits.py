@@ -8,8 +8,8 @@ from PIL import Image
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
 from segarena.files import limits
 from segarena.files.limits import check_voxels, most_voxels
-from segarena.systems.oneshot.pairs.table import read_pairs
-from segarena.systems.videos.files.frames import read_label_stack
+from segarena.systems.oneshot.pairs.pair_table import read_pairs
+from segarena.systems.videos.files.frame_files import read_label_stack
 
 
 def test_the_limits_grow_together(monkeypatch):

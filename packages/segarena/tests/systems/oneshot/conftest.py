@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from segarena.systems.oneshot.pairs.table import KEY, LEVELS, PARTITIONS, pairs_table
-from segarena.systems.oneshot.scoring.counts import GROUPS, counts_table
+from segarena.systems.oneshot.pairs.pair_table import LEVELS, PAIR_KEY, PARTITIONS, pairs_table
+from segarena.systems.oneshot.scoring.pixel_counts import GROUP_COLUMNS, counts_table
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ def count():
             for name, value in pixels.items()
         ]
         return counts_table(
-            pairs.select(*KEY, *GROUPS).with_columns(*lits, predicted_void_px=pl.lit(15.0))
+            pairs.select(*PAIR_KEY, *GROUP_COLUMNS).with_columns(
+                *lits, predicted_void_px=pl.lit(15.0)
+            )
         )
 
     return make

@@ -21,18 +21,18 @@ from segarena.files.within import within
 from segarena.registry import find
 from segarena.samples import ImageSample, as_image
 
-Saliency: TypeAlias = Callable[[ImageSample], SaliencyMap]
+SaliencyFunction: TypeAlias = Callable[[ImageSample], SaliencyMap]
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".npy")
 
 
-BUILT_IN: dict[str, Callable[[NDArray[np.uint8]], SaliencyMap]] = {
+BUILT_IN_SALIENCY: dict[str, Callable[[NDArray[np.uint8]], SaliencyMap]] = {
     "boundary-contrast": boundary_contrast,
     "spectral-residual": spectral_residual,
 }
 
 
-def saliency_from(written: str) -> Saliency:
+def build_saliency(written: str) -> SaliencyFunction:
     """Return the saliency that is meant: a name of `BUILT_IN`, `file.py:function`, or a folder of maps.
 
     A function takes an image, uint8 (H, W, 3) RGB, and returns numbers from 0 to 1, (H, W). A folder holds a map for
@@ -45,15 +45,17 @@ def saliency_from(written: str) -> Saliency:
         PluginInvalid: the file has no such function.
         SampleInvalid: when called, a map is not (H, W) or not within 0 and 1.
     """
-    if written in BUILT_IN:
-        return lambda sample: BUILT_IN[written](as_image(sample.image, name=f"sample {sample.id}"))
+    if written in BUILT_IN_SALIENCY:
+        return lambda sample: BUILT_IN_SALIENCY[written](
+            as_image(sample.image, name=f"sample {sample.id}")
+        )
     if ".py:" in written:
         function = find("saliency", written)
         return lambda sample: _checked(function(as_image(sample.image)), sample, written)
     folder = Path(written).expanduser()
     if folder.is_dir():
         return lambda sample: _checked(_read(folder, sample.id), sample, str(folder))
-    known = ", ".join(BUILT_IN)
+    known = ", ".join(BUILT_IN_SALIENCY)
     raise (DatasetMissing if "/" in written else InvalidInput)(
         f"saliency {written!r}: expected {known}, a folder of maps that exists, or file.py:function"
     )

@@ -10,9 +10,9 @@ import pytest
 import segarena
 from segarena.errors import PluginInvalid
 from segarena.registry import build
-from segarena.systems.oneshot.scoring.counts import counts_of_records
-from segarena.systems.oneshot.scoring.scores import gs, lca_hca, scs
-from segarena.systems.oneshot.scoring.settings import Settings
+from segarena.systems.oneshot.scoring.pixel_counts import counts_from_records
+from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
+from segarena.systems.oneshot.scoring.tier_scores import gs, lca_hca, scs
 
 
 class Oracle:
@@ -63,7 +63,7 @@ def test_one_example_is_shown_and_one_answer_given():
     assert [str(plugin) for plugin in (*rules.users, *rules.metrics)] == ["support", "iou", "void"]
     assert (rules.rounds, str(rules.dataset)) == (1, "oneshot-demo")
     assert rules.sample_kind == "image"
-    defaults = Settings()
+    defaults = ScoreSettings()
     assert rules.options == {
         "variant": defaults.variant, "aggregate": "accumulate", "void": "ignore", "empty_union": "clamp",
         "weights": "published", "order": "paper", "strict_published": False,
@@ -107,9 +107,9 @@ def test_options_that_are_none_are_refused(text, expected):
 
 
 def test_who_answers_rightly_has_full_marks_in_every_variant(oracle):
-    counts = counts_of_records(oracle[2].records()).counts
+    counts = counts_from_records(oracle[2].records()).counts
     for variant in ("published", "paper"):
-        settings = Settings(variant=variant, repeats=0)
+        settings = ScoreSettings(variant=variant, repeats=0)
         found = [*lca_hca(counts, settings), *scs(counts, settings)]
         assert [score.value for score in found] == pytest.approx([1.0] * len(found), abs=1e-12)
 
@@ -122,7 +122,7 @@ def test_far_classes_are_scored_too(tmp_path):
         out=tmp_path / "run",
     )
     records = run.records()
-    counts = counts_of_records(records).counts
+    counts = counts_from_records(records).counts
     ious = records.with_columns(
         pl.col("attributes")
         .map_elements(lambda text: json.loads(text)["class"], pl.String)
@@ -133,7 +133,7 @@ def test_far_classes_are_scored_too(tmp_path):
         .agg(pl.col("target_area").sum() / pl.col("frame_px").sum())["target_area"]
         .mean()
     )
-    assert math.isclose(gs(counts, Settings(repeats=0)).value, expected)
+    assert math.isclose(gs(counts, ScoreSettings(repeats=0)).value, expected)
 
 
 def test_pairs_of_a_query_are_answered_together_and_images_encoded_once(oracle):

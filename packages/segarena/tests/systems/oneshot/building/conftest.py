@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidMask
-from segarena.systems.oneshot.pairs.sources import ClassMask
+from segarena.systems.oneshot.pairs.image_sources import ClassMask
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 40), "blue": (40, 40, 220)}
 

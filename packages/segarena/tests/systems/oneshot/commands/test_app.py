@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import segarena
 from segarena.cli.main import app
 from segarena.roles import Benchmark, Statistic
-from segarena.systems.oneshot.datasets.demo import OneShotDemo
-from segarena.systems.oneshot.published.recovery import ATTRIBUTES
+from segarena.systems.oneshot.datasets.demo import OneShotDemoDataset
+from segarena.systems.oneshot.list_analysis.partition_recovery import ATTRIBUTE_NAMES
 
 RULES = Benchmark(
     name="one-shot", users=("support",), metrics=("iou", "void"), rounds=1, dataset="oneshot-demo",
@@ -33,7 +33,7 @@ def general(tmp_path):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    demo = OneShotDemo(lists="complexity,cognizance,generalization")
+    demo = OneShotDemoDataset(lists="complexity,cognizance,generalization")
     out = tmp_path_factory.mktemp("runs") / "everything"
     return segarena.evaluate(RULES, segmenter="everything", dataset=demo, out=out)
 
@@ -142,7 +142,7 @@ def test_scores_of_a_table_name_what_is_left_out_and_may_drop_other_classes(gene
 
 def test_scores_of_a_folder_of_masks(tmp_path):
     """A model run elsewhere: the demo's truth, written as masks, is an oracle."""
-    demo = OneShotDemo(lists="generalization")
+    demo = OneShotDemoDataset(lists="generalization")
     for sample_id in demo.sample_ids:
         for target in demo.load(sample_id).targets:
             file = tmp_path / "masks" / f"{target.id}.png"
@@ -168,7 +168,7 @@ def test_recovery_prints_shares_and_ranking(tmp_path):
         {
             "filename": names,
             "oss_perf": rng.random(rows),
-            **{n: rng.random(rows) for n in ATTRIBUTES},
+            **{n: rng.random(rows) for n in ATTRIBUTE_NAMES},
         }
     )
     table.write_csv(tmp_path / "stats.csv")

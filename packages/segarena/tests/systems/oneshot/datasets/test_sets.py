@@ -18,15 +18,15 @@ from segarena.errors import (
     SampleInvalid,
 )
 from segarena.systems.oneshot.datasets.coco import Coco20i
-from segarena.systems.oneshot.datasets.demo import OneShotDemo, demo_pairs
+from segarena.systems.oneshot.datasets.demo import OneShotDemoDataset, demo_pairs
 from segarena.systems.oneshot.datasets.folder import OneShotFolder
 from segarena.systems.oneshot.datasets.fss import Fss1000
 from segarena.systems.oneshot.datasets.pascal import Pascal5i
-from segarena.systems.oneshot.pairs.drawing import draw_pairs
-from segarena.systems.oneshot.pairs.published import read_lists
-from segarena.systems.oneshot.pairs.scenes import CLASSES, draw_scene
-from segarena.systems.oneshot.pairs.table import PARTITIONS, pairs_table, write_pairs
-from segarena.systems.oneshot.pairs.transforms import Similarity, transform_of
+from segarena.systems.oneshot.pairs.pair_table import PARTITIONS, pairs_table, write_pairs
+from segarena.systems.oneshot.pairs.query_transforms import SimilarityTransform, parse_transform
+from segarena.systems.oneshot.pairs.random_pairs import draw_random_pairs
+from segarena.systems.oneshot.pairs.synthetic_scenes import SCENE_CLASSES, draw_scene
+from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
 
 IMAGES = [(1, "2009_000001"), (1, "2009_000002"), (2, "2009_000003"), (2, "2009_000004")]
 
@@ -104,7 +104,7 @@ def test_image_and_mask_of_a_transformed_query_move_together(voc, tier2):
     dataset = Pascal5i(path=str(voc), pairs=str(tier2))
     sample = dataset.load("2009_000002@xf33271")
     plain = Pascal5i(path=str(voc), pairs=str(tier2)).source
-    transform = transform_of("xf33271")
+    transform = parse_transform("xf33271")
     assert np.array_equal(sample.image, transform.image(plain.image("2009_000002")))
     assert np.array_equal(sample.targets[0].mask, transform.mask(square() > 0))
     assert not np.array_equal(sample.targets[0].mask, square() > 0)
@@ -247,7 +247,7 @@ def test_lists_of_images_of_pascal(voc):
         ("2", "2009_000004"),
     }
     with pytest.raises(DatasetError, match="lists images without pairs"):
-        read_lists([hsnet])
+        read_pair_lists([hsnet])
     hsnet.write_text("2009_000001__01\n2009_000002\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="got others too"):
         Pascal5i(path=str(voc), pairs=str(hsnet))
@@ -327,24 +327,24 @@ def test_a_table_of_ones_own_is_used(mine, tmp_path):
 
 def test_drawn_pairs_are_distinct_balanced_and_the_same_for_a_seed():
     items = [("a", f"a{n}") for n in range(5)] + [("b", "b0")]
-    pairs = draw_pairs(items, per_class=10, seed=3)
-    assert pairs.equals(draw_pairs(items, per_class=10, seed=3))
-    assert not pairs.equals(draw_pairs(items, per_class=10, seed=4))
+    pairs = draw_random_pairs(items, per_class=10, seed=3)
+    assert pairs.equals(draw_random_pairs(items, per_class=10, seed=3))
+    assert not pairs.equals(draw_random_pairs(items, per_class=10, seed=4))
     assert pairs.select("query", "supports").is_unique().all()
     assert set(pairs.group_by("query").len()["len"]) == {2}
     assert not any(
         query in supports for query, supports in pairs.select("query", "supports").iter_rows()
     )
-    several = draw_pairs(items, per_class=5, shots=3)
+    several = draw_random_pairs(items, per_class=5, shots=3)
     assert all(len(set(supports)) == 3 for supports in several["supports"])
-    assert draw_pairs(items, per_class=100).height <= 20
+    assert draw_random_pairs(items, per_class=100).height <= 20
 
 
 def test_pairs_that_cannot_be_drawn_are_refused():
     with pytest.raises(DatasetError, match="more than 1 masked images"):
-        draw_pairs([("a", "a0")], per_class=1)
+        draw_random_pairs([("a", "a0")], per_class=1)
     with pytest.raises(PluginInvalid):
-        draw_pairs([("a", "a0")], per_class=0)
+        draw_random_pairs([("a", "a0")], per_class=0)
 
 
 def test_empty_group_is_an_error(voc, tier2, tmp_path):
@@ -472,11 +472,11 @@ def test_the_demo_has_all_tiers_partitions_and_levels():
     assert (pairs.filter("cross_class")["level"] == "L4").all()
     assert {len(set(group["fold"])) for _, group in pairs.group_by("class")} == {1}
     with pytest.raises(PluginInvalid, match="unknown"):
-        OneShotDemo(lists="x")
+        OneShotDemoDataset(lists="x")
 
 
 def test_every_pair_of_the_demo_can_be_shown():
-    dataset = OneShotDemo(lists="complexity,cognizance,generalization")
+    dataset = OneShotDemoDataset(lists="complexity,cognizance,generalization")
     for sample_id in dataset.sample_ids:
         sample = dataset.load(sample_id)
         for target in sample.targets:
@@ -489,13 +489,13 @@ def test_scenes_are_what_their_partition_says():
     contrast, area = {}, {}
     for partition in PARTITIONS:
         of = {"is_easy": partition.startswith("easy"), "is_salient": partition.endswith("_sal")}
-        for label in CLASSES:
+        for label in SCENE_CLASSES:
             scene = draw_scene(label, 0, **of)
             mask, ground = scene.masks[label], ~np.logical_or.reduce(list(scene.masks.values()))
             inside, outside = (scene.image[where].mean(axis=0) for where in (mask, ground))
             contrast[label, partition] = np.linalg.norm(inside - outside)
             area[label, partition] = mask.sum()
-    for label in CLASSES:
+    for label in SCENE_CLASSES:
         assert contrast[label, "easy_sal"] > 1.5 * contrast[label, "easy_nsal"]
         assert contrast[label, "hard_sal"] > 1.5 * contrast[label, "hard_nsal"]
         assert area[label, "easy_sal"] > 1.5 * area[label, "hard_sal"]
@@ -510,31 +510,31 @@ def test_scenes_are_the_same_every_time():
 
 
 def test_transforms_are_read_from_their_text_and_published_names():
-    turn = Similarity(rotation_deg=12.5, scale=1.1, shift_row=0.1, flip=True)
-    assert transform_of(str(turn)) == turn
-    assert transform_of("xf1") == transform_of("xf1") != transform_of("xf2")
-    assert transform_of("xf1").scale == 1
+    turn = SimilarityTransform(rotation_deg=12.5, scale=1.1, shift_row=0.1, flip=True)
+    assert parse_transform(str(turn)) == turn
+    assert parse_transform("xf1") == parse_transform("xf1") != parse_transform("xf2")
+    assert parse_transform("xf1").scale == 1
     for text in ("rotate(3)", "similarity(angle=3)", "similarity(", "x"):
         with pytest.raises(DatasetError, match="transform"):
-            transform_of(text)
+            parse_transform(text)
 
 
 def test_transforms_do_what_they_say():
     mask = np.zeros((21, 31), bool)
     mask[5, 8] = True
-    assert np.argwhere(Similarity(flip=True).mask(mask)).tolist() == [[5, 22]]
-    assert np.argwhere(Similarity(shift_row=4 / 21, shift_column=-3 / 31).mask(mask)).tolist() == [
-        [9, 5]
-    ]
-    assert np.argwhere(Similarity(rotation_deg=180).mask(mask)).tolist() == [[15, 22]]
-    assert np.argwhere(Similarity(rotation_deg=90).mask(mask)).tolist() == [[17, 10]]
-    assert Similarity(scale=2).mask(np.pad(np.ones((5, 5), bool), 8)).sum() == pytest.approx(
-        100, abs=25
-    )
+    assert np.argwhere(SimilarityTransform(flip=True).mask(mask)).tolist() == [[5, 22]]
+    assert np.argwhere(
+        SimilarityTransform(shift_row=4 / 21, shift_column=-3 / 31).mask(mask)
+    ).tolist() == [[9, 5]]
+    assert np.argwhere(SimilarityTransform(rotation_deg=180).mask(mask)).tolist() == [[15, 22]]
+    assert np.argwhere(SimilarityTransform(rotation_deg=90).mask(mask)).tolist() == [[17, 10]]
+    assert SimilarityTransform(scale=2).mask(
+        np.pad(np.ones((5, 5), bool), 8)
+    ).sum() == pytest.approx(100, abs=25)
 
 
 def test_transform_that_loses_the_object_is_refused(mine, tmp_path):
-    dataset = one_pair(mine, tmp_path, transform=str(Similarity(shift_row=0.9)))
+    dataset = one_pair(mine, tmp_path, transform=str(SimilarityTransform(shift_row=0.9)))
     with pytest.raises(SampleInvalid, match="stays in the frame"):
         dataset.load(dataset.sample_ids[0])
 
@@ -548,7 +548,7 @@ def test_the_demo_set_takes_other_pairs_of_its_scenes(tmp_path):
         }
     ]
     write_pairs(pairs_table(rows), tmp_path / "mine.parquet")
-    dataset = OneShotDemo(pairs=str(tmp_path / "mine.parquet"))
+    dataset = OneShotDemoDataset(pairs=str(tmp_path / "mine.parquet"))
     (sample,) = (dataset.load(name) for name in dataset.sample_ids)
     (support,) = sample.supports["pairs/0"]
     assert support.sample.id == "striped disc/hard_nsal/2"

@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from segarena.errors import DatasetError
-from segarena.systems.oneshot.pairs.published import read_class_list
-from segarena.systems.oneshot.pairs.sources import image_in, map_in, merged_in
+from segarena.systems.oneshot.pairs.image_sources import class_mask_path, jpeg_path, label_map_path
+from segarena.systems.oneshot.pairs.toss_lists import read_class_list
 
 
 def test_a_packed_list_is_read_no_further_than_is_allowed(tmp_path, monkeypatch):
@@ -21,9 +21,12 @@ def test_a_packed_list_is_read_no_further_than_is_allowed(tmp_path, monkeypatch)
 
 
 def test_names_in_lists_do_not_lead_out_of_the_folder(tmp_path):
-    for find in (lambda name: image_in(tmp_path, name), lambda name: map_in(tmp_path, "1", name)):
+    for find in (
+        lambda name: jpeg_path(tmp_path, name),
+        lambda name: label_map_path(tmp_path, "1", name),
+    ):
         for name in ("../outside_1", "/etc/passwd", "a/../../b"):
             with pytest.raises(DatasetError, match="expected names of files inside this folder"):
                 find(name)
     with pytest.raises(DatasetError, match="expected names of files inside this folder"):
-        merged_in(tmp_path, "../1", "outside_1")
+        class_mask_path(tmp_path, "../1", "outside_1")

@@ -7,7 +7,11 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.registry import build
 from segarena.samples import ImageSample, Support, Target, VolumeSample
-from segarena.systems.oneshot.segmenters.sssi import Blur, Sssi, asked_target
+from segarena.systems.oneshot.segmenters.sssi import (
+    RegionBlur,
+    SssiSegmenter,
+    find_requested_target,
+)
 
 SHAPE = (60, 90)
 
@@ -57,8 +61,8 @@ def test_a_region_is_blurred_and_nothing_far_from_it():
     image = np.random.default_rng(1).integers(0, 256, (100, 200, 3), dtype=np.uint8)
     region = np.zeros((100, 200), bool)
     region[40:60, 40:80] = True
-    blurred = Blur()(image, region)
-    assert np.array_equal(Blur()(image, region & ~region), image)
+    blurred = RegionBlur()(image, region)
+    assert np.array_equal(RegionBlur()(image, region & ~region), image)
     reach = (
         5 + 5 + 8
     )  # sigma is 10 pixels; grown by 5, feathered by 2.5, cut off at about 3 of these
@@ -71,17 +75,17 @@ def test_a_region_is_blurred_and_nothing_far_from_it():
 
 def test_without_growing_the_blur_is_that_of_the_whole_image_in_the_region():
     image = np.random.default_rng(1).integers(0, 256, (40, 50, 3), dtype=np.uint8)
-    everywhere = Blur(sigma=0.1, dilation=0.0)(image, np.ones((40, 50), bool))
+    everywhere = RegionBlur(sigma=0.1, dilation=0.0)(image, np.ones((40, 50), bool))
     region = np.zeros((40, 50), bool)
     region[10:20, 10:20] = True
-    part = Blur(sigma=0.1, dilation=0.0)(image, region)
+    part = RegionBlur(sigma=0.1, dilation=0.0)(image, region)
     assert np.array_equal(part[region], everywhere[region])
     assert np.array_equal(part[~region], image[~region])
 
 
 def test_the_oracle_blurs_for_targets_that_are_not_salient():
     echo = Echo()
-    segmenter = Sssi(segmenter=echo, **STRONG)
+    segmenter = SssiSegmenter(segmenter=echo, **STRONG)
     first, second = support("a"), support("b", DIM)
     sample = query(salient=(first,), dim=(second,))
     encoded = segmenter.encode(sample)
@@ -99,14 +103,14 @@ def test_the_oracle_blurs_for_targets_that_are_not_salient():
 
 def test_a_salient_target_costs_no_second_pass():
     echo = Echo()
-    segmenter = Sssi(segmenter=echo, **STRONG)
+    segmenter = SssiSegmenter(segmenter=echo, **STRONG)
     encoded = segmenter.encode(query(salient=(support(),)))
     segmenter.predict(encoded, [Dialogue().ask((support(),))])
     assert len(encoded.pass_seconds) == 1
 
 
 def test_feedback_is_to_be_asked_once_more():
-    segmenter = Sssi(segmenter=Echo(), mode="feedback", **STRONG)
+    segmenter = SssiSegmenter(segmenter=Echo(), mode="feedback", **STRONG)
     dialogue = Dialogue().ask((support(),))
     encoded = segmenter.encode(query())
     (first,) = segmenter.predict(encoded, [dialogue])
@@ -116,7 +120,7 @@ def test_feedback_is_to_be_asked_once_more():
 
 
 def test_always_blurs_always():
-    segmenter = Sssi(segmenter=Echo(), mode="always", **STRONG)
+    segmenter = SssiSegmenter(segmenter=Echo(), mode="always", **STRONG)
     (answer,) = segmenter.predict(segmenter.encode(query()), [Dialogue().ask((support(),))])
     assert isinstance(answer, Prediction)
     assert not answer.mask.any()
@@ -124,7 +128,7 @@ def test_always_blurs_always():
 
 def test_supports_reach_the_segmenter_as_it_encoded_them_itself():
     echo = Echo()
-    segmenter = Sssi(segmenter=echo, mode="always")
+    segmenter = SssiSegmenter(segmenter=echo, mode="always")
     shown = support()
     encoded = Support(shown.sample, shown.mask, encoded=segmenter.encode(shown.sample))
     segmenter.predict(segmenter.encode(query()), [Dialogue().ask((encoded,))])
@@ -135,12 +139,12 @@ def test_supports_reach_the_segmenter_as_it_encoded_them_itself():
 def test_the_target_asked_for_is_told_by_the_supports():
     first, second = support("a"), support("a", DIM)
     sample = query(salient=(first,), dim=(second,))
-    assert asked_target(sample, [support("a")]).id == "salient"
-    assert asked_target(sample, [support("a", DIM)]).id == "dim"
+    assert find_requested_target(sample, [support("a")]).id == "salient"
+    assert find_requested_target(sample, [support("a", DIM)]).id == "dim"
     with pytest.raises(SegmenterError, match="which of its 2 targets is meant"):
-        asked_target(sample, [support("b")])
+        find_requested_target(sample, [support("b")])
     alone = ImageSample(id="q", image=sample.image, targets=sample.targets[:1])
-    assert asked_target(alone, [support("b")]).id == "salient"
+    assert find_requested_target(alone, [support("b")]).id == "salient"
 
 
 def test_built_as_written_around_any_one_shot_segmenter():
@@ -155,18 +159,18 @@ def test_built_as_written_around_any_one_shot_segmenter():
 @pytest.mark.parametrize("options", [{"sigma": 0}, {"threshold": 2}, {"dilation": -1}])
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(PluginInvalid, match="expected"):
-        Sssi(segmenter=Echo(), **options)
+        SssiSegmenter(segmenter=Echo(), **options)
 
 
 def test_other_segmenters_and_samples_are_refused():
     with pytest.raises(PluginInvalid, match="answers supports"):
-        Sssi(segmenter="grabcut")
+        SssiSegmenter(segmenter="grabcut")
     with pytest.raises(SegmenterError, match="takes images only"):
-        Sssi(segmenter=Echo()).encode(
+        SssiSegmenter(segmenter=Echo()).encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )
     mute = Echo()
     mute.predict = lambda encoded, dialogues: []
-    segmenter = Sssi(segmenter=mute, mode="always")
+    segmenter = SssiSegmenter(segmenter=mute, mode="always")
     with pytest.raises(PredictionInvalid, match="expected 1 predictions, got 0"):
         segmenter.predict(segmenter.encode(query()), [Dialogue().ask((support(),))])

@@ -50,6 +50,6 @@ def test_the_leaders_of_the_scores_are_different_ones():
 
 
 def test_the_weights_of_lca_are_those_that_scores_are_made_with():
-    from segarena.systems.oneshot.scoring.settings import PUBLISHED_WEIGHTS
+    from segarena.systems.oneshot.scoring.score_settings import PUBLISHED_WEIGHTS
 
     assert [row["weight"] for row in rows("partitions").values()] == list(PUBLISHED_WEIGHTS)

@@ -13,23 +13,23 @@ from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
 from segarena.specs import PluginSpec
-from segarena.systems.oneshot.scoring.settings import (
-    Aggregate,
-    EmptyUnion,
-    Settings,
-    Variant,
-    Void,
-    Weights,
+from segarena.systems.oneshot.scoring.score_settings import (
+    EmptyUnionRule,
+    IouAggregate,
+    LcaWeights,
+    ScoreSettings,
+    ScsVariant,
+    VoidRule,
 )
 
-PROTOCOLS: dict[str, dict[str, Any]] = {
+PROTOCOL_SETTINGS: dict[str, dict[str, Any]] = {
     "careful": {},
     "published": {"void": "script", "empty_union": "toss", "strict_published": True},
     "paper": {"variant": "paper"},
 }
-"""What each protocol has other than the defaults of `segarena.systems.oneshot.scoring.settings.Settings`."""
+"""What each protocol has other than the defaults of `segarena.systems.oneshot.scoring.score_settings.ScoreSettings`."""
 
-RECORDED = (
+RECORDED_SETTINGS = (
     "variant",
     "scs_weights",
     "aggregate",
@@ -46,11 +46,11 @@ RECORDED = (
 def toss(
     *,
     protocol: Protocol | Literal["paper"] = "careful",
-    variant: Variant | None = None,
-    aggregate: Aggregate | None = None,
-    void: Void | None = None,
-    empty_union: EmptyUnion | None = None,
-    weights: Weights | None = None,
+    variant: ScsVariant | None = None,
+    aggregate: IouAggregate | None = None,
+    void: VoidRule | None = None,
+    empty_union: EmptyUnionRule | None = None,
+    weights: LcaWeights | None = None,
     scs_weights: Sequence[float] | None = None,
 ) -> Benchmark:
     """Judge one-shot segmenters by LCA, HCA, SCS and GS, on the fixed pairs of a one-shot dataset.
@@ -86,7 +86,7 @@ def toss(
         # JSON has no tuples: four weights are recorded as a list.
         options={
             name: list(value) if isinstance(value, tuple) else value
-            for name in RECORDED
+            for name in RECORDED_SETTINGS
             if (value := getattr(settings, name)) is not None
         },
     )
@@ -100,15 +100,15 @@ def _settings(
     empty_union: Any,
     weights: Any,
     scs_weights: Any,
-) -> Settings:
+) -> ScoreSettings:
     asked = {"variant": variant, "aggregate": aggregate, "void": void, "empty_union": empty_union}
     asked["weights"] = (
         weights if weights is None or isinstance(weights, str) else tuple(map(float, weights))
     )
     asked["scs_weights"] = None if scs_weights is None else tuple(map(float, scs_weights))
-    return Settings(
+    return ScoreSettings(
         **{
-            **PROTOCOLS[protocol],
+            **PROTOCOL_SETTINGS[protocol],
             **{name: value for name, value in asked.items() if value is not None},
         }
     )

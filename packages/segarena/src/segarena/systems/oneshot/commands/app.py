@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from segarena.systems.oneshot.commands import bias as toss_bias
-from segarena.systems.oneshot.commands import build as toss_build
-from segarena.systems.oneshot.commands.build import one_shot
+from segarena.systems.oneshot.commands import bias_commands as toss_bias
+from segarena.systems.oneshot.commands import build_commands as toss_build
+from segarena.systems.oneshot.commands.build_commands import build_pair_dataset
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from segarena.systems.oneshot.scoring.counts import Counted
-    from segarena.systems.oneshot.scoring.settings import Settings
+    from segarena.systems.oneshot.scoring.pixel_counts import PixelCounts
+    from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
 app = typer.Typer(
     help="One-shot segmentation in tiers (TOSS): lists, scores, own tiers.",
@@ -76,15 +76,15 @@ def audit(
     Exit code 0: read; 1: files are missing; 2: a list cannot be read.
     """
     from segarena.reports.sheets import Sheet, frame_sheet
-    from segarena.systems.oneshot.pairs.published import read_class_list, read_lists
-    from segarena.systems.oneshot.published.audit import audit as audit_pairs
-    from segarena.systems.oneshot.published.audit import count_table, findings_table
+    from segarena.systems.oneshot.list_analysis.list_audit import audit_lists as audit_pairs
+    from segarena.systems.oneshot.list_analysis.list_audit import findings_table, list_count_table
+    from segarena.systems.oneshot.pairs.toss_lists import read_class_list, read_pair_lists
     from segarena.terminal.tables import show_sheet
 
     with one_line_errors():
         _check_out(out)
-        pairs = read_lists(lists)
-        of = one_shot(dataset) if dataset else None
+        pairs = read_pair_lists(lists)
+        of = build_pair_dataset(dataset) if dataset else None
         found = audit_pairs(
             pairs,
             tiny=tiny,
@@ -93,7 +93,7 @@ def audit(
             files=of and of.source,
             dataset=of.pairs["dataset"][0] if of else "",
         )
-        counts = count_table(pairs)
+        counts = list_count_table(pairs)
         show_sheet(frame_sheet("Pairs", _slim(counts.drop("tier"))))
         rows = tuple(
             (finding.kind, finding.list or "all", finding.count, finding.message)
@@ -170,7 +170,7 @@ def score(
     Several run folders are scored together; a list that all of them hold is scored run by run, with mean and spread.
     Exit code 0: all pairs are scored; 1: some have no counts; 2: nothing can be scored.
     """
-    from segarena.systems.oneshot.scoring.settings import Settings
+    from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
     with one_line_errors():
         _check_out(out)
@@ -180,7 +180,7 @@ def score(
         words["scs_weights"] = (
             None if scs_weights is None else _numbers("--scs-weights", scs_weights)
         )
-        settings = Settings(**words, strict_published=strict_published, repeats=repeats)
+        settings = ScoreSettings(**words, strict_published=strict_published, repeats=repeats)
         counted = [_counts(path, lists, dataset) for path in what]
         left_out = _show_scores(counted, settings, classes=classes, drop=drop_cross_class, out=out)
     if left_out:
@@ -197,19 +197,21 @@ def recover(
 
     segarena toss recover toss/analysis/test_stats.csv --tiers toss/tiers/attribute
     """
-    from segarena.systems.oneshot.commands.sheets import (
+    from segarena.systems.oneshot.commands.analysis_tables import (
         information_sheet,
         partition_sheet,
         rule_sheet,
     )
-    from segarena.systems.oneshot.pairs.published import read_lists
-    from segarena.systems.oneshot.published.recovery import read_statistics
-    from segarena.systems.oneshot.published.recovery import recover as recover_partitions
+    from segarena.systems.oneshot.list_analysis.partition_recovery import (
+        read_statistics,
+        recover_partitions,
+    )
+    from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
     from segarena.terminal.tables import show_sheet
 
     with one_line_errors():
         found = recover_partitions(
-            read_statistics(statistics), read_lists([tiers]), neighbours=neighbours
+            read_statistics(statistics), read_pair_lists([tiers]), neighbours=neighbours
         )
         typer.echo(
             f"{found.found} of {found.queries} query targets (a class in an image) have statistics; {found.unused} of "
@@ -236,14 +238,14 @@ def _numbers(option: str, text: str) -> Any:
         raise InvalidInput(f"{option} {text}: expected a word, or numbers a,b,c,d") from error
 
 
-def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counted:
+def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> PixelCounts:
     from segarena.engine.store import RunFolder
     from segarena.errors import InvalidInput
-    from segarena.systems.oneshot.pairs.published import read_lists
-    from segarena.systems.oneshot.scoring.counts import (
-        counts_of_file,
-        counts_of_masks,
-        counts_of_records,
+    from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
+    from segarena.systems.oneshot.scoring.pixel_counts import (
+        counts_from_csv,
+        counts_from_mask_folder,
+        counts_from_records,
     )
 
     if path.is_file():
@@ -251,26 +253,31 @@ def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counte
             raise InvalidInput(
                 f"{path}: counts need --pairs, the list or lists whose rows they are of"
             )
-        return counts_of_file(path, read_lists(lists))
+        return counts_from_csv(path, read_pair_lists(lists))
     if dataset is not None:
-        return counts_of_masks(path, one_shot(dataset))
-    return counts_of_records(RunFolder.open(path).records())
+        return counts_from_mask_folder(path, build_pair_dataset(dataset))
+    return counts_from_records(RunFolder.open(path).records())
 
 
 def _show_scores(
-    counted: list[Counted], settings: Settings, *, classes: bool, drop: bool, out: Path | None
+    counted: list[PixelCounts],
+    settings: ScoreSettings,
+    *,
+    classes: bool,
+    drop: bool,
+    out: Path | None,
 ) -> dict[str, str]:
     import polars as pl
 
     from segarena.reports.sheets import frame_sheet
-    from segarena.systems.oneshot.pairs.table import drop_cross_class
-    from segarena.systems.oneshot.scoring.breakdown import class_table, level_table
-    from segarena.systems.oneshot.scoring.runs import score_table, scores_of_runs
+    from segarena.systems.oneshot.pairs.pair_table import drop_cross_class
+    from segarena.systems.oneshot.scoring.run_scores import score_runs, score_table
+    from segarena.systems.oneshot.scoring.score_breakdown import class_table, level_table
     from segarena.terminal.tables import show_sheet
 
     runs = [one.counts for one in counted]
     runs = [drop_cross_class(run) for run in runs] if drop else runs
-    scores, together = scores_of_runs(
+    scores, together = score_runs(
         runs, settings, pl.concat([one.pairs for one in counted]).unique()
     )
     levels = level_table(together, settings)

@@ -28,14 +28,14 @@ def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]
         InvalidInput: something else.
     """
     from segarena.errors import InvalidInput
-    from segarena.systems.oneshot.pairs.folds import FOLDS, fold_classes
+    from segarena.systems.oneshot.pairs.folds import FOLD_COUNT, fold_classes
 
     known = sorted(set(classes))
     if not text:
         return ()
     if text in ("pascal", "interleaved", "blocks"):
         listed: list[tuple[str, ...]] = []
-        for fold in range(FOLDS):
+        for fold in range(FOLD_COUNT):
             labels = map(str, fold_classes(fold, text))
             listed.append(tuple(label for label in labels if label in known))
         return tuple(listed)

@@ -12,22 +12,22 @@ import polars as pl
 from segarena.datasets.listing import existing_folder
 from segarena.errors import DatasetError
 from segarena.registry import dataset
-from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.folds import COCO_CLASSES, FoldRule, fold_of
-from segarena.systems.oneshot.pairs.items import image_name
-from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
-from segarena.systems.oneshot.pairs.sources import (
+from segarena.systems.oneshot.pairs.image_lists import normalize_image_name
+from segarena.systems.oneshot.pairs.image_sources import (
+    ClassImage,
     FileSource,
-    Item,
-    find_folder,
-    image_in,
-    label_items,
-    map_in,
-    merged_in,
-    merged_items,
+    class_mask_path,
+    find_subfolder,
+    jpeg_path,
+    label_map_path,
+    list_class_masks,
+    list_label_maps,
 )
+from segarena.systems.oneshot.pairs.pair_dataset import CrossClassRule, PairDataset
+from segarena.systems.oneshot.pairs.random_pairs import read_or_draw_pairs
 
-LAYOUT = (
+COCO_LAYOUT = (
     "PATH/images/000000000139.jpg with PATH/maps/000000000139.png or PATH/masks/CLASS_000000000139.png, "
     "or PATH/val2014/COCO_val2014_000000000042.jpg with PATH/annotations/val2014/COCO_val2014_000000000042.png"
 )
@@ -35,7 +35,7 @@ _DIGITS = 12
 
 
 @dataset("coco20i")
-class Coco20i(PairedImages):
+class Coco20i(PairDataset):
     """COCO-20i with a list of pairs, published or your own; without one, pairs are drawn.
 
     Masks are label maps with contiguous classes 1 (person) to 80 (toothbrush), not COCO's category ids, in `maps`,
@@ -68,10 +68,10 @@ class Coco20i(PairedImages):
         per_class: int = 200,
         shots: int = 1,
         seed: int = 0,
-        cross_class: CrossClass = "keep",
+        cross_class: CrossClassRule = "keep",
     ) -> None:
-        source = coco_source(existing_folder(Path(path).expanduser(), "COCO-20i", LAYOUT))
-        table = listed_or_drawn(
+        source = coco_source(existing_folder(Path(path).expanduser(), "COCO-20i", COCO_LAYOUT))
+        table = read_or_draw_pairs(
             pairs,
             source.items,
             per_class=per_class,
@@ -88,10 +88,10 @@ class Coco20i(PairedImages):
 
 def coco_source(root: Path) -> FileSource:
     """Return where COCO-20i's images and masks are; `DatasetMissing` without a folder of either."""
-    images = find_folder(
+    images = find_subfolder(
         root, ("images", "val2017", "train2017", "val2014", "train2014"), "the images"
     )
-    folder = find_folder(
+    folder = find_subfolder(
         root, ("maps", "masks", f"annotations/{images.name}"), "label maps or masks"
     )
     has_labels = folder.name != "masks"
@@ -99,7 +99,9 @@ def coco_source(root: Path) -> FileSource:
         image_file=partial(_image_file, images),
         mask_file=partial(_map_file if has_labels else _mask_file, folder),
         list_items=partial(
-            _label_items if has_labels else merged_items, folder, range(1, len(COCO_CLASSES) + 1)
+            _label_items if has_labels else list_class_masks,
+            folder,
+            range(1, len(COCO_CLASSES) + 1),
         ),
         titles={str(number): name for number, name in enumerate(COCO_CLASSES, 1)},
         has_labels=has_labels,
@@ -107,15 +109,15 @@ def coco_source(root: Path) -> FileSource:
 
 
 def _image_file(folder: Path, image: str) -> Path:
-    return image_in(folder, _written(folder, image))
+    return jpeg_path(folder, _written(folder, image))
 
 
 def _map_file(folder: Path, label: str, image: str) -> Path:
-    return map_in(folder, label, _written(folder, image))
+    return label_map_path(folder, label, _written(folder, image))
 
 
 def _mask_file(folder: Path, label: str, image: str) -> Path:
-    return merged_in(folder, label, image.zfill(_DIGITS))
+    return class_mask_path(folder, label, image.zfill(_DIGITS))
 
 
 def _written(folder: Path, image: str) -> str:
@@ -124,8 +126,10 @@ def _written(folder: Path, image: str) -> str:
     return prefix + image.zfill(_DIGITS)
 
 
-def _label_items(folder: Path, classes: Iterable[int]) -> list[Item]:
-    return [(label, image_name(image)) for label, image in label_items(folder, classes)]
+def _label_items(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
+    return [
+        (label, normalize_image_name(image)) for label, image in list_label_maps(folder, classes)
+    ]
 
 
 def _check_folds(table: pl.DataFrame, folds: FoldRule) -> None:

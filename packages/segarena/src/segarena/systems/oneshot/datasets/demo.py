@@ -16,15 +16,19 @@ from segarena.datasets.demo import Demo
 from segarena.errors import DatasetError, InvalidMask, PluginInvalid
 from segarena.registry import dataset
 from segarena.samples import ImageSample
-from segarena.systems.oneshot.pairs.paired import PairedImages
-from segarena.systems.oneshot.pairs.published import read_lists
-from segarena.systems.oneshot.pairs.scenes import CLASSES, ClassifiedImage, draw_scene
-from segarena.systems.oneshot.pairs.sources import ClassMask, Item
-from segarena.systems.oneshot.pairs.table import PARTITIONS, pairs_table
-from segarena.systems.oneshot.pairs.transforms import Similarity
+from segarena.systems.oneshot.pairs.image_sources import ClassImage, ClassMask
+from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
+from segarena.systems.oneshot.pairs.pair_table import PARTITIONS, pairs_table
+from segarena.systems.oneshot.pairs.query_transforms import SimilarityTransform
+from segarena.systems.oneshot.pairs.synthetic_scenes import (
+    SCENE_CLASSES,
+    SyntheticScene,
+    draw_scene,
+)
+from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
 
-FOLDS = 2
-_TESTED = tuple(CLASSES)[:6]
+DEMO_FOLD_COUNT = 2
+_TESTED = tuple(SCENE_CLASSES)[:6]
 _PER_CELL = 3  # scenes of each class and partition
 _PAIRS = 2  # pairs about each of them
 _PHOTOGRAPH = "photograph"
@@ -33,7 +37,7 @@ _DIFFICULTY = {True: 0.85, False: 0.5}
 
 
 @dataset("oneshot-demo")
-class OneShotDemo(PairedImages):
+class OneShotDemoDataset(PairDataset):
     """Textured shapes among others, in all tiers, and each demo photograph turned, with itself as the example.
 
     Six classes in two folds make the tiers Query Complexity (partitions by construction) and Support Cognizance (all
@@ -47,7 +51,7 @@ class OneShotDemo(PairedImages):
 
     Raises:
         PluginInvalid: a list of another name.
-        DatasetError: see `segarena.systems.oneshot.pairs.published.read_lists`.
+        DatasetError: see `segarena.systems.oneshot.pairs.toss_lists.read_pair_lists`.
     """
 
     def __init__(self, *, fold: int | None = None, lists: str = "", pairs: str = "") -> None:
@@ -58,7 +62,7 @@ class OneShotDemo(PairedImages):
                 f"lists={lists!r}: {unknown[0]!r} is unknown; expected some of {', '.join(_LISTS)}"
             )
         if pairs:
-            table = read_lists(Path(part.strip()) for part in pairs.split(","))
+            table = read_pair_lists(Path(part.strip()) for part in pairs.split(","))
         else:
             table = demo_pairs(wanted)
         super().__init__("oneshot-demo", _Scenes(), table, fold=fold)
@@ -77,8 +81,8 @@ class _Scenes:
     def __init__(self) -> None:
         self._demo = Demo()
 
-    def items(self) -> Sequence[Item]:
-        scenes = [(label, image) for label in CLASSES for image in _images(label)]
+    def items(self) -> Sequence[ClassImage]:
+        scenes = [(label, image) for label in SCENE_CLASSES for image in _images(label)]
         return [
             *scenes,
             *((f"{_PHOTOGRAPH}/{name}", f"{_PHOTOGRAPH}/{name}") for name in self._demo.sample_ids),
@@ -114,9 +118,9 @@ def _largest(sample: ImageSample) -> Any:
 
 
 @lru_cache(maxsize=128)
-def _scene(image: str) -> ClassifiedImage:
+def _scene(image: str) -> SyntheticScene:
     label, partition, number = image.split("/")
-    if label not in CLASSES or partition not in PARTITIONS:
+    if label not in SCENE_CLASSES or partition not in PARTITIONS:
         raise DatasetError(f"scene {image!r}: expected CLASS/PARTITION/NUMBER")
     return draw_scene(
         label,
@@ -139,7 +143,9 @@ def _facts(label: str, query: str) -> dict[str, Any]:
         "dataset": "oneshot-demo",
         "class": label,
         "query": query,
-        "fold": _TESTED.index(label) * FOLDS // len(_TESTED) if label in _TESTED else None,
+        "fold": _TESTED.index(label) * DEMO_FOLD_COUNT // len(_TESTED)
+        if label in _TESTED
+        else None,
         "salience": _SALIENCE[partition.endswith("_sal")],
         "difficulty": _DIFFICULTY[partition.startswith("easy")],
     }
@@ -179,7 +185,9 @@ def _levels(label: str, query: str, number: int) -> Iterator[dict[str, Any]]:
         if _facts(name, f"{name}/{kind}")["fold"] == _facts(label, query)["fold"]
     ]
     other = fold[(fold.index(label) + 1 + number % (len(fold) - 1)) % len(fold)]
-    turned = Similarity(rotation_deg=15.0 + 10 * number, shift_row=0.03, shift_column=-0.04)
+    turned = SimilarityTransform(
+        rotation_deg=15.0 + 10 * number, shift_row=0.03, shift_column=-0.04
+    )
     base = {**_facts(label, query), "tier": "support-cognizance"}
     yield {**base, "level": "L0", "supports": [query], "similarity": 1.0}
     yield {**base, "level": "L1", "supports": [query], "transform": str(turned), "similarity": 1.0}
@@ -196,7 +204,7 @@ def _levels(label: str, query: str, number: int) -> Iterator[dict[str, Any]]:
 
 
 def _generalization() -> Iterator[dict[str, Any]]:
-    for label in tuple(CLASSES)[len(_TESTED) :]:
+    for label in tuple(SCENE_CLASSES)[len(_TESTED) :]:
         images = _images(label, ("easy_sal", "hard_nsal"))
         for place, query in enumerate(images):
             others = (images[(place + step) % len(images)] for step in range(1, 1 + _PAIRS))
@@ -209,7 +217,7 @@ def _generalization() -> Iterator[dict[str, Any]]:
 def _photographs() -> Iterator[dict[str, Any]]:
     for number, name in enumerate(Demo().sample_ids):
         image = f"{_PHOTOGRAPH}/{name}"
-        turned = Similarity(rotation_deg=12.0 * (-1) ** number, scale=0.95)
+        turned = SimilarityTransform(rotation_deg=12.0 * (-1) ** number, scale=0.95)
         yield {
             "dataset": "oneshot-demo",
             "class": image,

@@ -11,15 +11,15 @@ from segarena.errors import DatasetError, DatasetMissing
 from segarena.files.images import IMAGE_SUFFIXES, list_files
 from segarena.files.within import within
 from segarena.registry import dataset
-from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
-from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
-from segarena.systems.oneshot.pairs.sources import FileSource, Item
+from segarena.systems.oneshot.pairs.image_sources import ClassImage, FileSource
+from segarena.systems.oneshot.pairs.pair_dataset import CrossClassRule, PairDataset
+from segarena.systems.oneshot.pairs.random_pairs import read_or_draw_pairs
 
-LAYOUT = "PATH/images/NAME.jpg with PATH/masks/CLASS/NAME.png, or PATH/images/CLASS/NAME.jpg with the same masks"
+FOLDER_LAYOUT = "PATH/images/NAME.jpg with PATH/masks/CLASS/NAME.png, or PATH/images/CLASS/NAME.jpg with the same masks"
 
 
 @dataset("oneshot-folder")
-class OneShotFolder(PairedImages):
+class OneShotFolder(PairDataset):
     """Images and masks per class, with pairs drawn at random or listed.
 
     A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`, or in `images/CLASS/NAME.jpg` when images
@@ -49,13 +49,13 @@ class OneShotFolder(PairedImages):
         per_class: int = 20,
         shots: int = 1,
         seed: int = 0,
-        cross_class: CrossClass = "keep",
+        cross_class: CrossClassRule = "keep",
         name: str | None = None,
     ) -> None:
         root = Path(path).expanduser()
         called = name or root.resolve().name
         source = folder_source(root)
-        table = listed_or_drawn(
+        table = read_or_draw_pairs(
             pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset=called
         )
         super().__init__(called, source, table, cross_class=cross_class, fold=fold)
@@ -68,9 +68,9 @@ def folder_source(root: Path) -> FileSource:
         DatasetMissing: a folder is not there, or holds no mask.
         DatasetError: two images differ only in their ending.
     """
-    images = _by_name(existing_folder(root / "images", "images", LAYOUT))
-    masks = existing_folder(root / "masks", "masks per class", LAYOUT)
-    files: dict[Item, Path] = {}
+    images = _by_name(existing_folder(root / "images", "images", FOLDER_LAYOUT))
+    masks = existing_folder(root / "masks", "masks per class", FOLDER_LAYOUT)
+    files: dict[ClassImage, Path] = {}
     for file in list_files(masks):
         label, _, stem = file.relative_to(masks).with_suffix("").as_posix().partition("/")
         if stem:
@@ -78,7 +78,7 @@ def folder_source(root: Path) -> FileSource:
             files[label, sorted_by_class if sorted_by_class in images else stem] = file
     if not files:
         raise DatasetMissing(
-            f"{masks}: expected a folder of masks per class, found none; the layout is {LAYOUT}"
+            f"{masks}: expected a folder of masks per class, found none; the layout is {FOLDER_LAYOUT}"
         )
     return FileSource(
         image_file=partial(_image_file, root / "images", images),
@@ -91,7 +91,7 @@ def _image_file(folder: Path, images: Mapping[str, Path], image: str) -> Path:
     return images.get(image) or within(folder, f"{image}.jpg")
 
 
-def _mask_file(folder: Path, files: Mapping[Item, Path], label: str, image: str) -> Path:
+def _mask_file(folder: Path, files: Mapping[ClassImage, Path], label: str, image: str) -> Path:
     return files.get((label, image)) or within(folder, f"{label}/{image.rpartition('/')[2]}.png")
 
 
@@ -107,6 +107,6 @@ def _by_name(folder: Path) -> dict[str, Path]:
     if not found:
         endings = ", ".join(sorted(IMAGE_SUFFIXES))
         raise DatasetMissing(
-            f"{folder}: expected image files ({endings}), found none; the layout is {LAYOUT}"
+            f"{folder}: expected image files ({endings}), found none; the layout is {FOLDER_LAYOUT}"
         )
     return found

@@ -17,17 +17,17 @@ from segarena.files.images import read_colours, read_values
 from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.roles import Finding
-from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
-from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
-from segarena.systems.oneshot.pairs.sources import FileSource, Item, by_stem
+from segarena.systems.oneshot.pairs.image_sources import ClassImage, FileSource, files_by_stem
+from segarena.systems.oneshot.pairs.pair_dataset import CrossClassRule, PairDataset
+from segarena.systems.oneshot.pairs.random_pairs import read_or_draw_pairs
 
-LAYOUT = "PATH/CLASS/1.jpg and PATH/CLASS/1.png, up to 10"
+FSS_LAYOUT = "PATH/CLASS/1.jpg and PATH/CLASS/1.png, up to 10"
 _IMAGES = (".jpg", ".jpeg")
 _BLUE = 2
 
 
 @dataset("fss1000")
-class Fss1000(PairedImages):
+class Fss1000(PairDataset):
     """FSS-1000 with a list of pairs, such as the Generalization tier; without one, pairs are drawn from all classes.
 
     Masks may hold 0 and 1, or 0 and 255: both are shipped. Some have a stray coloured pixel; of those the first channel
@@ -57,10 +57,10 @@ class Fss1000(PairedImages):
         per_class: int = 10,
         shots: int = 1,
         seed: int = 0,
-        cross_class: CrossClass = "keep",
+        cross_class: CrossClassRule = "keep",
     ) -> None:
-        source = fss_source(existing_folder(Path(path).expanduser(), "FSS-1000", LAYOUT))
-        table = listed_or_drawn(
+        source = fss_source(existing_folder(Path(path).expanduser(), "FSS-1000", FSS_LAYOUT))
+        table = read_or_draw_pairs(
             pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset="fss1000"
         )
         super().__init__("FSS-1000", source, table, cross_class=cross_class)
@@ -94,9 +94,9 @@ def fss_source(root: Path) -> FileSource:
         if folder.is_dir()
     }
     folders |= {folder.name: folder for folder in folders.values()}
-    if not any(by_stem(folder, _IMAGES) for folder in folders.values()):
+    if not any(files_by_stem(folder, _IMAGES) for folder in folders.values()):
         raise DatasetMissing(
-            f"{root}: expected class folders with images, found none; the layout is {LAYOUT}"
+            f"{root}: expected class folders with images, found none; the layout is {FSS_LAYOUT}"
         )
 
     return FileSource(
@@ -134,9 +134,9 @@ def _is_coloured(file: Path) -> bool:
     return False
 
 
-def _items(folders: Mapping[str, Path]) -> list[Item]:
-    items: list[Item] = []
+def _items(folders: Mapping[str, Path]) -> list[ClassImage]:
+    items: list[ClassImage] = []
     for name, folder in folders.items():
         if name == folder.name:
-            items += [(name, f"{name}/{stem}") for stem in by_stem(folder, (".png",))]
+            items += [(name, f"{name}/{stem}") for stem in files_by_stem(folder, (".png",))]
     return items

@@ -12,29 +12,29 @@ from segarena.datasets.listing import existing_folder
 from segarena.errors import DatasetMissing
 from segarena.files.within import within
 from segarena.registry import dataset
-from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.folds import PASCAL_CLASSES, fold_of
-from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
-from segarena.systems.oneshot.pairs.sources import (
+from segarena.systems.oneshot.pairs.image_sources import (
+    ClassImage,
     FileSource,
-    Item,
-    by_stem,
-    find_folder,
-    image_in,
-    label_items,
-    map_in,
-    merged_in,
-    merged_items,
+    class_mask_path,
+    files_by_stem,
+    find_subfolder,
+    jpeg_path,
+    label_map_path,
+    list_class_masks,
+    list_label_maps,
 )
+from segarena.systems.oneshot.pairs.pair_dataset import CrossClassRule, PairDataset
+from segarena.systems.oneshot.pairs.random_pairs import read_or_draw_pairs
 
-LAYOUT = "PATH/JPEGImages with PATH/Binary_map_aug or PATH/SegmentationClassAug, or PATH/images with PATH/masks"
-Masks: TypeAlias = Literal["auto", "binary", "maps", "merged"]
+PASCAL_LAYOUT = "PATH/JPEGImages with PATH/Binary_map_aug or PATH/SegmentationClassAug, or PATH/images with PATH/masks"
+MaskLayout: TypeAlias = Literal["auto", "binary", "maps", "merged"]
 
 _PARTS = ("train", "val")
 
 
 @dataset("pascal5i")
-class Pascal5i(PairedImages):
+class Pascal5i(PairDataset):
     """PASCAL-5i with a list of pairs, published or your own; without one, pairs are drawn.
 
     Three layouts of masks are known: CANet's `Binary_map_aug/{train,val}/CLASS/IMAGE.png`, which has no void border;
@@ -64,14 +64,16 @@ class Pascal5i(PairedImages):
         path: str,
         pairs: str = "",
         fold: int | None = None,
-        masks: Masks = "auto",
+        masks: MaskLayout = "auto",
         per_class: int = 200,
         shots: int = 1,
         seed: int = 0,
-        cross_class: CrossClass = "keep",
+        cross_class: CrossClassRule = "keep",
     ) -> None:
-        source = pascal_source(existing_folder(Path(path).expanduser(), "PASCAL-5i", LAYOUT), masks)
-        table = listed_or_drawn(
+        source = pascal_source(
+            existing_folder(Path(path).expanduser(), "PASCAL-5i", PASCAL_LAYOUT), masks
+        )
+        table = read_or_draw_pairs(
             pairs,
             source.items,
             per_class=per_class,
@@ -83,7 +85,7 @@ class Pascal5i(PairedImages):
         super().__init__("PASCAL-5i", source, table, cross_class=cross_class, fold=fold)
 
 
-def pascal_source(root: Path, masks: Masks = "auto") -> FileSource:
+def pascal_source(root: Path, masks: MaskLayout = "auto") -> FileSource:
     """Return where PASCAL-5i's images and masks are.
 
     Raises:
@@ -93,10 +95,10 @@ def pascal_source(root: Path, masks: Masks = "auto") -> FileSource:
     layout = next((name for name in layouts if (root / _LAYOUTS[name][0]).is_dir()), None)
     if layout is None:
         known = ", ".join(name for name, _, _ in _LAYOUTS.values())
-        raise DatasetMissing(f"{root}: expected masks in {known}; the layout is {LAYOUT}")
+        raise DatasetMissing(f"{root}: expected masks in {known}; the layout is {PASCAL_LAYOUT}")
     name, mask_file, list_items = _LAYOUTS[layout]
     return FileSource(
-        image_file=partial(image_in, find_folder(root, ("JPEGImages", "images"), "the images")),
+        image_file=partial(jpeg_path, find_subfolder(root, ("JPEGImages", "images"), "the images")),
         mask_file=partial(mask_file, root / name),
         list_items=partial(list_items, root / name, range(1, len(PASCAL_CLASSES) + 1)),
         titles={str(number): name for number, name in enumerate(PASCAL_CLASSES, 1)},
@@ -109,17 +111,17 @@ def _in_parts(folder: Path, label: str, image: str) -> Path:
     return next((file for file in files if file.is_file()), files[-1])
 
 
-def _binary_items(folder: Path, classes: Iterable[int]) -> list[Item]:
-    items: list[Item] = []
+def _binary_items(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
+    items: list[ClassImage] = []
     for label, part in product(map(str, classes), _PARTS):
         if (folder / part / label).is_dir():
-            items += [(label, stem) for stem in by_stem(folder / part / label, (".png",))]
+            items += [(label, stem) for stem in files_by_stem(folder / part / label, (".png",))]
     return items
 
 
 _LAYOUTS = {
     "binary": ("Binary_map_aug", _in_parts, _binary_items),
-    "maps": ("SegmentationClassAug", map_in, label_items),
-    "merged": ("masks", merged_in, merged_items),
+    "maps": ("SegmentationClassAug", label_map_path, list_label_maps),
+    "merged": ("masks", class_mask_path, list_class_masks),
 }
 """Where the masks of each layout are: the folder, the file of a mask, all of them; "auto" takes the first found."""

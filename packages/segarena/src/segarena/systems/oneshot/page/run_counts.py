@@ -12,25 +12,25 @@ import polars as pl
 from segarena.errors import InvalidInput
 from segarena.records.prompts import GivenSupport
 from segarena.reports.recorded_run import Run
-from segarena.systems.oneshot.bias.spurious_supports import KINDS
-from segarena.systems.oneshot.scoring.pixel_counts import Counted, counts_of_records
-from segarena.systems.oneshot.scoring.run_scores import RunsScore, scores_of_runs
-from segarena.systems.oneshot.scoring.score_settings import Settings
+from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
+from segarena.systems.oneshot.scoring.pixel_counts import PixelCounts, counts_from_records
+from segarena.systems.oneshot.scoring.run_scores import ScoreOverRuns, score_runs
+from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
 _LAST = r"/([^/]+)$"
-NEGATIVE = ("L4", "L5", "L6")
+NEGATIVE_LEVELS = ("L4", "L5", "L6")
 """Levels whose right answer is nothing."""
-PAIRS_ASKED = "mean IoU of pairs whose support shows the class"
-KIND = pl.when(pl.col("list").str.extract(_LAST).is_in(list(KINDS))).then(
+SUMMARY_CAPTION = "mean IoU of pairs whose support shows the class"
+SUPPORT_KIND_COLUMN = pl.when(pl.col("list").str.extract(_LAST).is_in(list(SUPPORT_KINDS))).then(
     pl.col("list").str.extract(_LAST)
 )
 """What supports were changed to (see `kind_of`), as counts have it; null in other lists."""
 COGNIZANCE = "support-cognizance"
-TIERS = ("query-complexity", COGNIZANCE, "generalization", "pairs")
+TIER_ORDER = ("query-complexity", COGNIZANCE, "generalization", "pairs")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Entry:
+class SegmenterCounts:
     """One segmenter with one user, over one or several runs."""
 
     segmenter: str
@@ -50,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class TierSelection:
     """A tier of a dataset."""
 
     name: str
@@ -72,11 +72,13 @@ class Tier:
         return f"{what} of {self.dataset}" if self.dataset else what
 
 
-def asked_pairs(run: Run) -> Run:
+def without_negative_pairs(run: Run) -> Run:
     """Return a run without pairs whose right answer is nothing, or whose support was changed."""
 
     def is_asked(told: Mapping[str, Any]) -> bool:
-        return told.get("level") not in NEGATIVE and kind_of(str(told.get("list", ""))) in (
+        return told.get("level") not in NEGATIVE_LEVELS and support_kind(
+            str(told.get("list", ""))
+        ) in (
             "",
             "normal",
         )
@@ -84,16 +86,16 @@ def asked_pairs(run: Run) -> Run:
     return replace(run, dialogues=tuple(d for d in run.dialogues if is_asked(d.attributes)))
 
 
-def settings_of(run: Run) -> Settings:
+def run_settings(run: Run) -> ScoreSettings:
     """Return how the run's benchmark scores."""
     options = run.config.benchmark.options
     given: dict[str, Any] = {
-        field.name: options[field.name] for field in fields(Settings) if field.name in options
+        field.name: options[field.name] for field in fields(ScoreSettings) if field.name in options
     }
     for name in ("weights", "scs_weights"):
         if isinstance(given.get(name), list):
             given[name] = tuple(given[name])
-    return Settings(**given)
+    return ScoreSettings(**given)
 
 
 def mode_text(runs: Sequence[Run]) -> str:
@@ -103,16 +105,16 @@ def mode_text(runs: Sequence[Run]) -> str:
         shots = ""
     else:
         shots = f", K = {shown[0]}" + (f" to {shown[-1]}" if len(shown) > 1 else "")
-    return f"{runs[0].config.benchmark.protocol} protocol, {settings_of(runs[0]).mode}{shots}"
+    return f"{runs[0].config.benchmark.protocol} protocol, {run_settings(runs[0]).mode}{shots}"
 
 
 @lru_cache(maxsize=2)  # the page and the files of one report read the same
-def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
+def counts_by_segmenter(runs: tuple[Run, ...]) -> tuple[SegmenterCounts, ...]:
     """Return an entry per segmenter and user of whom something was answered.
 
     Runs of one segmenter over several lists are one entry; of several repeats the first counts.
     """
-    found: dict[tuple[str, str], list[Counted]] = {}
+    found: dict[tuple[str, str], list[PixelCounts]] = {}
     for run in runs:
         records = run.folder.records()
         for user in run.users:
@@ -120,55 +122,69 @@ def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
                 ((pl.col("user") == user) & (pl.col("repeat") == 0)) | (pl.col("target") == "")
             )
             try:
-                counted = counts_of_records(own)
+                counted = counts_from_records(own)
             except InvalidInput:  # nothing was answered yet; the header says so
                 continue
             found.setdefault((run.segmenter, user), []).append(counted)
-    made: list[Entry] = []
+    made: list[SegmenterCounts] = []
     for (segmenter, user), parts in found.items():
         runs_of = tuple(one.counts for one in parts)
         pairs = pl.concat([one.pairs for one in parts]).unique()
         failed = sum(len(one.left_out) for one in parts)
-        made.append(Entry(segmenter=segmenter, user=user, runs=runs_of, failed=failed, pairs=pairs))
+        made.append(
+            SegmenterCounts(
+                segmenter=segmenter, user=user, runs=runs_of, failed=failed, pairs=pairs
+            )
+        )
     return tuple(made)
 
 
-def base_entries(runs: Sequence[Run]) -> list[Entry]:
+def unchanged_counts(runs: Sequence[Run]) -> list[SegmenterCounts]:
     """Return the entries of each segmenter's first user, with the pairs whose supports are as they were listed."""
     first = {run.segmenter: run.users[0] for run in reversed(runs)}
-    own = [entry for entry in entries(tuple(runs)) if first[entry.segmenter] == entry.user]
-    plain = [replace(entry, runs=entry.only(KIND.is_null() | (KIND == "normal"))) for entry in own]
+    own = [
+        entry for entry in counts_by_segmenter(tuple(runs)) if first[entry.segmenter] == entry.user
+    ]
+    plain = [
+        replace(
+            entry,
+            runs=entry.only(SUPPORT_KIND_COLUMN.is_null() | (SUPPORT_KIND_COLUMN == "normal")),
+        )
+        for entry in own
+    ]
     return [entry for entry in plain if entry.runs]
 
 
-def tiers_of(found: Sequence[Entry]) -> list[Tier]:
+def available_tiers(found: Sequence[SegmenterCounts]) -> list[TierSelection]:
     """Return the tiers that any entry has pairs of, in the order of the paper; of several datasets apart."""
     pairs = pl.concat([entry.counts.select("tier", "dataset").unique() for entry in found]).unique()
-    tiers: list[Tier] = []
+    tiers: list[TierSelection] = []
     for name in sorted(
-        pairs["tier"].unique().to_list(), key=lambda name: (*TIERS, name).index(name)
+        pairs["tier"].unique().to_list(), key=lambda name: (*TIER_ORDER, name).index(name)
     ):
         datasets = sorted(pairs.filter(tier=name)["dataset"].to_list())
         tiers += (
-            [Tier(name, dataset) for dataset in datasets] if len(datasets) > 1 else [Tier(name)]
+            [TierSelection(name, dataset) for dataset in datasets]
+            if len(datasets) > 1
+            else [TierSelection(name)]
         )
     return tiers
 
 
 def score_tier(
-    parts: Sequence[pl.DataFrame], settings: Settings, pairs: pl.DataFrame
-) -> tuple[dict[tuple[str, int | None], RunsScore], str]:
+    parts: Sequence[pl.DataFrame], settings: ScoreSettings, pairs: pl.DataFrame
+) -> tuple[dict[tuple[str, int | None], ScoreOverRuns], str]:
     """Return the scores of one tier by name and fold, and why there are none, if so."""
     if not parts:
         return {}, ""
     try:
-        found, _ = scores_of_runs(parts, settings, pairs)
+        found, _ = score_runs(parts, settings, pairs)
     except InvalidInput as error:
         return {}, str(error)
     return {(one.score.name, one.score.fold): one for one in found}, ""
 
 
-def images(runs: Sequence[Run]) -> tuple[int, int, int, int]:
+def count_encoder_passes(runs: Sequence[Run]) -> tuple[int, int, int, int]:
     """Return how many query images, passes over them, supports, and passes over their images all runs have."""
     queries: set[tuple[str, str]] = set()
     for run in runs:
@@ -181,16 +197,16 @@ def images(runs: Sequence[Run]) -> tuple[int, int, int, int]:
     return len(queries), own, len(shown), sum(table.height for table in passes) - own
 
 
-def failed_text(found: Sequence[Entry]) -> str:
+def failed_text(found: Sequence[SegmenterCounts]) -> str:
     """Say how many pairs are in no score; empty when none is missing."""
     texts = [f"{entry.segmenter} ({entry.user}): {entry.failed}" for entry in found if entry.failed]
     return f"Failed, and in no score: {', '.join(texts)} pairs or samples." if texts else ""
 
 
-def kind_of(list_name: str) -> str:
+def support_kind(list_name: str) -> str:
     """Return what supports were changed to in a list called LIST/KIND, "normal" for nothing; empty in other lists."""
     last = list_name.rpartition("/")[2]
-    return last if "/" in list_name and last in KINDS else ""
+    return last if "/" in list_name and last in SUPPORT_KINDS else ""
 
 
 def _supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:

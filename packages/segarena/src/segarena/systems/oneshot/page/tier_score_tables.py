@@ -11,30 +11,30 @@ import polars as pl
 
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Cell, Sheet, Value
-from segarena.systems.oneshot.bias.spurious_supports import KINDS
+from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
 from segarena.systems.oneshot.page.run_counts import (
     COGNIZANCE,
-    KIND,
-    Entry,
-    Tier,
-    base_entries,
-    entries,
+    SUPPORT_KIND_COLUMN,
+    SegmenterCounts,
+    TierSelection,
+    available_tiers,
+    counts_by_segmenter,
     mode_text,
+    run_settings,
     score_tier,
-    settings_of,
-    tiers_of,
+    unchanged_counts,
 )
 from segarena.systems.oneshot.page.tier_part_tables import (
-    class_sheet,
-    fold_sheet,
-    part_sheets,
-    tiny_sheet,
+    part_class_sheet,
+    part_fold_sheet,
+    part_mean_sheets,
+    tiny_cell_sheet,
 )
-from segarena.systems.oneshot.scoring.run_scores import RunsScore
-from segarena.systems.oneshot.scoring.score_settings import Score, Settings
+from segarena.systems.oneshot.scoring.run_scores import ScoreOverRuns
+from segarena.systems.oneshot.scoring.score_settings import ScoreSettings, TierScore
 from segarena.systems.oneshot.scoring.tier_scores import class_miou
 
-SALIENT = 0.5
+SALIENT_IOU_FROM = 0.5
 """A target whose IoU with a saliency map is at least this is salient (the published partition)."""
 SCS_PAPER = "SCS paper"
 TIER_SCORES = {
@@ -52,17 +52,17 @@ SUPPORTS_NOTE = (
     "value means that the segmenter ignores the support."
 )
 
-ScoreKey: TypeAlias = tuple[Tier, str, int | None]
+ScoreKey: TypeAlias = tuple[TierSelection, str, int | None]
 """Tier, name of the score, fold; None for the mean over folds."""
-ByScore: TypeAlias = Mapping[ScoreKey, RunsScore]
+ScoresByKey: TypeAlias = Mapping[ScoreKey, ScoreOverRuns]
 
 
 def toss_sheets(runs: Sequence[Run]) -> tuple[list[Sheet], list[str]]:
     """Return all tables that the runs have something for, and why scores are missing, if any are."""
     mode = mode_text(runs)
-    settings = settings_of(runs[0])
-    base = base_entries(runs)
-    everyone = list(entries(tuple(runs)))
+    settings = run_settings(runs[0])
+    base = unchanged_counts(runs)
+    everyone = list(counts_by_segmenter(tuple(runs)))
     made, problems = _base_sheets(base, settings) if base else ([], [])
     made.append(_support_sheet(everyone, settings))
     return [
@@ -70,28 +70,32 @@ def toss_sheets(runs: Sequence[Run]) -> tuple[list[Sheet], list[str]]:
     ], problems
 
 
-def _base_sheets(base: Sequence[Entry], settings: Settings) -> tuple[list[Sheet | None], list[str]]:
+def _base_sheets(
+    base: Sequence[SegmenterCounts], settings: ScoreSettings
+) -> tuple[list[Sheet | None], list[str]]:
     scores, problems = _all_scores(base, settings)
     made = [
         _score_sheet(base, scores),
         _fold_sheet(base, scores),
         _means_sheet(base, scores),
-        *part_sheets(base, settings),
-        fold_sheet(base, settings),
-        tiny_sheet(base, settings),
-        class_sheet(base, settings),
+        *part_mean_sheets(base, settings),
+        part_fold_sheet(base, settings),
+        tiny_cell_sheet(base, settings),
+        part_class_sheet(base, settings),
         _salience_sheet(base, settings),
     ]
     return made, problems
 
 
-def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScore], list[str]]:
+def _all_scores(
+    found: Sequence[SegmenterCounts], settings: ScoreSettings
+) -> tuple[list[ScoresByKey], list[str]]:
     """Return the scores of each entry; and each reason why some are missing once, with all whom it is about."""
     problems: dict[str, list[str]] = {}
-    every: list[ByScore] = []
+    every: list[ScoresByKey] = []
     for entry in found:
-        own: dict[ScoreKey, RunsScore] = {}
-        for tier in tiers_of(found):
+        own: dict[ScoreKey, ScoreOverRuns] = {}
+        for tier in available_tiers(found):
             parts = entry.only(tier.keep)
             scores, problem = score_tier(parts, settings, entry.pairs)
             own |= {(tier, name, fold): one for (name, fold), one in scores.items()}
@@ -110,7 +114,7 @@ def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScor
     return every, [f"{', '.join(about)}: {text}" for text, about in problems.items()]
 
 
-def _score_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:
+def _score_sheet(base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]) -> Sheet | None:
     columns = _columns(base, scores)
     rows: list[tuple[Cell, ...]] = []
     for entry, own in zip(base, scores, strict=True) if columns else ():
@@ -127,10 +131,12 @@ def _score_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | No
     return _sheet("scores", "Scores (TOSS, Table 4).", head, rows, SCORES_NOTE)
 
 
-def _columns(base: Sequence[Entry], scores: Sequence[ByScore]) -> dict[tuple[Tier, str], float]:
+def _columns(
+    base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
+) -> dict[tuple[TierSelection, str], float]:
     """Return the scores over all folds that any entry has, tier by tier, each with its highest value."""
-    found: dict[tuple[Tier, str], float] = {}
-    for tier in tiers_of(base):
+    found: dict[tuple[TierSelection, str], float] = {}
+    for tier in available_tiers(base):
         for name in TIER_SCORES.get(tier.name, ()):
             values = [
                 own[tier, name, None].score.value for own in scores if (tier, name, None) in own
@@ -140,7 +146,7 @@ def _columns(base: Sequence[Entry], scores: Sequence[ByScore]) -> dict[tuple[Tie
     return found
 
 
-def _value(found: RunsScore | None, best: float = math.nan) -> Value:
+def _value(found: ScoreOverRuns | None, best: float = math.nan) -> Value:
     if found is None:
         return _of_score(None)
     note = f"± {100 * found.spread:.2f}, {found.runs} runs" if found.runs > 1 else ""
@@ -149,7 +155,7 @@ def _value(found: RunsScore | None, best: float = math.nan) -> Value:
     )
 
 
-def _of_score(score: Score | None) -> Value:
+def _of_score(score: TierScore | None) -> Value:
     if score is None:
         return Value(mean=math.nan, is_share=True, decimals=2)
     return Value(mean=score.value, low=score.low, high=score.high, is_share=True, decimals=2)
@@ -165,7 +171,7 @@ def _sheet(
     return None
 
 
-def _fold_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:
+def _fold_sheet(base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]) -> Sheet | None:
     """Return the scores of each fold, class mIoU among them; None without folds."""
     keys = dict.fromkeys(
         (tier, name) for own in scores for tier, name, fold in own if fold is not None
@@ -181,10 +187,10 @@ def _fold_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | Non
     return _sheet("folds", "Scores of each fold.", head, rows)
 
 
-def _means_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:
+def _means_sheet(base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]) -> Sheet | None:
     """Return class mIoU and FB-IoU of all tiers whose pairs all ask for something."""
     rows: list[tuple[Cell, ...]] = []
-    for tier in tiers_of(base):
+    for tier in available_tiers(base):
         there = [
             own[tier, "mIoU", None].score.value for own in scores if (tier, "mIoU", None) in own
         ]
@@ -198,12 +204,12 @@ def _means_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | No
     return _sheet("miou", "Class mIoU and FB-IoU, means over folds.", head, rows)
 
 
-def _salience_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
+def _salience_sheet(base: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
     """Return class mIoU of salient targets and of others, where the pairs tell."""
     rows: list[tuple[Cell, ...]] = []
     for entry in base:
-        for tier in tiers_of(base):
-            split = (pl.col("salience") >= SALIENT, pl.col("salience") < SALIENT)
+        for tier in available_tiers(base):
+            split = (pl.col("salience") >= SALIENT_IOU_FROM, pl.col("salience") < SALIENT_IOU_FROM)
             scores = [_miou(entry, tier, settings, part).get(None) for part in split]
             if tier.name == COGNIZANCE or scores == [None, None]:
                 continue
@@ -224,13 +230,13 @@ def _salience_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
     )
     return _sheet(
         "salience",
-        f"Class mIoU by salience of the target, cut at {SALIENT:g} (TOSS, Table 2B).",
+        f"Class mIoU by salience of the target, cut at {SALIENT_IOU_FROM:g} (TOSS, Table 2B).",
         head,
         rows,
     )
 
 
-def _support_sheet(everyone: Sequence[Entry], settings: Settings) -> Sheet | None:
+def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
     """Return class mIoU with each kind of support, where lists of several kinds or several users tell of them."""
     shown = _shown_supports(everyone)
     if len({name for _, name, _ in shown}) < 2:
@@ -239,7 +245,7 @@ def _support_sheet(everyone: Sequence[Entry], settings: Settings) -> Sheet | Non
     folds: list[int] = sorted(
         {fold for e in everyone for fold in e.counts["fold"].drop_nulls().to_list()}
     )
-    for tier in tiers_of(everyone):
+    for tier in available_tiers(everyone):
         for entry, name, keep in shown:
             scores = _miou(entry, tier, settings, keep)
             if tier.name != COGNIZANCE and scores:
@@ -250,24 +256,37 @@ def _support_sheet(everyone: Sequence[Entry], settings: Settings) -> Sheet | Non
     return _sheet("supports", caption, head, rows, SUPPORTS_NOTE)
 
 
-def _shown_supports(everyone: Sequence[Entry]) -> list[tuple[Entry, str, pl.Expr]]:
+def _shown_supports(
+    everyone: Sequence[SegmenterCounts],
+) -> list[tuple[SegmenterCounts, str, pl.Expr]]:
     """Return what each entry was shown: what it is called, and which counts are of it."""
     several = len({entry.user for entry in everyone}) > 1
-    shown: list[tuple[Entry, str, pl.Expr]] = []
+    shown: list[tuple[SegmenterCounts, str, pl.Expr]] = []
     for entry in everyone:
-        there = entry.counts.select(kind=KIND)["kind"].unique().to_list()
-        for kind in (None, *KINDS):
+        there = entry.counts.select(kind=SUPPORT_KIND_COLUMN)["kind"].unique().to_list()
+        for kind in (None, *SUPPORT_KINDS):
             if kind in there:
                 name = ", ".join(
                     filter(None, [entry.user if several or kind is None else "", kind])
                 )
-                shown.append((entry, name, KIND.is_null() if kind is None else KIND.eq(kind)))
+                shown.append(
+                    (
+                        entry,
+                        name,
+                        SUPPORT_KIND_COLUMN.is_null()
+                        if kind is None
+                        else SUPPORT_KIND_COLUMN.eq(kind),
+                    )
+                )
     return shown
 
 
 def _miou(
-    entry: Entry, tier: Tier, settings: Settings, keep: pl.Expr | None = None
-) -> dict[int | None, Score]:
+    entry: SegmenterCounts,
+    tier: TierSelection,
+    settings: ScoreSettings,
+    keep: pl.Expr | None = None,
+) -> dict[int | None, TierScore]:
     """Return class mIoU of part of a tier by fold, all runs together; None for the mean."""
     counts = entry.counts.filter(tier.keep if keep is None else tier.keep & keep)
     if counts.height:

@@ -9,8 +9,8 @@ from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 
 FoldRule: TypeAlias = Literal["pascal", "interleaved", "blocks"]
-FOLDS = 4
-RULES: Mapping[str, tuple[FoldRule, ...]] = {
+FOLD_COUNT = 4
+FOLD_RULES: Mapping[str, tuple[FoldRule, ...]] = {
     "pascal5i": ("pascal",),
     "coco20i": ("interleaved", "blocks"),
 }
@@ -141,7 +141,7 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
     Raises:
         InvalidInput: no such fold or rule.
     """
-    if fold not in range(FOLDS):
+    if fold not in range(FOLD_COUNT):
         raise InvalidInput(f"fold {fold!r}: expected 0 to 3 (the paper prints 1 to 4)")
     ranges = {
         "pascal": range(5 * fold + 1, 5 * fold + 6),
@@ -155,20 +155,20 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
 
 def fold_of(class_id: int, rule: FoldRule) -> int:
     """Return the fold that tests a class; `InvalidInput` where none does."""
-    for fold in range(FOLDS):
+    for fold in range(FOLD_COUNT):
         if class_id in fold_classes(fold, rule):
             return fold
     raise InvalidInput(f"class {class_id}: expected 1 to {20 if rule == 'pascal' else 80}")
 
 
-def tested_classes(dataset: str, fold: int | None, known: Collection[str]) -> set[str]:
+def complete_fold_classes(dataset: str, fold: int | None, known: Collection[str]) -> set[str]:
     """Return the classes that a fold of PASCAL-5i or COCO-20i tests, by the convention that has all `known` ones.
 
     None where there is no such convention.
     """
-    if fold is None or fold not in range(FOLDS):
+    if fold is None or fold not in range(FOLD_COUNT):
         return set()
-    for rule in RULES.get(dataset, ()):
+    for rule in FOLD_RULES.get(dataset, ()):
         classes = {str(label) for label in fold_classes(fold, rule)}
         if classes.issuperset(known):
             return classes
@@ -177,5 +177,5 @@ def tested_classes(dataset: str, fold: int | None, known: Collection[str]) -> se
 
 def fold_checksum(rule: FoldRule) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of the folds, written `1 2 3;6 7;...` with class ids."""
-    text = ";".join(" ".join(map(str, fold_classes(fold, rule))) for fold in range(FOLDS))
+    text = ";".join(" ".join(map(str, fold_classes(fold, rule))) for fold in range(FOLD_COUNT))
     return fingerprint(text)

@@ -11,13 +11,13 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.registry import segmenter
 from segarena.samples import ImageSample, Mask, Sample
-from segarena.systems.oneshot.saliency import Saliency, saliency_from
+from segarena.systems.oneshot.saliency import SaliencyFunction, build_saliency
 
 
-class SalientImage:
+class LazySaliency:
     """An image, and what stands out in it when that is first asked for."""
 
-    def __init__(self, sample: ImageSample, saliency: Saliency, threshold: float) -> None:
+    def __init__(self, sample: ImageSample, saliency: SaliencyFunction, threshold: float) -> None:
         self._sample = sample
         self._saliency = saliency
         self._threshold = threshold
@@ -29,7 +29,7 @@ class SalientImage:
 
 
 @segmenter("saliency-only")
-class SaliencyOnly:
+class SaliencyOnlySegmenter:
     """A control that answers with what stands out in the image, whatever it is shown: what saliency alone is worth.
 
     Args:
@@ -47,10 +47,10 @@ class SaliencyOnly:
     def __init__(self, *, saliency: str = "boundary-contrast", threshold: float = 0.5) -> None:
         if not 0 < threshold <= 1:
             raise PluginInvalid(f"threshold={threshold!r}: expected a number above 0 and up to 1")
-        self.saliency = saliency_from(saliency)
+        self.saliency = build_saliency(saliency)
         self.threshold = threshold
 
-    def encode(self, sample: Sample) -> SalientImage:
+    def encode(self, sample: Sample) -> LazySaliency:
         """Return the image; its map is made when it is asked about, since supports need none.
 
         Raises:
@@ -58,9 +58,9 @@ class SaliencyOnly:
         """
         if not isinstance(sample, ImageSample):
             raise SegmenterError(f"saliency-only takes images only, got a {type(sample).__name__}")
-        return SalientImage(sample, self.saliency, self.threshold)
+        return LazySaliency(sample, self.saliency, self.threshold)
 
-    def predict(self, encoded: SalientImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: LazySaliency, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Return the same for each dialogue.
 
         Raises:

@@ -22,14 +22,14 @@ from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
 from segarena.segmenters.drawing.marks import image_of
 from segarena.segmenters.examples.support.examples import PROMPT_KINDS, supports_of
-from segarena.systems.oneshot.saliency import saliency_from
+from segarena.systems.oneshot.saliency import build_saliency
 
 T = TypeVar("T")
-Mode: TypeAlias = Literal["oracle", "feedback", "always"]
+SssiMode: TypeAlias = Literal["oracle", "feedback", "always"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blur:
+class RegionBlur:
     """How a region is made to stand out no more."""
 
     sigma: float = 0.05  # of the Gaussian, as a share of the image's longer side
@@ -51,7 +51,7 @@ class Blur:
         return np.rint(image + share * (blurred - image)).clip(0, 255).astype(np.uint8)
 
 
-class BlurrableImage:
+class LazyBlurredImage:
     """An image encoded as it is, and blurred when first asked for.
 
     Attributes:
@@ -64,7 +64,7 @@ class BlurrableImage:
         sample: ImageSample,
         encode: Callable[[Sample], Any],
         region: Callable[[ImageSample], Mask],
-        blur: Blur,
+        blur: RegionBlur,
     ) -> None:
         self.sample = sample
         self.pass_seconds: list[float] = []
@@ -93,7 +93,7 @@ class BlurrableImage:
 
 
 @segmenter("sssi")
-class Sssi:
+class SssiSegmenter:
     """A one-shot segmenter that is shown the query with its salient region blurred, when the target is not salient.
 
     The mode decides what is known about that. "oracle" LOOKS AT THE TRUTH: the target is not salient when its IoU with
@@ -124,7 +124,7 @@ class Sssi:
         self,
         *,
         segmenter: str | Segmenter,
-        mode: Mode = "oracle",
+        mode: SssiMode = "oracle",
         saliency: str = "boundary-contrast",
         threshold: float = 0.5,
         sigma: float = 0.05,
@@ -149,15 +149,15 @@ class Sssi:
         self.mode = mode
         self.threshold = threshold
         self.salient_from = salient_from
-        self.saliency = saliency_from(saliency)
-        self.blur = Blur(sigma=sigma, dilation=dilation)
+        self.saliency = build_saliency(saliency)
+        self.blur = RegionBlur(sigma=sigma, dilation=dilation)
 
     @property
     def device(self) -> str:
         """Where the segmenter works."""
         return abilities_of_segmenter(self.segmenter).device
 
-    def encode(self, sample: Sample) -> BlurrableImage:
+    def encode(self, sample: Sample) -> LazyBlurredImage:
         """Return the image encoded as it is; blurred only when that is asked for.
 
         Raises:
@@ -165,14 +165,14 @@ class Sssi:
         """
         if not isinstance(sample, ImageSample):
             raise SegmenterError(f"sssi takes images only, got a {type(sample).__name__}")
-        return BlurrableImage(
+        return LazyBlurredImage(
             sample,
             self.segmenter.encode,
             lambda shown: self.saliency(shown) >= self.threshold,
             self.blur,
         )
 
-    def predict(self, encoded: BlurrableImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: LazyBlurredImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from the image or from the blurred one.
 
         Raises:
@@ -197,17 +197,17 @@ class Sssi:
                 )
         return answers
 
-    def _blurs(self, encoded: BlurrableImage, dialogue: Dialogue) -> bool:
+    def _blurs(self, encoded: LazyBlurredImage, dialogue: Dialogue) -> bool:
         if self.mode == "feedback":
             return len(dialogue.rounds) > 1
         if self.mode == "always":
             return True
-        target = asked_target(encoded.sample, supports_of(dialogue)).mask.astype(np.bool_)
+        target = find_requested_target(encoded.sample, supports_of(dialogue)).mask.astype(np.bool_)
         union = np.count_nonzero(target | encoded.salient)
         return bool(np.count_nonzero(target & encoded.salient) < self.salient_from * max(union, 1))
 
 
-def asked_target(sample: ImageSample, supports: Sequence[Support]) -> Target:
+def find_requested_target(sample: ImageSample, supports: Sequence[Support]) -> Target:
     """Return the target that supports are shown for: the sample's only one, or the first that they belong to.
 
     Raises:
@@ -233,7 +233,7 @@ def _unwrapped(dialogue: Dialogue) -> Dialogue:
     """Return the dialogue with what the wrapped segmenter itself made of the supports."""
 
     def unwrap(prompt: Prompt) -> Prompt:
-        if isinstance(prompt, Support) and isinstance(prompt.encoded, BlurrableImage):
+        if isinstance(prompt, Support) and isinstance(prompt.encoded, LazyBlurredImage):
             return replace(prompt, encoded=prompt.encoded.plain)
         return prompt
 

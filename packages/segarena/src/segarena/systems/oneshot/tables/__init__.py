@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segarena.published import add_paper
-from segarena.systems.oneshot.tables.measuring import measure_attributes, measure_partitions
+from segarena.systems.oneshot.tables.measured_tables import measure_attributes, measure_partitions
 
 add_paper(
     Path(__file__).with_name("toss.toml"),

@@ -8,7 +8,7 @@ from segarena.errors import PluginInvalid
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Support
-from segarena.systems.oneshot.users.support import SupportUser
+from segarena.systems.oneshot.users.support_users import SupportUser
 
 
 @user("support-again")

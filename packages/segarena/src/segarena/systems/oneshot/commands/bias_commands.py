@@ -1,0 +1,290 @@
+"""`segarena toss spurious`, `bias`, `cnb` and `sgtss`: what biases a method and its training have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.files.whole import write_whole
+from segarena.systems.oneshot.commands.build_commands import (
+    IMAGES_HELP,
+    SaliencyOption,
+    open_image_source,
+)
+from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
+from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import polars as pl
+
+TrainingImagesOption = Annotated[
+    Path | None, typer.Option(help="File of the images that are trained on, one per line.")
+]
+
+
+def spurious(
+    lists: Annotated[
+        list[Path],
+        typer.Argument(help="Lists of pairs, published or your own, or folders of them."),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Table to write: .parquet, .jsonl or .csv.")
+    ] = Path("spurious.parquet"),
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="normal, other-class, null-mask, no-image, other-class-null-mask; repeat. [default: all]"
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="So many pairs of each list, drawn by the seed.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn.")] = 0,
+) -> None:
+    """Write pairs whose supports show something else, to see whether a method looks at them (Table 2A).
+
+    segarena toss spurious DIR/fixedsplits/pascal5i --limit 1000 --out spurious.parquet
+
+    segarena run toss -s NAME -d "pascal5i(path='DIR', pairs='spurious.parquet')" --out runs/spurious
+
+    segarena toss bias runs/spurious
+    """
+    import polars as pl
+
+    from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS, spurious_pairs
+    from segarena.systems.oneshot.pairs.pair_table import write_pairs
+    from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
+
+    with one_line_errors():
+        pairs = read_pair_lists(lists)
+        if limit is not None:
+            parts = pairs.partition_by("list", maintain_order=True)
+            pairs = pl.concat(
+                [part.sample(min(limit, part.height), seed=seed, shuffle=False) for part in parts]
+            )
+        made = spurious_pairs(pairs, kind or tuple(SUPPORT_KINDS), seed=seed)
+        write_pairs(made, out)
+        typer.echo(f"{made.height} pairs in {made['list'].n_unique()} lists: {out}")
+
+
+def bias(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of `segarena run toss`.")],
+    salient_from: Annotated[
+        float, typer.Option(min=0, max=1, help="Salience from which a target is salient.")
+    ] = 0.5,
+    repeats: Annotated[
+        int, typer.Option(min=0, help="Bootstrap samples; 0 for no intervals.")
+    ] = 1000,
+) -> None:
+    """Show what runs say of bias: mIoU by kind of support (Table 2A), and of salient and other targets (Table 2B).
+
+    segarena toss bias runs/superpixels runs/saliency-only
+    """
+    import polars as pl
+
+    from segarena.engine.store import RunFolder
+    from segarena.errors import InvalidInput
+    from segarena.systems.oneshot.bias.spurious_supports import (
+        SUPPORT_KINDS,
+        salience_table,
+        spurious_table,
+    )
+    from segarena.systems.oneshot.scoring.pixel_counts import counts_from_records
+    from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
+
+    with one_line_errors():
+        settings = ScoreSettings(repeats=repeats)
+        left_out = 0
+        found: dict[str, list[tuple[str, pl.DataFrame]]] = {"support": [], "salience": []}
+        for run in runs:
+            counted = counts_from_records(RunFolder.open(run).records())
+            left_out += len(counted.left_out)
+            is_kind = (
+                pl.col("list")
+                .str.extract(r"/([^/]+)$")
+                .is_in(list(SUPPORT_KINDS))
+                .fill_null(value=False)
+            )
+            is_plain = ~is_kind | pl.col("list").str.ends_with("/normal")
+            plain = counted.counts.filter(
+                is_plain, ~pl.col("cross_class"), pl.col("tier") != "support-cognizance"
+            )
+            if counted.counts.filter(is_kind).height:
+                found["support"].append((run.name, spurious_table(counted.counts, settings)))
+            if plain["salience"].count():
+                found["salience"].append(
+                    (run.name, salience_table(plain, settings, salient_from=salient_from))
+                )
+        if not any(found.values()):
+            raise InvalidInput(
+                "these runs tell nothing of bias: no lists of 'segarena toss spurious', no salience"
+            )
+        typer.echo(f"mode: {settings.mode}")
+        _show_groups(
+            "mIoU against the class asked for, by kind of support, percent", found["support"]
+        )
+        _show_groups(
+            f"mIoU of targets with salience from {salient_from} and below, percent",
+            found["salience"],
+        )
+    if left_out:
+        typer.secho(
+            f"{left_out} pairs or samples have no counts and are in no table", fg="yellow", err=True
+        )
+        raise typer.Exit(FAILURES)
+
+
+def cnb(
+    statistics: Annotated[
+        Path,
+        typer.Argument(
+            help="The published test_stats.csv, or CSV with class, image, supervised, one_shot."
+        ),
+    ],
+    folds: FoldsOption = "pascal",
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset", "-d", help=f"All training data, as {IMAGES_HELP} [default: the table]"
+        ),
+    ] = None,
+    train: TrainingImagesOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the table and leave-out lists.")
+    ] = None,
+) -> None:
+    """Gather evidence of class negation: is a class lost that was background in training, or one that is not salient?
+
+        segarena toss cnb DIR/analysis/test_stats.csv --folds pascal --out cnb
+
+    The lists name the training images of each fold that hold a class which it tests: train again without them.
+    """
+    from segarena.reports.sheets import frame_sheet
+    from segarena.systems.oneshot.bias.class_negation import (
+        background_presence,
+        leave_out_images,
+        negation_correlations,
+        negation_table,
+        read_evidence,
+    )
+    from segarena.systems.oneshot.commands.analysis_tables import correlation_sheet
+    from segarena.terminal.tables import show_sheet
+
+    with one_line_errors():
+        evidence = read_evidence(statistics)
+        if dataset:
+            items = list(open_image_source(dataset).items())
+        else:
+            items = list(evidence.select("class", "image").iter_rows())
+        parted = read_folds(folds, {label for label, _ in items})
+        images = _names(train)
+        table = negation_table(
+            evidence, background_presence(items, _fold_of(parted), images=images)
+        )
+        shares = ("supervised", "one_shot", "drop", "salience", "presence")
+        show_sheet(frame_sheet("Classes, percent", table, shares=shares, decimals=1))
+        show_sheet(correlation_sheet(negation_correlations(table)))
+        lists = {
+            fold: leave_out_images(items, _fold_of(parted), fold, images=images)
+            for fold in range(len(parted))
+        }
+        for fold, names in lists.items():
+            typer.echo(f"fold {fold}: {len(names)} training images hold a class that it tests")
+        if out is not None:
+            write_whole(out / "classes.csv", table.write_csv())
+            for fold, names in lists.items():
+                _write_names(out / f"leave_out_fold{fold}.txt", names)
+
+
+@takes_workers
+def sgtss(
+    images: Annotated[str, typer.Argument(help=IMAGES_HELP)],
+    folds: FoldsOption = "pascal",
+    saliency: SaliencyOption = "boundary-contrast",
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Weigh by the map instead of cutting it at 0.5.")
+    ] = False,
+    train: TrainingImagesOption = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and lists.")] = Path(
+        "sgtss"
+    ),
+    workers: Workers = 0,
+) -> None:
+    """Select training images by saliency (SGTSS): those of which the salient part is mostly of training classes.
+
+        segarena toss sgtss "pascal5i(path='DIR')" --folds pascal --saliency DIR/u2net --out sgtss
+
+    Images below the median of their fold are dropped. Interrupted, it goes on where it was.
+    """
+    from rich.console import Console
+
+    from segarena.errors import InvalidInput
+    from segarena.systems.oneshot.bias.training_selection import (
+        measure_training_shares,
+        select_training_images,
+    )
+    from segarena.systems.oneshot.saliency import build_saliency
+    from segarena.terminal.progress import ProgressBar
+
+    bar = ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
+    with one_line_errors("stopped; the same command goes on"), bar:
+        source = open_image_source(images)
+        build_saliency(saliency)  # an unknown one is refused before anything is measured
+        parted = read_folds(folds, {label for label, _ in source.items()})
+        if not parted:
+            raise InvalidInput(
+                "--folds: without folds no class is left out of training; there is nothing to select"
+            )
+        for fold in range(len(parted)):
+            shares = measure_training_shares(
+                source,
+                _fold_of(parted),
+                fold,
+                saliency,
+                out / "stages",
+                images=_names(train),
+                is_soft=soft,
+                workers=workers,
+                on_progress=bar.update,
+            )
+            table = select_training_images(shares)
+            write_whole(out / f"fold{fold}.csv", table.write_csv())
+            _write_names(out / f"fold{fold}.txt", table.filter(table["kept"])["image"].to_list())
+            empty = table["share"].null_count()
+            typer.echo(
+                f"fold {fold}: {int(table['kept'].sum())} of {table.height} training images stay"
+                + (f", {empty} of them without anything salient" if empty else "")
+            )
+
+
+def _fold_of(folds: Sequence[Sequence[str]]) -> Callable[[str], int | None]:
+    where = {label: fold for fold, labels in enumerate(folds) for label in labels}
+    return where.get
+
+
+def _names(file: Path | None) -> list[str] | None:
+    from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
+
+    return None if file is None else read_name_list(file)
+
+
+def _write_names(file: Path, names: Iterable[str]) -> None:
+    write_whole(file, "".join(f"{name}\n" for name in names))
+
+
+def _show_groups(title: str, found: Sequence[tuple[str, pl.DataFrame]]) -> None:
+    import polars as pl
+
+    from segarena.reports.sheets import frame_sheet
+    from segarena.terminal.tables import show_sheet
+
+    tables = [table.insert_column(0, pl.lit(run).alias("run")) for run, table in found]
+    if tables:
+        show_sheet(
+            frame_sheet(title, pl.concat(tables), shares=("miou", "low", "high"), decimals=1)
+        )

@@ -1,0 +1,289 @@
+"""`segarena toss build` and `judge`: tiers from your own images, and segmenters judged on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
+from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Share, Workers, takes_workers
+
+if TYPE_CHECKING:
+    from segarena.specs import PluginSpec
+    from segarena.systems.oneshot.pairs.image_sources import ImageSource
+    from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
+    from segarena.systems.oneshot.tier_building.build_tiers import TierBuild
+
+IMAGES_HELP = "Folder with images/ and masks/CLASS/, or a one-shot dataset: pascal5i(path='DIR')."
+SaliencyOption = Annotated[
+    str,
+    typer.Option(
+        help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function."
+    ),
+]
+
+DATASET_FILE = "dataset.txt"
+_SHOWN = 5
+
+
+@takes_workers
+def build(
+    images: Annotated[str, typer.Argument(help=IMAGES_HELP)],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder to fill; what is done there is kept.")
+    ] = Path("tiers"),
+    folds: FoldsOption = "",
+    saliency: SaliencyOption = "boundary-contrast",
+    difficulty: Annotated[
+        str,
+        typer.Option(
+            help="IoU of a reference: CSV (class, image, iou), folder of predicted masks, or a segmenter."
+        ),
+    ] = "superpixel-prototypes",
+    easy_from: Annotated[
+        str,
+        typer.Option(
+            help="IoU of the reference from which an item is easy: 0 to 1, median, or auto: 0.75 or the median."
+        ),
+    ] = "auto",
+    salient_from: Annotated[
+        str, typer.Option(help="Salience from which it is salient: 0 to 1, or median.")
+    ] = "0.5",
+    looks: Annotated[
+        str, typer.Option(help="colour-texture, or file.py:function.")
+    ] = "colour-texture",
+    similar_per: Annotated[
+        str, typer.Option(help="Mean similarity over what: fold or class.")
+    ] = "fold",
+    min_area: Annotated[int, typer.Option(min=0, help="Leave smaller targets out, in pixels.")] = 0,
+    per_partition: Annotated[
+        int, typer.Option(min=1, help="Pairs of each class and partition.")
+    ] = 100,
+    per_level: Annotated[int, typer.Option(min=1, help="Pairs of each class and level.")] = 20,
+    training: Annotated[
+        Path | None,
+        typer.Option(
+            help="Classes that models have seen, one a line: adds the Generalization tier."
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Classes that tier keeps: an edited keep.txt.")
+    ] = None,
+    drop: Annotated[
+        Path | None, typer.Option(help="Classes that it drops: an edited drop.txt.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Of the data set. [default: of the folder]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+    workers: Workers = 0,
+    share: Share = False,
+) -> None:
+    """Build tiers from images and masks: measure, split, pair. Needs no weights and no download.
+
+    A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`. Two commands lead to a report:
+
+        segarena toss build photos --out tiers
+
+        segarena toss judge tiers --segmenter superpixel-prototypes
+
+    With the IoU of a supervised network and its own saliency maps, as published:
+
+        segarena toss build "pascal5i(path='DIR')" --folds pascal --difficulty deeplab.csv --saliency DIR/u2net
+
+    It says at once which of LCA, HCA, SCS and GS the images cannot have, and in the end which the tiers have.
+    Interrupted, it goes on where it was. Exit code 0: built (what fell short is in manifest.json); 1: built, but some
+    images could not be used; 2: nothing can be built.
+    """
+    from segarena.files.whole import write_whole
+    from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
+    from segarena.systems.oneshot.tier_building.build_tiers import build_tiers
+    from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
+    from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas
+    from segarena.systems.oneshot.tier_building.score_availability import impossible_scores
+    from segarena.terminal.progress import ProgressBar
+
+    with one_line_errors("stopped; the same command goes on"):
+        source, called, dataset = _opened(images, out)
+        parted = read_folds(folds, {label for label, _ in source.items()})
+        words: dict[str, Any] = {
+            "similar_per": similar_per,
+            "easy_from": easy_from,
+            "salient_from": salient_from,
+        }
+        lists = {"training": training, "keep": keep, "drop": drop}
+        classes: dict[str, Any] = {
+            name: tuple(read_name_list(file)) for name, file in lists.items() if file is not None
+        }
+        plan = BuildPlan(
+            name=name or called,
+            folds=parted,
+            saliency=saliency,
+            difficulty=difficulty,
+            looks=looks,
+            **{option: _number(text) for option, text in words.items()},
+            **classes,
+            min_area_px=min_area,
+            quotas=PairQuotas(partition=per_partition, level=per_level),
+            seed=seed,
+        )
+        _say_scores("these images cannot have", impossible_scores(source.items(), plan))
+        with ProgressBar("measure", Console(stderr=True), unit="images", workers=workers) as bar:
+            built = build_tiers(
+                source, out, plan, workers=workers, share=share, on_progress=bar.update
+            )
+        write_whole(out / DATASET_FILE, f"{dataset}\n")
+        _show(built, out, str(dataset))
+    if built.manifest["left_out"]:
+        raise typer.Exit(FAILURES)
+
+
+@takes_workers
+def judge(
+    tiers: Annotated[Path, typer.Argument(help="What `segarena toss build` filled.")],
+    segmenter: Annotated[
+        list[str],
+        typer.Option("--segmenter", "-s", help="As for `segarena run`; repeat to compare."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="For runs and report. [default: TIERS/runs]")
+    ] = None,
+    workers: Workers = 1,
+) -> None:
+    """Judge segmenters on built tiers, and write one report.
+
+        segarena toss judge tiers -s superpixel-prototypes -s saliency-only -s copy-support-mask
+
+    The same as `segarena run toss` with the dataset in TIERS/dataset.txt, and then `segarena report`.
+    """
+    import re
+
+    from segarena.errors import DatasetMissing
+    from segarena.reports import write_report
+    from segarena.terminal.running import run_and_show
+
+    with one_line_errors("stopped; the same command goes on where it was"):
+        if not (tiers / DATASET_FILE).is_file():
+            raise DatasetMissing(
+                f"{tiers}: expected {DATASET_FILE}, which 'segarena toss build' writes; found none"
+            )
+        dataset = (tiers / DATASET_FILE).read_text(encoding="utf-8").strip()
+        folder = out or tiers / "runs"
+        runs = {
+            written: folder / (re.sub(r"[^\w.-]+", "-", written).strip("-") or "run")
+            for written in segmenter
+        }
+        failures = sum(
+            run_and_show("toss", segmenter=written, dataset=dataset, workers=workers, out=run)
+            for written, run in runs.items()
+        )
+        # The runs are its own, of a dataset that was just asked for.
+        files = write_report(list(runs.values()), folder / "report", trust=True)
+        typer.echo(f"report: {files.html}")
+    if failures:
+        raise typer.Exit(FAILURES)
+
+
+def _opened(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
+    """Return where images and masks are, what the data set is called, and how it is written with the new pairs."""
+    from segarena.specs import PluginSpec
+
+    pairs = (out / "pairs.parquet").resolve().as_posix()
+    source = open_image_source(images)
+    folder = Path(images).expanduser()
+    if folder.is_dir():
+        spec = PluginSpec("oneshot-folder", {"path": folder.resolve().as_posix(), "pairs": pairs})
+        return source, folder.resolve().name, spec
+    spec = PluginSpec.parse(images)
+    return source, spec.reference, replace(spec, options={**spec.options, "pairs": pairs})
+
+
+def open_image_source(images: str) -> ImageSource:
+    """Return where images and masks are: of a folder as `oneshot-folder` has it, or of a one-shot dataset as written.
+
+    Raises:
+        InvalidInput: it is neither.
+        DatasetMissing: the folder lacks images or masks.
+    """
+    from segarena.errors import InvalidInput
+    from segarena.registry import names
+    from segarena.specs import PluginSpec
+    from segarena.systems.oneshot.datasets.folder import folder_source
+
+    folder = Path(images).expanduser()
+    if folder.is_dir():
+        return folder_source(folder)
+    spec = PluginSpec.parse(images)
+    if not spec.options and spec.reference not in names("dataset"):
+        raise InvalidInput(
+            f"{images}: expected an existing folder, or a one-shot dataset such as pascal5i(path='DIR')"
+        )
+    return build_pair_dataset(spec).source
+
+
+def build_pair_dataset(written: str | PluginSpec) -> PairDataset:
+    """Return a one-shot dataset; `InvalidInput` for any other."""
+    from segarena.errors import InvalidInput
+    from segarena.registry import build as build_plugin
+    from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
+
+    found = build_plugin("dataset", written)
+    if not isinstance(found, PairDataset):
+        raise InvalidInput(
+            f"dataset {written}: expected a one-shot dataset, such as pascal5i or oneshot-folder"
+        )
+    return found
+
+
+def _say_scores(how: str, scores: Mapping[str, str]) -> None:
+    for name, why in scores.items():
+        typer.secho(f"{how}: {name}: {why}", fg="yellow")
+
+
+def _number(text: str) -> Any:
+    """Return a number, or the word as it is; the plan knows which words there are."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _show(built: TierBuild, out: Path, dataset: str) -> None:
+    from segarena.reports.sheets import Cell, Sheet
+    from segarena.terminal.tables import show_sheet
+
+    manifest = built.manifest
+    rows: list[tuple[Cell, ...]] = []
+    for row in manifest["counts"]:
+        fold = "" if row["fold"] is None else row["fold"]
+        cell = row["partition"] or row["level"] or ""
+        rows.append((row["tier"], fold, cell, row["pairs"], row["queries"], row["classes"]))
+    caption = f"{built.pairs.height} pairs of {built.items.height} items"
+    head = ("tier", "fold", "cell", "pairs", "query images", "classes")
+    show_sheet(Sheet(name="built", caption=caption, head=head, rows=tuple(rows)))
+    thresholds = manifest["thresholds"]
+    typer.echo(
+        f"easy from {thresholds['easy_from']:.3f} ({manifest['plan']['difficulty']}), "
+        f"salient from {thresholds['salient_from']:.3f} ({manifest['plan']['saliency']})"
+    )
+    if manifest["shortfalls"]:
+        typer.echo(
+            f"{len(manifest['shortfalls'])} cells have fewer pairs than asked for; manifest.json lists them"
+        )
+    for item, why in list(manifest["left_out"].items())[:_SHOWN]:
+        typer.secho(f"left out: {item}: {why}", fg="yellow", err=True)
+    if manifest["left_out"]:
+        typer.secho(f"{len(manifest['left_out'])} items could not be used", fg="yellow", err=True)
+    missing = manifest["missing_scores"]
+    typer.echo(
+        f"scores: {', '.join(name for name in ('LCA and HCA', 'SCS', 'GS') if name not in missing) or 'none'}"
+    )
+    _say_scores("not to be had", missing)
+    typer.echo(f"evaluate on them: segarena toss judge {out} --segmenter superpixel-prototypes")
+    typer.echo(f'or:               segarena run toss --dataset "{dataset}" --segmenter NAME')

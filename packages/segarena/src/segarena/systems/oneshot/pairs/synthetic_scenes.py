@@ -1,0 +1,134 @@
+"""Invented scenes for one-shot segmentation: textured shapes among others, salient or not, easy or hard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.samples import Mask
+
+SCENE_SHAPE_PX = (96, 128)
+SCENE_CLASSES: Mapping[str, tuple[str, str, tuple[int, int, int]]] = {
+    "striped disc": ("disc", "stripes", (205, 60, 50)),
+    "checked square": ("square", "checks", (50, 110, 205)),
+    "dotted triangle": ("triangle", "dots", (70, 165, 70)),
+    "striped cross": ("cross", "stripes", (220, 165, 40)),
+    "checked ring": ("ring", "checks", (150, 70, 175)),
+    "dotted star": ("star", "dots", (45, 170, 175)),
+    "checked disc": ("disc", "checks", (225, 110, 150)),
+    "dotted cross": ("cross", "dots", (140, 95, 50)),
+    "striped star": ("star", "stripes", (95, 95, 215)),
+}
+"""Shape, texture and colour of each class; the first six are tested in folds, the others for generalization."""
+
+_GREY = np.asarray((128.0, 128.0, 128.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticScene:
+    """An RGB image, uint8 (H, W, 3), and where each class is that is in it."""
+
+    image: NDArray[np.uint8]
+    masks: Mapping[str, Mask]
+
+
+def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> SyntheticScene:
+    """Return scene `number` of a class, always the same.
+
+    Easy: large, clean, one other object. Hard: small, noisy, three others, which share shape or texture with it where
+    any does. Salient: its colour stands out from a grey ground. Not salient: the ground is of its colour, and what
+    stands out is another object.
+    """
+    rng = np.random.default_rng([list(SCENE_CLASSES).index(label), number, is_easy, is_salient])
+    height, width = SCENE_SHAPE_PX
+    colour = np.asarray(SCENE_CLASSES[label][2], dtype=np.float64)
+    if is_salient:
+        ground = _GREY + float(rng.integers(-25, 26))
+    else:
+        ground = 0.55 * colour + 0.45 * _GREY
+    image = np.clip(ground + rng.normal(0, 6, (height, width, 1)), 0, 255) * np.ones(3)
+    radius = rng.uniform(24, 29) if is_easy else rng.uniform(12, 16)
+    places = (
+        rng.permutation([(0.3, 0.26), (0.32, 0.76), (0.72, 0.28), (0.7, 0.74)]) * SCENE_SHAPE_PX
+    )
+    places[0] = places[0] + (np.asarray(SCENE_SHAPE_PX) / 2 - places[0]) * (
+        0.35 if is_easy else 0.0
+    )
+    masks: dict[str, Mask] = {}
+    others = _others(label, 1 if is_easy else 3, rng)
+    for name, place in [*zip(others, places[1:], strict=False), (label, places[0])]:
+        size = radius if name == label else rng.uniform(10, 13)
+        contrast = 1.0 if (name == label) == is_salient else 0.45
+        mask = _paint(image, name, place, size, contrast, ground, rng)
+        masks = {known: there & ~mask for known, there in masks.items()}
+        masks[name] = masks.get(name, np.zeros_like(mask)) | mask
+    if not is_easy:
+        image += rng.normal(0, 18, image.shape)
+    seen = {name: mask for name, mask in masks.items() if mask.any()}
+    return SyntheticScene(np.clip(image, 0, 255).astype(np.uint8), seen)
+
+
+def _others(label: str, count: int, rng: np.random.Generator) -> list[str]:
+    """Return other classes; when there are several, first those that share shape or texture."""
+    shape, texture, _ = SCENE_CLASSES[label]
+    names = [
+        str(name) for name in rng.permutation([name for name in SCENE_CLASSES if name != label])
+    ]
+    if count > 1:
+        names.sort(
+            key=lambda name: shape not in SCENE_CLASSES[name] and texture not in SCENE_CLASSES[name]
+        )
+    return names[:count]
+
+
+def _paint(
+    image: NDArray[np.float64],
+    label: str,
+    place: NDArray[np.float64],
+    radius_px: float,
+    contrast: float,
+    ground: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> Mask:
+    shape, texture, colour = SCENE_CLASSES[label]
+    rows, columns = np.mgrid[: SCENE_SHAPE_PX[0], : SCENE_SHAPE_PX[1]].astype(np.float64)
+    angle = rng.uniform(-0.5, 0.5)
+    down = rows - place[0]
+    right = columns - place[1]
+    across = (np.cos(angle) * right + np.sin(angle) * down) / radius_px
+    along = (np.cos(angle) * down - np.sin(angle) * right) / radius_px
+    mask: Mask = _SHAPES[shape](across, along)
+    bright = _TEXTURES[texture](across * radius_px, along * radius_px)
+    tint = np.where(bright[..., None], 1.25, 0.7) * (np.asarray(colour) + rng.normal(0, 8, 3))
+    image[mask] = (contrast * tint + (1 - contrast) * ground)[mask]
+    return mask
+
+
+def _star(across: NDArray[np.float64], along: NDArray[np.float64]) -> Mask:
+    turns = np.arange(10) * np.pi / 5
+    reach = np.where(np.arange(10) % 2, 0.45, 1.1)
+    points = np.stack([reach * np.sin(turns), -reach * np.cos(turns)], axis=1).astype(np.float32)
+    inside = [
+        cv2.pointPolygonTest(points, (float(x), float(y)), measureDist=False) >= 0
+        for x, y in zip(across.flat, along.flat, strict=True)
+    ]
+    return np.reshape(inside, across.shape)
+
+
+_SHAPES: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], Mask]] = {
+    "disc": lambda x, y: np.hypot(x, y) <= 1,
+    "square": lambda x, y: np.maximum(abs(x), abs(y)) <= 0.88,
+    "triangle": lambda x, y: (y <= 0.75) & (y >= 2 * abs(x) - 1.1),
+    "cross": lambda x, y: (np.minimum(abs(x), abs(y)) <= 0.34) & (np.maximum(abs(x), abs(y)) <= 1),
+    "ring": lambda x, y: (np.hypot(x, y) <= 1.05) & (np.hypot(x, y) >= 0.5),
+    "star": _star,
+}
+_TEXTURES: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], Mask]] = {
+    "stripes": lambda x, y: np.floor(x / 3) % 2 == 0,
+    "checks": lambda x, y: (np.floor(x / 4) + np.floor(y / 4)) % 2 == 0,
+    "dots": lambda x, y: np.hypot(x % 7 - 3.5, y % 7 - 3.5) <= 2.2,
+}

@@ -20,7 +20,7 @@ from segarena.cli.main import app
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import configuration_from
-from segarena.records.rounds import KeptMask, RoundRecord, Timing
+from segarena.records.row_types import KeptMask, RoundRecord, Timing
 from segarena.roles import Benchmark, Statistic
 
 # What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite, so

@@ -29,9 +29,9 @@ from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.files.hashes import sha256
 from segarena.records.configuration import RunConfiguration
+from segarena.records.parquet_tables import COLUMNS, parquet_of
 from segarena.records.pieces import LEDGER
-from segarena.records.rounds import RoundRecord, Timing
-from segarena.records.tables import COLUMNS, parquet_of
+from segarena.records.row_types import RoundRecord, Timing
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
 from segarena.work.ledger import Ledger
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from segarena.prompts import Box
 from segarena.registry import build
 from segarena_people.collection import Collection
-from segarena_people.comparison.asking import Asker
+from segarena_people.comparison.user_replies import Asker
 from segarena_people.measures.box_features import box_features, size_class
-from segarena_people.measures.by_size import SizeTest, by_size
+from segarena_people.measures.box_size_tests import SizeTest, by_size
 
 
 def main() -> None:

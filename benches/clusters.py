@@ -22,7 +22,7 @@ from engine import WHOLE, equal_work
 from PIL import Image
 
 import segarena
-from segarena.work.cluster.joining import joined
+from segarena.work.cluster.connection import joined
 
 
 def seconds(work: Callable[[Path], object], scratch: Path) -> float:

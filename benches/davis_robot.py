@@ -26,11 +26,11 @@ import numpy as np
 from skimage.filters import rank
 from skimage.morphology import medial_axis
 
-from segarena.systems.videos.robot.curve import smooth_line
-from segarena.systems.videos.robot.drawing import draw_lines
-from segarena.systems.videos.robot.opening import opening_radius_px, published_disk
-from segarena.systems.videos.robot.paths import longest_paths
+from segarena.systems.videos.robot.bezier_line import smooth_line
+from segarena.systems.videos.robot.morphological_opening import opening_radius_px, published_disk
+from segarena.systems.videos.robot.scribble_lines import draw_lines
 from segarena.systems.videos.robot.settings import preset
+from segarena.systems.videos.robot.skeleton_paths import longest_paths
 
 SHAPE = (480, 854)
 BAR, BARRED = 1 / 25, (1, 3)

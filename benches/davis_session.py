@@ -29,7 +29,7 @@ import polars as pl
 from davis_metrics import OBJECTS, SHAPE, video
 
 from segarena.samples import Target, VideoSample
-from segarena.systems.videos.measures.report import COLUMNS
+from segarena.systems.videos.measures.challenge_report import COLUMNS
 from segarena.systems.videos.session.davis import DavisInteractiveSession
 from segarena.systems.videos.session.report_file import ReportFile
 

@@ -23,10 +23,10 @@ from skimage.morphology import thin as skimage_thin
 
 from segarena.arrays.label_edges import label_edges
 from segarena.arrays.thinning import thin
-from segarena.systems.scenes.edges.matching import match_edges, match_radius_px
-from segarena.systems.scenes.edges.regions import ious, shared_px
+from segarena.systems.scenes.edges.edge_matching import match_edges, match_radius_px
+from segarena.systems.scenes.edges.region_measures import ious, shared_px
 from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels
-from segarena.systems.scenes.measures.sources import find_images
+from segarena.systems.scenes.measures.human_images import find_images
 
 SHAPE = (321, 481)
 IMAGES = 10

@@ -22,7 +22,7 @@ from segarena.registry import build
 from segarena.samples import Sample, Target, VideoSample
 from segarena.segmenters.drawing.nearest import blind_labels
 from segarena.specs import PluginSpec
-from segarena_server.challenges.leak_meter import leak_of
+from segarena_server.challenges.leak_meter import measure_leak
 
 CLICKS = (1, 3, 5, 10, 20, 40, 60)
 LINES = tuple(range(1, 9))
@@ -49,7 +49,7 @@ def told(
         mask = blind if target.mask.dtype == np.uint8 else blind.astype(bool)
         session.submit(Prediction(mask, candidates=(len(blind) // 2,) if has_frames else None), 0.0)
         begun = time.perf_counter()
-        leak = leak_of(sample, target, dialogue.prompts)
+        leak = measure_leak(sample, target, dialogue.prompts)
         found[session.answered] = leak.peak, time.perf_counter() - begun
     return {number: found[number] for number in rounds if number in found}
 

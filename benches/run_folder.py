@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from segarena.engine.store import RunFolder
+from segarena.records.compaction import MOST_SAMPLES, HeldPieces
 from segarena.records.configuration import (
     BenchmarkUsed,
     DatasetUsed,
@@ -30,9 +31,8 @@ from segarena.records.configuration import (
     RunConfiguration,
     UserUsed,
 )
-from segarena.records.gathering import MOST_SAMPLES, HeldPieces
+from segarena.records.parquet_tables import TABLES, frame_of
 from segarena.records.pieces import LEDGER, files_of
-from segarena.records.tables import TABLES, frame_of
 from segarena.rules import Statistic
 from segarena.work.ledger import Ledger
 

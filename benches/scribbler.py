@@ -18,8 +18,8 @@ import time
 import cv2
 import numpy as np
 
-from segarena.users.hand.drawing import draw
-from segarena.users.hand.fitted import read_fitted
+from segarena.users.stroke_model.model import read_fitted
+from segarena.users.stroke_model.stroke_sampling import draw
 
 BAR_MS = 30
 ROWS, COLUMNS = np.mgrid[:480, :854]

@@ -34,7 +34,7 @@ from run_folder import write_run
 import segarena
 from segarena import RunFolder, comparison, objects
 from segarena.engine import evaluate, lockstep, session
-from segarena.records import gathering, pieces
+from segarena.records import compaction, pieces
 from segarena.records.identity import Identity
 
 RUN_BAR, READ_BAR = 1.02, 1.10
@@ -71,7 +71,7 @@ OFF: dict[str, Switch] = {
         (pieces, "sealed"): as_it_is,
         (pieces, "check_seal"): nothing,
         (pieces, "sha256"): lambda *_: AnyHash(),
-        (gathering, "sha256"): lambda *_: "",
+        (compaction, "sha256"): lambda *_: "",
     },
     "read-only arrays": {
         (comparison, "freeze"): nothing,

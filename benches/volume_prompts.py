@@ -36,16 +36,16 @@ from skimage.morphology import disk
 from segarena.comparison import Comparison, Reference
 from segarena.systems.volumes.prompting import initial_boxes, initial_points
 from segarena.systems.volumes.prompting.corrections import (
-    centre_of_largest_error,
-    lasso_around_largest_error,
-    wrong_voxel,
+    click_largest_error,
+    click_wrong_voxel,
+    lasso_largest_error,
 )
-from segarena.systems.volumes.prompting.schemes import SCHEMES, Manner, find_scheme
-from segarena.systems.volumes.prompting.scribble_outline import Stroke
+from segarena.systems.volumes.prompting.schemes import SCHEMES, SchemeOptions, find_scheme
+from segarena.systems.volumes.prompting.scribble_outline import ScribbleOptions
 from segarena.systems.volumes.prompting.scribbles import (
+    draw_scribble,
     line_through_missing,
     line_through_surplus,
-    scribble,
 )
 from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
@@ -179,7 +179,7 @@ def sweep(target):
     """Return all static prompts of one target, which is found once."""
     sliced, rng = fresh(target), np.random.default_rng(0)
     found = [find_scheme(name) for name in NAMES]
-    return [scheme.give(sliced, rng, number, Manner()) for scheme, number in found]
+    return [scheme.give(sliced, rng, number, SchemeOptions()) for scheme, number in found]
 
 
 def timed(function, *arguments):
@@ -257,15 +257,15 @@ def alone(prediction, target, most_ms, repeats):
 
     steps = [
         (f"sweep of {len(NAMES)} static schemes", lambda: sweep(target), most_ms),
-        ("scribble on surplus", against(line_through_surplus, rng, Stroke()), None),
-        ("click in the largest error", against(centre_of_largest_error, rng), None),
+        ("scribble on surplus", against(line_through_surplus, rng, ScribbleOptions()), None),
+        ("click in the largest error", against(click_largest_error, rng), None),
         (
             "click on the whole object missing",
-            lambda: centre_of_largest_error(Comparison.empty(reference), rng),
+            lambda: click_largest_error(Comparison.empty(reference), rng),
             None,
         ),
-        ("lasso", against(lasso_around_largest_error), None),
-        ("wrong voxel", against(wrong_voxel, rng), None),
+        ("lasso", against(lasso_largest_error), None),
+        ("wrong voxel", against(click_wrong_voxel, rng), None),
         ("scribble on missing", against(line_through_missing), None),
     ]
     return sum(told(name, step, target.size, bar, repeats) for name, step, bar in steps)
@@ -282,9 +282,9 @@ def filling(shape):
         "noise missing": lambda: Comparison(nothing, Reference(noise)),
     }
     steps = {
-        "click in the largest error": lambda error: centre_of_largest_error(error, rng),
-        "lasso": lasso_around_largest_error,
-        "scribble": lambda error: scribble(error, rng, Stroke()),
+        "click in the largest error": lambda error: click_largest_error(error, rng),
+        "lasso": lasso_largest_error,
+        "scribble": lambda error: draw_scribble(error, rng, ScribbleOptions()),
     }
     return sum(
         told(f"{what}: {name}", lambda step=step, error=error: step(error()), nothing.size)

@@ -48,7 +48,7 @@ from sqlalchemy import select
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Job, Run, Submission
@@ -357,7 +357,7 @@ def main() -> int:
         masks = Phase(
             name=PHASE, kind="practice", takes=("masks",), samples_per_run=1, runs_at_once=1000
         )
-        made = Challenge(
+        made = ChallengeDescription(
             slug=MASKS, title="Masks", benchmark="clicks", dataset=photographs, phases=(masks,)
         )
         make_challenge(site, made, lambda *_: None)

@@ -28,7 +28,7 @@ from PIL import Image
 from segarena.davis import DavisInteractiveSession
 from segarena.engine.store import RunFolder
 from segarena_server.auth.keys import make_key
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person
 from segarena_server.serving import Serving, open_site
@@ -107,7 +107,7 @@ def serve(data: Path, dataset: str, benchmark: str) -> tuple[Serving, str, str]:
     """Serve a challenge in a thread; return the server, its address and a participant's token."""
     site = open_site(data, Settings(port=0, workers=1))
     phase = Phase(name="test", shows="board", decimals=6)
-    told = Challenge(
+    told = ChallengeDescription(
         slug="videos",
         title="Videos",
         benchmark=benchmark,

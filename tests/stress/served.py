@@ -26,7 +26,7 @@ from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
 from segarena_server.auth.accounts import invite, register
 from segarena_server.auth.keys import make_key
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Run, Turn
@@ -174,7 +174,9 @@ def prepare(
     phases = (Phase(name=PHASE, **rules),)
     make_challenge(
         site,
-        Challenge(slug=SLUG, title="Stressed", benchmark=benchmark, dataset=dataset, phases=phases),
+        ChallengeDescription(
+            slug=SLUG, title="Stressed", benchmark=benchmark, dataset=dataset, phases=phases
+        ),
         lambda *_: None,
     )
     tokens = [add_person(site, f"participant {number}") for number in range(clients)]

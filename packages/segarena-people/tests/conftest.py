@@ -12,4 +12,4 @@ def tables_are_our_own(request, monkeypatch):
         return pl.read_parquet(file, glob=False)
 
     if request.path.stem != "test_table":
-        monkeypatch.setattr("segarena_people.table.read_parquet", read)
+        monkeypatch.setattr("segarena_people.prompt_table.read_parquet", read)

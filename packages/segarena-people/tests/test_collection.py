@@ -8,8 +8,8 @@ from segarena.errors import DatasetError, InvalidInput, InvalidMask, InvalidProm
 from segarena.prompts import Scribble
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
+from segarena_people.prompt_table import read_frame, read_prompts, write_prompts
 from segarena_people.prompts import PersonPrompt, Point
-from segarena_people.table import read_frame, read_prompts, write_prompts
 
 
 def changed(folder, number, **values):

@@ -6,7 +6,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.registry import build
-from segarena_server.challenges.run_plan import shown
+from segarena_server.challenges.run_plan import challenge_info
 from segarena_server.challenges.showcases import showcases
 from segarena_server.demo_site import Demonstration, check_settings
 from segarena_server.settings import Settings
@@ -36,7 +36,7 @@ def test_what_packages_show_can_be_held_at_the_time_it_is_held():
     found = showcases(NOW)
     assert len({one.challenge.slug for one in found}) == len(found) > 3
     for one in found:
-        assert shown(one.challenge).phases
+        assert challenge_info(one.challenge).phases
         for held in one.tries:
             phase = one.challenge.phase(held.phase)
             at = datetime.fromtimestamp(NOW.timestamp() - 86400 * held.days_ago, UTC)

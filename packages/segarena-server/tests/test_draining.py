@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from segarena.protocol.turns import Turn, pack_turn
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Turn as Turns
 from segarena_server.jobs import row_queue
@@ -17,7 +17,7 @@ from segarena_server.storage.compression import pack
 @pytest.fixture(scope="module")
 def run(served):
     phase = Phase(name="try", kind="practice", rounds=1, samples_per_run=2)
-    told = Challenge(
+    told = ChallengeDescription(
         slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,)
     )
     make_challenge(served.site, told, lambda *_: None)
@@ -41,7 +41,7 @@ def test_what_waits_is_answered_and_what_comes_is_told_to_come_again(served, run
     assert not answers
     key = (told["id"], 0, 0)
     with served.site.database.writing() as session:
-        assert row_queue.finish(
+        assert row_queue.finish_row(
             session, Turns, key, "", state="done", response=pack(b"the reply"), done_at=1.0
         )
         assert session.get(Turns, (told["id"], 1, 0)) is None

@@ -11,7 +11,7 @@ from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge, set_challenge_state
 
 HOUR_S = 3600.0
@@ -36,7 +36,7 @@ class Event:
 
     def make(self, *phases, **values):
         self.slug = f"c{uuid.uuid4().hex[:8]}"
-        told = Challenge(
+        told = ChallengeDescription(
             slug=self.slug,
             title="C",
             benchmark="clicks",

@@ -8,10 +8,10 @@ import pytest
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreAway, StoreError
 from segarena.protocol.turns import Turn, pack_turn
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.http.responses import refusal_of
-from segarena_server.jobs.pool import Hands
+from segarena_server.jobs.pool import WorkerPool
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage import s3 as remote
@@ -29,7 +29,7 @@ def machines(postgres, s3, tmp_path_factory):
     evaluating = open_site(
         tmp_path_factory.mktemp("evaluating") / "data", Settings(db=db, storage=storage)
     )
-    hands = Hands(evaluating)
+    hands = WorkerPool(evaluating)
     hands.start()
     yield serving, evaluating
     hands.stop()
@@ -40,7 +40,7 @@ def machines(postgres, s3, tmp_path_factory):
 def api(machines, serve_site):
     site = machines[0]
     phase = Phase(name="try", kind="practice", rounds=1, samples_per_run=2)
-    told = Challenge(
+    told = ChallengeDescription(
         slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,)
     )
     make_challenge(site, told, lambda *_: None)

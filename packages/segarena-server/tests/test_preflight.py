@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from segarena.cli.main import app
 from segarena_server import preflight
 from segarena_server.audit_log import note
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.schema import migrate
 from segarena_server.preflight import check, faults_of, remarks_of
@@ -151,7 +151,10 @@ def test_a_sample_that_is_gone_is_told(data, opened):
     site = opened(data)
     phase = Phase(name="a", samples_per_run=1)
     make_challenge(
-        site, Challenge(slug="c", title="C", benchmark="clicks", dataset="demo", phases=(phase,))
+        site,
+        ChallengeDescription(
+            slug="c", title="C", benchmark="clicks", dataset="demo", phases=(phase,)
+        ),
     )
     assert faults_of(data, Settings()) == []
     shutil.rmtree(next((data / "samples").iterdir()))

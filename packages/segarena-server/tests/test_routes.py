@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from segarena_server.app import ROUTERS
 from segarena_server.auth.permissions import ANYONE, needed_by
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person
 from segarena_server.extensions.entry_points import OURS
@@ -130,7 +130,7 @@ def scene(served):
     phase = Phase(
         name="try", kind="practice", takes=takes, samples_per_run=1, runs_at_once=1000, shows="own"
     )
-    challenge = Challenge(
+    challenge = ChallengeDescription(
         slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,)
     )
     make_challenge(served.site, challenge, lambda *_: None)

@@ -16,7 +16,7 @@ import pytest
 from segarena.engine.store import RunFolder
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena_server.auth.keys import make_key
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person
 from segarena_server.serving import open_site
@@ -71,7 +71,7 @@ def test_a_server_killed_while_it_judges_a_program_goes_on_and_writes_once(tmp_p
     data = tmp_path / "data"
     site = open_site(data, Settings())
     phase = Phase(name="final", takes=("worker",), samples_per_run=3, rounds=2)
-    described = Challenge(
+    described = ChallengeDescription(
         slug="sent", title="Sent", benchmark="clicks", dataset="demo", phases=(phase,)
     )
     make_challenge(site, described, lambda *_: None)

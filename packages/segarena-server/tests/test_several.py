@@ -17,7 +17,7 @@ from segarena.errors import StoreError
 from segarena.protocol.turns import Turn, pack_turn
 from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person, RunSample
 from segarena_server.db.orm_models import Turn as Turns
@@ -86,7 +86,7 @@ def several(postgres, tmp_path_factory):
         site = open_site(data, Settings(db=db))
         stack.callback(site.database.close)
         phase = Phase(name="try", kind="practice", rounds=1, samples_per_run=1, runs_at_once=50)
-        told = Challenge(
+        told = ChallengeDescription(
             slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,)
         )
         make_challenge(site, told, lambda *_: None)
@@ -166,7 +166,7 @@ def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several,
         )
         session.add(turn)
         session.flush()
-        row_queue.take(turn, lease)
+        row_queue.lease_row(turn, lease)
     reply = ask(
         "GET", second, f"/api/v1/runs/{run['id']}/samples/{place.key}/turns/0", headers=head
     )

@@ -15,14 +15,14 @@ from sqlalchemy import event
 from segarena.protocol.turns import Turn, pack_turn
 from segarena_server.auth import passwords
 from segarena_server.auth.accounts import register
-from segarena_server.challenges.challenge_repository import described as described_in
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.management import find, make_challenge
+from segarena_server.challenges.challenge_repository import cached_description as described_in
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.db.orm_models import Run
 from segarena_server.db.orm_models import Turn as Row
 from segarena_server.preflight import faults_of
 from segarena_server.turns import delayed_replies, turn_service
-from segarena_server.turns.notifier import News
+from segarena_server.turns.notifier import Notifier
 
 API = "/api/v1"
 
@@ -32,7 +32,7 @@ def phases(working):
     """A challenge with a test and a practice."""
     about = {"runs_at_once": 1000, "samples_per_run": 1, "shows": "board"}
     told = (Phase(name="test", **about), Phase(name="open", kind="practice", **about))
-    described = Challenge(
+    described = ChallengeDescription(
         slug="photos", title="Photos", benchmark="clicks(rounds=3)", dataset="demo", phases=told
     )
     make_challenge(working.site, described, lambda *_: None)
@@ -59,7 +59,7 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
 ):
     api = phases.api(phases.token("waiting"))
     send_first(api, begin(api, "open"))  # processes are there
-    monkeypatch.setattr("segarena_server.challenges.time_charge.TICK_S", 1.5)
+    monkeypatch.setattr("segarena_server.challenges.time_charge.FIRST_TICK_S", 1.5)
     run, told = begin(api, "test"), []
     pages = phases.pages_of(run["id"])
     thread = threading.Thread(target=lambda: told.append(send_first(api, run)))
@@ -87,7 +87,9 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
 def test_a_run_whose_last_reply_is_held_back_goes_on(state):
     """It is ended meanwhile, which the participant would otherwise see before the reply."""
     run = Run(id="run", state=state, fault="", ended_at=9.0, extract="{}")
-    told = delayed_replies.as_told(SimpleNamespace(expunge=lambda _: None), run, [("run", 0)])
+    told = delayed_replies.as_participant_sees(
+        SimpleNamespace(expunge=lambda _: None), run, [("run", 0)]
+    )
     assert (told.state, told.ended_at, told.extract) == ("open", None, "")
 
 
@@ -100,7 +102,7 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
         return turn_service._Found(b"reply", 30.0, was_sent=True)
 
     monkeypatch.setattr(turn_service, "_look", look)
-    site = SimpleNamespace(news=News(), settings=SimpleNamespace(workers=1))
+    site = SimpleNamespace(news=Notifier(), settings=SimpleNamespace(workers=1))
     request = SimpleNamespace(
         app=SimpleNamespace(state=SimpleNamespace(site=site)), state=SimpleNamespace()
     )
@@ -110,7 +112,7 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
         limiter.total_tokens = 2
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             held = [
-                group.create_task(turn_service.reply_to(request, ("run", 0, number)))
+                group.create_task(turn_service.wait_for_reply(request, ("run", 0, number)))
                 for number in range(60)
             ]
             while len(looked) < 60:
@@ -131,7 +133,7 @@ def test_a_practice_waits_for_nothing_and_a_test_never_long(phases, phase, is_he
     with phases.site.database.reading() as session:
         row = session.get_one(Row, (run["id"], 0, 0))
         at_once, an_hour_ago, later = (
-            delayed_replies.held_s(session, row, row.received_at + passed_s)
+            delayed_replies.remaining_delay_s(session, row, row.received_at + passed_s)
             for passed_s in (0.0, -3600.0, 3600.0)
         )
         took_s = row.done_at - row.received_at
@@ -195,19 +197,22 @@ def test_names_cannot_be_guessed(phases):
     letters = {letter for key in keys for letter in key}
     assert min(map(len, keys)) * math.log2(64) >= 128
     assert len(letters) > 50
-    described = Challenge(
+    described = ChallengeDescription(
         slug="two", title="Two", benchmark="clicks", dataset="demo",
         phases=(Phase(name="a", samples_per_run=1), Phase(name="b", samples_per_run=1)),
     )  # fmt: skip
     make_challenge(phases.site, described, lambda *_: None)
-    seeds = [phase.seed for phase in described_in(find(phases.site, "two").description).phases]
+    seeds = [
+        phase.seed
+        for phase in described_in(existing_challenge(phases.site, "two").description).phases
+    ]
     assert min(seeds) > 2**32
     assert seeds[0] != seeds[1]
 
 
 def test_a_seed_that_can_be_guessed_is_a_fault_of_a_test(working):
     phases = (Phase(name="a", seed=7), Phase(name="b", kind="practice", seed=7))
-    described = Challenge(
+    described = ChallengeDescription(
         slug="seven", title="Seven", benchmark="clicks", dataset="demo", phases=phases
     )
     make_challenge(working.site, described, lambda *_: None)

@@ -10,7 +10,7 @@ import pytest
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Turn as Row
 
@@ -22,7 +22,7 @@ def timed(working):
     """A server with a phase without limits and one with a minute for an object."""
     about = {"runs_at_once": 1000, "samples_per_run": 1, "kind": "practice"}
     phases = Phase(name="long", **about), Phase(name="short", seconds_per_object=60.0, **about)
-    told = Challenge(
+    told = ChallengeDescription(
         slug="timed", title="Timed", benchmark="clicks(rounds=3)", dataset="demo", phases=phases
     )
     make_challenge(working.site, told, lambda *_: None)

@@ -24,11 +24,11 @@ from segarena.files.limits import check_pixels
 from segarena.prompts import Box, Click, Lasso, Scribble
 from segarena.roles import Dataset
 from segarena.samples import Mask
-from segarena_people.ink import draw_ink
-from segarena_people.masks import GOALS, PREVIOUS, RASTERS, MaskFiles
+from segarena_people.mask_files import GOALS, PREVIOUS, RASTERS, MaskFiles
+from segarena_people.prompt_table import read_prompts
 from segarena_people.prompts import Kind, PersonPrompt, prompt_of, prompts_of
-from segarena_people.table import read_prompts
-from segarena_people.targets import TargetMasks
+from segarena_people.rasterization import draw_ink
+from segarena_people.target_masks import TargetMasks
 
 TABLE = "prompts.parquet"
 SOURCE = "source.toml"
@@ -176,7 +176,7 @@ class Collection(Sequence[Given]):
             dataset: what was shown, as `segarena run -d` takes it; needed where a prompt names no file with its goal.
 
         Raises:
-            InvalidInput: there is no table, or one that cannot be read; see `segarena_people.table`.
+            InvalidInput: there is no table, or one that cannot be read; see `segarena_people.prompt_table`.
         """
         given = Path(path)
         folder = given if given.is_dir() else given.parent

@@ -3,10 +3,10 @@ import pytest
 from made_up import Boxer, write_people
 
 from segarena_people.collection import Collection
-from segarena_people.comparison.comparison import PEOPLE, Comparison
+from segarena_people.comparison.answer_features import MeasuredAnswer, measure_person
 from segarena_people.comparison.gallery import cards_of, riddles_of
-from segarena_people.comparison.measuring import MeasuredAnswer, measure_person
 from segarena_people.comparison.results import Scope, ScopeFound, UserFound
+from segarena_people.comparison.user_comparison import PEOPLE, Comparison
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from segarena.records.parquet_tables import frame_of
 from segarena.records.row_types import PersonRound
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.run_statistics import target_values
-from segarena_people.comparison.consequence import rank_read, rank_runs
+from segarena_people.comparison.segmenter_comparison import rank_read, rank_runs
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from segarena.users.habits.edges import BoxHabits
-from segarena.users.habits.fitted import SHIPPED, read_habits
+from segarena.users.habits.box_habits import BoxHabits
+from segarena.users.habits.habit_files import SHIPPED, read_habits
 from segarena_people.fitting.published_boxes import published_boxes
 
 

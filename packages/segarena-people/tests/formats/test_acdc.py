@@ -3,8 +3,8 @@ import pytest
 
 from segarena.errors import InvalidInput, InvalidMask
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
 
 SHAPE = (24, 20)
 

@@ -9,9 +9,9 @@ from scipy.io import savemat
 from segarena.errors import InvalidInput
 from segarena.prompts import Box
 from segarena_people.collection import Collection
-from segarena_people.fitting.reading import boxes_of
-from segarena_people.format import find_format
-from segarena_people.importing import import_prompts
+from segarena_people.fitting.training_data import boxes_of
+from segarena_people.import_format import find_format
+from segarena_people.prompt_import import import_prompts
 
 
 def outlined(top, left, bottom, right, *, extra=False):

@@ -6,8 +6,8 @@ from PIL import Image
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
 
 SHAPE = (21, 41)
 

@@ -7,8 +7,8 @@ import pytest
 from segarena.errors import DatasetError, InvalidInput
 from segarena.prompts import Box
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_open_images import HEAD, masks

@@ -5,8 +5,8 @@ import pytest
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena_people.collection import Collection
-from segarena_people.format import find_format
-from segarena_people.importing import import_prompts
+from segarena_people.import_format import find_format
+from segarena_people.prompt_import import import_prompts
 
 NAMES = ("ACDC/Challenge2017/patient004_axis2_maxslice", "WBC/CV/004_axis0_midslice")
 

@@ -5,8 +5,8 @@ from PIL import Image
 from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
 
 HEAD = "MaskPath,ImageID,LabelName,BoxID,BoxXMin,BoxXMax,BoxYMin,BoxYMax,PredictedIoU,Clicks"
 ROWS = (

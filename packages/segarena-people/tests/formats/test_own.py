@@ -8,9 +8,9 @@ from segarena.errors import DatasetError, InvalidInput
 from segarena.prompts import Box, Click, Scribble
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
-from segarena_people.targets import TargetMasks
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
+from segarena_people.target_masks import TargetMasks
 
 CAT, DOG = np.zeros((12, 20), bool), np.zeros((12, 20), bool)
 CAT[2:8, 3:12], DOG[4:11, 9:17] = True, True

@@ -6,9 +6,9 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
-from segarena_people.targets import TargetMasks
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
+from segarena_people.target_masks import TargetMasks
 
 SHAPE = (12, 16)
 HEAD = "dataset,image_stem,object_stem,model_type,click_type,full_stem,device,x,y,w,h"

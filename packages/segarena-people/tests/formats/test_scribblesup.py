@@ -4,9 +4,9 @@ from PIL import Image
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
-from segarena_people.voc import CLASSES
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
+from segarena_people.voc_masks import CLASSES
 
 DOG, PERSON = CLASSES.index("dog") + 1, CLASSES.index("person") + 1
 

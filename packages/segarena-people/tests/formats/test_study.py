@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from segarena.errors import DatasetError, InvalidInput
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
-from segarena_people.table import read_prompts, write_prompts
-from segarena_people.targets import TargetMasks
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
+from segarena_people.prompt_table import read_prompts, write_prompts
+from segarena_people.target_masks import TargetMasks
 
 
 class Pictures:

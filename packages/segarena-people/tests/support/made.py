@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from segarena_people.ink import draw_ink
-from segarena_people.masks import GOALS, RASTERS, mask_png
+from segarena_people.mask_files import GOALS, RASTERS, mask_png
+from segarena_people.prompt_table import write_prompts
 from segarena_people.prompts import PersonPrompt, Point, prompts_of
-from segarena_people.table import write_prompts
+from segarena_people.rasterization import draw_ink
 
 
 def ellipse(rng, shape=(48, 64)):

@@ -7,9 +7,9 @@ from segarena.objects import begin
 from segarena.prompts import Box, Click, Scribble
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
-from segarena_people.masks import GOALS, mask_png
+from segarena_people.mask_files import GOALS, mask_png
+from segarena_people.prompt_table import write_prompts
 from segarena_people.prompts import PersonPrompt, Point
-from segarena_people.table import write_prompts
 
 SHAPE = (96, 128)
 

@@ -22,7 +22,7 @@ from segarena_server.auth.accounts import invite, register
 from segarena_server.auth.keys import make_key
 from segarena_server.auth.passwords import hash_password
 from segarena_server.challenges.management import make_challenge
-from segarena_server.challenges.showcases import Showcase, Try
+from segarena_server.challenges.showcases import Showcase, ShowcaseRun
 from segarena_server.db.orm_models import Challenge, Person
 from segarena_server.extensions.site_sections import rooms
 from segarena_server.settings import Settings, is_loopback
@@ -132,7 +132,7 @@ class Demonstration:
                 return make_key(session, "token", now, person_id=person.id, label="demonstration")
             return ""
 
-    def _hold(self, one: Try, challenge: str, out: Path) -> None:
+    def _hold(self, one: ShowcaseRun, challenge: str, out: Path) -> None:
         how: dict[str, Any] = {
             "out": out,
             "token": self.accounts[one.who].token,

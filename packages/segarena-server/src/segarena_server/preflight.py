@@ -25,9 +25,9 @@ from segarena.errors import SegarenaError
 from segarena_server.auth.identities import provider_of
 from segarena_server.challenges.challenge_repository import (
     all_challenges,
-    described,
+    cached_description,
+    cached_info,
     description_of,
-    shown_of,
 )
 from segarena_server.config_file import settings_and_faults
 from segarena_server.db.database import Database
@@ -263,12 +263,12 @@ def _of_challenges(database: Database, folder: DataFolder, settings: Settings) -
         challenges = all_challenges(session)
         kept = session.execute(select(PooledSample.sha256, PooledSample.sample).distinct()).all()
     for challenge in challenges:
-        for phase in described(challenge.description).phases:
+        for phase in cached_description(challenge.description).phases:
             if phase.kind == "test" and phase.seed < GUESSED:
                 where = f"challenge {challenge.slug}, phase {phase.name}"
                 yield f"{where}: its seed can be guessed; leave it out, and the server makes one"
         try:
-            shown_of(challenge.description)
+            cached_info(challenge.description)
         except SegarenaError as error:
             yield f"challenge {challenge.slug} cannot be built: {error}"
             continue

@@ -20,7 +20,7 @@ from segarena_server.auth.accounts import has_organiser, invite_first
 from segarena_server.db.database import Database
 from segarena_server.db.schema import bring_up_to_date
 from segarena_server.db.shared_values import shared
-from segarena_server.jobs.pool import Hands
+from segarena_server.jobs.pool import WorkerPool
 from segarena_server.mail.smtp import Post
 from segarena_server.settings import Settings
 from segarena_server.site import Site
@@ -137,7 +137,7 @@ class Serving:
             StoreError: the port is taken.
         """
         _share_memory()
-        hands = Hands(self.site)
+        hands = WorkerPool(self.site)
         self.site.hurry = hands.hurry
         self.site.is_draining = lambda: self._server.is_draining
         post = Post(self.site)
@@ -178,7 +178,7 @@ class Serving:
 
 def evaluate(site: Site, on_start: Callable[[], Any] = lambda: None) -> None:
     """Do what other servers of the same database have to be done, until a signal comes; listen to nobody."""
-    hands = Hands(site)
+    hands = WorkerPool(site)
     with suppress(KeyboardInterrupt), stoppable():
         hands.start()
         on_start()

@@ -9,7 +9,7 @@ from typing import Any
 
 from segarena_server.auth.login_throttle import Attempts
 from segarena_server.auth.rate_limit import Pace
-from segarena_server.challenges.boards import Boards
+from segarena_server.challenges.boards import BoardCache
 from segarena_server.challenges.time_charge import Moment
 from segarena_server.db.database import Database
 from segarena_server.http.upload_limits import Intake
@@ -17,8 +17,8 @@ from segarena_server.prometheus import Requests
 from segarena_server.settings import Settings
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.image_cache import Album
-from segarena_server.turns.notifier import News
-from segarena_server.turns.turn_repository import Key
+from segarena_server.turns.notifier import Notifier
+from segarena_server.turns.turn_repository import TurnKey
 
 _QUARTER_HOUR_S = 900.0
 
@@ -55,8 +55,8 @@ class Site:
     secret: bytes
     requests: Pace = field(init=False)
     attempts: Attempts = field(init=False)
-    news: News = field(default_factory=News)
-    sent: dict[Key, Moment] = field(default_factory=dict[Key, Moment])
+    news: Notifier = field(default_factory=Notifier)
+    sent: dict[TurnKey, Moment] = field(default_factory=dict[TurnKey, Moment])
     hurry: Callable[[], object] = field(default=lambda: None)
     counted: Requests = field(default_factory=Requests)
     held: set[str] = field(default_factory=set[str])
@@ -64,7 +64,7 @@ class Site:
     clock: Callable[[], float] = time.time
     intake: Intake = field(init=False)
     album: Album = field(init=False)
-    boards: Boards = field(default_factory=Boards)
+    boards: BoardCache = field(default_factory=BoardCache)
     only_person: int | None = None
     things: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any])
     at_end: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])

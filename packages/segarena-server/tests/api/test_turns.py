@@ -18,7 +18,7 @@ from segarena.engine.store import RunFolder
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import RunSample
 from segarena_server.db.orm_models import Turn as Turns
@@ -26,7 +26,7 @@ from segarena_server.db.orm_models import Turn as Turns
 
 @pytest.fixture(scope="module")
 def challenge(working):
-    described = Challenge(
+    described = ChallengeDescription(
         slug="photos",
         title="Photos",
         benchmark="clicks",

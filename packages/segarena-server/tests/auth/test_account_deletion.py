@@ -13,14 +13,14 @@ from segarena.records.configuration import read_configuration
 from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena_server.auth.account_deletion import delete_account
 from segarena_server.auth.personal_data import archive_of
-from segarena_server.challenges.boards import Boards
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.management import find, make_challenge
+from segarena_server.challenges.boards import BoardCache
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Job, Person, Run, Submission
 from segarena_server.jobs.enqueue import find_job
-from segarena_server.jobs.forget_name import ForgetName
-from segarena_server.jobs.inspect_submission import LookAtSent
+from segarena_server.jobs.forget_name import RemoveName
+from segarena_server.jobs.inspect_submission import InspectSubmission
 from segarena_server.runs.run_repository import FORGET
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
@@ -32,7 +32,7 @@ PHASE = Phase(name="final", seed=3, kind="practice", shows="board")
 def made(tmp_path_factory):
     """The folder of a site where somebody had a run."""
     site = open_site(tmp_path_factory.mktemp("made") / "site", Settings())
-    described = Challenge(
+    described = ChallengeDescription(
         slug="c", title="C", benchmark="clicks(rounds=2)", dataset="demo", phases=(PHASE,)
     )
     make_challenge(site, described, lambda done, of: None)
@@ -54,7 +54,7 @@ def made(tmp_path_factory):
         session.add(
             Run(
                 id="run-1",
-                challenge_id=find(site, "c").id,
+                challenge_id=existing_challenge(site, "c").id,
                 phase="final",
                 person_id=1,
                 name="zyx",
@@ -86,7 +86,7 @@ def send(site, person_id, content, **values):
             "sent_at": 3.0,
         }
         sent = Submission(
-            id=str(uuid.uuid4()), challenge_id=find(site, "c").id, person_id=person_id,
+            id=str(uuid.uuid4()), challenge_id=existing_challenge(site, "c").id, person_id=person_id,
             sha256=site.folder.sent.keep(content), bytes=len(content), **about, **values,
         )  # fmt: skip
         session.add(sent)
@@ -129,14 +129,18 @@ def test_a_file_that_is_looked_at_while_its_account_is_deleted_begins_no_run(sit
     with site.database.writing() as session:
         delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
     with site.database.writing() as session:
-        LookAtSent().write(session, site, Job(about=sent.id), ())
+        InspectSubmission().write(session, site, Job(about=sent.id), ())
         assert session.scalars(select(Run.id)).all() == ["run-1"]
         assert session.get_one(Submission, sent.id).state == "dead"
 
 
 def names_on_board(site):
     with site.database.reading() as session:
-        return Boards().of(session, find(site, "c"), PHASE, 10.0, sees_all=False).board.participants
+        return (
+            BoardCache()
+            .of(session, existing_challenge(site, "c"), PHASE, 10.0, sees_all=False)
+            .board.participants
+        )
 
 
 def test_a_result_stays_on_the_board_without_a_name(site):
@@ -144,7 +148,7 @@ def test_a_result_stays_on_the_board_without_a_name(site):
     with site.database.writing() as session:
         delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
         job = find_job(session, FORGET, "run-1")
-        forget = ForgetName().unit(session, site, job)
+        forget = RemoveName().unit(session, site, job)
     forget.do(None)
     assert names_on_board(site) == ("(deleted 1)",)
     checked = read_configuration(site.folder.runs / "run-1" / "run.json")

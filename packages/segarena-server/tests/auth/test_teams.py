@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from segarena.errors import InvalidInput
 from segarena_server.auth import teams
 from segarena_server.auth.account_deletion import delete_account
-from segarena_server.challenges.description import Challenge as Described
+from segarena_server.challenges.description import ChallengeDescription as Described
 from segarena_server.challenges.description import Phase, challenge_text
 from segarena_server.db.orm_models import (
     Challenge,
@@ -23,8 +23,8 @@ from segarena_server.db.orm_models import (
     Turn,
 )
 from segarena_server.http.http_errors import Refusal
-from segarena_server.jobs.evaluate_turn import step_of
-from segarena_server.runs.run_repository import RunRequest, begin, own_run, places_of
+from segarena_server.jobs.evaluate_turn import evaluation_task
+from segarena_server.runs.run_repository import RunRequest, create_run, own_run, run_samples
 from segarena_server.storage.compression import pack
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.run_folders import RunFolders
@@ -87,13 +87,15 @@ class Event:
         )
         with self.database.writing() as session:
             challenge = session.scalars(select(Challenge)).one()
-            return begin(session, challenge, phase or self.phase, person_id, asked, self.now).id
+            return create_run(
+                session, challenge, phase or self.phase, person_id, asked, self.now
+            ).id
 
     def hold(self, run_id):
         """Hold all dialogues of a run and end it; the prompts that were given before come again, without being new."""
         with self.database.writing() as session:
             run = session.get_one(Run, run_id)
-            for place in places_of(session, run_id):
+            for place in run_samples(session, run_id):
                 told = {
                     "run_id": run_id,
                     "place": place.number,
@@ -104,7 +106,7 @@ class Event:
                     turn = Turn(number=number, request=pack(b""), state="waiting", **told)
                     session.add(turn)
                     session.flush()
-                    job = step_of(session, self._site, turn, is_at_hand=False).job
+                    job = evaluation_task(session, self._site, turn, is_at_hand=False).job
                     turn.given = b"round" if number >= len(job.past) else b""
                     turn.state, turn.done_at = "done", self.now
                 place.state = "over"
@@ -126,7 +128,7 @@ class Event:
 
     def past(self, run_id):
         with self.database.reading() as session:
-            return [place.past for place in places_of(session, run_id)]
+            return [place.past for place in run_samples(session, run_id)]
 
 
 def test_everybody_has_a_team_of_their_name_alone(event):
@@ -248,7 +250,7 @@ def test_a_sample_is_in_one_unfinished_run_of_a_circle(event):
     event.change(bela, teams.leave)
     second = event.begin(bela, many)
     with event.database.reading() as session:
-        drawn = [{place.sample for place in places_of(session, run)} for run in (first, second)]
+        drawn = [{place.sample for place in run_samples(session, run)} for run in (first, second)]
     assert drawn[0] & drawn[1] == set()
     with pytest.raises(Refusal):
         event.begin(ada, many)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from blobs import SIDES, blob
 
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def challenge(pool):
     """Make a challenge of one phase about the pool."""
 
     def make(benchmark="clicks(rounds=4)", **phase):
-        return Challenge(
+        return ChallengeDescription(
             slug="c",
             title="C",
             benchmark=benchmark,

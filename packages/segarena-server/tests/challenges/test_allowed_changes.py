@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from segarena_server.challenges.allowed_changes import changes, faults_of_change
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.allowed_changes import describe_changes, forbidden_changes
+from segarena_server.challenges.description import ChallengeDescription, Phase
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 FINAL = Phase(name="final", seed=7, runs_per_day=2, rounds=5)
-BEFORE = Challenge(
+BEFORE = ChallengeDescription(
     slug="c",
     title="C",
     benchmark="clicks",
@@ -35,8 +35,8 @@ def changed(phase=None, **values):
     ],
 )
 def test_dates_texts_limits_of_runs_and_what_is_shown_change_at_any_time(after):
-    assert faults_of_change(BEFORE, after, {"final"}) == {}
-    assert changes(BEFORE, after)
+    assert forbidden_changes(BEFORE, after, {"final"}) == {}
+    assert describe_changes(BEFORE, after)
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,16 @@ def test_dates_texts_limits_of_runs_and_what_is_shown_change_at_any_time(after):
     ],
 )
 def test_what_judges_runs_stays_once_there_is_one(after, field):
-    assert set(faults_of_change(BEFORE, after, {"final"})) == {field}
-    assert faults_of_change(BEFORE, after, set()) == {}
+    assert set(forbidden_changes(BEFORE, after, {"final"})) == {field}
+    assert forbidden_changes(BEFORE, after, set()) == {}
 
 
 def test_a_phase_without_runs_may_change_while_another_has_some():
     other = msgspec.structs.replace(BEFORE.phases[0], kind="test", rounds=9, dataset="phantom")
     after = msgspec.structs.replace(BEFORE, phases=(FINAL, other))
-    assert faults_of_change(BEFORE, after, {"final"}) == {}
+    assert forbidden_changes(BEFORE, after, {"final"}) == {}
 
 
 def test_a_change_is_told_in_words_and_without_seeds():
-    told = changes(BEFORE, changed({"closes": NOON, "runs_per_day": None, "seed": 99}))
+    told = describe_changes(BEFORE, changed({"closes": NOON, "runs_per_day": None, "seed": 99}))
     assert told == ["phases[1].closes: – → 2026-05-01T12:00:00", "phases[1].runs_per_day: 2 → –"]

@@ -8,11 +8,11 @@ import pytest
 from blobs import SIDES
 
 from segarena.segmenters.drawing.nearest import blind_labels
-from segarena_server.challenges.evaluation_request import RunFacts
+from segarena_server.challenges.evaluation_request import RunInfo
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.prompt_replay import unpack_given
+from segarena_server.challenges.prompt_replay import unpack_history
 from segarena_server.challenges.rehearsal import Rehearsal
-from segarena_server.challenges.sample_selection import draw
+from segarena_server.challenges.sample_selection import draw_samples
 
 ROUNDS = 12
 
@@ -61,7 +61,7 @@ def honest_leaks(event):
     """Return the blind IoU of each sample after one dialogue by the rules, held by whoever sees no image."""
     rehearsal = Rehearsal(event, "final", Blind())
     names = rehearsal.evaluator.samples("final")
-    run = RunFacts(id="honest", phase="final", name="blind", samples=names)
+    run = RunInfo(id="honest", phase="final", name="blind", samples=names)
     given = [rehearsal.hold_place(run, place)[0].given for place in range(len(names))]
     return {
         name: leak(rehearsal.evaluator, name, kept) for name, kept in zip(names, given, strict=True)
@@ -81,13 +81,16 @@ def attack(
     for number in range(runs):
         attacker = Attacker(next(strategies), [])
         rehearsal = Rehearsal(event, "final", attacker)
-        names = draw(rehearsal.evaluator.samples("final"), event.phase("final"), runs=drawn)
+        names = draw_samples(rehearsal.evaluator.samples("final"), event.phase("final"), runs=drawn)
         drawn.update(names)
-        run = RunFacts(id=f"run {number}", phase="final", name="attacker", samples=names)
+        run = RunInfo(id=f"run {number}", phase="final", name="attacker", samples=names)
         for place, name in enumerate(names):
             past = tuple(kept[name])
             attacker.known = [
-                p for rounds in unpack_given(past, SIDES).values() for each in rounds for p in each
+                p
+                for rounds in unpack_history(past, SIDES).values()
+                for each in rounds
+                for p in each
             ]
             kept[name] += rehearsal.hold_place(run, place, past if is_remembered else ())[0].given
     return kept
@@ -98,7 +101,7 @@ def test_unlimited_runs_open_no_more_than_one_honest_dialogue(event):
     evaluator = Evaluator(event)
     kept = attack(event, runs=24)  # each of the eight samples nine times
     gained = [leak(evaluator, name, kept[name]) - honest[name] for name in honest]
-    prompts = {name: sum(map(len, unpack_given(given, SIDES)[0])) for name, given in kept.items()}
+    prompts = {name: sum(map(len, unpack_history(given, SIDES)[0])) for name, given in kept.items()}
     assert set(kept) == set(honest)
     assert max(prompts.values()) <= ROUNDS
     assert np.mean(gained) < 0  # -0.12; all prompts of these runs would bring 0.04
@@ -119,25 +122,25 @@ def test_without_the_budget_the_attack_succeeds(event):
 def test_asked_again_the_same_prompts_come_whatever_is_answered(event):
     names = ("p3",)
     first = Rehearsal(event, "final", Blind())
-    run = RunFacts(id="a", phase="final", name="a", samples=names)
+    run = RunInfo(id="a", phase="final", name="a", samples=names)
     told, rows = first.hold_place(run, 0)
     second = Rehearsal(event, "final", Attacker("chance", []))
     again, replayed = second.hold_place(
-        RunFacts(id="b", phase="final", name="b", samples=names), 0, tuple(told.given)
+        RunInfo(id="b", phase="final", name="b", samples=names), 0, tuple(told.given)
     )
     covered = len(rows.records)
     assert [row.prompts for row in replayed.records][:covered] == [
         row.prompts for row in rows.records
     ]
     assert (
-        sum(map(len, unpack_given(again.given, SIDES).get(0, [])))
+        sum(map(len, unpack_history(again.given, SIDES).get(0, [])))
         == len(replayed.records) - covered
     )
     assert [judged.replayed for judged in again.judged][:covered] == list(range(1, covered + 1))
 
 
 def test_the_same_answers_again_are_the_same_run(event):
-    run = RunFacts(id="a", phase="final", name="a", samples=("p3",))
+    run = RunInfo(id="a", phase="final", name="a", samples=("p3",))
     told, rows = Rehearsal(event, "final", Blind()).hold_place(run, 0)
     again, replayed = Rehearsal(event, "final", Blind()).hold_place(run, 0, tuple(told.given))
     assert replayed.records == rows.records
@@ -146,7 +149,7 @@ def test_the_same_answers_again_are_the_same_run(event):
 
 def test_a_practice_forgets(event, challenge):
     practice = challenge(f"clicks(rounds={ROUNDS})", kind="practice")
-    run = RunFacts(id="a", phase="final", name="a", samples=("p3",))
+    run = RunInfo(id="a", phase="final", name="a", samples=("p3",))
     told, rows = Rehearsal(practice, "final", Blind()).hold_place(run, 0)
     again, other = Rehearsal(practice, "final", Attacker("chance", [])).hold_place(
         run, 0, tuple(told.given)

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from segarena import evaluate
 from segarena.reports.boards.extracts import extract_of, extract_text, read_extract
 from segarena_server.challenges import boards
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Challenge as ChallengeRow
 from segarena_server.db.orm_models import Run, Turn
@@ -30,7 +30,7 @@ PHASES = (
 @pytest.fixture(scope="module")
 def scene(served, tmp_path_factory):
     """A challenge with a run of each of two people in each phase, two of them by the same person."""
-    told = Challenge(
+    told = ChallengeDescription(
         slug="c", title="C", benchmark="clicks", dataset="demo", phases=PHASES, is_public=False
     )
     make_challenge(served.site, told, lambda *_: None)
@@ -251,7 +251,7 @@ def test_only_an_organiser_adds_a_control_to_a_board(served, scene, role, is_con
 
 def test_of_runs_that_were_chosen_the_last_choice_counts(served):
     phase = {"name": "chosen", "shows": "board", "runs_at_once": 9}
-    told = Challenge(
+    told = ChallengeDescription(
         slug="d", title="D", benchmark="clicks", dataset="demo", phases=(Phase(**phase),)
     )
     make_challenge(served.site, told)

@@ -10,8 +10,13 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena.protocol.challenge_info import ChallengeInfo
 from segarena.specs import PluginSpec
-from segarena_server.challenges.description import Challenge, Phase, challenge_text, read_challenge
-from segarena_server.challenges.run_plan import plan_of, shown, shown_name
+from segarena_server.challenges.description import (
+    ChallengeDescription,
+    Phase,
+    challenge_text,
+    read_challenge,
+)
+from segarena_server.challenges.run_plan import challenge_info, participant_plan, public_user_name
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 PLAIN = {
@@ -27,7 +32,7 @@ PLAIN = {
 
 
 def test_what_is_written_is_read_again():
-    full = Challenge(
+    full = ChallengeDescription(
         slug="a",
         title="A",
         text="B",
@@ -113,7 +118,7 @@ def test_a_phase_opens_and_closes():
 
 
 def test_a_participant_sees_the_rules_and_no_secret():
-    text = msgspec.json.encode(shown(read_challenge(json.dumps(PLAIN))))
+    text = msgspec.json.encode(challenge_info(read_challenge(json.dumps(PLAIN))))
     assert b"271828" not in text
     assert b"phantom" not in text
     found = msgspec.json.decode(text, type=ChallengeInfo)
@@ -133,7 +138,7 @@ def test_the_page_says_what_every_field_means():
         for line in page.splitlines()
         if line.startswith("| `")
     )
-    fields = {*Challenge.__struct_fields__, *Phase.__struct_fields__}
+    fields = {*ChallengeDescription.__struct_fields__, *Phase.__struct_fields__}
     assert {name for name in fields if f"`{name}`" not in rows} == set()
 
 
@@ -141,20 +146,20 @@ def test_files_of_the_server_are_not_shown(tmp_path):
     (tmp_path / "clicks.csv").write_text("")
     written = f"rclicks(clicks={str(tmp_path / 'clicks.csv')!r}, click_model=\"network(path='/x/w.pt')\", groups=2)"
     assert (
-        shown(read_challenge(json.dumps({**PLAIN, "benchmark": written}))).benchmark
+        challenge_info(read_challenge(json.dumps({**PLAIN, "benchmark": written}))).benchmark
         == "rclicks(groups=2)"
     )
 
 
 def test_limits_of_a_phase_are_rules_of_its_runs():
-    challenge = Challenge(
+    challenge = ChallengeDescription(
         slug="a",
         title="A",
         benchmark="davis(rounds=8)",
         dataset="demo-videos",
         phases=(Phase(name="a", rounds=3, seconds_per_object=5.0, seed=9), Phase(name="b")),
     )
-    limited, free = (plan_of(challenge, phase) for phase in challenge.phases)
+    limited, free = (participant_plan(challenge, phase) for phase in challenge.phases)
     assert (
         limited.benchmark.rounds,
         limited.benchmark.budget.seconds_per_object,
@@ -162,7 +167,9 @@ def test_limits_of_a_phase_are_rules_of_its_runs():
     ) == (3, 5.0, 9)
     assert limited.benchmark.options["seconds_per_object"] == 5.0
     assert (free.benchmark.rounds, free.benchmark.budget.seconds_per_object) == (8, 240.0)
-    clicks = plan_of(read_challenge(json.dumps(PLAIN)), Phase(name="c", seconds_per_object=1.5))
+    clicks = participant_plan(
+        read_challenge(json.dumps(PLAIN)), Phase(name="c", seconds_per_object=1.5)
+    )
     assert clicks.benchmark.budget.seconds_per_object == 1.5
 
 
@@ -174,4 +181,4 @@ def test_a_line_does_not_end_within_a_name(changed):
 
 def test_an_option_may_be_longer_than_any_name_of_a_file():
     written = f"centre(note={'x' * 300!r})"
-    assert shown_name(PluginSpec.of(written)) == written
+    assert public_user_name(PluginSpec.of(written)) == written

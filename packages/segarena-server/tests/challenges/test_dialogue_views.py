@@ -9,17 +9,17 @@ from segarena.arrays.rle import decode_rle
 from segarena.engine.plan import Plan
 from segarena.prompts import Box, Click, Scribble
 from segarena.registry import build
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.dialogue_views import (
-    Exchanged,
-    ParticipantView,
-    as_heard,
-    as_judged,
+    DialogueInfo,
+    ExchangeLog,
+    organiser_view,
+    participant_view,
 )
-from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.rehearsal import Rehearsal
-from segarena_server.challenges.sample_view import prompt_text
+from segarena_server.challenges.sample_view import prompt_label
 
 VIDEOS = "demo-videos(size=(60, 100), frames=5)"
 KINDS = {
@@ -35,7 +35,7 @@ class Held:
     """A place of a run that was held, and what travelled."""
 
     def __init__(self, benchmark, dataset, segmenter, **phase):
-        self.challenge = Challenge(
+        self.challenge = ChallengeDescription(
             slug="c",
             title="C",
             benchmark=benchmark,
@@ -44,7 +44,7 @@ class Held:
         )
         rehearsal = Rehearsal(self.challenge, "final", segmenter)
         sample = rehearsal.evaluator.samples("final")[0]
-        self.run = RunFacts(id="r", phase="final", name="mine", samples=(sample,))
+        self.run = RunInfo(id="r", phase="final", name="mine", samples=(sample,))
         self.turns, self.replies = [], []
         step = rehearsal.evaluator.step
 
@@ -65,11 +65,11 @@ class Held:
 
     @property
     def exchanged(self):
-        return Exchanged(
+        return ExchangeLog(
             challenge=self.challenge,
             phase="final",
             sample=self.pooled.body,
-            dialogues=tuple(msgspec.convert(one, ParticipantView) for one in self.pooled.dialogues),
+            dialogues=tuple(msgspec.convert(one, DialogueInfo) for one in self.pooled.dialogues),
             turns=tuple(
                 (turn.body, reply) for turn, reply in zip(self.turns, self.replies, strict=True)
             ),
@@ -93,7 +93,7 @@ def held(pool):
 @pytest.mark.parametrize("name", KINDS)
 def test_the_organiser_sees_each_round_with_truth_prompts_and_values(held, name):
     one = held(name)
-    shown = as_judged(Evaluator(one.challenge), one.job, one.numbers)
+    shown = organiser_view(Evaluator(one.challenge), one.job, one.numbers)
     assert [dialogue.number for dialogue in shown.dialogues] == list(one.numbers)
     rounds = [round_ for dialogue in shown.dialogues for round_ in dialogue.rounds]
     assert len(rounds) == len(one.rows.records) > 0
@@ -117,7 +117,7 @@ def test_the_participant_sees_each_round_and_nothing_of_the_truth_is_opened(
     monkeypatch.setattr(
         "segarena.engine.plan.build", out_of_reach_of(build, {"dataset", "user", "metric"})
     )
-    shown = as_heard(exchanged, one.numbers)
+    shown = participant_view(exchanged, one.numbers)
     assert [len(dialogue.rounds) for dialogue in shown.dialogues] == [
         sum(key_of(record) == told for record in one.rows.records) for told in keys_of(one)
     ]
@@ -165,8 +165,8 @@ def any_mask(one, told):
 
 def test_the_two_see_the_same_answers(held):
     one = held("photographs")
-    judged = as_judged(Evaluator(one.challenge), one.job, one.numbers).dialogues[0]
-    heard = as_heard(one.exchanged, one.numbers).dialogues[0]
+    judged = organiser_view(Evaluator(one.challenge), one.job, one.numbers).dialogues[0]
+    heard = participant_view(one.exchanged, one.numbers).dialogues[0]
     assert [round_.prompts for round_ in judged.rounds] == [
         round_.prompts for round_ in heard.rounds
     ]
@@ -175,17 +175,20 @@ def test_the_two_see_the_same_answers(held):
 
 def test_what_is_wanted_alone_is_drawn(held):
     one = held("several users")
-    for shown in (as_judged(Evaluator(one.challenge), one.job, [1]), as_heard(one.exchanged, [1])):
+    for shown in (
+        organiser_view(Evaluator(one.challenge), one.job, [1]),
+        participant_view(one.exchanged, [1]),
+    ):
         assert [dialogue.number for dialogue in shown.dialogues] == [1]
 
 
 def test_values_are_rounded_where_the_truth_is_open(held):
     one = held("photographs")
-    shown = as_judged(Evaluator(one.challenge), one.job, one.numbers, decimals=1)
+    shown = organiser_view(Evaluator(one.challenge), one.job, one.numbers, decimals=1)
     values = [round_.values["iou"] for round_ in shown.dialogues[0].rounds]
     assert values == [round(value, 1) for value in values]
     exact = (
-        as_judged(Evaluator(one.challenge), one.job, one.numbers)
+        organiser_view(Evaluator(one.challenge), one.job, one.numbers)
         .dialogues[0]
         .rounds[0]
         .values["iou"]
@@ -195,13 +198,13 @@ def test_values_are_rounded_where_the_truth_is_open(held):
 
 def test_a_place_that_is_not_over_is_shown_so_far(held):
     one = held("photographs")
-    judged = as_judged(
+    judged = organiser_view(
         Evaluator(one.challenge),
         EvaluationRequest(run=one.run, place=0, turns=tuple(one.turns[:2])),
         one.numbers,
     )
     assert len(judged.dialogues[0].rounds) == 1
-    begun = as_judged(
+    begun = organiser_view(
         Evaluator(one.challenge),
         EvaluationRequest(run=one.run, place=0, turns=tuple(one.turns[:1])),
         one.numbers,
@@ -222,4 +225,4 @@ def test_a_place_that_is_not_over_is_shown_so_far(held):
     ],
 )
 def test_prompts_have_words(prompt, told):
-    assert prompt_text(prompt) == told
+    assert prompt_label(prompt) == told

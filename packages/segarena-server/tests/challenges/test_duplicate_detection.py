@@ -8,7 +8,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreError
 from segarena_server.challenges import duplicate_detection
-from segarena_server.challenges.duplicate_detection import likeness_of, most_alike, sketch_of
+from segarena_server.challenges.duplicate_detection import max_similarity, similarity_of, sketch_of
 
 
 class Shrunk:
@@ -61,7 +61,7 @@ def pixel_by_pixel(one, other):
 
 @pytest.mark.parametrize("other", ["good", "copied", "nearly", "worse", "nothing"])
 def test_it_is_what_pixels_say(runs, other):
-    found = likeness_of(runs("good"), runs(other))
+    found = similarity_of(runs("good"), runs(other))
     assert (found.share, found.compared) == pixel_by_pixel(runs("good"), runs(other))
     if other != "nearly":
         assert found.is_near == (other in ("good", "copied"))
@@ -73,19 +73,19 @@ def test_a_sketch_never_says_less_than_the_masks(runs):
     for one in names:
         for other in names:
             assert (
-                most_alike(sketches[one], sketches[other])
-                >= likeness_of(runs(one), runs(other)).share
+                max_similarity(sketches[one], sketches[other])
+                >= similarity_of(runs(one), runs(other)).share
             )
-    assert most_alike(sketches["good"], sketches["worse"]) == 0
+    assert max_similarity(sketches["good"], sketches["worse"]) == 0
     assert len(sketches["nothing"]) == 0
 
 
 def test_of_a_large_run_the_same_masks_are_looked_at(runs, monkeypatch):
     monkeypatch.setattr(duplicate_detection, "MOST_MASKS", 4)
-    assert likeness_of(runs("good"), runs("copied")).compared == 4
-    assert most_alike(sketch_of(runs("good")), sketch_of(runs("copied"))) == 1
+    assert similarity_of(runs("good"), runs("copied")).compared == 4
+    assert max_similarity(sketch_of(runs("good")), sketch_of(runs("copied"))) == 1
 
 
 def test_a_damaged_sketch_is_refused(runs):
     with pytest.raises(StoreError, match="sketch"):
-        most_alike(sketch_of(runs("good")), b"x" * 13)
+        max_similarity(sketch_of(runs("good")), b"x" * 13)

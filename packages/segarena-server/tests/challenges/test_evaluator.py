@@ -13,10 +13,10 @@ from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts, TurnGiven
+from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 
-RUN = RunFacts(id="r", phase="final", name="mine", samples=("p2", "p0"))
+RUN = RunInfo(id="r", phase="final", name="mine", samples=("p2", "p0"))
 
 
 def turn(*answers, opens=(), charged_s=1.0, spent_s=0.0, failed=""):
@@ -30,7 +30,7 @@ def turn(*answers, opens=(), charged_s=1.0, spent_s=0.0, failed=""):
     body = pack_turn(
         Turn(id=str(uuid.UUID(int=len(made))), answers=made, open=opens, failed=failed)
     )
-    return TurnGiven(body=body, charged_s=charged_s, spent_s=spent_s)
+    return ChargedTurn(body=body, charged_s=charged_s, spent_s=spent_s)
 
 
 def job(*turns, **more):
@@ -103,7 +103,7 @@ REFUSED = {
     "a dialogue that is open": turn((0, HALF), opens=[0]),
     "a dialogue that there is not": turn(opens=[7]),
     "a mask of another shape": turn((0, HALF.T)),
-    "no frame": TurnGiven(body=b"PK\x03\x04"),
+    "no frame": ChargedTurn(body=b"PK\x03\x04"),
     "labels in place of a mask": turn((0, 3 * HALF.astype(np.uint8))),
 }
 

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.errors import InvalidInput
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.export import export_challenge
-from segarena_server.challenges.management import find, make_challenge
+from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.db.orm_models import Person, Run
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
@@ -27,7 +27,7 @@ def site(tmp_path_factory):
         Phase(name="final", shows="board", samples_per_run=1, seed=SECRET),
         Phase(name="blind"),
     )
-    described = Challenge(
+    described = ChallengeDescription(
         slug="spring",
         title="<b>Spring</b>",
         text="One.\n\nTwo.",
@@ -57,7 +57,7 @@ def site(tmp_path_factory):
                 "state": "over",
             }
             session.add(
-                Run(id=phase, challenge_id=find(site, "spring").id, phase=phase, person_id=person.id, name="mine",
+                Run(id=phase, challenge_id=existing_challenge(site, "spring").id, phase=phase, person_id=person.id, name="mine",
                     extract=extract(noisy()), **about)
             )  # fmt: skip
     yield site

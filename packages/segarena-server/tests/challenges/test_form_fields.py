@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.form_fields import MOST_PHASES, fill, texts_of
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.form_fields import MAX_PHASES, form_texts, parse_form
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TEXTS = {
@@ -24,7 +24,7 @@ TEXTS = {
 
 
 def test_what_is_filled_in_is_a_challenge():
-    filled = fill(TEXTS, zone="Europe/Berlin", seeds={"final": 5})
+    filled = parse_form(TEXTS, zone="Europe/Berlin", seeds={"final": 5})
     assert filled.faults == {}
     practice, final = filled.challenge.phases
     assert (practice.kind, practice.runs_per_day, practice.ladder) == ("practice", None, False)
@@ -50,7 +50,7 @@ def test_every_wrong_field_is_named():
         "frozen": "2026-03-29T02:30",
         "is_public": "perhaps",
     }
-    filled = fill(TEXTS | wrong, zone="Europe/Berlin")
+    filled = parse_form(TEXTS | wrong, zone="Europe/Berlin")
     assert filled.challenge is None
     assert set(filled.faults) == set(wrong)
     assert filled.faults["phases[1].runs_per_day"] == "expected a whole number"
@@ -69,14 +69,14 @@ def test_every_wrong_field_is_named():
     ],
 )
 def test_fields_that_do_not_fit_together_are_named(wrong, field):
-    assert set(fill(TEXTS | wrong).faults) == ({field} if field else set())
+    assert set(parse_form(TEXTS | wrong).faults) == ({field} if field else set())
 
 
 @pytest.mark.parametrize(
     "zone", ["Berlin", "../etc/passwd", "", "/etc/localtime", "x" * 5000, "\0"]
 )
 def test_a_zone_that_is_none_is_told_beside_the_moment(zone):
-    assert set(fill(TEXTS, zone=zone).faults) == {"phases[1].closes"}
+    assert set(parse_form(TEXTS, zone=zone).faults) == {"phases[1].closes"}
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ def test_a_zone_that_is_none_is_told_beside_the_moment(zone):
     ["", "0001-01-01T00:00", "9999-12-31T23:59:59", "2026-13-01", "2026-10-25T02:30", "9" * 40],
 )
 def test_moments_that_cannot_be_are_refused(text):
-    faults = fill(TEXTS | {"phases[1].closes": text}, zone="Europe/Berlin").faults
+    faults = parse_form(TEXTS | {"phases[1].closes": text}, zone="Europe/Berlin").faults
     assert set(faults) == ({"phases[1].closes"} if text else set())
 
 
 def test_more_phases_than_a_form_holds_are_not_lost_without_a_word():
-    more = TEXTS | {f"phases[{number}].name": f"p{number}" for number in range(MOST_PHASES + 1)}
-    assert "13" in fill(more).faults["phases"]
+    more = TEXTS | {f"phases[{number}].name": f"p{number}" for number in range(MAX_PHASES + 1)}
+    assert "13" in parse_form(more).faults["phases"]
 
 
 def test_what_is_there_comes_back_the_same():
-    full = Challenge(
+    full = ChallengeDescription(
         slug="a",
         title="A",
         text="B\n\nC",
@@ -121,4 +121,4 @@ def test_what_is_there_comes_back_the_same():
         is_public=False,
         frozen=NOON + timedelta(seconds=7),
     )
-    assert fill(texts_of(full)).challenge == full
+    assert parse_form(form_texts(full)).challenge == full

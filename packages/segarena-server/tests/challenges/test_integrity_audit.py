@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import select
 
 from segarena.reports.boards.extracts import extract_of, extract_text
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.duplicate_detection import likeness_of
-from segarena_server.challenges.integrity_audit import audit_of, audit_sheet
-from segarena_server.challenges.management import find, make_challenge
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.duplicate_detection import similarity_of
+from segarena_server.challenges.integrity_audit import audit_challenge, audit_sheet
+from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Finding, Person, Run, RunSample, Turn
 from segarena_server.jobs.enqueue import find_job
-from segarena_server.runs.run_repository import FIND, close
+from segarena_server.runs.run_repository import FIND, close_run
 
 CLICKS = "clicks(rounds=3)"
 
@@ -37,7 +37,9 @@ class Everything:
 def scene(working):
     """A challenge and four runs: two that are the same, one of its own, and one of a practice; all found out about."""
     phases = (Phase(name="final", seed=3), Phase(name="practice", kind="practice", seed=4))
-    described = Challenge(slug="c", title="C", benchmark=CLICKS, dataset="demo", phases=phases)
+    described = ChallengeDescription(
+        slug="c", title="C", benchmark=CLICKS, dataset="demo", phases=phases
+    )
     make_challenge(working.site, described)
     for person, segmenter, phase in (
         ("anna", 1.0, "final"),
@@ -79,7 +81,7 @@ def hold(site, described, name, phase, segmenter):
             "made_at": 1.0,
             "name": "mine",
         }
-        challenge = find(site, "c").id
+        challenge = existing_challenge(site, "c").id
         run = Run(
             id=folder.path.name, challenge_id=challenge, phase=phase, person_id=person.id, **about
         )
@@ -95,7 +97,7 @@ def hold(site, described, name, phase, segmenter):
             Turn(place=0, number=turn, given=given, **facts)
             for turn, given in enumerate(places[0].given)
         )
-        close(session, run.id, site.now(), extract=extract, fault="")
+        close_run(session, run.id, site.now(), extract=extract, fault="")
 
 
 def wait(site, run_id, *states):
@@ -110,7 +112,7 @@ def wait(site, run_id, *states):
 
 def audited(site):
     with site.database.reading() as session:
-        return {one.run.id: one for one in audit_of(session, find(site, "c"))}
+        return {one.run.id: one for one in audit_challenge(session, existing_challenge(site, "c"))}
 
 
 def test_what_prompts_gave_away_is_kept_when_a_run_ends(scene):
@@ -126,7 +128,7 @@ def test_what_prompts_gave_away_is_kept_when_a_run_ends(scene):
 
 
 def test_it_is_what_the_rehearsal_says_the_prompts_give_away(scene):
-    described = Challenge(
+    described = ChallengeDescription(
         slug="c", title="C", benchmark=CLICKS, dataset="demo", phases=(Phase(name="final", seed=3),)
     )
     rehearsal = Rehearsal(described, "final", Everything())
@@ -154,7 +156,7 @@ def test_runs_of_different_teams_that_look_like_one_are_named(scene):
     bela = found["bela-final"]
     assert bela.flags[0] == "looks like mine of anna"
     folders = [scene.site.folder.runs / run for run in ("anna-final", "bela-final")]
-    exact = likeness_of(*folders)
+    exact = similarity_of(*folders)
     assert (bela.finding.alike_share, bela.finding.alike_compared) == (exact.share, exact.compared)
     assert not any("looks like" in flag for flag in found["caro-final"].flags)
 

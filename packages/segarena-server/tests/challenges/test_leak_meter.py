@@ -11,7 +11,7 @@ from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
 from segarena.segmenters.drawing import nearest
 from segarena.segmenters.drawing.nearest import blind_labels
-from segarena_server.challenges.leak_meter import Leak, leak_of
+from segarena_server.challenges.leak_meter import Leak, measure_leak
 
 SHAPE = (40, 60)
 ROWS, COLUMNS = np.indices(SHAPE)
@@ -20,7 +20,7 @@ PHOTOGRAPH = ImageSample(id="a", image=np.zeros((*SHAPE, 3), np.uint8))
 
 
 def of(mask, *prompts, sample=PHOTOGRAPH, ignore=None):
-    return leak_of(sample, Target(id="t", mask=mask, ignore=ignore), prompts)
+    return measure_leak(sample, Target(id="t", mask=mask, ignore=ignore), prompts)
 
 
 def by_search(clicks, shape):

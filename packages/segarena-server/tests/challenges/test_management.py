@@ -8,19 +8,23 @@ from sqlalchemy import select
 
 from segarena.errors import InvalidInput
 from segarena_server.challenges.challenge_repository import description_of
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.management import change_challenge, find, make_challenge
-from segarena_server.challenges.sample_pool import look
+from segarena_server.challenges.management import (
+    change_challenge,
+    existing_challenge,
+    make_challenge,
+)
+from segarena_server.challenges.sample_pool import preview_phases
 from segarena_server.db.orm_models import Event, Person, PooledSample, Run
 from segarena_server.runs.run_repository import RunRequest
-from segarena_server.runs.run_repository import begin as begin_run
+from segarena_server.runs.run_repository import create_run as begin_run
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
 
 FINAL = Phase(name="final", samples_per_run=2)
-PLAIN = Challenge(
+PLAIN = ChallengeDescription(
     slug="c", title="C", benchmark="clicks(rounds=3)", dataset="demo", phases=(FINAL,)
 )
 
@@ -56,7 +60,9 @@ def begin(site, phase="final"):
             "name": "x",
             "phase": phase,
         }
-        session.add(Run(id="r", challenge_id=find(site, "c").id, person_id=person.id, **about))
+        session.add(
+            Run(id="r", challenge_id=existing_challenge(site, "c").id, person_id=person.id, **about)
+        )
 
 
 def pooled(site):
@@ -78,10 +84,10 @@ def changed(phases=None, **values):
 
 def test_dates_and_limits_change_while_it_runs_with_a_line_in_the_log(site):
     begin(site)
-    seed = description_of(find(site, "c")).phases[0].seed
+    seed = description_of(existing_challenge(site, "c")).phases[0].seed
     after = changed((msgspec.structs.replace(FINAL, runs_per_day=4, shows="board"),), title="D")
     assert change_challenge(site, "c", after).rows == ()
-    now = description_of(find(site, "c"))
+    now = description_of(existing_challenge(site, "c"))
     assert (now.title, now.phases[0].runs_per_day, now.phases[0].shows, now.phases[0].seed) == (
         "D",
         4,
@@ -112,7 +118,7 @@ def test_what_judges_changes_before_the_first_run_and_not_after(site):
 def test_another_benchmark_lays_the_samples_ready_again(site):
     laid = change_challenge(site, "c", changed(benchmark="clicks(rounds=4)"))
     assert laid.samples == len(pooled(site)) > 0
-    assert description_of(find(site, "c")).benchmark == "clicks(rounds=4)"
+    assert description_of(existing_challenge(site, "c")).benchmark == "clicks(rounds=4)"
 
 
 def test_a_phase_more_needs_no_samples_that_are_there(site):
@@ -124,7 +130,7 @@ def test_a_phase_more_needs_no_samples_that_are_there(site):
 
 
 def test_a_look_says_what_it_would_be_and_keeps_nothing(site):
-    (found,) = look(Evaluator(PLAIN), PLAIN, lambda done, of: nullcontext())
+    (found,) = preview_phases(Evaluator(PLAIN), PLAIN, lambda done, of: nullcontext())
     assert (found.phase, found.samples, found.rounds, found.unusable) == ("final", 2, 3, ())
     assert found.pool == len(pooled(site))
     assert found.dialogues > 0
@@ -139,7 +145,7 @@ def test_of_a_first_run_and_a_change_at_once_one_waits_for_the_other(site):
         session.add(person)
         session.flush()
         number = person.id
-    stale = find(site, "c")
+    stale = existing_challenge(site, "c")
     change_challenge(
         site,
         "c",

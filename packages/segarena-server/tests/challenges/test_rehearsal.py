@@ -5,7 +5,7 @@ import pytest
 
 from segarena.errors import PluginInvalid, UnknownPlugin
 from segarena_server.challenges.rehearsal import Rehearsal
-from segarena_server.challenges.score_visibility import scores_of
+from segarena_server.challenges.score_visibility import folder_scores
 
 
 def test_a_rehearsal_leaves_a_run_and_tells_what_travelled(challenge, tmp_path):
@@ -22,7 +22,7 @@ def test_a_rehearsal_leaves_a_run_and_tells_what_travelled(challenge, tmp_path):
         assert place.leaks["object"].prompts == sum(judged.rounds > 0 for judged in place.judged)
     assert all(
         score.mean is None or score.mean == round(score.mean, 1)
-        for score in scores_of(run.path, described.phases[0])
+        for score in folder_scores(run.path, described.phases[0])
     )
 
 

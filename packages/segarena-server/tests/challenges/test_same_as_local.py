@@ -7,8 +7,8 @@ from msgspec import to_builtins as as_plain
 
 import segarena
 from segarena.records.prompts import read_prompts
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.evaluation_request import RunFacts
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.evaluation_request import RunInfo
 from segarena_server.challenges.rehearsal import Rehearsal
 
 VIDEOS = "demo-videos(size=(60, 100), frames=5)"
@@ -28,7 +28,7 @@ RUNS = {
 
 
 def as_challenge(benchmark, dataset):
-    return Challenge(
+    return ChallengeDescription(
         slug="c",
         title="C",
         benchmark=benchmark,
@@ -84,9 +84,7 @@ def said(row):
 def test_asked_again_a_segmenter_that_says_the_same_leaves_the_same(name):
     benchmark, dataset, segmenter, _ = REPLAYED[name]
     rehearsal = Rehearsal(as_challenge(benchmark, dataset), "final", segmenter)
-    run = RunFacts(
-        id="a", phase="final", name="a", samples=rehearsal.evaluator.samples("final")[:1]
-    )
+    run = RunInfo(id="a", phase="final", name="a", samples=rehearsal.evaluator.samples("final")[:1])
     told, rows = rehearsal.hold_place(run, 0)
     again, replayed = rehearsal.hold_place(replace(run, id="b"), 0, tuple(told.given))
     assert list(map(said, replayed.records)) == list(map(said, rows.records))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from segarena import evaluate
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.score_visibility import (
-    board_until,
-    scores_of,
+    board_cutoff,
+    folder_scores,
     shows_board,
-    shows_own,
+    shows_own_scores,
 )
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -40,7 +40,7 @@ def run(pool, tmp_path_factory):
 
 
 def test_scores_are_rounded_as_the_phase_says(run):
-    exact, rough = (scores_of(run, Phase(name="a", decimals=decimals)) for decimals in (6, 1))
+    exact, rough = (folder_scores(run, Phase(name="a", decimals=decimals)) for decimals in (6, 1))
     assert {score.user for score in exact} == {"centre"}
     known = [
         (fine, coarse) for fine, coarse in zip(exact, rough, strict=True) if fine.mean is not None
@@ -56,22 +56,25 @@ def test_what_is_shown_when():
         shows: Phase(name="a", shows=shows, closes=NOON) for shows in ("prompts", "own", "board")
     }
     assert {
-        name: (shows_own(phase, early), shows_board(phase, early)) for name, phase in shown.items()
+        name: (shows_own_scores(phase, early), shows_board(phase, early))
+        for name, phase in shown.items()
     } == {
         "prompts": (False, False),
         "own": (True, False),
         "board": (True, True),
     }
-    assert all(shows_own(phase, late) and shows_board(phase, late) for phase in shown.values())
+    assert all(
+        shows_own_scores(phase, late) and shows_board(phase, late) for phase in shown.values()
+    )
 
 
 def test_a_frozen_board_stands_still_until_the_end():
     phases = (Phase(name="a", closes=NOON),)
-    challenge = Challenge(
+    challenge = ChallengeDescription(
         slug="c", title="C", benchmark="x", dataset="y", phases=phases, frozen=NOON - HOUR
     )
     moments = [NOON - 2 * HOUR, NOON - HOUR, NOON - HOUR / 2, NOON]
-    assert [board_until(challenge, moment) for moment in moments] == [
+    assert [board_cutoff(challenge, moment) for moment in moments] == [
         None,
         NOON - HOUR,
         NOON - HOUR,

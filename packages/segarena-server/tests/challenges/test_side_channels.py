@@ -11,11 +11,11 @@ from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
-from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts, TurnGiven
+from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.time_charge import TICK_S, held_back_s
+from segarena_server.challenges.time_charge import FIRST_TICK_S, reply_delay_s
 
-RUN = RunFacts(id="a", phase="final", name="a", samples=("p3",))
+RUN = RunInfo(id="a", phase="final", name="a", samples=("p3",))
 SIDES = (48, 64)
 
 
@@ -28,7 +28,7 @@ class Asker:
         self.given = []
 
     def send(self, turn, charged_s=0.0):
-        given = TurnGiven(body=pack_turn(turn), charged_s=charged_s)
+        given = ChargedTurn(body=pack_turn(turn), charged_s=charged_s)
         self.job = replace(self.job, turns=(*self.job.turns, given))
         done = self.evaluator.step(self.job)
         self.given += [done.given] if done.given else []
@@ -154,5 +154,5 @@ def test_faults_of_data_and_users_are_not_told_as_the_participants(challenge, mo
     ("taken_s", "leaves_s"), [(0.0, 0.25), (0.25, 0.25), (0.26, 0.5), (0.6, 1.0), (3.1, 4.0)]
 )
 def test_replies_leave_at_few_moments(taken_s, leaves_s):
-    assert taken_s + held_back_s(taken_s) == pytest.approx(leaves_s)
-    assert TICK_S == 0.25
+    assert taken_s + reply_delay_s(taken_s) == pytest.approx(leaves_s)
+    assert FIRST_TICK_S == 0.25

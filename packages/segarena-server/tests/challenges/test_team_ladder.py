@@ -6,12 +6,12 @@ import pytest
 from extracts import extract, noisy
 from sqlalchemy import select
 
-from segarena_server.challenges.boards import Boards
-from segarena_server.challenges.description import Challenge as Described
+from segarena_server.challenges.boards import BoardCache
+from segarena_server.challenges.description import ChallengeDescription as Described
 from segarena_server.challenges.description import Phase, challenge_text
 from segarena_server.db.orm_models import Challenge, Person, Run
-from segarena_server.runs.run_repository import close
-from segarena_server.runs.scores import scores_of, why_held_back
+from segarena_server.runs.run_repository import close_run
+from segarena_server.runs.scores import visible_scores, withheld_reason
 
 CLOSES = datetime.fromtimestamp(1_785_000_000, UTC)
 PHASES = (
@@ -64,7 +64,7 @@ def scene(database):
             )
             session.add(run)
             session.flush()
-            close(session, number, now[0], extract=extract(values), fault="")
+            close_run(session, number, now[0], extract=extract(values), fault="")
             return session.get_one(Run, number).is_step
 
     return database, hold, described
@@ -101,7 +101,9 @@ def test_the_board_has_steps_alone_also_after_the_end(scene):
         with database.reading() as session:
             challenge = session.scalars(select(Challenge)).one()
             for sees_all in (False, True):
-                board = Boards().of(session, challenge, described.phases[0], at, sees_all=sees_all)
+                board = BoardCache().of(
+                    session, challenge, described.phases[0], at, sees_all=sees_all
+                )
                 assert sorted(board.board.participants) == ["ann", "ben"]
 
 
@@ -113,9 +115,9 @@ def test_scores_of_what_is_no_step_are_shown_when_the_phase_closes(scene):
     during, after = 1_780_100_000.0, 1_790_000_000.0
     with database.reading() as session:
         first, second = session.scalars(select(Run).order_by(Run.made_at))
-        assert scores_of(first, steps, during)
-        assert scores_of(second, steps, during) is None
-        assert "more than chance" in why_held_back(second, steps, during)
-        assert scores_of(second, steps, during, sees_all=True)
-        assert scores_of(second, steps, after)
-        assert why_held_back(second, steps, after) == why_held_back(second, blind, during) == ""
+        assert visible_scores(first, steps, during)
+        assert visible_scores(second, steps, during) is None
+        assert "more than chance" in withheld_reason(second, steps, during)
+        assert visible_scores(second, steps, during, sees_all=True)
+        assert visible_scores(second, steps, after)
+        assert withheld_reason(second, steps, after) == withheld_reason(second, blind, during) == ""

@@ -7,11 +7,11 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena_server.challenges.time_charge import (
     SLOWEST_BYTES,
-    Bank,
-    Charged,
     Moment,
+    TimeBank,
+    TimeCharge,
     charge,
-    counted_from,
+    clock_start,
 )
 
 SENT = Moment(boot="a", boot_s=1000.0, utc_s=1.8e9)
@@ -25,7 +25,7 @@ def after(seconds, *, boot="a", jump_s=0.0):
 
 @pytest.mark.parametrize("jump_s", [3600.0, -3600.0, 86400.0 * 365])
 def test_a_jump_of_the_time_of_day_changes_nothing(jump_s):
-    assert charge(SENT, after(4.5, jump_s=jump_s)) == Charged(seconds=4.5, is_sure=True)
+    assert charge(SENT, after(4.5, jump_s=jump_s)) == TimeCharge(seconds=4.5, is_sure=True)
 
 
 def test_a_stall_of_the_network_is_charged_and_pointed_out():
@@ -44,12 +44,14 @@ def test_a_paused_client_is_charged_whatever_its_clock_says():
 
 def test_a_server_that_is_started_again_goes_on_with_the_same_clock():
     kept = Moment.of(SENT.plain())
-    assert charge(kept, after(8.0)) == Charged(seconds=8.0)
+    assert charge(kept, after(8.0)) == TimeCharge(seconds=8.0)
 
 
 def test_a_machine_that_is_started_again_goes_by_the_time_of_day_and_says_so():
-    assert charge(SENT, after(8.0, boot="b")) == Charged(seconds=8.0, is_sure=False)
-    assert charge(SENT, after(8.0, boot="b", jump_s=-3600.0)) == Charged(seconds=0.0, is_sure=False)
+    assert charge(SENT, after(8.0, boot="b")) == TimeCharge(seconds=8.0, is_sure=False)
+    assert charge(SENT, after(8.0, boot="b", jump_s=-3600.0)) == TimeCharge(
+        seconds=0.0, is_sure=False
+    )
 
 
 def test_machines_that_cannot_say_when_they_started_are_not_taken_for_one():
@@ -67,9 +69,9 @@ def test_the_last_byte_counts_for_those_who_commit_to_nothing():
 
 
 def test_prompts_count_as_sent_even_to_those_who_do_not_read_the_last_byte():
-    assert counted_from(SENT, after(4.0), size=1000) == after(4.0)
-    assert counted_from(SENT, after(600.0), size=2 * SLOWEST_BYTES) == after(7.0)
-    assert counted_from(SENT, after(20.0), size=100 * SLOWEST_BYTES) == after(20.0)
+    assert clock_start(SENT, after(4.0), size=1000) == after(4.0)
+    assert clock_start(SENT, after(600.0), size=2 * SLOWEST_BYTES) == after(7.0)
+    assert clock_start(SENT, after(20.0), size=100 * SLOWEST_BYTES) == after(20.0)
 
 
 def test_now_goes_on_and_is_kept_as_json():
@@ -83,7 +85,7 @@ def test_now_goes_on_and_is_kept_as_json():
 
 
 def test_slow_answers_are_paid_from_the_bank():
-    bank = Bank(2.0, bank_s=3.0)
+    bank = TimeBank(2.0, bank_s=3.0)
     assert [bank.pays(seconds) for seconds in (2.0, 3.5, 0.1, 3.5, 2.0)] == [
         True,
         True,
@@ -97,7 +99,7 @@ def test_slow_answers_are_paid_from_the_bank():
 
 
 def test_without_a_limit_nothing_is_paid():
-    bank = Bank(None)
+    bank = TimeBank(None)
     assert bank.pays(1e9)
     assert bank.left_s == 0.0
 

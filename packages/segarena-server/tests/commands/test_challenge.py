@@ -2,13 +2,13 @@
 
 import pytest
 
-from segarena_server.challenges.description import Challenge, Phase, challenge_text
+from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 
 pytest.importorskip("fastapi")
 
 
 def test_a_file_that_describes_another_challenge_is_refused(refused, tmp_path):
-    told = Challenge(
+    told = ChallengeDescription(
         slug="spring", title="S", benchmark="clicks", dataset="demo", phases=(Phase(name="test"),)
     )
     (tmp_path / "told.json").write_text(challenge_text(told), encoding="utf-8")

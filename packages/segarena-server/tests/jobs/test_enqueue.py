@@ -5,7 +5,7 @@ import threading
 from sqlalchemy import select
 
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.enqueue import post
+from segarena_server.jobs.enqueue import enqueue_job
 
 
 def test_two_that_ask_at_the_same_moment_have_one_job(database):
@@ -14,11 +14,11 @@ def test_two_that_ask_at_the_same_moment_have_one_job(database):
     def ask():
         asked.set()
         with database.writing() as session:
-            found.append(post(session, "some", "thing", 2.0, "second").id)
+            found.append(enqueue_job(session, "some", "thing", 2.0, "second").id)
 
     other = threading.Thread(target=ask)
     with database.writing() as session:
-        first = post(session, "some", "thing", 1.0, "first").id
+        first = enqueue_job(session, "some", "thing", 1.0, "first").id
         other.start()
         asked.wait(10)
         other.join(0.3)  # the second one waits until the first one's job is there, or not

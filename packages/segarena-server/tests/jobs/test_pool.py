@@ -21,14 +21,14 @@ from segarena.errors import (
 from segarena.work.jobs import attempt
 from segarena.work.persistent_process import StandingProcess
 from segarena_server.jobs import job_runner, pool
-from segarena_server.jobs.enqueue import find_job, post
-from segarena_server.jobs.job_runner import JobHand
-from segarena_server.jobs.kind import Kind
+from segarena_server.jobs.enqueue import enqueue_job, find_job
+from segarena_server.jobs.job_runner import JobRunner
+from segarena_server.jobs.kind import JobKind
 from segarena_server.jobs.lease import new_lease
-from segarena_server.jobs.worker_processes import AtBench
+from segarena_server.jobs.worker_processes import TaskExecutor
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
-from segarena_server.turns.queue_position import queue_of_job
+from segarena_server.turns.queue_position import job_queue_position
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Act:
         return self.what.upper()
 
 
-class Acting(Kind):
+class Acting(JobKind):
     name = "act"
 
     def unit(self, session, site, job):
@@ -91,7 +91,7 @@ class Here:
     job_runner, number = "", None
 
     def __init__(self):
-        self._do = AtBench(0.05, 30.0).open()
+        self._do = TaskExecutor(0.05, 30.0).open()
 
     def do(self, unit, meanwhile, limit_s=None):
         meanwhile()
@@ -103,19 +103,19 @@ class Here:
 
 @pytest.fixture(scope="module")
 def hand(site):
-    return JobHand(site, list(job_runner.kinds().values()), Here())
+    return JobRunner(site, list(job_runner.job_kinds().values()), Here())
 
 
 @pytest.fixture
 def real(site):
-    process = StandingProcess(AtBench(0.3, 30.0), 30.0)
-    yield JobHand(site, list(job_runner.kinds().values()), process)
+    process = StandingProcess(TaskExecutor(0.3, 30.0), 30.0)
+    yield JobRunner(site, list(job_runner.job_kinds().values()), process)
     process.end()
 
 
 def ask(site, told, kind="act", about=None):
     with site.database.writing() as session:
-        return post(session, kind, about or told, site.now(), told).about
+        return enqueue_job(session, kind, about or told, site.now(), told).about
 
 
 def job(site, about, kind="act"):
@@ -220,7 +220,7 @@ def kill_what_starts(process, is_over):
 
 
 def test_a_server_that_ends_leaves_a_long_job_to_others(site, hand):
-    leaving = JobHand(site, list(job_runner.kinds().values()), hand.process, lambda: True)
+    leaving = JobRunner(site, list(job_runner.job_kinds().values()), hand.process, lambda: True)
     ask(site, "well", about="left")
     with pytest.raises(WorkStopped, match="the server ends"):
         leaving.one()
@@ -234,11 +234,11 @@ def test_a_lease_of_this_process_under_which_nobody_works_is_handed_on(site, han
     with site.database.writing() as session:
         assert hand.lease(session, lease).about == about
     site.held.add(lease)
-    looking = pool.Hands(site)
-    looking._recover(job_runner.Job, pool.Watched(90.0))
+    looking = pool.WorkerPool(site)
+    looking._recover(job_runner.Job, pool.LeaseWatch(90.0))
     assert job(site, about)[0] == "leased"
     site.held.discard(lease)
-    looking._recover(job_runner.Job, pool.Watched(90.0))
+    looking._recover(job_runner.Job, pool.LeaseWatch(90.0))
     assert job(site, about)[:2] == ("waiting", 0)
     assert hand.one()
 
@@ -248,8 +248,8 @@ def test_a_lease_that_was_silent_too_long_costs_a_try(site, hand):
     with site.database.writing() as session:
         row = hand.lease(session, "another/machine:1:1:x")
         row.lease = lease = "another/machine:1:1:x"
-    watched = pool.Watched(0.0)
-    looking = pool.Hands(site)
+    watched = pool.LeaseWatch(0.0)
+    looking = pool.WorkerPool(site)
     looking._is_gone = lambda _: False
     looking._recover(job_runner.Job, watched)
     assert job(site, "silent")[:3] == (
@@ -264,7 +264,10 @@ def test_a_lease_that_was_silent_too_long_costs_a_try(site, hand):
 def test_the_place_in_the_queue_is_told(site, hand):
     first, second = ask(site, "well", about="a"), ask(site, "well", about="b")
     with site.database.reading() as session:
-        told = [queue_of_job(session, find_job(session, "act", about)) for about in (first, second)]
+        told = [
+            job_queue_position(session, find_job(session, "act", about))
+            for about in (first, second)
+        ]
     assert [one["place"] for one in told] == [0, 1]
     assert told[0]["phase"] == "waiting"
     assert hand.one()

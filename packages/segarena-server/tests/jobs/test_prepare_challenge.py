@@ -3,8 +3,12 @@
 from sqlalchemy import select
 
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.enqueue import post
-from segarena_server.jobs.prepare_challenge import LookAtChallenge, MakeChallenge, forget_drafts
+from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.prepare_challenge import (
+    MakeChallenge,
+    PreviewChallenge,
+    delete_old_drafts,
+)
 
 DAY_S = 86400.0
 
@@ -12,12 +16,14 @@ DAY_S = 86400.0
 def test_drafts_of_a_month_ago_are_forgotten_and_nothing_else(database):
     kept = {("new", "done"), ("old and under way", "leased"), ("old and made", "done")}
     with database.writing() as session:
-        post(session, LookAtChallenge.name, "new", 50 * DAY_S).state = "done"
-        post(session, LookAtChallenge.name, "old", 10 * DAY_S).state = "done"
-        post(session, LookAtChallenge.name, "old and wrong", 10 * DAY_S).state = "dead"
-        post(session, LookAtChallenge.name, "old and under way", 10 * DAY_S).state = "leased"
-        post(session, MakeChallenge.name, "old and made", 10 * DAY_S).state = "done"
+        enqueue_job(session, PreviewChallenge.name, "new", 50 * DAY_S).state = "done"
+        enqueue_job(session, PreviewChallenge.name, "old", 10 * DAY_S).state = "done"
+        enqueue_job(session, PreviewChallenge.name, "old and wrong", 10 * DAY_S).state = "dead"
+        enqueue_job(
+            session, PreviewChallenge.name, "old and under way", 10 * DAY_S
+        ).state = "leased"
+        enqueue_job(session, MakeChallenge.name, "old and made", 10 * DAY_S).state = "done"
     with database.writing() as session:
-        forget_drafts(session, 60 * DAY_S)
+        delete_old_drafts(session, 60 * DAY_S)
     with database.reading() as session:
         assert set(map(tuple, session.execute(select(Job.about, Job.state)))) == kept

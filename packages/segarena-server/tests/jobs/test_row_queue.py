@@ -4,7 +4,7 @@ import pytest
 
 from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
 from segarena_server.jobs import row_queue
-from segarena_server.jobs.enqueue import find_job, post
+from segarena_server.jobs.enqueue import enqueue_job, find_job
 
 
 @pytest.fixture(params=["turn", "job"])
@@ -12,7 +12,7 @@ def row(request, database):
     """A database with one row that waits, its table and its key."""
     with database.writing() as session:
         if request.param == "job":
-            return database, Job, (post(session, "some", "thing", 1.0).id,)
+            return database, Job, (enqueue_job(session, "some", "thing", 1.0).id,)
         person = Person(
             name="a", folded="a", password="-", role="participant", state="confirmed", made_at=0.0
         )
@@ -41,7 +41,7 @@ def row(request, database):
 def lease(row, name):
     database, table, key = row
     with database.writing() as session:
-        row_queue.take(session.get_one(table, key), name)
+        row_queue.lease_row(session.get_one(table, key), name)
 
 
 def change(row, function, *words, **values):
@@ -59,11 +59,11 @@ def state(row):
 
 def test_whoever_lost_the_lease_writes_nothing(row):
     lease(row, "first")
-    assert change(row, row_queue.give_up, "first", most_tries=3, why="it died") == "waiting"
+    assert change(row, row_queue.fail_attempt, "first", most_tries=3, why="it died") == "waiting"
     lease(row, "second")
-    assert not change(row, row_queue.finish, "first", state="done", failure="late")
-    assert change(row, row_queue.finish, "second", state="done", failure="")
-    assert not change(row, row_queue.finish, "second", state="done", failure="again")
+    assert not change(row, row_queue.finish_row, "first", state="done", failure="late")
+    assert change(row, row_queue.finish_row, "second", state="done", failure="")
+    assert not change(row, row_queue.finish_row, "second", state="done", failure="again")
     assert state(row) == ("done", 2, "")
 
 
@@ -71,42 +71,42 @@ def test_after_so_many_tries_it_is_dead(row):
     found = []
     for number in range(3):
         lease(row, str(number))
-        found.append(change(row, row_queue.give_up, str(number), most_tries=3, why="it died"))
+        found.append(change(row, row_queue.fail_attempt, str(number), most_tries=3, why="it died"))
     assert found == ["waiting", "waiting", "dead"]
     assert state(row) == ("dead", 3, "it died")
 
 
 def test_giving_up_a_lease_that_is_another_ones_by_now_changes_nothing(row):
     lease(row, "mine")
-    assert change(row, row_queue.give_up, "other", most_tries=3, why="") == ""
+    assert change(row, row_queue.fail_attempt, "other", most_tries=3, why="") == ""
     assert state(row)[:2] == ("leased", 1)
 
 
 def test_handing_on_is_no_try(row):
     for number in range(10):
         lease(row, str(number))
-        change(row, row_queue.hand_on, str(number))
-        change(row, row_queue.hand_on, str(number))
+        change(row, row_queue.release_row, str(number))
+        change(row, row_queue.release_row, str(number))
         assert state(row)[:2] == ("waiting", 0)
 
 
 def test_a_beat_is_counted_for_the_holder_alone(row):
     database, table, key = row
     lease(row, "mine")
-    assert change(row, row_queue.beat, "mine")
-    assert not change(row, row_queue.beat, "other")
+    assert change(row, row_queue.renew_lease, "mine")
+    assert not change(row, row_queue.renew_lease, "other")
     with database.reading() as session:
-        assert row_queue.held(session, table) == {key: ("mine", 1)}
+        assert row_queue.active_leases(session, table) == {key: ("mine", 1)}
 
 
 def test_a_job_about_a_thing_is_asked_for_once_until_it_is_done_or_dead(database):
     with database.writing() as session:
-        first = post(session, "some", "thing", 1.0, "a")
-        assert post(session, "some", "thing", 2.0, "b").id == first.id
+        first = enqueue_job(session, "some", "thing", 1.0, "a")
+        assert enqueue_job(session, "some", "thing", 2.0, "b").id == first.id
         assert (first.told, first.made_at) == ("a", 1.0)
-        assert post(session, "other", "thing", 2.0).id != first.id
+        assert enqueue_job(session, "other", "thing", 2.0).id != first.id
         first.state, first.tries, first.failure = "dead", 3, "it died"
-        again = post(session, "some", "thing", 3.0, "c")
+        again = enqueue_job(session, "some", "thing", 3.0, "c")
         assert (again.id, again.state, again.tries, again.failure, again.told) == (
             first.id,
             "waiting",

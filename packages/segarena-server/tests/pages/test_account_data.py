@@ -11,7 +11,7 @@ from sqlalchemy import inspect, select, text
 
 from segarena.protocol.turns import Turn as Told
 from segarena.protocol.turns import pack_turn
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Event, Key, Person, PooledSample, Run, Team, Turn
 from segarena_server.storage.compression import pack
@@ -38,7 +38,7 @@ def served(on_both):
 @pytest.fixture(scope="module")
 def challenge(served):
     phase = Phase(name="final", samples_per_run=1, runs_at_once=100, shows="prompts", seed=3)
-    made = Challenge(
+    made = ChallengeDescription(
         slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,)
     )
     make_challenge(served.site, made, lambda *_: None)

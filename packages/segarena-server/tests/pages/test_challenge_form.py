@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select
 
 from segarena_server.challenges.challenge_repository import description_of
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.management import find, make_challenge
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.db.orm_models import Event, Job
 
 SOON = datetime(2029, 5, 1, tzinfo=UTC)
@@ -72,7 +72,7 @@ def test_a_challenge_is_looked_at_and_made(working, organiser):
     assert 'value="2030-07-01T10:00:00"' in again.text
     made = done(organiser, post(organiser, str(look.url.path), do="make"))
     assert re.search(r"spring: \d+ samples, \d+ dialogues", made.text)
-    described = description_of(find(working.site, "spring"))
+    described = description_of(existing_challenge(working.site, "spring"))
     assert [phase.name for phase in described.phases] == ["practice", "final"]
     assert described.phases[1].closes.isoformat() == "2030-07-01T12:00:00+02:00"
     assert described.text == "One.\n\nTwo."
@@ -142,7 +142,9 @@ def test_dates_of_a_challenge_that_runs_are_changed_on_its_page(working, organis
     form = {**FORM, "slug": "running", "phases[1].closes": ""}
     look = done(organiser, post(organiser, "/organise/new", do="look", **form))
     done(organiser, post(organiser, str(look.url.path), do="make"))
-    seeds = [phase.seed for phase in description_of(find(working.site, "running")).phases]
+    seeds = [
+        phase.seed for phase in description_of(existing_challenge(working.site, "running")).phases
+    ]
     ada = working.api(working.token("Ada of running"))
     told = {"id": "8b1c7e0e-8e0b-4c73-9ac8-2d9a8c5e0a01", "name": "mine"}
     assert ada.post("/challenges/running/phases/final/runs", json=told).status_code == 201
@@ -155,7 +157,7 @@ def test_dates_of_a_challenge_that_runs_are_changed_on_its_page(working, organis
         "phases[1].runs_per_day": "5",
     }
     assert post(organiser, path, do="look", **changed).status_code == 303
-    described = description_of(find(working.site, "running"))
+    described = description_of(existing_challenge(working.site, "running"))
     assert (described.title, described.phases[1].runs_per_day) == ("Summer", 5)
     assert [phase.seed for phase in described.phases] == seeds
     for wrong, field in (
@@ -175,7 +177,7 @@ def test_what_the_form_does_not_have_stays(working, organiser):
     phases = (
         Phase(name="practice", kind="practice", samples_per_run=1, runs_in_all=7, decimals=4),
     )
-    made = Challenge(
+    made = ChallengeDescription(
         slug="kept",
         title="K",
         text="T",
@@ -186,7 +188,7 @@ def test_what_the_form_does_not_have_stays(working, organiser):
     make_challenge(working.site, msgspec.structs.replace(made, is_public=False, frozen=SOON))
     form = {"slug": "kept", "title": "L", "phases[0].name": "practice"}
     assert post(organiser, "/organise/challenges/kept/change", do="look", **form).status_code == 303
-    now = description_of(find(working.site, "kept"))
+    now = description_of(existing_challenge(working.site, "kept"))
     assert (now.title, now.text, now.is_public, now.frozen) == ("L", "T", False, SOON)
     hidden = {"title": "folder(path='/etc')", "phases[0].name": "practice"}
     assert (
@@ -215,10 +217,10 @@ def test_another_benchmark_is_laid_ready_by_a_job_as_long_as_nothing_runs(workin
     look = done(
         organiser, post(organiser, path, do="look", **{**form, "benchmark": "clicks(rounds=1)"})
     )
-    assert description_of(find(working.site, "fresh")).benchmark == "clicks(rounds=2)"
+    assert description_of(existing_challenge(working.site, "fresh")).benchmark == "clicks(rounds=2)"
     made = done(organiser, post(organiser, str(look.url.path), do="make"))
     assert "fresh: " in made.text
-    assert description_of(find(working.site, "fresh")).benchmark == "clicks(rounds=1)"
+    assert description_of(existing_challenge(working.site, "fresh")).benchmark == "clicks(rounds=1)"
 
 
 def test_jobs_of_other_kinds_are_no_drafts(working, organiser):

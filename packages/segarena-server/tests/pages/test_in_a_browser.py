@@ -15,15 +15,15 @@ from segarena.client import participate
 from segarena_server.app import ROUTERS
 from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
-from segarena_server.challenges.description import Challenge, Phase, read_challenge
+from segarena_server.challenges.description import ChallengeDescription, Phase, read_challenge
 from segarena_server.challenges.management import make_challenge
-from segarena_server.challenges.showcases import Showcase, Try
+from segarena_server.challenges.showcases import Showcase, ShowcaseRun
 from segarena_server.db.orm_models import Challenge as Row
 from segarena_server.db.orm_models import Person, Submission
 from segarena_server.demo_site import ROLES, Demonstration
 from segarena_server.extensions.site_sections import rooms
-from segarena_server.jobs.enqueue import find_job, post
-from segarena_server.jobs.prepare_challenge import ChallengeJobRequest, LookAtChallenge
+from segarena_server.jobs.enqueue import enqueue_job, find_job
+from segarena_server.jobs.prepare_challenge import ChallengeJobRequest, PreviewChallenge
 from segarena_server.serving import first_link
 
 NO_PAGES = {
@@ -76,14 +76,14 @@ def shown(tmp_path_factory, working_alone):
         runs_at_once=3,
     )
     later = Phase(name="later", opens=now + timedelta(days=2), shows="own")
-    described = Challenge(
+    described = ChallengeDescription(
         slug="squares", title="Squares", text="Find them.\n\nAll.", benchmark="clicks(rounds=2)",
         dataset="sample-squares(count=2)", phases=(phase, later, Phase(name="own", kind="practice", takes=("run",))),
     )  # fmt: skip
     held = {"who": "Ada", "phase": "test", "days_ago": 0.5}
     tries = (
-        Try(name="one", segmenter="watershed", **held),
-        Try(name="left", segmenter="watershed", samples=0, **held),
+        ShowcaseRun(name="one", segmenter="watershed", **held),
+        ShowcaseRun(name="left", segmenter="watershed", samples=0, **held),
     )
     demonstration = Demonstration(served.site, [Showcase(challenge=described, tries=tries)])
     demonstration.lay(lambda _: None)
@@ -170,7 +170,7 @@ def looked(working_alone, shown):
         challenge = session.scalars(select(Row).where(Row.slug == "squares")).one()
         session.add(_refused(challenge.id, ada, site.now(), site.folder.sent.keep(b"no run")))
         told = ChallengeJobRequest(read_challenge(challenge.description), {}, "").text()
-        post(session, LookAtChallenge.name, "a draft", site.now(), told)
+        enqueue_job(session, PreviewChallenge.name, "a draft", site.now(), told)
     _wait_for_draft(site)
     letters = {"nobody": [f"/{kind}?link={text}" for kind, text in keys.items()]}
     found = {person: sign_in(working_alone, shown, name) for person, name in PERSONS.items()}
@@ -187,7 +187,7 @@ def _wait_for_draft(site):
     site.hurry()
     for _ in range(600):
         with site.database.reading() as session:
-            if find_job(session, LookAtChallenge.name, "a draft").state == "done":
+            if find_job(session, PreviewChallenge.name, "a draft").state == "done":
                 return
         time.sleep(0.05)
     raise AssertionError("the draft was not looked at")
@@ -332,7 +332,7 @@ def test_organising_by_keyboard_alone(starting, open_page):
 def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
     """From an invitation to the board."""
     phase = Phase(name="test", samples_per_run=1, shows="board")
-    described = Challenge(
+    described = ChallengeDescription(
         slug="squares",
         title="Squares",
         benchmark="clicks(rounds=2)",

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import func, select
 
 from segarena_server.challenges.challenge_repository import description_of
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.management import find, make_challenge
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Run
 
@@ -21,7 +21,7 @@ def organiser(working):
     )
     make_challenge(
         working.site,
-        Challenge(
+        ChallengeDescription(
             slug="photos",
             title="Photos",
             benchmark="clicks",
@@ -53,7 +53,7 @@ def test_a_segmenter_takes_part_and_what_a_participant_would_see_is_shown(
 ):
     assert "What came of it" not in organiser.get(PATH).text
     page = rehearse(organiser, phase="final", segmenter="watershed")
-    described = description_of(find(working.site, "photos"))
+    described = description_of(existing_challenge(working.site, "photos"))
     expected = Rehearsal(described, "final", "watershed")
     names = expected.evaluator.samples("final")[:2]
     _, places = expected.hold(names, tmp_path / "run")

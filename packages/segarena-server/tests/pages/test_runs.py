@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 import segarena
 from segarena.client.participation import begun_in
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Run, RunSample, Turn
 from segarena_server.runs import round_views, run_views
@@ -23,7 +23,7 @@ PHASES = (
 @pytest.fixture(scope="module")
 def scene(working, tmp_path_factory):
     """A run of one participant in a test, and one in a practice; gives people by name, and the runs by phase."""
-    told = Challenge(
+    told = ChallengeDescription(
         slug="c",
         title="C",
         benchmark="clicks(rounds=3)",
@@ -158,7 +158,7 @@ def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(
         ).all()
         monkeypatch.setattr(round_views, "untold_turns", lambda *_: {(run.id, 0): turns[-1]})
         eyes = run_views.Visibility.of(PHASES[0], is_organiser=False)
-        view = round_views.PlaceView(
+        view = round_views.SampleViewBuilder(
             session, working.site, run, session.get_one(RunSample, (run.id, 0)), eyes, 1
         )
     assert len(view._drawing().exchanged.turns) == len(turns) - 1
@@ -205,7 +205,7 @@ def test_a_run_of_thousands_of_samples_is_paged(working, scene):
         )
         name = run.id
     first, last = (people["ann"].get(f"/runs/{name}?page={page}").text for page in (1, 11))
-    assert first.count(f"/runs/{name}/samples/") == round_views.PLACES_AT_ONCE
+    assert first.count(f"/runs/{name}/samples/") == round_views.SAMPLES_PER_PAGE
     assert "page 1 of 11" in first
     assert last.count(f"/runs/{name}/samples/") == 5
     assert "No turn has come" in people["ann"].get(f"/runs/{name}/samples/1005").text

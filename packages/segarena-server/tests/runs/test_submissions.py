@@ -22,7 +22,7 @@ from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Turn, pack_turn
 from segarena.segmenters.workers.sandbox import Sandbox
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import RunSample
 from segarena_server.db.orm_models import Turn as Turns
@@ -78,7 +78,7 @@ serve(Model)
 
 @pytest.fixture(scope="module")
 def challenge(working):
-    described = Challenge(
+    described = ChallengeDescription(
         slug="sent", title="Sent", benchmark="clicks", dataset="demo", phases=PHASES
     )
     make_challenge(working.site, described, lambda *_: None)

@@ -9,7 +9,7 @@ from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
 from segarena_server.auth.permissions import cookie_name, cookie_of
 from segarena_server.db.orm_models import Person, Run
-from segarena_server.jobs.worker_processes import AtBench
+from segarena_server.jobs.worker_processes import TaskExecutor
 from segarena_server.serving import Serving
 
 
@@ -88,7 +88,7 @@ class Here:
     doing, number = "", None
 
     def __init__(self):
-        self._do = AtBench(30.0, 60.0).open()
+        self._do = TaskExecutor(30.0, 60.0).open()
 
     def do(self, unit, meanwhile, limit_s=None):
         meanwhile()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from segarena.registry import kinds, names
-from segarena.work import child, parent
+from segarena.work import worker_handle, worker_process
 
 
 @contextmanager
@@ -27,12 +27,12 @@ def workers_are_forked():
     first.start()
     first.join()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parent, "multiprocessing", _Forking(context))
+        patch.setattr(worker_handle, "multiprocessing", _Forking(context))
         yield
 
 
 class _Forking:
-    """What `segarena.work.parent` needs of `multiprocessing`."""
+    """What `segarena.work.worker_handle` needs of `multiprocessing`."""
 
     def __init__(self, context):
         self._context = context
@@ -44,7 +44,7 @@ class _Forking:
         return getattr(self._context, name)
 
     def Process(self, *, target, args, daemon):
-        assert target is child.live
+        assert target is worker_process.live
         return self._context.Process(
             target=live, args=(dict(os.environ), os.getpid(), *args), daemon=daemon
         )
@@ -55,8 +55,8 @@ def live(environment, parent_id, *args):
     os.environ.clear()
     os.environ.update(environment)
     forking = os.getppid()
-    child.die_with = lambda said: die_with(forking if said == parent_id else said)
-    child.live(*args)
+    worker_process.die_with = lambda said: die_with(forking if said == parent_id else said)
+    worker_process.live(*args)
 
 
-die_with = child.die_with
+die_with = worker_process.die_with

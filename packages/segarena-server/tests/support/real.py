@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from segarena_server.auth.keys import make_key
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person
 from segarena_server.serving import Serving, open_site
@@ -20,7 +20,7 @@ SEED = 7
 
 def describe(slug, benchmark, dataset, **phase):
     phase = {"name": "test", "seed": SEED, **phase}
-    return Challenge(
+    return ChallengeDescription(
         slug=slug, title=slug, benchmark=benchmark, dataset=dataset, phases=(Phase(**phase),)
     )
 

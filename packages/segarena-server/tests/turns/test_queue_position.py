@@ -4,8 +4,12 @@ from sqlalchemy import update
 
 from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
 from segarena_server.jobs.enqueue import find_job
-from segarena_server.runs.run_repository import END, end
-from segarena_server.turns.queue_position import queue_of, queue_of_job, queue_of_run
+from segarena_server.runs.run_repository import END, request_end
+from segarena_server.turns.queue_position import (
+    job_queue_position,
+    run_queue_position,
+    turn_queue_position,
+)
 
 
 def begun(session):
@@ -49,7 +53,8 @@ def test_a_turn_is_told_its_place_and_how_long_those_before_it_will_take(databas
             session.add(turn)
     with database.reading() as session:
         queues = [
-            queue_of(session, session.get_one(Turn, ("run", place, 0))) for place in range(3, 8)
+            turn_queue_position(session, session.get_one(Turn, ("run", place, 0)))
+            for place in range(3, 8)
         ]
     assert [queue["phase"] for queue in queues] == [
         "evaluating",
@@ -84,16 +89,16 @@ def test_a_job_is_not_told_an_hour_that_the_clock_was_set(database):
         session.add(Job(kind=END, about="mine", state="leased", made_at=1.0, begun_at=1.0))
     with database.reading() as session:
         job = session.query(Job).filter(Job.about == "mine").one()
-        assert queue_of_job(session, job)["estimate_s"] == 5.0
+        assert job_queue_position(session, job)["estimate_s"] == 5.0
 
 
 def test_what_is_done_to_end_a_run_is_told_without_the_sample_that_it_is_done_to(database):
     with database.writing() as session:
         run = begun(session)
-        assert end(session, run, 0.0)
+        assert request_end(session, run, 0.0)
         job = find_job(session, END, "run")
         job.state, job.doing = "leased", "loading hidden"
-        assert queue_of_run(session, run)["phase"] == END
+        assert run_queue_position(session, run)["phase"] == END
 
 
 def test_a_run_that_somebody_else_just_ended_is_not_ended_again(database):
@@ -101,5 +106,5 @@ def test_a_run_that_somebody_else_just_ended_is_not_ended_again(database):
         run = begun(session)
         session.connection().execute(update(Run).values(state="over"))
         assert run.state == "open"
-        assert not end(session, run, 0.0)
+        assert not request_end(session, run, 0.0)
         assert find_job(session, END, "run") is None

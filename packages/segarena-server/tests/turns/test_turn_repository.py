@@ -2,7 +2,7 @@
 
 import pytest
 
-from segarena_server.challenges.time_charge import Charged
+from segarena_server.challenges.time_charge import TimeCharge
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn
 from segarena_server.http.http_errors import Refusal
 from segarena_server.jobs import row_queue
@@ -39,25 +39,25 @@ def run(database):
 
 def receive(database, number=0, place=0, body=b"body", at=1.0, charged_s=0.0):
     came = turn_repository.Received(
-        request=body, sha256=body.hex(), charged=Charged(seconds=charged_s), client_s=0.0
+        request=body, sha256=body.hex(), charged=TimeCharge(seconds=charged_s), client_s=0.0
     )
     with database.writing() as session:
         there = session.get_one(RunSample, ("run", place))
-        before = turn_repository.turns_of(session, there)
-        return turn_repository.receive(
+        before = turn_repository.turns_by_number(session, there)
+        return turn_repository.store_turn(
             session, session.get_one(Run, "run"), there, before, came, number=number, now=at
         )
 
 
 def lease(database, worker="w", name="lease", now=100.0):
     with database.writing() as session:
-        found = turn_repository.lease_next(session, worker, name, now)
+        found = turn_repository.lease_next_turn(session, worker, name, now)
         return None if found is None else (found.run_id, found.place, found.number)
 
 
 def finish(database, name, key=KEY, **values):
     with database.writing() as session:
-        return row_queue.finish(
+        return row_queue.finish_row(
             session, Turn, key, name, **{"state": "done", "response": b"r", **values}
         )
 

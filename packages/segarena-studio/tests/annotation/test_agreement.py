@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from drawn import someone
 
-from segarena.systems.scenes.demo.scenes import demo_scenes
+from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures.agreement import measure_agreement
 from segarena.systems.scenes.measures.drawings import drawing_of_scene
 from segarena_studio.annotation import agreement

@@ -6,7 +6,7 @@ import pytest
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.model import polygons
-from segarena.systems.scenes.model.filling import Patch, fill_polygons
+from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons
 from segarena.systems.scenes.model.rasters import crop
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
 from segarena_studio.annotation.starting import mask_outlines, outlined, read_start

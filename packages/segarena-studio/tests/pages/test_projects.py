@@ -25,7 +25,7 @@ from segarena.cli.main import app
 from segarena.files.hashes import sha256
 from segarena_server.audit_log import latest
 from segarena_server.jobs.enqueue import find_job
-from segarena_server.jobs.pool import JobHand
+from segarena_server.jobs.pool import JobRunner
 from segarena_studio.annotation import jobs
 from segarena_studio.annotation.jobs import ExportProject, Made, export_of
 from segarena_studio.orm_models import Picture, Project, Task
@@ -377,7 +377,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     assert lea.get(f"projects/{project}/export.zip").status_code == 404
     kept = []
     for _ in range(2):
-        assert JobHand(site, [ExportProject()], Here()).one()
+        assert JobRunner(site, [ExportProject()], Here()).one()
         page = lea.get(f"projects/{project}/export")
         assert "What you asked for is ready" in page.text
         assert "refresh" not in page.headers
@@ -393,7 +393,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     assert [len(files) for files in kept] == [1, 1]
     assert kept[0] != kept[1], "the one before is gone"
     assert rex.get(f"projects/{project}/export.zip").status_code == 404
-    assert JobHand(site, [ExportProject()], Here()).one()
+    assert JobRunner(site, [ExportProject()], Here()).one()
     for file in site.folder.exports.folder.rglob("*/*"):
         file.unlink()
     assert "kept no more" in lea.get(f"projects/{project}/export.zip").text
@@ -405,7 +405,7 @@ def test_exports_go_with_their_project_also_one_that_comes_late(served, people, 
     project = project_of(site, lea.id, {"Anna": "annotator"}, name="Gone")
     people["Anna"].draw(give_task(site, tasks_of(site, project)[0], people["Anna"].id), ANNA)
     lea.post(f"projects/{project}/export")
-    assert JobHand(site, [ExportProject()], Here()).one()
+    assert JobRunner(site, [ExportProject()], Here()).one()
     with site.database.reading() as session:
         _, made = export_of(session, project, lea.id)
     assert exports.path(made.sha256).is_file()

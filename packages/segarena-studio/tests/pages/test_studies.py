@@ -22,10 +22,10 @@ from segarena.systems.clicks.crowd.clicks_table import check_clicks, read_clicks
 from segarena_people.prompt_checks import check_prompts
 from segarena_people.prompt_table import read_frame
 from segarena_server.auth.permissions import cookie_name
-from segarena_server.challenges.description import Challenge, Phase, challenge_text
+from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.db import orm_models
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.pool import JobHand
+from segarena_server.jobs.pool import JobRunner
 from segarena_studio.studies.description import Study
 from segarena_studio.studies.hidden import Hidden, check_data
 from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
@@ -66,7 +66,7 @@ def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     waiting = leader.get("/studio/studies/on-a-page")
     assert waiting.headers["refresh"] == "2"
     assert "being made" in leader.get("/studio/studies").text
-    assert JobHand(served.site, [MakeStudy()], Here()).one()
+    assert JobRunner(served.site, [MakeStudy()], Here()).one()
     page = leader.get("/studio/studies/on-a-page").text
     assert "4 things to be shown" in page
     assert "silhouette" in page
@@ -83,7 +83,9 @@ def test_no_study_shows_what_an_open_challenge_hides(served, leader):
         Phase(name="final", seed=1),
         Phase(name="try", kind="practice", dataset=given, takes=("run",)),
     )
-    told = Challenge(slug="hides", title="Hides", benchmark="clicks", dataset=hidden, phases=phases)
+    told = ChallengeDescription(
+        slug="hides", title="Hides", benchmark="clicks", dataset=hidden, phases=phases
+    )
     with served.site.database.writing() as session:
         session.add(
             orm_models.Challenge(slug="hides", description=challenge_text(told), made_at=0.0)
@@ -182,7 +184,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     )
     assert asked.headers["location"] == f"{place}#corrections"
     assert "under way" in leader.get(place).text
-    assert JobHand(site, [CorrectStudy()], Here()).one()
+    assert JobRunner(site, [CorrectStudy()], Here()).one()
     page = leader.get(place).text
     added = int(re.search(r"<b>whole</b>: (\d+) targets? added", page)[1])
     assert added >= 1
@@ -207,7 +209,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
 def test_what_cannot_be_made_is_told(served, leader):
     key = key_of(leader)
     leader.post("/studio/studies/new", data={**FORM, "key": key, "slug": "too-few", "batch": "9"})
-    hand = JobHand(served.site, [MakeStudy()], Here())
+    hand = JobRunner(served.site, [MakeStudy()], Here())
     while hand.one():
         pass
     assert (

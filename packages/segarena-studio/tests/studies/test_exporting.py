@@ -4,9 +4,9 @@ import numpy as np
 from collected import Taker, answer, link_of, study_of
 
 from segarena_people.collection import Collection
-from segarena_people.format import Beside, find_format
-from segarena_people.importing import import_prompts
-from segarena_people.targets import TargetMasks
+from segarena_people.import_format import Beside, find_format
+from segarena_people.prompt_import import import_prompts
+from segarena_people.target_masks import TargetMasks
 from segarena_studio.studies.exporting import export_study
 
 

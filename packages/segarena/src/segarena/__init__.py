@@ -14,11 +14,11 @@ from segarena.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from segarena.dialogue import Dialogue, Lift, Prediction
-    from segarena.engine.asking import next_prompts
     from segarena.engine.evaluate import evaluate
     from segarena.engine.forecast import Forecast, forecast
     from segarena.engine.participant import sessions
     from segarena.engine.store import RunFolder
+    from segarena.engine.user_query import next_prompts
     from segarena.errors import SegarenaError
     from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
     from segarena.reports import write_report

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from segarena.engine import repeating
+from segarena.engine import segmenter_check
 
 MOODY = Path(__file__).parents[1] / "engine" / "moody.py"
 
@@ -13,7 +13,7 @@ MOODY = Path(__file__).parents[1] / "engine" / "moody.py"
 @pytest.fixture
 def here(monkeypatch):
     """Ask in this process."""
-    monkeypatch.setattr(repeating, "_in_a_process", lambda call, unit, plan: call(unit))
+    monkeypatch.setattr(segmenter_check, "_in_a_process", lambda call, unit, plan: call(unit))
 
 
 def test_a_sound_segmenter(segarena, here):

@@ -10,7 +10,7 @@ from PIL import Image
 
 import segarena as package
 from segarena.cli import demo
-from segarena.users.habits.fitted import SHIPPED
+from segarena.users.habits.habit_files import SHIPPED
 
 
 def small_run(folder, segmenter="sample-disc"):

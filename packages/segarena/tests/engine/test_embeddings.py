@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
 import segarena
 from segarena import ImageSample, VideoSample, VolumeSample, registry
 from segarena.engine import embeddings
-from segarena.engine.blobs import SUFFIX, BlobFolder, Recent
+from segarena.engine.blob_folder import SUFFIX, BlobFolder, Recent
 from segarena.engine.embeddings import (
     Encoder,
     from_bytes,

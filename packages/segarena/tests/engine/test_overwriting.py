@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from segarena.engine.checking import check_run
+from segarena.engine.run_integrity import check_run
 from segarena.errors import RunConflict, SegarenaError, StoreError
 from segarena.files.hashes import sha256_of_file
 from segarena.reports import write_report

@@ -19,7 +19,7 @@ from segarena.records.configuration import (
     configuration_text,
     read_configuration,
 )
-from segarena.records.earlier import FORMAT
+from segarena.records.format_upgrade import FORMAT
 from segarena.rules import Statistic, TimeBudget
 
 BEFORE = Path(__file__).parents[1] / "data" / "before"

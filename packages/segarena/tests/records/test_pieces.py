@@ -7,12 +7,12 @@ import pytest
 
 from segarena.errors import RunConflict, StoreError
 from segarena.files.whole import write_whole
-from segarena.records import gathering
+from segarena.records import compaction
 from segarena.records import pieces as pieces_module
-from segarena.records.gathering import HeldPieces
+from segarena.records.compaction import HeldPieces
+from segarena.records.parquet_tables import TABLES, frame_of
 from segarena.records.pieces import LEDGER, Pieces, files_of
-from segarena.records.rounds import KeptMask, RoundRecord, Timing
-from segarena.records.tables import TABLES, frame_of
+from segarena.records.row_types import KeptMask, RoundRecord, Timing
 from segarena.work.ledger import Ledger
 
 SAMPLES = tuple(f"sample {index}" for index in range(10))
@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(gathering, "BLOCK", 4)
+    monkeypatch.setattr(compaction, "BLOCK", 4)
 
 
 def frames(index, value=0.5):
@@ -119,7 +119,7 @@ def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
     pieces = held()
     for index in range(10):
         pieces.write(index, files_of(frames(index)))
-    monkeypatch.setattr(gathering, "MOST_BYTES", 1)
+    monkeypatch.setattr(compaction, "MOST_BYTES", 1)
     pieces.gather_all()
     assert len(names(tmp_path)) == 10
     assert samples_of(pieces) == list(SAMPLES)
@@ -170,7 +170,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
         with monkeypatch.context() as patched:
             write = dying(write_whole)
             patched.setattr(pieces_module, "write_whole", write)
-            patched.setattr(gathering, "write_whole", write)
+            patched.setattr(compaction, "write_whole", write)
             patched.setattr(Path, "unlink", dying(Path.unlink))
             patched.setattr(Ledger, "add", dying(Ledger.add))
             steps["left"] = first

@@ -10,8 +10,8 @@ from segarena.prompts import Box, Click, Limits, check_prompt
 from segarena.registry import build
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
-from segarena.users.habits.edges import BoxHabits, SizeClass
-from segarena.users.habits.fitted import habits_text
+from segarena.users.habits.box_habits import BoxHabits, SizeClass
+from segarena.users.habits.habit_files import habits_text
 
 
 def ask(user, target, *, prediction=None, rounds=(), repeat=0, seed=0, name="s"):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from segarena.engine.guard import TimeLimit
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PredictTimeout
 from segarena.work.deadline import Unwatched, standing_still
 

@@ -95,7 +95,7 @@ from pathlib import Path
 from acting import Act
 from segarena.work.executors import executor_of
 from segarena.work.ledger import Ledger
-from segarena.work.resuming import work_through
+from segarena.work.resumable_work import work_through
 
 out = Path(sys.argv[1])
 units = {{str(number): number for number in range(int(sys.argv[2]))}} | {{unit: unit for unit in sys.argv[3:]}}

@@ -21,7 +21,8 @@ from segarena.errors import (
     UnitHung,
     WorkersInvalid,
 )
-from segarena.work.cluster import foreman, joining, site
+from segarena.work.cluster import connection as joining
+from segarena.work.cluster import node_actor, ray_pool
 from segarena.work.cluster.executor import Ray
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Done
@@ -156,7 +157,7 @@ def foremen():
 
 
 def test_a_unit_that_is_lost_with_its_worker_again_and_again_fails_alone(cluster, act, monkeypatch):
-    monkeypatch.setattr(site, "_MOST_LOSSES", 1)
+    monkeypatch.setattr(ray_pool, "_MOST_LOSSES", 1)
     found = do(KillsForeman(act()), ["kills its foreman", 1, 2], workers=1)
     assert isinstance(found.pop("kills its foreman"), UnitDied)
     assert found == {1: 1, 2: 2}
@@ -188,29 +189,29 @@ def test_units_after_one_that_takes_long_go_to_others_and_those_before_it_are_to
 
 
 def test_small_units_are_handed_over_together_and_large_ones_alone():
-    pace = site.Pace()
+    pace = ray_pool.Pace()
     assert pace.batch == 1
     pace.learn([Done(unit=None, result=None, seconds=0.001)] * 3)
     assert pace.batch == 200  # at least 0.1 s
     pace.learn([Done(unit=None, result=None, seconds=7.0)])
     assert pace.batch == 1
     pace.mean_s = 0.0
-    assert pace.batch == site._LARGEST_BATCH
+    assert pace.batch == ray_pool._LARGEST_BATCH
 
 
 def test_a_node_with_other_versions_says_which(monkeypatch):
     expected = {
-        **foreman.versions(("numpy", "segarena")),
+        **node_actor.versions(("numpy", "segarena")),
         "segarena": "0.0.1",
         "torch-of-another-day": "1",
     }
-    told = foreman.Foreman().begin(b"", None, ".", [], expected)
+    told = node_actor.Foreman().begin(b"", None, ".", [], expected)
     assert told.startswith(f"node {socket.gethostname()} has segarena ")
     assert "where the driver has 0.0.1, no torch-of-another-day" in told
 
 
 def test_a_worker_for_which_no_node_has_room_is_refused(cluster, act, monkeypatch):
-    monkeypatch.setattr(site, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(ray_pool, "_PATIENCE_S", 0.0)
     with pytest.raises(
         WorkersInvalid, match=r"no node of the cluster has 1 CPU and 4 GPU for a worker: .* 2 CPU"
     ):
@@ -335,7 +336,7 @@ from pathlib import Path
 from acting import Act
 from segarena.work.cluster.executor import Ray
 from segarena.work.ledger import Ledger
-from segarena.work.resuming import work_through
+from segarena.work.resumable_work import work_through
 
 out = Path(sys.argv[1])
 units = {{str(number): number for number in range(int(sys.argv[2]))}} | {{unit: unit for unit in sys.argv[3:]}}

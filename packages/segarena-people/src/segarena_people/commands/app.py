@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import typer
 
-from segarena_people.commands import comparing, fitting, importing, tables
+from segarena_people.commands import check, compare, fit, import_prompts
 
 app = typer.Typer(
     help="What people gave: prompts with masks, from elsewhere or by studies; how near simulated users come to it.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-app.command("check")(tables.check)
-app.command("compare")(comparing.compare)
-app.command("formats")(importing.formats)
-app.command("import")(importing.import_)
-app.add_typer(fitting.app, name="fit")
+app.command("check")(check.check)
+app.command("compare")(compare.compare)
+app.command("formats")(import_prompts.formats)
+app.command("import")(import_prompts.import_)
+app.add_typer(fit.app, name="fit")

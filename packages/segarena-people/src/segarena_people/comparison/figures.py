@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, element, px
 from segarena.reports.chart_series import Figure
 from segarena.reports.charts import draw_legend, marker
-from segarena_people.comparison.measuring import DEFINITIONS
-from segarena_people.comparison.ranking import Ranked
+from segarena_people.comparison.answer_features import DEFINITIONS
 from segarena_people.comparison.results import ScopeFound, UserFound
-from segarena_people.comparison.verdict import hundred, name_of
+from segarena_people.comparison.segmenter_ranking import Ranked
+from segarena_people.comparison.verdict_sentences import hundred, name_of
 
 Values = NDArray[np.float64]
 

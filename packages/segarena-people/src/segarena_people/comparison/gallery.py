@@ -10,16 +10,16 @@ from typing import TypeAlias
 import numpy as np
 
 from segarena.arrays.boxes import bounding_window, join_windows
-from segarena.engine.seeds import stream
+from segarena.engine.random_streams import stream
 from segarena.prompts import Box, Click
 from segarena.reports.axes import element, px
 from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
 from segarena_people.collection import Given
+from segarena_people.comparison.answer_features import ink_of
 from segarena_people.comparison.answers import question_of
-from segarena_people.comparison.asking import Picture
-from segarena_people.comparison.comparison import PEOPLE, Comparison
-from segarena_people.comparison.measuring import ink_of
 from segarena_people.comparison.results import ScopeFound
+from segarena_people.comparison.user_comparison import PEOPLE, Comparison
+from segarena_people.comparison.user_replies import Picture
 
 PictureOf: TypeAlias = Callable[[Given], Picture]
 """Gives what was shown."""

@@ -12,7 +12,7 @@ from segarena.registry import build, names
 from segarena.reports.display_names import short_name
 from segarena.specs import Plugin, PluginSpec
 from segarena_people.collection import Given
-from segarena_people.comparison.asking import Asker
+from segarena_people.comparison.user_replies import Asker
 
 
 def named(user: Plugin) -> tuple[str, PluginSpec]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
-from segarena.users.hand.goals import around
+from segarena.users.stroke_model.stroke_goals import around
 from segarena_people.collection import Collection, Given
-from segarena_people.fitting.scribbler import Drawing
+from segarena_people.fitting.stroke_fit import Drawing
 
 
 def drawings_of(collection: Collection, *, background: bool = False) -> list[Drawing]:

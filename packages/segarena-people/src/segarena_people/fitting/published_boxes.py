@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.habits.edges import BoxHabits, SizeClass, copula_shares
-from segarena_people.fitting.boxes import LEVELS, box_iou
+from segarena.users.habits.box_habits import BoxHabits, SizeClass, copula_shares
+from segarena_people.fitting.box_fit import LEVELS, box_iou
 
 MEAN_IOU = 0.88
 SHARE_ABOVE_07 = 0.93

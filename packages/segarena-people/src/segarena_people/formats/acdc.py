@@ -25,7 +25,7 @@ from segarena.files.arrays import read_arrays
 from segarena.files.hdf5 import read_hdf5
 from segarena.files.limits import most_voxels
 from segarena.samples import Mask
-from segarena_people.format import Beside, Imported, Units, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, prompt_format
 from segarena_people.prompts import PersonPrompt
 
 STRUCTURES = {1: "right ventricle", 2: "myocardium", 3: "left ventricle"}

@@ -22,7 +22,7 @@ from segarena.arrays.boxes import bounding_window
 from segarena.datasets.bsds500 import borders_touched, median_annotator, read_compact, read_original
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.samples import Mask
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import PersonPrompt
 
 SHARES = (0.0005, 0.4)

@@ -22,8 +22,8 @@ from segarena.files.images import list_files, read_values
 from segarena.files.within import within
 from segarena.samples import VOID
 from segarena.systems.videos.scribbles.files import read_scribbles
-from segarena.systems.videos.scribbles.positions import to_pixels
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena.systems.videos.scribbles.prompt_conversion import to_pixels
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import PersonPrompt, Point
 
 _MASKS = "Annotations/480p"

@@ -24,10 +24,10 @@ from pathlib import Path
 import polars as pl
 
 from segarena.errors import DatasetMissing
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.csv_columns import read_columns
 from segarena_people.formats.open_images import MASKS, SEGMENTATION, mask_files, read_mask
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import PersonPrompt
-from segarena_people.tabular import read_columns
 
 _EDGES = ("XMin", "XMax", "YMin", "YMax")
 _SAME = 1e-4

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.arrays import read_arrays
 from segarena.samples import Mask
-from segarena_people.format import Beside, Imported, Units, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, prompt_format
 from segarena_people.prompts import Device, PersonPrompt, Pointer
 
 PEOPLE: tuple[tuple[Device, Pointer], ...] = (("mobile", "pen"), ("mobile", "pen"), ("pc", "mouse"))

@@ -24,9 +24,9 @@ import polars as pl
 from segarena.errors import InvalidInput
 from segarena.files.images import read_values
 from segarena.samples import Mask
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.csv_columns import read_columns
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import PersonPrompt
-from segarena_people.tabular import read_columns
 
 MASKS = "the masks of Open Images, any part of them"
 SEGMENTATION = ("MaskPath", "ImageID", "LabelName")

@@ -23,9 +23,9 @@ import msgspec
 import polars as pl
 
 from segarena.errors import InvalidInput
-from segarena_people.format import Beside, Imported, Units, prompt_format, read_goal, sized
+from segarena_people.csv_columns import read_columns
+from segarena_people.import_format import Beside, Imported, Units, prompt_format, read_goal, sized
 from segarena_people.prompts import PersonPrompt
-from segarena_people.tabular import read_columns
 
 _COLUMNS = ("prompt", "image", "x", "y")
 _WORDS = ("person", "kind", "stroke_px", "group", "label", "target", "device", "pointer")

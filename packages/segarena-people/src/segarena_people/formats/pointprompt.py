@@ -29,7 +29,7 @@ from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_values
 from segarena.files.object_arrays import read_object_array
 from segarena.samples import Mask
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import Goal, PersonPrompt
 
 _KINDS = ("green", "red")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_values
-from segarena_people.format import Beside, Imported, Units, prompt_format, read_goal
+from segarena_people.import_format import Beside, Imported, Units, prompt_format, read_goal
 from segarena_people.prompts import PersonPrompt
 
 _MASKS = "IMAGE.png for each picture, the object above 0"

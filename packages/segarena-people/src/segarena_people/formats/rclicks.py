@@ -19,7 +19,7 @@ import numpy as np
 from segarena.errors import SampleInvalid
 from segarena.systems.clicks.crowd.clicks_table import read_clicks
 from segarena.systems.clicks.crowd.dataset_instances import match_dataset, target_loader
-from segarena.systems.clicks.crowd.instances import LoadTarget, place_clicks, read_previous_mask
+from segarena.systems.clicks.crowd.instances import TargetLoader, place_clicks, read_previous_mask
 from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import Device, Goal, PersonPrompt
 
@@ -47,7 +47,7 @@ def open_rclicks(source: Path, beside: Beside) -> Units:
     }
 
 
-def _instance(rows: list[dict[str, Any]], load: LoadTarget, beside: Beside) -> Iterator[Imported]:
+def _instance(rows: list[dict[str, Any]], load: TargetLoader, beside: Beside) -> Iterator[Imported]:
     first = rows[0]
     name = first["full_stem"]
     size = (first["height"], first["width"])

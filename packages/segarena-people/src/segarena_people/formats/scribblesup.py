@@ -22,9 +22,9 @@ from xml.etree.ElementTree import Element
 
 from segarena.errors import DatasetMissing, InvalidInput
 from segarena.files.xml import parse_xml
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import PersonPrompt, Point
-from segarena_people.voc import CLASSES, MASKS, VOID, read_classes
+from segarena_people.voc_masks import CLASSES, MASKS, VOID, read_classes
 
 _BACKGROUND = "background"
 

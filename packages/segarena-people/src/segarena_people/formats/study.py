@@ -13,7 +13,7 @@ from pathlib import Path
 from segarena.errors import InvalidInput
 from segarena.files.unpacking import unpack
 from segarena_people.collection import TABLE, Collection, Given
-from segarena_people.format import Beside, Imported, Units, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, prompt_format
 
 _MOST_BYTES = 20 * 10**9
 

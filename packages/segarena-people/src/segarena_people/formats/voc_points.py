@@ -18,9 +18,9 @@ from typing import Annotated
 import msgspec
 
 from segarena.errors import InvalidInput
-from segarena_people.format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
 from segarena_people.prompts import PersonPrompt
-from segarena_people.voc import CLASSES, MASKS, read_classes
+from segarena_people.voc_masks import CLASSES, MASKS, read_classes
 
 
 class _Click(msgspec.Struct, frozen=True):

@@ -11,7 +11,11 @@ from starlette.responses import JSONResponse, Response
 
 from segarena.version import __version__
 from segarena_server.auth.permissions import ANYONE, require_role, site_of
-from segarena_server.challenges.challenge_repository import all_challenges, find_challenge, shown_of
+from segarena_server.challenges.challenge_repository import (
+    all_challenges,
+    cached_info,
+    find_challenge,
+)
 from segarena_server.challenges.time_charge import TIME_RULE
 from segarena_server.http import http_errors
 from segarena_server.http.http_errors import API
@@ -78,7 +82,7 @@ def tell_metrics(request: Request) -> Response:
 def list_challenges(request: Request) -> Response:
     """Return all challenges, the newest first."""
     with site_of(request).database.reading() as session:
-        found = [shown_of(challenge.description) for challenge in all_challenges(session)]
+        found = [cached_info(challenge.description) for challenge in all_challenges(session)]
     return _json(found)
 
 
@@ -88,7 +92,7 @@ def show_challenge(request: Request, slug: str) -> Response:
     """Return one challenge: its rules, its phases, its limits."""
     with site_of(request).database.reading() as session:
         found = find_challenge(session, slug)
-    return _json(shown_of(found.description))
+    return _json(cached_info(found.description))
 
 
 def _json(value: Any) -> Response:

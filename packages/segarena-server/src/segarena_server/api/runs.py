@@ -14,23 +14,23 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from segarena.protocol.frames import CONTENT_TYPE
 from segarena_server.audit_log import note
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
-from segarena_server.challenges.boards import place_of
+from segarena_server.challenges.boards import rank_of
 from segarena_server.challenges.challenge_repository import find_challenge, find_phase, pool_of
 from segarena_server.db.orm_models import Challenge, Run, Team
 from segarena_server.http.request_body import read_json
 from segarena_server.runs.run_repository import (
-    SHOWN,
+    INTERACTIVE_KINDS,
     RunRequest,
-    begin,
-    end,
-    find_place,
+    create_run,
+    find_run_sample,
     own_run,
-    places_of,
+    request_end,
+    run_samples,
 )
-from segarena_server.runs.scores import scores_of, why_held_back
-from segarena_server.turns.delayed_replies import as_told, untold_turns
-from segarena_server.turns.queue_position import queue_of, queue_of_run
-from segarena_server.turns.turn_repository import spent
+from segarena_server.runs.scores import visible_scores, withheld_reason
+from segarena_server.turns.delayed_replies import as_participant_sees, delayed_turns
+from segarena_server.turns.queue_position import run_queue_position, turn_queue_position
+from segarena_server.turns.turn_repository import charged_seconds
 
 router = APIRouter(prefix="/api/v1")
 
@@ -72,7 +72,7 @@ def give_sample(request: Request, run_id: str, key: str) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
-        place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+        place = find_run_sample(session, own_run(session, run_id, visitor.person_id).id, key)
     headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
     if place.sha256 in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -89,7 +89,7 @@ def finish_run(request: Request, run_id: str) -> Response:
     visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
-        if end(session, run, site.now()):
+        if request_end(session, run, site.now()):
             note(session, site.now(), "run ended early", run.id, **_who(visitor))
     site.hurry()
     return JSONResponse({"id": run.id, "state": run.state})
@@ -109,15 +109,15 @@ def show_scores(request: Request, run_id: str) -> Response:
         if shown is None:
             found = None
         else:
-            found = place_of(shown.board, session.get_one(Team, run.team_id).name)
-        run = as_told(session, run, untold_turns(session, [run.id], site.now()))
+            found = rank_of(shown.board, session.get_one(Team, run.team_id).name)
+        run = as_participant_sees(session, run, delayed_turns(session, [run.id], site.now()))
     place, count = found or (None, None)
     if found:
         page = f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board"
     else:
         page = None
-    scores = scores_of(run, phase, site.now())
-    why = why_held_back(run, phase, site.now())
+    scores = visible_scores(run, phase, site.now())
+    why = withheld_reason(run, phase, site.now())
     told = {"id": run.id, "state": run.state, "scores": scores, "why": why}
     return JSONResponse(told | {"place": place, "of": count, "board": page})
 
@@ -128,7 +128,7 @@ def _begin(request: Request, slug: str, phase_name: str, asked: RunRequest) -> R
     with site.database.writing() as session:
         challenge = find_challenge(session, slug)
         phase = find_phase(challenge, phase_name)
-        run = begin(session, challenge, phase, visitor.person_id or 0, asked, site.now())
+        run = create_run(session, challenge, phase, visitor.person_id or 0, asked, site.now())
         note(session, site.now(), "run begun", f"{slug}/{phase.name} {run.id}", **_who(visitor))
         told = _told(session, run)
     return JSONResponse(told, 201)
@@ -146,7 +146,7 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
             "sha256": place.sha256,
             "dialogues": json.loads(samples[place.sample].dialogues),
         }
-        for place in (places_of(session, run.id) if run.kind in SHOWN else ())
+        for place in (run_samples(session, run.id) if run.kind in INTERACTIVE_KINDS else ())
     ]
     closes = phase.closes.isoformat() if phase.closes else None
     return {
@@ -161,24 +161,24 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
 
 def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
     """Return how far a run is, and what it waits for."""
-    untold = untold_turns(session, [run.id], now)
-    places = places_of(session, run.id) if run.kind in SHOWN else []
+    untold = delayed_turns(session, [run.id], now)
+    places = run_samples(session, run.id) if run.kind in INTERACTIVE_KINDS else []
     over = [
         place.key
         for place in places
         if place.state == "over" and (run.id, place.number) not in untold
     ]
     if untold:
-        queue = queue_of(session, next(iter(untold.values())))
+        queue = turn_queue_position(session, next(iter(untold.values())))
     else:
-        queue = queue_of_run(session, run)
+        queue = run_queue_position(session, run)
     told = {
-        "state": as_told(session, run, untold).state,
+        "state": as_participant_sees(session, run, untold).state,
         "fault": run.fault,
         "places_over": over,
         "queue": queue,
     }
-    return told | {"spent_s": round(spent(session, run.id), 3)}
+    return told | {"spent_s": round(charged_seconds(session, run.id), 3)}
 
 
 def _who(visitor: Visitor) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from segarena_server.db.orm_models import Challenge
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import check_digest, read_body
 from segarena_server.runs.run_repository import RunRequest
-from segarena_server.runs.submission_status import told
+from segarena_server.runs.submission_status import submission_status
 from segarena_server.runs.submissions import (
-    KINDS,
+    SUBMISSION_KINDS,
     IncomingSubmission,
     check_may_send,
     own_submission,
-    receive,
+    store_submission,
 )
 from segarena_server.site import Site
 
@@ -62,7 +62,7 @@ def show_sent(request: Request, submission_id: str) -> Response:
     visitor = visitor_of(request)
     with site.database.reading() as session:
         return JSONResponse(
-            told(session, own_submission(session, submission_id, visitor.person_id))
+            submission_status(session, own_submission(session, submission_id, visitor.person_id))
         )
 
 
@@ -87,11 +87,13 @@ def keep_sent(
             session, site, *_found(session, *where), visitor.person_id or 0, came
         )
         if known is not None:
-            return JSONResponse(told(session, known), 202)
+            return JSONResponse(submission_status(session, known), 202)
     site.folder.sent.keep(body)
     with site.database.writing() as session:
-        sent = receive(session, site, *_found(session, *where), visitor.person_id or 0, came)
-        answer = told(session, sent)
+        sent = store_submission(
+            session, site, *_found(session, *where), visitor.person_id or 0, came
+        )
+        answer = submission_status(session, sent)
     site.hurry()
     return JSONResponse(answer, 202)
 
@@ -113,8 +115,8 @@ def _about(request: Request) -> _About:
         about = msgspec.convert(dict(request.query_params), _About)
     except msgspec.ValidationError as error:
         raise http_errors.invalid(f"expected ?kind=...&name=...: {error}") from error
-    if about.kind not in KINDS:
-        raise http_errors.invalid(f"kind: expected {', '.join(KINDS)}, got {about.kind}")
+    if about.kind not in SUBMISSION_KINDS:
+        raise http_errors.invalid(f"kind: expected {', '.join(SUBMISSION_KINDS)}, got {about.kind}")
     if (about.kind == "masks") != bool(about.run):
         raise http_errors.invalid(
             "run: expected the id of the run that masks are for, and of nothing else"

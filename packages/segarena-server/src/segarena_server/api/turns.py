@@ -13,11 +13,16 @@ from segarena_server.challenges.time_charge import Moment
 from segarena_server.db.orm_models import Turn
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import check_digest, read_body
-from segarena_server.runs.run_repository import find_place, own_run
+from segarena_server.runs.run_repository import find_run_sample, own_run
 from segarena_server.site import Site
-from segarena_server.turns.queue_position import queue_of
-from segarena_server.turns.turn_repository import WITHOUT_BODIES, Key
-from segarena_server.turns.turn_service import IncomingTurn, check_place, reply_to, take_turn
+from segarena_server.turns.queue_position import turn_queue_position
+from segarena_server.turns.turn_repository import WITHOUT_BODIES, TurnKey
+from segarena_server.turns.turn_service import (
+    IncomingTurn,
+    check_run_sample,
+    take_turn,
+    wait_for_reply,
+)
 
 router = APIRouter(prefix="/api/v1")
 
@@ -31,7 +36,7 @@ async def send_turn(request: Request, run_id: str, key: str, number: int) -> Res
     site = site_of(request)
     if site.is_draining():
         raise http_errors.busy("the server is about to end; send it again", _AGAIN_S)
-    await run_in_threadpool(check_place, request, run_id, key)
+    await run_in_threadpool(check_run_sample, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
     last = request.state.read = Moment.now()
     head = read_turn_head(body)
@@ -53,25 +58,25 @@ async def fetch_turn(request: Request, run_id: str, key: str, number: int) -> Re
     return await _response(request, turn)
 
 
-def _find(request: Request, run_id: str, key: str, number: int) -> Key:
+def _find(request: Request, run_id: str, key: str, number: int) -> TurnKey:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
-        place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+        place = find_run_sample(session, own_run(session, run_id, visitor.person_id).id, key)
         if session.get(Turn, (run_id, place.number, number), options=WITHOUT_BODIES) is None:
             raise http_errors.unknown()
     return run_id, place.number, number
 
 
-async def _response(request: Request, key: Key) -> Response:
-    reply = await reply_to(request, key)
+async def _response(request: Request, key: TurnKey) -> Response:
+    reply = await wait_for_reply(request, key)
     if reply is None:
         return await run_in_threadpool(_not_yet, site_of(request), key)
     return Response(reply, media_type=CONTENT_TYPE)
 
 
-def _not_yet(site: Site, key: Key) -> Response:
+def _not_yet(site: Site, key: TurnKey) -> Response:
     with site.database.reading() as session:
-        queue = queue_of(session, session.get_one(Turn, key, options=WITHOUT_BODIES))
+        queue = turn_queue_position(session, session.get_one(Turn, key, options=WITHOUT_BODIES))
     told = {"state": "waiting", "queue": queue, "retry_after_s": _AGAIN_S}
     return JSONResponse(told, 202, {"retry-after": "1"})

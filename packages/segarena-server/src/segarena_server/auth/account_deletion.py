@@ -29,8 +29,8 @@ from segarena_server.db.orm_models import (
     Team,
 )
 from segarena_server.extensions.site_sections import kept_about_people
-from segarena_server.jobs.enqueue import post
-from segarena_server.runs.run_repository import FORGET, end
+from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.runs.run_repository import FORGET, request_end
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.storage.data_folder import DataFolder
 
@@ -78,8 +78,8 @@ def _forget_team(session: Session, team: Team, now: float) -> None:
     team.name = team.folded = f"(deleted {team.id})"
     for run in session.scalars(select(Run).where(Run.team_id == team.id)):
         run.name, run.segmenter, run.note = NAMELESS, _known(run.segmenter), ""
-        post(session, FORGET, run.id, now)  # before it is ended, which goes by the new name
-        end(session, run, now)
+        enqueue_job(session, FORGET, run.id, now)  # before it is ended, which goes by the new name
+        request_end(session, run, now)
         if run.extract:
             extract = read_extract(run.extract)
             run.extract = extract_text(
@@ -108,7 +108,7 @@ def _forget_sent(session: Session, folder: DataFolder, person: Person, now: floa
             sent.state = "dead"
             sent.done_at = now
         if sent.run_id is not None:
-            end(session, session.get_one(Run, sent.run_id), now)
+            request_end(session, session.get_one(Run, sent.run_id), now)
         same = Submission.sha256 == sent.sha256, Submission.person_id != person.id
         if session.scalar(select(Submission.id).where(*same).limit(1)) is None:
             drop_when_written(session, folder.sent, sent.sha256)

@@ -25,8 +25,8 @@ from segarena_server.db.orm_models import (
 )
 from segarena_server.extensions.site_sections import kept_about_people
 from segarena_server.http.middleware import LOG
-from segarena_server.runs.run_repository import SHOWN, places_of
-from segarena_server.runs.scores import scores_of
+from segarena_server.runs.run_repository import INTERACTIVE_KINDS, run_samples
+from segarena_server.runs.scores import visible_scores
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
 
@@ -163,7 +163,7 @@ def _sent(session: Session, person: Person) -> list[Submission]:
 def _turns(session: Session, person: Person) -> list[tuple[str, int, int]]:
     """Return the turns that travelled; what is asked of programs at the organiser's, nobody sees."""
     own = select(Turn.run_id, Turn.place, Turn.number).join(Run, Run.id == Turn.run_id)
-    travelled = own.where(Run.person_id == person.id, Run.kind.in_(SHOWN))
+    travelled = own.where(Run.person_id == person.id, Run.kind.in_(INTERACTIVE_KINDS))
     found = session.execute(travelled.order_by(Run.made_at, Turn.place, Turn.number))
     return [(run_id, place, number) for run_id, place, number in found]
 
@@ -175,8 +175,8 @@ def _run(session: Session, run: Run, now: float) -> dict[str, Any]:
         run, "id", "phase", "name", "segmenter", "note", "state", "fault", "made_at", "ended_at"
     )
     team = session.get_one(Team, run.team_id).name
-    places = [place.key for place in places_of(session, run.id)]
-    scores = scores_of(run, find_phase(challenge, run.phase), now)
+    places = [place.key for place in run_samples(session, run.id)]
+    scores = visible_scores(run, find_phase(challenge, run.phase), now)
     return told | {"challenge": challenge.slug, "team": team, "places": places, "scores": scores}
 
 

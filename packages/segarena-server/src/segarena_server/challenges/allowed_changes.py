@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.form_fields import texts_of
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.form_fields import form_texts
 
-JUDGES = (
+FIXED_FIELDS = (
     "kind",
     "takes",
     "samples_per_run",
@@ -23,7 +23,9 @@ JUDGES = (
 """Fields of a phase that stay once it has a run: runs on one board follow one set of rules."""
 
 
-def faults_of_change(before: Challenge, after: Challenge, begun: Collection[str]) -> dict[str, str]:
+def forbidden_changes(
+    before: ChallengeDescription, after: ChallengeDescription, begun: Collection[str]
+) -> dict[str, str]:
     """Return what may not be changed (any more), with the reason, by field.
 
     Args:
@@ -57,10 +59,10 @@ def faults_of_change(before: Challenge, after: Challenge, begun: Collection[str]
     return faults
 
 
-def changes(before: Challenge, after: Challenge) -> list[str]:
+def describe_changes(before: ChallengeDescription, after: ChallengeDescription) -> list[str]:
     """Return what is different, a line each; of seeds nothing is told."""
-    old = texts_of(before)
-    new = texts_of(after)
+    old = form_texts(before)
+    new = form_texts(after)
     return [
         f"{field}: {_short(old.get(field, ''))} → {_short(new.get(field, ''))}"
         for field in {**old, **new}
@@ -69,7 +71,7 @@ def changes(before: Challenge, after: Challenge) -> list[str]:
 
 
 def _judged_otherwise(before: Phase, after: Phase) -> Iterator[tuple[str, str]]:
-    for field in JUDGES:
+    for field in FIXED_FIELDS:
         was: Any = getattr(before, field)
         if getattr(after, field) != was:
             if field == "seed":

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from segarena_server.challenges.duplicate_detection import Likeness
+from segarena_server.challenges.duplicate_detection import Similarity
 from segarena_server.challenges.leak_meter import Leak
 from segarena_server.db.orm_models import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RunAudit:
     """What a job found about a run.
 
     Attributes:
@@ -23,13 +23,13 @@ class Found:
 
     leaks: tuple[Leak, ...]
     sketch: bytes
-    alike: tuple[str, Likeness] | None
+    alike: tuple[str, Similarity] | None
 
 
-def keep_found(session: Session, run_id: str, now: float, found: Found) -> None:
+def save_audit(session: Session, run_id: str, now: float, found: RunAudit) -> None:
     """Write what was found about a run, in place of what was found before."""
     peaks = [leak.peak for leak in found.leaks]
-    alike_run, likeness = found.alike or (None, Likeness(share=0.0, compared=0))
+    alike_run, likeness = found.alike or (None, Similarity(share=0.0, compared=0))
     row = session.get(Finding, run_id)
     if row is None:
         row = Finding(run_id=run_id)

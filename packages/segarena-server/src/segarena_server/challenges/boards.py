@@ -32,10 +32,10 @@ from segarena.specs import PluginSpec
 from segarena_server.auth.accounts import is_at_least
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.score_visibility import board_until, shows_board
+from segarena_server.challenges.score_visibility import board_cutoff, shows_board
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, PooledSample, Run, Team, Turn
-from segarena_server.turns.delayed_replies import untold_runs
+from segarena_server.turns.delayed_replies import runs_with_delayed_reply
 
 Made = TypeVar("Made")
 
@@ -65,7 +65,7 @@ class PhaseBoard:
             return self.kept[kind]
 
 
-class Boards:
+class BoardCache:
     """The boards of a site, each made once for the runs that stand on it, whichever server ended them.
 
     Args:
@@ -92,10 +92,10 @@ class Boards:
         moment = moment_of(now)
         if not (sees_all or shows_board(phase, moment)):
             return None
-        until = None if sees_all else board_until(description_of(challenge), moment)
+        until = None if sees_all else board_cutoff(description_of(challenge), moment)
         standing = _standing(session, challenge, phase, until)
         if not sees_all:
-            untold = untold_runs(session, [one.run for one in standing], now)
+            untold = runs_with_delayed_reply(session, [one.run for one in standing], now)
             standing = tuple(one for one in standing if one.run not in untold)
         if not standing:
             return None
@@ -125,7 +125,7 @@ def sees_samples(phase: Phase, now: float, *, sees_all: bool) -> bool:
     return sees_all or (phase.kind == "practice" and shows_board(phase, moment))
 
 
-def place_of(board: Board, participant: str) -> tuple[int, int] | None:
+def rank_of(board: Board, participant: str) -> tuple[int, int] | None:
     """Return the place of a participant's best run by the board's measure, and of how many; None without a place."""
     rows = [row for row in board.rows(board.first_key, "best") if row.place]
     places = [row.place for row in rows if board.participants[row.entry] == participant]

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.protocol.challenge_info import ChallengeInfo
-from segarena_server.challenges.description import Challenge as Description
+from segarena_server.challenges.description import ChallengeDescription as Description
 from segarena_server.challenges.description import Phase, read_challenge
-from segarena_server.challenges.run_plan import shown
+from segarena_server.challenges.run_plan import challenge_info
 from segarena_server.db.orm_models import Challenge, PooledSample
 from segarena_server.http import http_errors
 
@@ -35,19 +35,19 @@ def find_challenge(session: Session, slug: str) -> Challenge:
 
 def description_of(challenge: Challenge) -> Description:
     """Return the description of a challenge."""
-    return described(challenge.description)
+    return cached_description(challenge.description)
 
 
 @lru_cache(maxsize=64)
-def described(text: str) -> Description:
+def cached_description(text: str) -> Description:
     """Return the description that a text is; read once."""
     return read_challenge(text)
 
 
 @lru_cache(maxsize=64)
-def shown_of(text: str) -> ChallengeInfo:
+def cached_info(text: str) -> ChallengeInfo:
     """Return what participants see of the description that a text is; made once."""
-    return shown(described(text))
+    return challenge_info(cached_description(text))
 
 
 def find_phase(challenge: Challenge, name: str) -> Phase:

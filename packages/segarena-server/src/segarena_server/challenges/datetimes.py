@@ -10,7 +10,7 @@ from segarena.errors import InvalidInput
 _YEARS = range(1970, 3000)
 
 
-def moment_of(text: str, zone: str = "UTC") -> datetime:
+def parse_datetime(text: str, zone: str = "UTC") -> datetime:
     """Return the moment that a text says, with its offset from UTC.
 
     Args:
@@ -31,7 +31,7 @@ def moment_of(text: str, zone: str = "UTC") -> datetime:
         raise InvalidInput(f"expected a year from {_YEARS[0]} to {_YEARS[-1]}, got {read.year}")
     if read.utcoffset() is not None:
         return read
-    place = zone_of(zone)
+    place = parse_time_zone(zone)
     offsets = {read.replace(tzinfo=place, fold=fold).utcoffset() or timedelta() for fold in (0, 1)}
     if len(offsets) > 1:
         raise InvalidInput(
@@ -40,7 +40,7 @@ def moment_of(text: str, zone: str = "UTC") -> datetime:
     return read.replace(tzinfo=timezone(offsets.pop()))
 
 
-def zone_of(name: str) -> ZoneInfo:
+def parse_time_zone(name: str) -> ZoneInfo:
     """Return a time zone.
 
     Raises:
@@ -58,7 +58,7 @@ def zone_of(name: str) -> ZoneInfo:
         ) from error
 
 
-def in_utc(moment: datetime | None) -> str:
+def utc_text(moment: datetime | None) -> str:
     """Return a moment as fields for times have it, to the second and in UTC; "" for none."""
     if moment is None:
         return ""

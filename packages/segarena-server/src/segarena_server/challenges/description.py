@@ -73,7 +73,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.closes is not None and now >= self.closes
 
 
-class Challenge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A challenge.
 
     Attributes:
@@ -114,21 +114,21 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return phase.dataset or self.dataset
 
 
-def read_challenge(text: str | bytes) -> Challenge:
+def read_challenge(text: str | bytes) -> ChallengeDescription:
     """Return the challenge that JSON describes.
 
     Raises:
         InvalidInput: names the field, what was expected there and what came.
     """
-    return checked(_decoded(text))
+    return validated_challenge(_decoded(text))
 
 
-def challenge_text(challenge: Challenge) -> str:
+def challenge_text(challenge: ChallengeDescription) -> str:
     """Return the JSON that `read_challenge` reads."""
     return msgspec.json.format(msgspec.json.encode(challenge), indent=2).decode()
 
 
-def checked(challenge: Challenge) -> Challenge:
+def validated_challenge(challenge: ChallengeDescription) -> ChallengeDescription:
     """Return a challenge whose fields fit together.
 
     Raises:
@@ -175,9 +175,9 @@ def _parsed(text: str, field: str) -> None:
         raise InvalidInput(f"{field}: {error}") from error
 
 
-def _decoded(text: str | bytes) -> Challenge:
+def _decoded(text: str | bytes) -> ChallengeDescription:
     try:
-        return msgspec.json.decode(text, type=Challenge)
+        return msgspec.json.decode(text, type=ChallengeDescription)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         problem, _, where = str(error).partition(" - at `$")
         field = where.strip("`.") or "challenge"

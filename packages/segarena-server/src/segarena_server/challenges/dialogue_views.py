@@ -25,20 +25,20 @@ from segarena.protocol.turns import unpack_turn
 from segarena.reports.round_table import DialogueKey
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
-from segarena_server.challenges.description import Challenge
+from segarena_server.challenges.description import ChallengeDescription
 from segarena_server.challenges.evaluation_request import EvaluationRequest
-from segarena_server.challenges.evaluator import Evaluator, HeldAgain
-from segarena_server.challenges.run_plan import plan_of
-from segarena_server.challenges.sample_view import ShownPlace, shown_dialogues
+from segarena_server.challenges.evaluator import Evaluator, ReplayedSample
+from segarena_server.challenges.run_plan import participant_plan
+from segarena_server.challenges.sample_view import RenderedSample, render_dialogues
 
-SAMPLE = "sample"
+ANONYMOUS_SAMPLE = "sample"
 """What a participant's sample is called where it needs a name."""
 
 _Dialogues: TypeAlias = Mapping[int, DialogueKey]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParticipantView:
+class DialogueInfo:
     """A dialogue as its participant was told of it."""
 
     target: str
@@ -49,7 +49,7 @@ class ParticipantView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchanged:
+class ExchangeLog:
     """What went to and fro about a place.
 
     Attributes:
@@ -59,20 +59,20 @@ class Exchanged:
         turns: what they sent and what was sent back, in order.
     """
 
-    challenge: Challenge
+    challenge: ChallengeDescription
     phase: str
     sample: bytes = field(repr=False)
-    dialogues: tuple[ParticipantView, ...]
+    dialogues: tuple[DialogueInfo, ...]
     turns: tuple[tuple[bytes, bytes], ...] = field(repr=False)
 
 
-def as_judged(
+def organiser_view(
     evaluator: Evaluator,
     job: EvaluationRequest,
     numbers: Collection[int],
     *,
     decimals: int | None = None,
-) -> ShownPlace:
+) -> RenderedSample:
     """Return dialogues of a place with truth and values.
 
     Args:
@@ -87,43 +87,43 @@ def as_judged(
     held = evaluator.hold_again(job)
     wanted = {number: key for number, key in held.dialogues.items() if number in numbers}
     held = replace(held, dialogues=wanted, rows=_about(held.rows, wanted, decimals))
-    return ShownPlace(dialogues=shown_dialogues(held, has_truth=True), has_truth=True)
+    return RenderedSample(dialogues=render_dialogues(held, has_truth=True), has_truth=True)
 
 
-def as_heard(exchanged: Exchanged, numbers: Collection[int]) -> ShownPlace:
+def participant_view(exchanged: ExchangeLog, numbers: Collection[int]) -> RenderedSample:
     """Return dialogues of a place as their participant knows them.
 
     Raises:
         InvalidInput: what came is damaged.
         PluginError: the benchmark cannot be built.
     """
-    plan = plan_of(exchanged.challenge, exchanged.challenge.phase(exchanged.phase))
+    plan = participant_plan(exchanged.challenge, exchanged.challenge.phase(exchanged.phase))
     every = tuple(range(1, plan.benchmark.rounds + 1))
     config = replace(plan.describe(_OneSample()), keep_rounds=every)
-    sample = unpack_sample(exchanged.sample, SAMPLE)
+    sample = unpack_sample(exchanged.sample, ANONYMOUS_SAMPLE)
     heard, supports = _heard(exchanged, sample, every)
     dialogues = {
-        number: (SAMPLE, told.target, told.user, told.repeat)
+        number: (ANONYMOUS_SAMPLE, told.target, told.user, told.repeat)
         for number, told in enumerate(exchanged.dialogues)
         if number in numbers
     }
     rows = Rows()
     for number in dialogues:
         rows.extend(heard[number].heard_rows())
-    held = HeldAgain(
+    held = ReplayedSample(
         config=config,
         sample=_with_hidden(sample, exchanged.dialogues, supports),
         rows=rows,
         dialogues=dialogues,
     )
-    return ShownPlace(dialogues=shown_dialogues(held, has_truth=False), has_truth=False)
+    return RenderedSample(dialogues=render_dialogues(held, has_truth=False), has_truth=False)
 
 
 class _OneSample:
     """Stands for a dataset where there is none: the rules are described without any."""
 
     name = "challenge"
-    sample_ids = (SAMPLE,)
+    sample_ids = (ANONYMOUS_SAMPLE,)
     fingerprint = ""
 
     def load(self, sample_id: str) -> Sample:
@@ -147,7 +147,7 @@ class _Hidden(Target):
 
 
 def _with_hidden(
-    sample: Sample, told: Sequence[ParticipantView], supports: Mapping[str, Sequence[Support]]
+    sample: Sample, told: Sequence[DialogueInfo], supports: Mapping[str, Sequence[Support]]
 ) -> Sample:
     nothing: Mask = np.zeros(sample.shape, dtype=np.bool_)
     targets = {one.target: _Hidden(id=one.target, mask=nothing, count=one.objects) for one in told}
@@ -156,7 +156,7 @@ def _with_hidden(
 
 
 def _heard(
-    exchanged: Exchanged, sample: Sample, keep_rounds: tuple[int, ...]
+    exchanged: ExchangeLog, sample: Sample, keep_rounds: tuple[int, ...]
 ) -> tuple[list[ParticipantDialogue], dict[str, tuple[Support, ...]]]:
     """Return the dialogues as they were heard, and the examples that were shown about each target."""
     name = exchanged.challenge.benchmark
@@ -186,12 +186,14 @@ def _heard(
     return heard, supports
 
 
-def _about_told(benchmark: str, told: ParticipantView) -> About:
-    key = DialogueKey(sample=SAMPLE, target=told.target, user=told.user, repeat=told.repeat)
+def _about_told(benchmark: str, told: DialogueInfo) -> About:
+    key = DialogueKey(
+        sample=ANONYMOUS_SAMPLE, target=told.target, user=told.user, repeat=told.repeat
+    )
     return About(benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects)
 
 
-def _lift(told: ParticipantView) -> Lift | None:
+def _lift(told: DialogueInfo) -> Lift | None:
     return None if told.lift is None else msgspec.convert(told.lift, Lift)
 
 

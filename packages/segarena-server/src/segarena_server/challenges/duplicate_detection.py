@@ -26,7 +26,7 @@ EQUAL_IOU = 0.99
 NEAR_SHARE = 0.5
 """Runs of which so large a share of masks is equal are pointed out: different models agree on far fewer."""
 
-MOST_MASKS = 256
+MAX_COMPARED_MASKS = 256
 """Of a run that are looked at."""
 
 _BANDS = 16
@@ -35,7 +35,7 @@ _SKETCH = np.dtype([("key", "<u8"), ("bands", "<i8", (_BANDS,))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
+class Similarity:
     """How alike two runs are.
 
     Attributes:
@@ -52,7 +52,7 @@ class Likeness:
         return self.compared > 0 and self.share >= NEAR_SHARE
 
 
-def likeness_of(one: Path, other: Path) -> Likeness:
+def similarity_of(one: Path, other: Path) -> Similarity:
     """Return how alike two runs are, by at most `MOST_MASKS` masks that both have.
 
     Raises:
@@ -60,12 +60,12 @@ def likeness_of(one: Path, other: Path) -> Likeness:
     """
     runs = [RunFolder.open(folder) for folder in (one, other)]
     keys = [_keys(run) for run in runs]
-    chosen = sorted(keys[0].keys() & keys[1].keys())[:MOST_MASKS]
+    chosen = sorted(keys[0].keys() & keys[1].keys())[:MAX_COMPARED_MASKS]
     first, second = (dict(_masks(run, keys[n], chosen)) for n, run in enumerate(runs))
     both = [(first[key], second[key]) for key in chosen if first[key].shape == second[key].shape]
     pairs = [(mask, copy) for mask, copy in both if mask.size or copy.size]
     equal = sum(_is_equal(mask, copy) for mask, copy in pairs)
-    return Likeness(share=equal / len(pairs) if pairs else 0.0, compared=len(pairs))
+    return Similarity(share=equal / len(pairs) if pairs else 0.0, compared=len(pairs))
 
 
 def sketch_of(folder: Path) -> bytes:
@@ -76,14 +76,18 @@ def sketch_of(folder: Path) -> bytes:
     """
     run = RunFolder.open(folder)
     keys = _keys(run)
-    masks = [(key, mask) for key, mask in _masks(run, keys, sorted(keys)[:MOST_MASKS]) if mask.size]
+    masks = [
+        (key, mask)
+        for key, mask in _masks(run, keys, sorted(keys)[:MAX_COMPARED_MASKS])
+        if mask.size
+    ]
     sketch = np.zeros(len(masks), _SKETCH)
     for place, (key, mask) in enumerate(masks):
         sketch[place] = (key, mask.counts(np.linspace(0, mask.pixels, _BANDS + 1).astype(np.int64)))
     return sketch.tobytes()
 
 
-def most_alike(sketch: bytes, other: bytes) -> float:
+def max_similarity(sketch: bytes, other: bytes) -> float:
     """Return the largest share of equal masks that two runs can have, by their sketches; 0 when they have none.
 
     Two masks that are equal differ in at most 1 % of their union, and that is at most the smaller one divided by .99:

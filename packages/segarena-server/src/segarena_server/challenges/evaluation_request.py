@@ -9,7 +9,7 @@ from segarena.engine.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
+class RunInfo:
     """A run of a participant.
 
     Attributes:
@@ -26,7 +26,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnGiven:
+class ChargedTurn:
     """A turn as it came.
 
     Attributes:
@@ -54,15 +54,15 @@ class EvaluationRequest:
             at a time may be about a sample.
     """
 
-    run: RunFacts
+    run: RunInfo
     place: int
-    turns: tuple[TurnGiven, ...]
+    turns: tuple[ChargedTurn, ...]
     before: str = ""
     past: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class DialogueStatus:
     """Where a dialogue stands after a step; for the organiser alone.
 
     Attributes:
@@ -113,7 +113,7 @@ class EvaluationResult:
 
     reply: bytes = field(repr=False)
     given: bytes = field(default=b"", repr=False)
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[DialogueStatus, ...] = ()
     is_over: bool = False
     rows: Rows | None = field(default=None, repr=False)
     digest: str = ""

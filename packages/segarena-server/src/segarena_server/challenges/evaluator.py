@@ -24,24 +24,28 @@ from segarena.prompts import Prompt
 from segarena.protocol.samples import pack_sample
 from segarena.records.configuration import RunConfiguration
 from segarena.samples import Sample
-from segarena_server.challenges.description import Challenge, read_challenge
+from segarena_server.challenges.description import ChallengeDescription, read_challenge
 from segarena_server.challenges.evaluation_request import (
+    ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    RunFacts,
-    TurnGiven,
+    RunInfo,
 )
-from segarena_server.challenges.leak_meter import Leak, leak_of
-from segarena_server.challenges.prompt_replay import unpack_given
-from segarena_server.challenges.run_plan import open_run, plan_of, shown_name
+from segarena_server.challenges.leak_meter import Leak, measure_leak
+from segarena_server.challenges.prompt_replay import unpack_history
+from segarena_server.challenges.run_plan import (
+    open_participant_run,
+    participant_plan,
+    public_user_name,
+)
 from segarena_server.challenges.sample_exchange import SampleEvaluation, digest_after
 
-MOST_PLACES = 8
+MAX_CACHED_SAMPLES = 8
 """So many places are kept at hand, with their samples and last masks; the others are replayed when they go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PooledSample:
+class PackedSample:
     """A sample as participants get it.
 
     Attributes:
@@ -54,7 +58,7 @@ class PooledSample:
     dialogues: tuple[dict[str, Any], ...]
 
 
-class EvaluatorsAtHand:
+class EvaluatorCache:
     """The evaluators of the challenges that were asked for last, each with its datasets and users.
 
     Args:
@@ -79,7 +83,7 @@ class EvaluatorsAtHand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldAgain:
+class ReplayedSample:
     """A place whose dialogues were held again, with the mask of every round.
 
     Attributes:
@@ -103,7 +107,9 @@ class Evaluator:
         most_places: that are kept at hand.
     """
 
-    def __init__(self, challenge: Challenge, most_places: int = MOST_PLACES) -> None:
+    def __init__(
+        self, challenge: ChallengeDescription, most_places: int = MAX_CACHED_SAMPLES
+    ) -> None:
         self._challenge = challenge
         self._most_places = most_places
         self._casts: dict[str, tuple[Plan, Cast]] = {}
@@ -117,7 +123,7 @@ class Evaluator:
         """
         return tuple(self.cast(phase)[1].dataset.sample_ids)
 
-    def sample(self, phase: str, name: str) -> PooledSample:
+    def sample(self, phase: str, name: str) -> PackedSample:
         """Return what participants get of a sample.
 
         Raises:
@@ -126,7 +132,7 @@ class Evaluator:
         cast = self.cast(phase)[1]
         sample = load_sample(cast.dataset, name)
         numbers = {target.id: str(number) for number, target in enumerate(sample.targets, start=1)}
-        shown = {user.name: shown_name(user) for user in self.cast(phase)[0].benchmark.users}
+        shown = {user.name: public_user_name(user) for user in self.cast(phase)[0].benchmark.users}
         dialogues = [
             {
                 "target": numbers[session.target.id],
@@ -137,16 +143,16 @@ class Evaluator:
             }
             for session in open_sessions(cast, sample)
         ]
-        return PooledSample(body=pack_sample(sample), dialogues=tuple(dialogues))
+        return PackedSample(body=pack_sample(sample), dialogues=tuple(dialogues))
 
-    def open_folder(self, path: Path, run: RunFacts) -> RunFolder:
+    def open_folder(self, path: Path, run: RunInfo) -> RunFolder:
         """Start or continue the folder of a run; `StepDone.rows` are written there by place, while it is locked.
 
         Raises:
             StoreError, DatasetError, PluginError: as for any run.
         """
-        plan = plan_of(self._challenge, self._challenge.phase(run.phase), run.name)
-        return open_run(path, plan, self.cast(run.phase)[1].dataset, run.samples)
+        plan = participant_plan(self._challenge, self._challenge.phase(run.phase), run.name)
+        return open_participant_run(path, plan, self.cast(run.phase)[1].dataset, run.samples)
 
     def step(self, job: EvaluationRequest) -> EvaluationResult:
         """Evaluate the last of the job's turns.
@@ -178,7 +184,7 @@ class Evaluator:
         with _own_faults(job):
             return self._after(job, job.turns).leave(why)
 
-    def hold_again(self, job: EvaluationRequest) -> HeldAgain:
+    def hold_again(self, job: EvaluationRequest) -> ReplayedSample:
         """Return a place as it stands after the job's turns, which are all that were evaluated; nothing is kept.
 
         Raises:
@@ -189,7 +195,7 @@ class Evaluator:
         every = tuple(range(1, cast.rules.rounds + 1))
         config = plan.describe(cast.dataset)
         place = self._after(job, job.turns, keep_rounds=every)
-        return HeldAgain(
+        return ReplayedSample(
             config=replace(
                 config, dataset=replace(config.dataset, samples=(name,)), keep_rounds=every
             ),
@@ -213,13 +219,15 @@ class Evaluator:
         sample = load_sample(cast.dataset, name)
         prompts: dict[str, list[Prompt]] = {target.id: [] for target in sample.targets}
         asked_about = dict(enumerate(session.target.id for session in open_sessions(cast, sample)))
-        for number, rounds in unpack_given(given, sample.shape).items():
+        for number, rounds in unpack_history(given, sample.shape).items():
             if number not in asked_about:
                 raise StoreError(
                     f"sample {name}: prompts were given in dialogue {number}, there are {len(asked_about)}"
                 )
             prompts[asked_about[number]] += chain.from_iterable(rounds)
-        return {target.id: leak_of(sample, target, prompts[target.id]) for target in sample.targets}
+        return {
+            target.id: measure_leak(sample, target, prompts[target.id]) for target in sample.targets
+        }
 
     def _before_last(self, job: EvaluationRequest) -> SampleEvaluation:
         key = (job.run.id, job.place)
@@ -241,7 +249,7 @@ class Evaluator:
     def _after(
         self,
         job: EvaluationRequest,
-        turns: Sequence[TurnGiven],
+        turns: Sequence[ChargedTurn],
         *,
         keep_rounds: tuple[int, ...] | None = None,
     ) -> SampleEvaluation:
@@ -274,7 +282,7 @@ class Evaluator:
             PluginError, DatasetError: it cannot be built.
         """
         if phase not in self._casts:
-            plan = plan_of(self._challenge, self._challenge.phase(phase))
+            plan = participant_plan(self._challenge, self._challenge.phase(phase))
             self._casts[phase] = plan, plan.cast()
         return self._casts[phase]
 

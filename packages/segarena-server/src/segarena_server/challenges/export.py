@@ -16,8 +16,8 @@ from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
 from segarena.reports.boards.board_tables import board_csv, board_tex
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html
-from segarena_server.challenges.challenge_repository import description_of, shown_of
-from segarena_server.challenges.management import find
+from segarena_server.challenges.challenge_repository import cached_info, description_of
+from segarena_server.challenges.management import existing_challenge
 from segarena_server.challenges.time_charge import TIME_RULE
 from segarena_server.db.datetimes import moment_of
 from segarena_server.pages.rendering import rendered, static_file
@@ -40,7 +40,7 @@ def export_challenge(site: Site, slug: str, out: Path) -> Path:
     """
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise InvalidInput(f"{out} is there already; name a place where nothing is")
-    files = exported(site, slug)
+    files = export_files(site, slug)
     if out.suffix == ".zip":
         write_whole(out, _zipped(slug, files))
         return out
@@ -49,13 +49,13 @@ def export_challenge(site: Site, slug: str, out: Path) -> Path:
     return out / _FIRST
 
 
-def exported(site: Site, slug: str) -> dict[str, str]:
+def export_files(site: Site, slug: str) -> dict[str, str]:
     """Return the files by name.
 
     Raises:
         InvalidInput: there is no such challenge.
     """
-    challenge = find(site, slug)
+    challenge = existing_challenge(site, slug)
     files = {f"files/{name}": asset_text(name) for name in ASSETS} | {
         "files/server.css": static_file("server.css")[0]
     }
@@ -73,7 +73,7 @@ def exported(site: Site, slug: str) -> dict[str, str]:
             files[f"{phase.name}/board.csv"] = board_csv(board)
             files[f"{phase.name}/board.tex"] = board_tex(board, board.first_key, "best")
     now = moment_of(site.now())
-    rules = shown_of(challenge.description)
+    rules = cached_info(challenge.description)
     told: dict[str, Any] = {
         "challenge": challenge,
         "shown": rules,

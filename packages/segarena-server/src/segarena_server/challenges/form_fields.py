@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 
 from segarena.errors import InvalidInput
-from segarena_server.challenges.datetimes import in_utc, moment_of
-from segarena_server.challenges.description import Challenge, Phase, checked
+from segarena_server.challenges.datetimes import parse_datetime, utc_text
+from segarena_server.challenges.description import ChallengeDescription, Phase, validated_challenge
 
-MOST_PHASES = 12
+MAX_PHASES = 12
 """That a form has; more are written in a file."""
 
 _PHASE = re.compile(r"phases\[(\d{1,2})\]\.(\w+)")
@@ -24,7 +24,7 @@ _PLAIN_WORDS = {
 }
 
 
-class Filled(NamedTuple):
+class ParsedForm(NamedTuple):
     """What came of texts.
 
     Attributes:
@@ -32,13 +32,13 @@ class Filled(NamedTuple):
         faults: what is wrong, by field as `read_challenge` names it: "phases[0].closes".
     """
 
-    challenge: Challenge | None
+    challenge: ChallengeDescription | None
     faults: Mapping[str, str]
 
 
-def fill(
+def parse_form(
     texts: Mapping[str, str], *, zone: str = "UTC", seeds: Mapping[str, int] | None = None
-) -> Filled:
+) -> ParsedForm:
     """Return the challenge that texts describe.
 
     Args:
@@ -47,13 +47,13 @@ def fill(
         seeds: by name of the phase, where it has one already.
     """
     faults: dict[str, str] = {}
-    told = _read(Challenge, "", texts, zone, faults)
+    told = _read(ChallengeDescription, "", texts, zone, faults)
     told["phases"] = []
-    if _phases_named(texts) > MOST_PHASES:
+    if _phases_named(texts) > MAX_PHASES:
         faults["phases"] = (
-            f"expected at most {MOST_PHASES}, got {_phases_named(texts)}; a file can hold more"
+            f"expected at most {MAX_PHASES}, got {_phases_named(texts)}; a file can hold more"
         )
-    for number in phases_in(texts):
+    for number in phase_numbers(texts):
         phase = _read(Phase, f"phases[{number}].", texts, zone, faults)
         seed = (seeds or {}).get(str(phase.get("name", "")))
         told["phases"].append(phase if seed is None else {**phase, "seed": seed})
@@ -64,17 +64,17 @@ def fill(
         if "name" not in phase:
             faults.setdefault(f"phases[{place}].name", "is needed")
     if faults:
-        return Filled(None, faults)
+        return ParsedForm(None, faults)
     try:
-        return Filled(checked(msgspec.convert(told, Challenge)), {})
+        return ParsedForm(validated_challenge(msgspec.convert(told, ChallengeDescription)), {})
     except msgspec.ValidationError as error:
-        return Filled(None, {"phases": str(error)})
+        return ParsedForm(None, {"phases": str(error)})
     except InvalidInput as error:
         field, _, why = str(error).partition(": ")
-        return Filled(None, {field: why})
+        return ParsedForm(None, {field: why})
 
 
-def texts_of(challenge: Challenge) -> dict[str, str]:
+def form_texts(challenge: ChallengeDescription) -> dict[str, str]:
     """Return the texts that `fill` reads as this challenge, moments in UTC; seeds are left out."""
     told = dict(_written(challenge, ""))
     for number, phase in enumerate(challenge.phases):
@@ -82,9 +82,9 @@ def texts_of(challenge: Challenge) -> dict[str, str]:
     return told
 
 
-def phases_in(texts: Mapping[str, str]) -> range:
+def phase_numbers(texts: Mapping[str, str]) -> range:
     """Return the numbers of the phases that texts have fields of, `MOST_PHASES` of them at most."""
-    return range(min(_phases_named(texts), MOST_PHASES))
+    return range(min(_phases_named(texts), MAX_PHASES))
 
 
 def _phases_named(texts: Mapping[str, str]) -> int:
@@ -115,7 +115,7 @@ def _read(
 def _value(text: str, kind: Any, zone: str) -> Any:
     """Return what a text means in a field of a kind."""
     if _has(kind, datetime):
-        return moment_of(text, zone)
+        return parse_datetime(text, zone)
     if _has(kind, tuple):
         return msgspec.convert(tuple(re.split(r"[\s,]+", text.strip())), kind)
     return msgspec.convert(text.strip().replace("\r\n", "\n"), kind, strict=False)
@@ -143,7 +143,7 @@ def _text(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case datetime():
-            return in_utc(value)
+            return utc_text(value)
         case float():
             return f"{value:.12g}"
         case tuple():

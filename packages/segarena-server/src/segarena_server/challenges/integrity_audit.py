@@ -13,14 +13,14 @@ from sqlalchemy.orm import Session
 
 from segarena.reports.boards.extracts import Extract, read_extract
 from segarena.reports.sheets import Cell, Sheet, Value
-from segarena_server.challenges.duplicate_detection import Likeness
-from segarena_server.challenges.ladder import score_of
-from segarena_server.challenges.management import find
+from segarena_server.challenges.duplicate_detection import Similarity
+from segarena_server.challenges.ladder import ladder_score
+from segarena_server.challenges.management import existing_challenge
 from segarena_server.db.orm_models import Challenge, Finding, Job, Run, Team
 from segarena_server.runs.run_repository import FIND
 from segarena_server.site import Site
 
-BLIND = (
+BLIND_IOU_NOTE = (
     "Blind: the IoU of the mask that all prompts of a team suggest to whoever never looks at the sample, each pixel "
     "with the nearest prompt; of videos in the best frame. A score that is not above it owes nothing to the picture."
 )
@@ -30,7 +30,7 @@ _MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
+class AuditedRun:
     """A run that is over, with what was found about it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Audited:
         found = self.finding
         near = (
             found is not None
-            and Likeness(share=found.alike_share, compared=found.alike_compared).is_near
+            and Similarity(share=found.alike_share, compared=found.alike_compared).is_near
         )
         blind = found.blind_mean if found else None
         told = [
@@ -75,12 +75,12 @@ class Audited:
         return [text for is_so, text in told if is_so]
 
 
-def audit_of(session: Session, challenge: Challenge) -> list[Audited]:
+def audit_challenge(session: Session, challenge: Challenge) -> list[AuditedRun]:
     """Return the runs of a challenge that are over, phase by phase, in the order in which they ended."""
     return list(_audited(session, Run.challenge_id == challenge.id))
 
 
-def audit_of_run(session: Session, run: Run) -> Audited | None:
+def audit_single_run(session: Session, run: Run) -> AuditedRun | None:
     """Return what was found about a run; None when it is not over, or came to nothing."""
     return next(_audited(session, Run.id == run.id), None)
 
@@ -92,7 +92,7 @@ def audit_sheet(site: Site, name: str) -> Sheet:
         InvalidInput: there is no such challenge.
     """
     with site.database.reading() as session:
-        found = audit_of(session, find(site, name))
+        found = audit_challenge(session, existing_challenge(site, name))
     measure = next((one.measure for one in found), "score")
     head = (
         "phase",
@@ -111,11 +111,11 @@ def audit_sheet(site: Site, name: str) -> Sheet:
         caption=f"Runs of {name}",
         head=(*head, "and whose", "look at"),
         rows=tuple(map(_row, found)),
-        notes=(BLIND,) if found else ("No run is over yet.",),
+        notes=(BLIND_IOU_NOTE,) if found else ("No run is over yet.",),
     )
 
 
-def _audited(session: Session, condition: ColumnElement[bool]) -> Iterator[Audited]:
+def _audited(session: Session, condition: ColumnElement[bool]) -> Iterator[AuditedRun]:
     ended = select(Run, Team.name, Finding).join(Team, Team.id == Run.team_id)
     ended = ended.join(Finding, Finding.run_id == Run.id, isouter=True)
     rows = session.execute(
@@ -127,11 +127,11 @@ def _audited(session: Session, condition: ColumnElement[bool]) -> Iterator[Audit
     failures = _failures(session, [run.id for run, _, _ in rows])
     for run, team, finding in rows:
         extract = read_extract(run.extract)
-        yield Audited(
+        yield AuditedRun(
             run=run,
             team=team,
             measure=extract.decides,
-            score=score_of(extract),
+            score=ladder_score(extract),
             iou=_last_iou(extract),
             finding=finding,
             alike=alike.get(finding.alike_run_id or "") if finding else None,
@@ -166,7 +166,7 @@ def _named(alike: tuple[Run, str] | None) -> str:
     return f"{alike[0].name} of {alike[1]}" if alike else ""
 
 
-def _row(one: Audited) -> tuple[Cell, ...]:
+def _row(one: AuditedRun) -> tuple[Cell, ...]:
     found = one.finding
     if found and found.alike_compared:
         share = Value(mean=100 * found.alike_share, decimals=0)

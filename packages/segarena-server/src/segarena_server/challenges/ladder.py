@@ -18,8 +18,8 @@ from segarena.reports.run_statistics import TargetKey, image_clusters, mean_over
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, paired_difference
 
-SIGNIFICANT = 0.05
-FEWEST_SHARED = 6
+SIGNIFICANCE_LEVEL = 0.05
+MIN_SHARED_SAMPLES = 6
 """Samples that both runs are about; with fewer no paired test can refuse anything at 5 %."""
 
 
@@ -50,7 +50,7 @@ def is_whole(run: Extract) -> bool:
     return run.done == run.samples and not any(run.failures.values())
 
 
-def score_of(run: Extract) -> float | None:
+def ladder_score(run: Extract) -> float | None:
     """Return what a ladder goes by, the mean over targets and users; None where there is no value."""
     values = _values(run, _measure(run))
     return mean_over_targets(values).mean if values else None
@@ -64,11 +64,11 @@ def _is_better(
     ours: Mapping[TargetKey, float], theirs: Mapping[TargetKey, float], sign: int
 ) -> bool:
     both = [key for key in theirs if key in ours]
-    if len({sample for sample, _ in both}) >= FEWEST_SHARED:
+    if len({sample for sample, _ in both}) >= MIN_SHARED_SAMPLES:
         found = paired_difference(
             [ours[key] for key in both], [theirs[key] for key in both], image_clusters(both)
         )
-        return found.p_value <= SIGNIFICANT and sign * found.difference > 0
+        return found.p_value <= SIGNIFICANCE_LEVEL and sign * found.difference > 0
     one = mean_over_targets(ours)
     other = mean_over_targets(theirs)
     spread = hypot(_half(one), _half(other))

@@ -31,7 +31,7 @@ class Leak:
     prompts: int
 
 
-def leak_of(sample: Sample, target: Target, prompts: Sequence[Prompt]) -> Leak:
+def measure_leak(sample: Sample, target: Target, prompts: Sequence[Prompt]) -> Leak:
     """Return what prompts about a target give away, in whatever order and dialogues they came."""
     spacing = sample.spacing_mm if isinstance(sample, VolumeSample) else None
     has_frames = isinstance(sample, VideoSample)

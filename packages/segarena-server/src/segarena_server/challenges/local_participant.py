@@ -14,15 +14,15 @@ from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
 from segarena.samples import Sample
 from segarena_server.challenges.evaluation_request import (
+    ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    RunFacts,
-    TurnGiven,
+    RunInfo,
 )
 from segarena_server.challenges.evaluator import Evaluator
 
 
-class Exchange:
+class LocalExchange:
     """The turns of a place.
 
     Args:
@@ -43,13 +43,13 @@ class Exchange:
     def __init__(
         self,
         evaluator: Evaluator,
-        run: RunFacts,
+        run: RunInfo,
         place: int,
         dialogues: int,
         past: tuple[bytes, ...] = (),
         spent_s: float = 0.0,
     ) -> None:
-        self.turns: list[TurnGiven] = []
+        self.turns: list[ChargedTurn] = []
         self.steps: list[EvaluationResult] = []
         self.charged_s = 0.0
         self.bytes_up = self.bytes_down = 0
@@ -81,7 +81,7 @@ class Exchange:
         self._unopened = []
         body = pack_turn(turn)
         charged_s = time.perf_counter() - self._sent_at if self.steps else 0.0
-        given = TurnGiven(
+        given = ChargedTurn(
             body=body, charged_s=charged_s, spent_s=self._spent_before_s + self.charged_s
         )
         before = self.steps[-1].digest if self.steps else ""
@@ -105,13 +105,13 @@ class Exchange:
             self.send(sample)
 
 
-class RehearsedSession:
+class LocalSession:
     """One dialogue, as an engine holds it that has no truth; see `segarena.engine.session_protocol.SessionLike`."""
 
     judges = "the evaluator"
 
     def __init__(
-        self, exchange: Exchange, number: int, sample: Sample, told: Mapping[str, Any]
+        self, exchange: LocalExchange, number: int, sample: Sample, told: Mapping[str, Any]
     ) -> None:
         self.sample = sample
         self.user_name = str(told["user"])

@@ -18,22 +18,26 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena_server.audit_log import note
-from segarena_server.challenges.allowed_changes import changes, faults_of_change
-from segarena_server.challenges.challenge_repository import all_challenges, description_of, shown_of
-from segarena_server.challenges.description import Challenge as Description
+from segarena_server.challenges.allowed_changes import describe_changes, forbidden_changes
+from segarena_server.challenges.challenge_repository import (
+    all_challenges,
+    cached_info,
+    description_of,
+)
+from segarena_server.challenges.description import ChallengeDescription as Description
 from segarena_server.challenges.description import challenge_text
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.sample_pool import SamplePool, Watch, build_pool, pools_of
+from segarena_server.challenges.sample_pool import ProgressContext, SamplePool, build_pool, pools_of
 from segarena_server.db.orm_models import Challenge, PooledSample, Run
 from segarena_server.extensions.interfaces import check_interfaces
 from segarena_server.site import Site
 
 _SEED_BITS = 60
 
-By = Mapping[str, Any]
+AuditActor = Mapping[str, Any]
 """Who does it, as the audit log has it: `person_id` and `address`; empty on the command line."""
 
-COMMAND_LINE: By = {}
+COMMAND_LINE: AuditActor = {}
 
 OnSample = Callable[[int, int], object]
 """Called with how many samples are ready, and of how many."""
@@ -53,7 +57,7 @@ def make_challenge(
         InvalidInput: there is one of this name; or a benchmark, dataset or limit that cannot be.
         SegarenaError: something cannot be built, or no sample can be used.
     """
-    described = ready_to_make(site, described)
+    described = prepare_new_challenge(site, described)
     laid = build_pool(
         Evaluator(described),
         described,
@@ -62,7 +66,7 @@ def make_challenge(
         _telling(on_sample),
     )
     with site.database.writing() as session:
-        write_made(session, site.now(), described, laid, COMMAND_LINE)
+        insert_challenge(session, site.now(), described, laid, COMMAND_LINE)
     return laid
 
 
@@ -75,16 +79,16 @@ def change_challenge(
         InvalidInput: there is no such challenge; or something that cannot be, or not any more.
         SegarenaError: something cannot be built, or no sample can be used.
     """
-    described, pools = ready_to_change(site, slug, described)
+    described, pools = prepare_change(site, slug, described)
     laid = build_pool(
         Evaluator(described), described, pools, site.folder.samples, _telling(on_sample)
     )
     with site.database.writing() as session:
-        write_changed(session, site.now(), described, laid, COMMAND_LINE)
+        update_challenge(session, site.now(), described, laid, COMMAND_LINE)
     return laid
 
 
-def ready_to_make(site: Site, described: Description) -> Description:
+def prepare_new_challenge(site: Site, described: Description) -> Description:
     """Return a challenge as it will be made, with its seeds.
 
     Raises:
@@ -93,24 +97,24 @@ def ready_to_make(site: Site, described: Description) -> Description:
     """
     with site.database.reading() as session:
         _refuse_known(session, described.slug)
-    described = seeded(described)
-    shown_of(challenge_text(described))
+    described = with_seeds(described)
+    cached_info(challenge_text(described))
     check_interfaces(described)
     return described
 
 
-def ready_to_change(site: Site, slug: str, described: Description) -> tuple[Description, Set[str]]:
+def prepare_change(site: Site, slug: str, described: Description) -> tuple[Description, Set[str]]:
     """Return a challenge as it will be, with its seeds, and the pools whose samples do not lie ready.
 
     Raises:
         InvalidInput: there is no such challenge; or something that cannot be, or not any more.
         SegarenaError: something cannot be built.
     """
-    before = description_of(find(site, slug))
-    described = seeded(described, {phase.name: phase.seed for phase in before.phases})
+    before = description_of(existing_challenge(site, slug))
+    described = with_seeds(described, {phase.name: phase.seed for phase in before.phases})
     if faults := change_faults(site, slug, described):
         raise InvalidInput(_in_a_line(faults))
-    shown_of(challenge_text(described))
+    cached_info(challenge_text(described))
     check_interfaces(described)
     return described, _pools_to_lay(before, described)
 
@@ -121,16 +125,16 @@ def change_faults(site: Site, slug: str, described: Description) -> dict[str, st
     Raises:
         InvalidInput: there is no such challenge.
     """
-    challenge = find(site, slug)
+    challenge = existing_challenge(site, slug)
     before = description_of(challenge)
     with site.database.reading() as session:
-        begun = phases_begun(session, challenge.id)
+        begun = phases_with_runs(session, challenge.id)
     seeds = {phase.name: phase.seed for phase in before.phases}
-    return faults_of_change(before, seeded(described, seeds), begun)
+    return forbidden_changes(before, with_seeds(described, seeds), begun)
 
 
-def write_made(
-    session: Session, now: float, described: Description, laid: SamplePool, by: By
+def insert_challenge(
+    session: Session, now: float, described: Description, laid: SamplePool, by: AuditActor
 ) -> Challenge:
     """Write a new challenge whose samples lie ready.
 
@@ -146,8 +150,8 @@ def write_made(
     return challenge
 
 
-def write_changed(
-    session: Session, now: float, described: Description, laid: SamplePool, by: By
+def update_challenge(
+    session: Session, now: float, described: Description, laid: SamplePool, by: AuditActor
 ) -> None:
     """Write what a challenge is now; what differs is noted in the audit log.
 
@@ -157,18 +161,18 @@ def write_changed(
     found = select(Challenge).where(Challenge.slug == described.slug).with_for_update()
     challenge = session.scalars(found.execution_options(populate_existing=True)).one()
     before = description_of(challenge)
-    if faults := faults_of_change(before, described, phases_begun(session, challenge.id)):
+    if faults := forbidden_changes(before, described, phases_with_runs(session, challenge.id)):
         raise InvalidInput(_in_a_line(faults))
     kept = set(pools_of(described)) - {row.pool for row in laid.rows}
     unused = PooledSample.challenge_id == challenge.id, PooledSample.pool.not_in(kept)
     session.execute(delete(PooledSample).where(*unused))
     session.add_all(PooledSample(challenge_id=challenge.id, **asdict(row)) for row in laid.rows)
     challenge.description = challenge_text(described)
-    told = "; ".join(changes(before, described)) or "nothing"
+    told = "; ".join(describe_changes(before, described)) or "nothing"
     note(session, now, "challenge changed", f"{described.slug}: {told}", **by)
 
 
-def _telling(on_sample: OnSample) -> Watch:
+def _telling(on_sample: OnSample) -> ProgressContext:
     @contextmanager
     def watch(done: int, of: int) -> Generator[None]:
         yield
@@ -177,7 +181,7 @@ def _telling(on_sample: OnSample) -> Watch:
     return watch
 
 
-def phases_begun(session: Session, number: int) -> set[str]:
+def phases_with_runs(session: Session, number: int) -> set[str]:
     """Return the phases of a challenge that have runs."""
     return set(session.scalars(select(Run.phase).where(Run.challenge_id == number).distinct()))
 
@@ -195,7 +199,7 @@ def _pools_to_lay(before: Description, after: Description) -> Set[str]:
     return set(pools_of(after)) - there
 
 
-def seeded(described: Description, seeds: Mapping[str, int] | None = None) -> Description:
+def with_seeds(described: Description, seeds: Mapping[str, int] | None = None) -> Description:
     """Return a challenge each phase of which has a secret seed: as described, else as given by name, else a new one."""
     phases = tuple(
         phase
@@ -212,7 +216,7 @@ def _in_a_line(faults: Mapping[str, str]) -> str:
     return "; ".join(f"{field}: {why}" for field, why in faults.items())
 
 
-def find(site: Site, slug: str) -> Challenge:
+def existing_challenge(site: Site, slug: str) -> Challenge:
     """Return a challenge.
 
     Raises:
@@ -236,7 +240,7 @@ def set_challenge_state(site: Site, slug: str, state: str) -> None:
     Raises:
         InvalidInput: there is none.
     """
-    number = find(site, slug).id
+    number = existing_challenge(site, slug).id
     with site.database.writing() as session:
         session.get_one(Challenge, number).state = state
         note(session, site.now(), f"challenge {state}", slug)

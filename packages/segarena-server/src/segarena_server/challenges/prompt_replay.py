@@ -12,11 +12,11 @@ from segarena.protocol.replies import DialogueReply, Reply, pack_reply, unpack_r
 from segarena.roles import Turn, User
 from segarena.samples import Shape, Support
 
-Given: TypeAlias = dict[int, list[Sequence[Prompt]]]
+PromptHistory: TypeAlias = dict[int, list[Sequence[Prompt]]]
 """By the number of the dialogue, the prompts of its first rounds."""
 
 
-class Replaying:
+class ReplayingUser:
     """A user who says in the first rounds what was said before, and from then on what the user says whom it stands for.
 
     Prompts are true whatever was answered, so a dialogue goes on from them; but they do not look at the answers, so
@@ -43,7 +43,7 @@ class Replaying:
         return getattr(self._user, name)
 
 
-def pack_given(given: Given) -> bytes:
+def pack_history(given: PromptHistory) -> bytes:
     """Return prompts as they are kept; b"" for none."""
     told = [
         DialogueReply(dialogue=number, rounds=rounds)
@@ -53,25 +53,25 @@ def pack_given(given: Given) -> bytes:
     return pack_reply(Reply(dialogues=told)) if told else b""
 
 
-def first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
+def pack_first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
     """Return what was kept without further rounds, for dialogues that have one.
 
     Raises:
         StoreError: what was kept is damaged.
     """
-    given = unpack_given(packed, shape)
+    given = unpack_history(packed, shape)
     if given:
-        return (pack_given({number: rounds[:1] for number, rounds in given.items()}),)
+        return (pack_history({number: rounds[:1] for number, rounds in given.items()}),)
     return ()
 
 
-def unpack_given(packed: Sequence[bytes], shape: Shape) -> Given:
+def unpack_history(packed: Sequence[bytes], shape: Shape) -> PromptHistory:
     """Return the prompts that were kept, one after the other, about a sample of `shape`.
 
     Raises:
         StoreError: what was kept is damaged.
     """
-    found: Given = {}
+    found: PromptHistory = {}
     try:
         for asked in chain.from_iterable(
             unpack_reply(one, shape).dialogues for one in packed if one

@@ -21,24 +21,24 @@ from segarena.protocol.samples import unpack_sample
 from segarena.roles import Finding, Segmenter
 from segarena.samples import Sample
 from segarena.specs import PluginSpec
-from segarena_server.challenges.description import Challenge
+from segarena_server.challenges.description import ChallengeDescription
 from segarena_server.challenges.evaluation_request import (
+    ChargedTurn,
+    DialogueStatus,
     EvaluationResult,
-    Judged,
-    RunFacts,
-    TurnGiven,
+    RunInfo,
 )
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.leak_meter import Leak
-from segarena_server.challenges.local_participant import Exchange, RehearsedSession
-from segarena_server.challenges.run_plan import plan_of
+from segarena_server.challenges.local_participant import LocalExchange, LocalSession
+from segarena_server.challenges.run_plan import participant_plan
 
-Watch = Callable[[int, int], AbstractContextManager[object]]
+ProgressContext = Callable[[int, int], AbstractContextManager[object]]
 """What a sample is held within, given how many were before it and how many there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RehearsedPlace:
+class SampleRehearsal:
     """What came of one sample.
 
     Attributes:
@@ -61,9 +61,9 @@ class RehearsedPlace:
     turns: int
     seconds: float
     charged_s: float
-    judged: Sequence[Judged]
+    judged: Sequence[DialogueStatus]
     given: Sequence[bytes]
-    exchanged: Sequence[tuple[TurnGiven, EvaluationResult]] = field(repr=False)
+    exchanged: Sequence[tuple[ChargedTurn, EvaluationResult]] = field(repr=False)
     leaks: Mapping[str, Leak]
 
 
@@ -82,12 +82,12 @@ class Rehearsal:
 
     def __init__(
         self,
-        challenge: Challenge,
+        challenge: ChallengeDescription,
         phase: str,
         segmenter: str | Segmenter,
         answer_s: float | None = None,
     ) -> None:
-        plan = plan_of(challenge, challenge.phase(phase))
+        plan = participant_plan(challenge, challenge.phase(phase))
         plan = plan if answer_s is None else replace(plan, time_limit_s=answer_s)
         built = PluginSpec.of(segmenter) if isinstance(segmenter, str) else segmenter
         self._cast = replace(plan, segmenter=built).cast()
@@ -97,8 +97,11 @@ class Rehearsal:
         self.evaluator = Evaluator(challenge)
 
     def hold(
-        self, samples: Sequence[str], folder: Path, watch: Watch = lambda done, of: nullcontext()
-    ) -> tuple[RunFolder, list[RehearsedPlace]]:
+        self,
+        samples: Sequence[str],
+        folder: Path,
+        watch: ProgressContext = lambda done, of: nullcontext(),
+    ) -> tuple[RunFolder, list[SampleRehearsal]]:
         """Hold a run about some samples of the pool; return its folder as a server has it, and what came of each.
 
         Args:
@@ -109,11 +112,11 @@ class Rehearsal:
         Raises:
             StoreError: the folder cannot be written, or holds something else.
         """
-        run = RunFacts(
+        run = RunInfo(
             id=str(uuid.uuid4()), phase=self._phase, name=self._name, samples=tuple(samples)
         )
         opened = self.evaluator.open_folder(folder, run)
-        found: list[RehearsedPlace] = []
+        found: list[SampleRehearsal] = []
         with opened.lock():
             for place in opened.pending():
                 with watch(place, len(samples)):
@@ -126,8 +129,8 @@ class Rehearsal:
         return opened, found
 
     def hold_place(
-        self, run: RunFacts, place: int, past: tuple[bytes, ...] = (), spent_s: float = 0.0
-    ) -> tuple[RehearsedPlace, Rows]:
+        self, run: RunInfo, place: int, past: tuple[bytes, ...] = (), spent_s: float = 0.0
+    ) -> tuple[SampleRehearsal, Rows]:
         """Hold all dialogues about one sample of a run; return what came of it, and the rows of the run's folder.
 
         Args:
@@ -138,11 +141,11 @@ class Rehearsal:
         """
         started = time.perf_counter()
         pooled = self.evaluator.sample(self._phase, run.samples[place])
-        exchange = Exchange(self.evaluator, run, place, len(pooled.dialogues), past, spent_s)
+        exchange = LocalExchange(self.evaluator, run, place, len(pooled.dialogues), past, spent_s)
 
-        def opening(_: Cast, sample: Sample) -> list[RehearsedSession]:
+        def opening(_: Cast, sample: Sample) -> list[LocalSession]:
             return [
-                RehearsedSession(exchange, number, sample, told)
+                LocalSession(exchange, number, sample, told)
                 for number, told in enumerate(pooled.dialogues)
             ]
 
@@ -152,7 +155,7 @@ class Rehearsal:
         )
         rows = exchange.steps[-1].rows if exchange.steps else None
         given = [step.given for step in exchange.steps if step.given]
-        told = RehearsedPlace(
+        told = SampleRehearsal(
             sample=run.samples[place],
             sample_bytes=len(pooled.body),
             bytes_down=exchange.bytes_down,

@@ -17,10 +17,12 @@ from segarena.protocol.challenge_info import ChallengeInfo, PhaseInfo, UserInfo
 from segarena.registry import find
 from segarena.roles import Benchmark, Dataset, TimeBudget
 from segarena.specs import PluginSpec
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 
 
-def plan_of(challenge: Challenge, phase: Phase, name: str = "participant") -> Plan:
+def participant_plan(
+    challenge: ChallengeDescription, phase: Phase, name: str = "participant"
+) -> Plan:
     """Return the plan of a participant's run: the benchmark with the phase's limits, its pool, its seed.
 
     Raises:
@@ -46,7 +48,9 @@ def plan_of(challenge: Challenge, phase: Phase, name: str = "participant") -> Pl
     return replace(plan, benchmark=replace(plan.benchmark, budget=budget))
 
 
-def open_run(path: Path, plan: Plan, dataset: Dataset, samples: Sequence[str]) -> RunFolder:
+def open_participant_run(
+    path: Path, plan: Plan, dataset: Dataset, samples: Sequence[str]
+) -> RunFolder:
     """Start or continue the folder of a run about samples of the plan's dataset, in this order.
 
     What is written into it is written as by any other run: by place, while `RunFolder.lock` is held.
@@ -57,13 +61,13 @@ def open_run(path: Path, plan: Plan, dataset: Dataset, samples: Sequence[str]) -
     return open_folder(plan, dataset, path, samples=samples)
 
 
-def shown(challenge: Challenge) -> ChallengeInfo:
+def challenge_info(challenge: ChallengeDescription) -> ChallengeInfo:
     """Return what participants see of a challenge; builds its users.
 
     Raises:
         PluginError, InvalidInput: as `plan_of`.
     """
-    rules = plan_of(challenge, challenge.phases[0]).benchmark
+    rules = participant_plan(challenge, challenge.phases[0]).benchmark
     return ChallengeInfo(
         slug=challenge.slug,
         title=challenge.title,
@@ -72,14 +76,14 @@ def shown(challenge: Challenge) -> ChallengeInfo:
         is_public=challenge.is_public,
         frozen=challenge.frozen,
         users=tuple(
-            UserInfo(name=shown_name(user), prompt_kinds=_kinds(user)) for user in rules.users
+            UserInfo(name=public_user_name(user), prompt_kinds=_kinds(user)) for user in rules.users
         ),
         phases=tuple(_shown_phase(challenge, phase) for phase in challenge.phases),
     )
 
 
-def _shown_phase(challenge: Challenge, phase: Phase) -> PhaseInfo:
-    rules: Benchmark = plan_of(challenge, phase).benchmark
+def _shown_phase(challenge: ChallengeDescription, phase: Phase) -> PhaseInfo:
+    rules: Benchmark = participant_plan(challenge, phase).benchmark
     takes_runs = "run" in phase.takes
     return PhaseInfo(
         name=phase.name,
@@ -107,7 +111,7 @@ def _shown_phase(challenge: Challenge, phase: Phase) -> PhaseInfo:
     )
 
 
-def shown_name(user: PluginSpec) -> str:
+def public_user_name(user: PluginSpec) -> str:
     """Return what participants are told of a user's name: the one that the benchmark gives it, or no file in it."""
     return user.own_name or str(_without_files(user))
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from segarena.dialogue import as_prediction
-from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, as_before, ask, open_sessions, prepare, take
 from segarena.engine.rows import Rows
 from segarena.engine.session import Session
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput, PredictionInvalid
 from segarena.files.hashes import sha256
 from segarena.prompts import Prompt
@@ -17,9 +17,18 @@ from segarena.protocol.replies import DialogueReply, Reply, pack_reply
 from segarena.protocol.turns import Answer, Turn, unpack_turn
 from segarena.samples import Sample, Support
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.evaluation_request import EvaluationResult, Judged, TurnGiven
-from segarena_server.challenges.prompt_replay import Given, Replaying, pack_given, unpack_given
-from segarena_server.challenges.time_charge import Bank
+from segarena_server.challenges.evaluation_request import (
+    ChargedTurn,
+    DialogueStatus,
+    EvaluationResult,
+)
+from segarena_server.challenges.prompt_replay import (
+    PromptHistory,
+    ReplayingUser,
+    pack_history,
+    unpack_history,
+)
+from segarena_server.challenges.time_charge import TimeBank
 
 NO_ANSWER = "there was no answer"
 OUR_FAULT = "this dialogue cannot go on for a reason on this side; the organiser sees which"
@@ -35,7 +44,7 @@ class _Held:
         self.number = number
         self.session = session
         self.objects = session.target.objects
-        self.bank = Bank(
+        self.bank = TimeBank(
             phase.seconds_per_answer and self.objects * phase.seconds_per_answer, phase.bank_s
         )
         self.past = past
@@ -49,7 +58,7 @@ class _Held:
         self.values: Mapping[str, float] = {}
         self.is_ours = False
         if past:
-            session.user = Replaying(session.user, past)
+            session.user = ReplayingUser(session.user, past)
 
     @property
     def is_waiting(self) -> bool:
@@ -95,7 +104,7 @@ class SampleEvaluation:
     def __init__(
         self, cast: Cast, sample: Sample, phase: Phase, past: Sequence[bytes], limit: TimeLimit
     ) -> None:
-        given = unpack_given(past, sample.shape) if phase.kind == "test" else {}
+        given = unpack_history(past, sample.shape) if phase.kind == "test" else {}
         # Judging takes no time here: what is charged comes with each turn.
         sessions = open_sessions(cast, sample, clock=lambda: 0.0)
         self.digest = ""
@@ -120,7 +129,7 @@ class SampleEvaluation:
             for number, one in sessions
         }
 
-    def read(self, given: TurnGiven) -> Turn:
+    def read(self, given: ChargedTurn) -> Turn:
         """Return a turn that can be taken; nothing changes.
 
         Raises:
@@ -131,7 +140,7 @@ class SampleEvaluation:
         self._check(turn)
         return turn
 
-    def take(self, turn: Turn, given: TurnGiven) -> EvaluationResult:
+    def take(self, turn: Turn, given: ChargedTurn) -> EvaluationResult:
         """Take what was read of a turn."""
         waiting = [held for held in self._held if held.is_waiting]
         for held in waiting:
@@ -141,12 +150,12 @@ class SampleEvaluation:
             held = self._held[number]
             held.is_open = True
             touched.append(held)
-        new: Given = {}
+        new: PromptHistory = {}
         asked = self._asked(touched, new, is_told_silence=turn.silent)
         self.digest = digest_after(self.digest, given)
         return EvaluationResult(
             reply=pack_reply(Reply(dialogues=asked, charged_s=given.charged_s)),
-            given=pack_given(new),
+            given=pack_history(new),
             judged=tuple(map(_judged, touched)),
             is_over=self.is_over,
             rows=self.rows() if self.is_over else None,
@@ -191,7 +200,7 @@ class SampleEvaluation:
                 except PredictionInvalid as error:
                     raise InvalidInput(str(error)) from error
 
-    def _is_over_time(self, given: TurnGiven) -> bool:
+    def _is_over_time(self, given: ChargedTurn) -> bool:
         most_s = self._phase.seconds_per_run
         return most_s is not None and given.spent_s + given.charged_s > most_s
 
@@ -231,14 +240,14 @@ class SampleEvaluation:
         held.is_late = session.is_over and not session.failure and session.answered == before
 
     def _asked(
-        self, touched: Sequence[_Held], new: Given, *, is_told_silence: bool
+        self, touched: Sequence[_Held], new: PromptHistory, *, is_told_silence: bool
     ) -> list[DialogueReply]:
         """Return what is said to dialogues; prompts that were never given before are put into `new`."""
         going = [held.session for held in touched if not held.session.is_over]
         prepare(going, self._limit)
         return [self._say(held, new, is_told_silence=is_told_silence) for held in touched]
 
-    def _say(self, held: _Held, new: Given, *, is_told_silence: bool) -> DialogueReply:
+    def _say(self, held: _Held, new: PromptHistory, *, is_told_silence: bool) -> DialogueReply:
         session = held.session
         rounds = list[Sequence[Prompt]]()
         while not session.is_over:
@@ -280,9 +289,9 @@ class SampleEvaluation:
         }
 
 
-def _judged(held: _Held) -> Judged:
+def _judged(held: _Held) -> DialogueStatus:
     session = held.session
-    return Judged(
+    return DialogueStatus(
         number=held.number,
         target=session.target.id,
         user=session.user_name,
@@ -315,6 +324,6 @@ def _told_failure(held: _Held) -> str:
     return NO_ANSWER if held.session.failure or held.is_given_up else ""
 
 
-def digest_after(before: str, given: TurnGiven) -> str:
+def digest_after(before: str, given: ChargedTurn) -> str:
     """Return what tells turns apart, taken one after the other: `before` is that of those before."""
     return sha256(f"{before} {given.charged_s!r} {given.spent_s!r} ", given.body)

@@ -9,20 +9,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from segarena.errors import DatasetError, InvalidInput
-from segarena_server.challenges.description import Challenge
-from segarena_server.challenges.evaluator import Evaluator, PooledSample
-from segarena_server.challenges.run_plan import shown
+from segarena_server.challenges.description import ChallengeDescription
+from segarena_server.challenges.evaluator import Evaluator, PackedSample
+from segarena_server.challenges.run_plan import challenge_info
 from segarena_server.storage.content_store import Storage
 
-Watch = Callable[[int, int], AbstractContextManager[object]]
+ProgressContext = Callable[[int, int], AbstractContextManager[object]]
 """What each sample is opened within, given how many are done and of how many: it tells of it, or limits it."""
 
-MOST_LOOKED_AT = 6
+MAX_PREVIEWED_SAMPLES = 6
 """Samples of a pool that are opened to say what all of them would be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaidSample:
+class PoolEntry:
     """A sample that lies ready; its fields are those of `segarena_server.db.orm_models.PooledSample`."""
 
     pool: str
@@ -42,7 +42,7 @@ class SamplePool:
         unusable: samples that cannot be used, with the reason.
     """
 
-    rows: tuple[LaidSample, ...]
+    rows: tuple[PoolEntry, ...]
     unusable: tuple[str, ...] = ()
 
     @property
@@ -62,7 +62,7 @@ class SamplePool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseLook:
+class PhasePreview:
     """What a phase would be.
 
     Attributes:
@@ -85,17 +85,17 @@ class PhaseLook:
     unusable: tuple[str, ...]
 
 
-def pools_of(described: Challenge) -> dict[str, str]:
+def pools_of(described: ChallengeDescription) -> dict[str, str]:
     """Return the pools of a challenge, each with a phase that draws from it."""
     return {described.pool(phase): phase.name for phase in reversed(described.phases)}
 
 
 def build_pool(
     evaluator: Evaluator,
-    described: Challenge,
+    described: ChallengeDescription,
     pools: Collection[str],
     storage: Storage,
-    watch: Watch,
+    watch: ProgressContext,
 ) -> SamplePool:
     """Keep every sample of some pools as participants get it.
 
@@ -107,14 +107,14 @@ def build_pool(
     names = [
         (pool, phase, name) for pool, phase in phases.items() for name in evaluator.samples(phase)
     ]
-    rows = list[LaidSample]()
+    rows = list[PoolEntry]()
     unusable = list[str]()
     for number, (pool, phase, name) in enumerate(names):
         with watch(number, len(names)):
             sample = _opened(evaluator, phase, name, unusable)
         if sample is not None:
             rows.append(
-                LaidSample(
+                PoolEntry(
                     pool=pool,
                     number=number,
                     sample=name,
@@ -131,13 +131,15 @@ def build_pool(
     return laid
 
 
-def look(evaluator: Evaluator, described: Challenge, watch: Watch) -> list[PhaseLook]:
+def preview_phases(
+    evaluator: Evaluator, described: ChallengeDescription, watch: ProgressContext
+) -> list[PhasePreview]:
     """Return what the phases of a challenge would be; a few samples of each pool are opened, nothing is kept.
 
     Raises:
         SegarenaError: something cannot be built.
     """
-    rounds = {phase.name: phase.rounds for phase in shown(described).phases}
+    rounds = {phase.name: phase.rounds for phase in challenge_info(described).phases}
     seen = {
         pool: _look_into(evaluator, phase, watch) for pool, phase in pools_of(described).items()
     }
@@ -156,12 +158,12 @@ class _Seen:
     unusable: tuple[str, ...]
 
 
-def _look_into(evaluator: Evaluator, phase: str, watch: Watch) -> _Seen:
+def _look_into(evaluator: Evaluator, phase: str, watch: ProgressContext) -> _Seen:
     """Open a few samples of a phase's pool, spread over it."""
     names = evaluator.samples(phase)
     unusable = list[str]()
-    samples = list[PooledSample]()
-    chosen = names[:: max(1, -(-len(names) // MOST_LOOKED_AT))]
+    samples = list[PackedSample]()
+    chosen = names[:: max(1, -(-len(names) // MAX_PREVIEWED_SAMPLES))]
     started = time.perf_counter()
     for number, name in enumerate(chosen):
         with watch(number, len(chosen)):
@@ -176,11 +178,13 @@ def _look_into(evaluator: Evaluator, phase: str, watch: Watch) -> _Seen:
     )
 
 
-def _phase_look(described: Challenge, name: str, seen: _Seen, rounds: dict[str, int]) -> PhaseLook:
+def _phase_look(
+    described: ChallengeDescription, name: str, seen: _Seen, rounds: dict[str, int]
+) -> PhasePreview:
     per_run = described.phase(name).samples_per_run or len(seen.names)
     count = max(1, len(seen.sizes))
     samples = min(per_run, len(seen.names))
-    return PhaseLook(
+    return PhasePreview(
         phase=name,
         pool=len(seen.names),
         samples=samples,
@@ -194,7 +198,7 @@ def _phase_look(described: Challenge, name: str, seen: _Seen, rounds: dict[str, 
 
 def _opened(
     evaluator: Evaluator, phase: str, name: str, unusable: list[str]
-) -> PooledSample | None:
+) -> PackedSample | None:
     """Return a sample; None, with the reason in `unusable`, where it cannot be used."""
     try:
         return evaluator.sample(phase, name)

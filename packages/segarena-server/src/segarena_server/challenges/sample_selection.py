@@ -10,7 +10,7 @@ from segarena.files.hashes import sha256
 from segarena_server.challenges.description import Phase
 
 
-def draw(
+def draw_samples(
     pool: Sequence[str],
     phase: Phase,
     *,

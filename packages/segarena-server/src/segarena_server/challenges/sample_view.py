@@ -21,17 +21,17 @@ from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.round_table import DialogueKey, DialogueRecord
 from segarena.reports.viewer import Stack, viewer_html
 from segarena.samples import Sample
-from segarena_server.challenges.evaluator import HeldAgain
+from segarena_server.challenges.evaluator import ReplayedSample
 
 
-class ShownRound(msgspec.Struct, frozen=True, kw_only=True):
+class RenderedRound(msgspec.Struct, frozen=True, kw_only=True):
     """A round: its prompts in words, and what was measured of the answer, as far as that is shown."""
 
     prompts: list[str]
     values: dict[str, float | None]
 
 
-class ShownDialogue(msgspec.Struct, frozen=True, kw_only=True):
+class RenderedDialogue(msgspec.Struct, frozen=True, kw_only=True):
     """A dialogue of a place.
 
     Attributes:
@@ -43,22 +43,23 @@ class ShownDialogue(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     name: str
-    rounds: list[ShownRound]
+    rounds: list[RenderedRound]
     viewer: str
 
 
-class ShownPlace(msgspec.Struct, frozen=True, kw_only=True):
+class RenderedSample(msgspec.Struct, frozen=True, kw_only=True):
     """Some dialogues of a place, and how to read their pictures."""
 
-    dialogues: list[ShownDialogue]
+    dialogues: list[RenderedDialogue]
     has_truth: bool
 
 
-def shown_dialogues(held: HeldAgain, *, has_truth: bool) -> list[ShownDialogue]:
+def render_dialogues(held: ReplayedSample, *, has_truth: bool) -> list[RenderedDialogue]:
     """Return dialogues drawn as reports draw them, from a run folder of this one place."""
     if not held.rows.records:
         return [
-            ShownDialogue(number=number, name="", rounds=[], viewer="") for number in held.dialogues
+            RenderedDialogue(number=number, name="", rounds=[], viewer="")
+            for number in held.dialogues
         ]
     with TemporaryDirectory(prefix="segarena-") as temporary:
         run = _run_of(held.config, held.rows, Path(temporary) / "run")
@@ -79,20 +80,20 @@ def _run_of(config: RunConfiguration, rows: Rows, path: Path) -> Run:
 
 def _dialogue(
     own: Page, sample: Sample, number: int, key: DialogueKey, *, has_truth: bool
-) -> ShownDialogue:
+) -> RenderedDialogue:
     (run,) = own.runs
     found = next((one for one in run.about(*key[:3]) if one.key == key), None)
     if found is None:
-        return ShownDialogue(number=number, name="", rounds=[], viewer="")
+        return RenderedDialogue(number=number, name="", rounds=[], viewer="")
     # Beside what the summary is about, records have the counts that its metrics are made of.
     measured = {statistic.metric for statistic in run.summary}
     values = {name: column for name, column in found.values.items() if name in measured}
-    return ShownDialogue(
+    return RenderedDialogue(
         number=number,
         name=own.name_of(found) if has_truth else "",
         rounds=[
-            ShownRound(
-                prompts=[prompt_text(prompt) for prompt in prompts],
+            RenderedRound(
+                prompts=[prompt_label(prompt) for prompt in prompts],
                 values={name: _number(column[place]) for name, column in values.items()},
             )
             for place, prompts in enumerate(found.prompts)
@@ -135,7 +136,7 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def prompt_text(prompt: RecordedPrompt) -> str:
+def prompt_label(prompt: RecordedPrompt) -> str:
     """Return a prompt in a few words: its kind, on the object or off it, and where."""
     points = prompt_points(prompt)
     sign = " off" if prompt_css_class(prompt) == "neg" else ""

@@ -11,7 +11,7 @@ from segarena.records.trust import reading
 from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.run_statistics import statistic_mean
 from segarena.roles import Statistic
-from segarena_server.challenges.description import Challenge, Phase
+from segarena_server.challenges.description import ChallengeDescription, Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Score:
     high: float | None
 
 
-def shows_own(phase: Phase, now: datetime) -> bool:
+def shows_own_scores(phase: Phase, now: datetime) -> bool:
     """Tell whether participants see the scores of their own runs; once a phase is closed they do."""
     return phase.shows in ("own", "board") or phase.is_closed(now)
 
@@ -35,7 +35,7 @@ def shows_board(phase: Phase, now: datetime) -> bool:
     return phase.shows == "board" or phase.is_closed(now)
 
 
-def board_until(challenge: Challenge, now: datetime) -> datetime | None:
+def board_cutoff(challenge: ChallengeDescription, now: datetime) -> datetime | None:
     """Return up to which moment runs count on the board; None: all. It stands still from its freeze to the end."""
     is_over = all(phase.is_closed(now) for phase in challenge.phases)
     if challenge.frozen is None or is_over or now < challenge.frozen:
@@ -43,7 +43,7 @@ def board_until(challenge: Challenge, now: datetime) -> datetime | None:
     return challenge.frozen
 
 
-def scores_of(folder: Path, phase: Phase) -> list[Score]:
+def folder_scores(folder: Path, phase: Phase) -> list[Score]:
     """Return the summary of a finished run, rounded as the phase says.
 
     Raises:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from segarena.registry import import_packages
-from segarena_server.challenges.description import Challenge
+from segarena_server.challenges.description import ChallengeDescription
 
 ENTRY_POINTS = "segarena.showcases"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
+class ShowcaseRun:
     """A run that is held for a showcase.
 
     Attributes:
@@ -46,15 +46,15 @@ class Showcase:
         tries: in the order in which they are held.
     """
 
-    challenge: Challenge
-    tries: tuple[Try, ...]
+    challenge: ChallengeDescription
+    tries: tuple[ShowcaseRun, ...]
 
 
-Make = Callable[[datetime], Showcase]
-_makers: list[Make] = []
+ShowcaseFactory = Callable[[datetime], Showcase]
+_makers: list[ShowcaseFactory] = []
 
 
-def showcase(make: Make) -> Make:
+def showcase(make: ShowcaseFactory) -> ShowcaseFactory:
     """Add a showcase: a function of the time at which it is shown, for its dates."""
     _makers.append(make)
     return make

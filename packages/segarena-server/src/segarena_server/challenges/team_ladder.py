@@ -11,7 +11,7 @@ from segarena_server.challenges.ladder import is_step
 from segarena_server.db.orm_models import Challenge, Run, Team
 
 
-def settle(session: Session, run: Run) -> None:
+def decide_step(session: Session, run: Run) -> None:
     """Decide whether a run that just ended counts; once, and in the order in which a team's runs end."""
     phase = find_phase(session.get_one(Challenge, run.challenge_id), run.phase)
     if not phase.ladder or not run.extract:

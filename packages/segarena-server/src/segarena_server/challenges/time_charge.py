@@ -25,14 +25,14 @@ TIME_RULE = (
 )
 """The rule, as participants read it."""
 
-APART_S = 1.0
+NOTABLE_EXCESS_S = 1.0
 """A turn for which the server charges so much more than the participant's own clock says is pointed out."""
 
 SENDING_S = 5.0
 SLOWEST_BYTES = 64 * 1024
 """What sending prompts may take before they count as sent, and a second's worth of them beyond."""
 
-TICK_S = 0.25
+FIRST_TICK_S = 0.25
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TIME_NAMESPACE = Path("/proc/self/ns/time")
@@ -77,7 +77,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charged:
+class TimeCharge:
     """What a turn is charged.
 
     Attributes:
@@ -94,10 +94,10 @@ class Charged:
 
     def is_apart(self, client_s: float) -> bool:
         """Tell whether that is enough to be pointed out."""
-        return self.apart_s(client_s) > APART_S
+        return self.apart_s(client_s) > NOTABLE_EXCESS_S
 
 
-def counted_from(begun: Moment, ended: Moment, size: int) -> Moment:
+def clock_start(begun: Moment, ended: Moment, size: int) -> Moment:
     """Return when prompts count as sent: when their last byte left.
 
     Someone could read all but the last bytes and think; so that is no later than what sending takes at `SLOWEST_BYTES`
@@ -116,7 +116,7 @@ def counted_from(begun: Moment, ended: Moment, size: int) -> Moment:
 
 def charge(
     sent: Moment, first: Moment, last: Moment | None = None, *, committed: bool = True
-) -> Charged:
+) -> TimeCharge:
     """Return what a participant is charged between prompts and answer.
 
     Args:
@@ -128,23 +128,23 @@ def charge(
     """
     arrived = first if committed or last is None else last
     if sent.boot and sent.boot == arrived.boot:
-        return Charged(seconds=max(0.0, arrived.boot_s - sent.boot_s))
-    return Charged(seconds=max(0.0, arrived.utc_s - sent.utc_s), is_sure=False)
+        return TimeCharge(seconds=max(0.0, arrived.boot_s - sent.boot_s))
+    return TimeCharge(seconds=max(0.0, arrived.utc_s - sent.utc_s), is_sure=False)
 
 
-def held_back_s(taken_s: float) -> float:
+def reply_delay_s(taken_s: float) -> float:
     """Return how long a reply waits that was there after so many seconds.
 
     A larger error takes users and metrics longer, so the time to a reply would tell of the truth. Replies leave
     `TICK_S` after the turn came, or twice as long, four times, and so on.
     """
-    tick_s = TICK_S
+    tick_s = FIRST_TICK_S
     while tick_s < taken_s:
         tick_s *= 2
     return tick_s - taken_s
 
 
-class Bank:
+class TimeBank:
     """What slow answers of one dialogue are paid from.
 
     Args:

@@ -15,7 +15,7 @@ from segarena.terminal.exits import one_line_errors
 from segarena_server.commands.serve import DATA
 
 if TYPE_CHECKING:
-    from segarena_server.challenges.description import Challenge
+    from segarena_server.challenges.description import ChallengeDescription
     from segarena_server.challenges.management import OnSample
     from segarena_server.challenges.sample_pool import SamplePool
     from segarena_server.settings import Settings
@@ -345,13 +345,13 @@ def rehearse(
         show_sheet(rehearsed(places))
 
 
-def _filled(about: dict[str, str], phase: dict[str, Any]) -> Challenge:
+def _filled(about: dict[str, str], phase: dict[str, Any]) -> ChallengeDescription:
     """Return a challenge of one phase, read as on a page; whatever is wrong is said at once."""
     from segarena.errors import InvalidInput
-    from segarena_server.challenges.form_fields import fill
+    from segarena_server.challenges.form_fields import parse_form
 
     limits = {f"phases[0].{field}": _text(value) for field, value in phase.items()}
-    filled = fill({**about, **limits})
+    filled = parse_form({**about, **limits})
     if filled.challenge is None:
         raise InvalidInput("; ".join(f"{field}: {why}" for field, why in filled.faults.items()))
     return filled.challenge
@@ -363,16 +363,18 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _look(challenge: Challenge) -> None:
+def _look(challenge: ChallengeDescription) -> None:
     """Say what a challenge would be."""
     from contextlib import nullcontext
 
     from segarena.terminal.tables import show_sheet
     from segarena_server.challenges.evaluator import Evaluator
-    from segarena_server.challenges.sample_pool import look
+    from segarena_server.challenges.sample_pool import preview_phases
     from segarena_server.commands.organiser_sheets import looked_at
 
-    show_sheet(looked_at(look(Evaluator(challenge), challenge, lambda done, of: nullcontext())))
+    show_sheet(
+        looked_at(preview_phases(Evaluator(challenge), challenge, lambda done, of: nullcontext()))
+    )
     typer.echo("nothing was made")
 
 
@@ -410,8 +412,8 @@ def _settings(data: Path, db: str | None) -> Settings:
     return read_settings(own_settings(data), {"db": db})
 
 
-def _found(site: Site, name: str) -> Challenge:
+def _found(site: Site, name: str) -> ChallengeDescription:
     from segarena_server.challenges.challenge_repository import description_of
-    from segarena_server.challenges.management import find
+    from segarena_server.challenges.management import existing_challenge
 
-    return description_of(find(site, name))
+    return description_of(existing_challenge(site, name))

@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena_server.challenges.challenge_repository import all_challenges, description_of
-from segarena_server.challenges.rehearsal import RehearsedPlace
-from segarena_server.challenges.sample_pool import PhaseLook
+from segarena_server.challenges.rehearsal import SampleRehearsal
+from segarena_server.challenges.sample_pool import PhasePreview
 from segarena_server.db.orm_models import Run
 from segarena_server.site import Site
 
@@ -42,7 +42,7 @@ def overview(site: Site) -> Sheet:
     )
 
 
-def rehearsed(places: Sequence[RehearsedPlace]) -> Sheet:
+def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
     """Return what travelled in a rehearsal, and how long it took."""
     rows = tuple(
         (
@@ -67,7 +67,7 @@ def rehearsed(places: Sequence[RehearsedPlace]) -> Sheet:
     )
 
 
-def looked_at(phases: Sequence[PhaseLook]) -> Sheet:
+def looked_at(phases: Sequence[PhasePreview]) -> Sheet:
     """Return what a challenge would be."""
     rows = tuple(
         (

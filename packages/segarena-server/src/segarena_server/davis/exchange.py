@@ -23,14 +23,14 @@ from segarena.protocol.samples import shape_of_sample
 from segarena.protocol.turns import read_turn_head
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles
-from segarena.systems.videos.scribbles.positions import scribbles_from_prompts
+from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
 from segarena_server.auth.permissions import site_of, visitor_of
 from segarena_server.challenges.challenge_repository import pool_of
-from segarena_server.davis.rules import Event
+from segarena_server.davis.rules import DavisPhase
 from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
 from segarena_server.http import http_errors
 from segarena_server.runs.run_repository import RunRequest as AskedRun
-from segarena_server.runs.run_repository import begin, own_run, places_of
+from segarena_server.runs.run_repository import create_run, own_run, run_samples
 from segarena_server.storage.compression import unpack
 from segarena_server.storage.content_store import Storage
 from segarena_server.turns.turn_repository import WITHOUT_BODIES
@@ -62,17 +62,17 @@ def run_id_of(request: Request) -> str:
     return str(uuid.uuid5(_SESSIONS, f"{visitor_of(request).person_id}:{key}"))
 
 
-def begin_run(session: Session, request: Request, event: Event) -> Run:
+def begin_session_run(session: Session, request: Request, event: DavisPhase) -> Run:
     """Return the run of a session, begun if it was not."""
     run_id = run_id_of(request)
     site = site_of(request)
     asked = AskedRun(id=run_id, name=f"session {run_id[:8]}", segmenter="", note="")
-    return begin(
+    return create_run(
         session, event.challenge, event.phase, visitor_of(request).person_id or 0, asked, site.now()
     )
 
 
-def find_run(session: Session, request: Request, event: Event) -> Run:
+def find_session_run(session: Session, request: Request, event: DavisPhase) -> Run:
     """Return the run of a session.
 
     Raises:
@@ -84,7 +84,7 @@ def find_run(session: Session, request: Request, event: Event) -> Run:
     return run
 
 
-def samples_of(session: Session, run: Run) -> list[DavisSample]:
+def davis_samples(session: Session, run: Run) -> list[DavisSample]:
     """Return all samples of a run, in order."""
     pool = pool_of(session, session.get_one(Challenge, run.challenge_id), run.pool)
     return [
@@ -94,25 +94,25 @@ def samples_of(session: Session, run: Run) -> list[DavisSample]:
             scribble_idx=dialogue["repeat"] + 1,
             objects=dialogue["objects"],
         )
-        for place in places_of(session, run.id)
+        for place in run_samples(session, run.id)
         for number, dialogue in enumerate(json.loads(pool[place.sample].dialogues))
     ]
 
 
-def find_sample(session: Session, run: Run, sequence: str, scribble_idx: int) -> DavisSample:
+def find_davis_sample(session: Session, run: Run, sequence: str, scribble_idx: int) -> DavisSample:
     """Return a sample of a run.
 
     Raises:
         Refusal: the run is not about it.
     """
-    for told in samples_of(session, run):
+    for told in davis_samples(session, run):
         if (told.place.sample, told.scribble_idx) == (sequence, scribble_idx):
             return told
     raise http_errors.invalid("the session is not about this sequence with these scribbles")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SampleTurns:
     """What was sent about a sample.
 
     Attributes:
@@ -130,27 +130,27 @@ class Sent:
         return any(one["is_over"] for one in judged)
 
 
-def sent_about(session: Session, told: DavisSample) -> Sent:
+def turns_about(session: Session, told: DavisSample) -> SampleTurns:
     """Return what was sent about a sample, as far as it was taken."""
     place = told.place
     found = select(Turn).where(
         Turn.run_id == place.run_id, Turn.place == place.number, Turn.state != "refused"
     )
     turns = list(session.scalars(found.order_by(Turn.number).options(*WITHOUT_BODIES)))
-    return Sent(
+    return SampleTurns(
         turns=[turn for turn in turns if _dialogue_of(turn) == told.number], next=len(turns)
     )
 
 
-def said_about(told: DavisSample, reply: bytes, shape: Shape) -> DialogueReply:
+def reply_about(told: DavisSample, reply: bytes, shape: Shape) -> DialogueReply:
     """Return what a reply of ours says about a sample."""
     return next(
         asked for asked in unpack_reply(reply, shape).dialogues if asked.dialogue == told.number
     )
 
 
-def scribbles_of(
-    event: Event, told: DavisSample, asked: DialogueReply | None, shape: Shape
+def next_scribbles(
+    event: DavisPhase, told: DavisSample, asked: DialogueReply | None, shape: Shape
 ) -> Scribbles:
     """Return what a program draws on next; nothing is drawn any more when the sample is over."""
     prompts: Sequence[Any] = (
@@ -161,7 +161,7 @@ def scribbles_of(
 
 
 @lru_cache(maxsize=4096)
-def shape_of(samples: Storage, sha256: str) -> Shape:
+def stored_sample_shape(samples: Storage, sha256: str) -> Shape:
     """Return the shape of the sample that is kept under this hash; its content is read once."""
     return shape_of_sample(samples.read(sha256))
 

@@ -10,18 +10,18 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena_server.challenges.challenge_repository import description_of
-from segarena_server.challenges.score_visibility import board_until, shows_board
-from segarena_server.davis.exchange import DavisSample, samples_of
-from segarena_server.davis.rules import Event
-from segarena_server.davis.scores import summary_of
+from segarena_server.challenges.score_visibility import board_cutoff, shows_board
+from segarena_server.davis.exchange import DavisSample, davis_samples
+from segarena_server.davis.rules import DavisPhase
+from segarena_server.davis.scores import published_summary
 from segarena_server.db.orm_models import Run, Team
 from segarena_server.site import Site
-from segarena_server.turns.delayed_replies import untold_runs
+from segarena_server.turns.delayed_replies import runs_with_delayed_reply
 
 Entry = Mapping[str, Any]
 
 
-class Finished(NamedTuple):
+class FinishedRun(NamedTuple):
     """A run that stands on it, whose it is, and what it was about."""
 
     run: str
@@ -29,23 +29,23 @@ class Finished(NamedTuple):
     samples: Sequence[DavisSample]
 
 
-def finished_runs(session: Session, event: Event, now: float) -> list[Finished] | None:
+def finished_runs(session: Session, event: DavisPhase, now: float) -> list[FinishedRun] | None:
     """Return the runs that stand on it, the earliest first; None while the phase shows none."""
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
     if not shows_board(event.phase, moment):
         return None
-    until = board_until(description_of(event.challenge), moment)
+    until = board_cutoff(description_of(event.challenge), moment)
     over = _over(session, event)
-    untold = untold_runs(session, [run.id for run, _ in over], now)
+    untold = runs_with_delayed_reply(session, [run.id for run, _ in over], now)
     return [
-        Finished(run.id, team.name, samples_of(session, run))
+        FinishedRun(run.id, team.name, davis_samples(session, run))
         for run, team in over
         if run.id not in untold and (until is None or (run.ended_at or 0.0) <= until.timestamp())
     ]
 
 
 def leaderboard(
-    site: Site, event: Event, finished: Sequence[Finished]
+    site: Site, event: DavisPhase, finished: Sequence[FinishedRun]
 ) -> Mapping[str, Sequence[Entry]]:
     """Return the entries by area and by the value at the threshold, the best first; takes long for the first time."""
     entries = [_entry(site, event, one) for one in finished]
@@ -57,7 +57,7 @@ def leaderboard(
     }
 
 
-def _over(session: Session, event: Event) -> list[tuple[Run, Team]]:
+def _over(session: Session, event: DavisPhase) -> list[tuple[Run, Team]]:
     found = select(Run, Team).join(Team, Team.id == Run.team_id)
     mine = found.where(
         Run.challenge_id == event.challenge.id, Run.phase == event.phase.name, Run.state == "over"
@@ -68,8 +68,8 @@ def _over(session: Session, event: Event) -> list[tuple[Run, Team]]:
     return [(run, team) for run, team in session.execute(judged)]
 
 
-def _entry(site: Site, event: Event, one: Finished) -> Entry:
-    summary = summary_of(site.folder.run_folders.fetch(one.run), event, one.samples)
+def _entry(site: Site, event: DavisPhase, one: FinishedRun) -> Entry:
+    summary = published_summary(site.folder.run_folders.fetch(one.run), event, one.samples)
     return {"participant": one.team, "session_id": one.run[:8], **summary, "metric": event.metric}
 
 

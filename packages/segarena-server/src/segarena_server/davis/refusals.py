@@ -20,7 +20,7 @@ _NAMES: dict[str, Name] = {
 }
 
 
-def as_published(refusal: Refusal) -> Response:
+def published_error(refusal: Refusal) -> Response:
     """Return a refusal as the published server words it: 400 with the exception and its arguments; 401, 405 and 5xx."""
     text = " ".join(str(refusal).split())
     name = _NAMES.get(

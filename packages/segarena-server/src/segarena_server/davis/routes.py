@@ -22,35 +22,40 @@ from segarena_server.auth.permissions import ANYONE, require_role, site_of, visi
 from segarena_server.challenges.time_charge import Moment
 from segarena_server.davis.exchange import (
     DavisSample,
-    begin_run,
-    find_run,
-    find_sample,
+    begin_session_run,
+    davis_samples,
+    find_davis_sample,
+    find_session_run,
+    next_scribbles,
+    reply_about,
     run_id_of,
-    said_about,
-    samples_of,
-    scribbles_of,
-    sent_about,
-    shape_of,
+    stored_sample_shape,
+    turns_about,
 )
 from segarena_server.davis.leaderboard import finished_runs, leaderboard
-from segarena_server.davis.refusals import as_published
-from segarena_server.davis.rules import Event, check, find_event
-from segarena_server.davis.scores import may_see, nothing_shown, report_of, summary_of
+from segarena_server.davis.refusals import published_error
+from segarena_server.davis.rules import DavisPhase, check_davis_challenge, find_davis_phase
+from segarena_server.davis.scores import (
+    empty_summary,
+    may_see_scores,
+    published_report,
+    published_summary,
+)
 from segarena_server.db.orm_models import Run
 from segarena_server.extensions.interfaces import Interface
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_body
-from segarena_server.runs.run_repository import end
-from segarena_server.turns.turn_repository import Key
-from segarena_server.turns.turn_service import IncomingTurn, reply_to, take_turn
+from segarena_server.runs.run_repository import request_end
+from segarena_server.turns.turn_repository import TurnKey
+from segarena_server.turns.turn_service import IncomingTurn, take_turn, wait_for_reply
 
 router = APIRouter(prefix="/davis/{slug}/{phase}", include_in_schema=False)
 INTERFACE = Interface(
     title="the published package davisinteractive",
     router=router,
     token_header="user-key",  # noqa: S106 - the name of a header
-    refusal=as_published,
-    check=check,
+    refusal=published_error,
+    check=check_davis_challenge,
 )
 
 MAGIC = 23
@@ -73,12 +78,12 @@ class _Interaction(msgspec.Struct):
 
 @router.get("/api/healthcheck")
 @require_role(ANYONE)
-def tell_health(request: Request, slug: str, phase: str) -> Response:
+def tell_davis_health(request: Request, slug: str, phase: str) -> Response:
     """Say that the server is one, and the limits; of a challenge that is not public no more than of none."""
     limits: dict[str, Any] = {"subset": "test-dev", "max_time": None, "max_interactions": None}
     limits |= {"metric_to_optimize": "J_AND_F"}
     with site_of(request).database.reading() as session, suppress(http_errors.Refusal):
-        event = find_event(session, slug, phase)
+        event = find_davis_phase(session, slug, phase)
         if event.is_public:
             limits |= _limits(event)
     return JSONResponse(
@@ -92,10 +97,10 @@ def list_samples(request: Request, slug: str, phase: str) -> Response:
     """Begin the session's run, or find it; return its samples, and the limits."""
     site = site_of(request)
     with site.database.writing() as session:
-        event = find_event(session, slug, phase)
+        event = find_davis_phase(session, slug, phase)
         is_new = session.get(Run, run_id_of(request)) is None
-        run = begin_run(session, request, event)
-        samples = [[told.place.sample, told.scribble_idx] for told in samples_of(session, run)]
+        run = begin_session_run(session, request, event)
+        samples = [[told.place.sample, told.scribble_idx] for told in davis_samples(session, run)]
         if is_new:
             note(session, site.now(), "run begun", f"{slug}/{phase} {run.id}", **_who(request))
     return JSONResponse([samples, event.most_seconds, event.rules.rounds])
@@ -153,18 +158,20 @@ def give_report(request: Request, slug: str, phase: str) -> Response:
     """Return a row for each interaction and object, once the run is over and where the phase shows scores."""
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_event(session, slug, phase)
-        run = find_run(session, request, event)
-    if not may_see(event, run, site.now()):
+        event = find_davis_phase(session, slug, phase)
+        run = find_session_run(session, request, event)
+    if not may_see_scores(event, run, site.now()):
         return JSONResponse({})
     return JSONResponse(
-        report_of(site.folder.run_folders.fetch(run.id), event, request.headers["session-key"])
+        published_report(
+            site.folder.run_folders.fetch(run.id), event, request.headers["session-key"]
+        )
     )
 
 
 @router.post("/api/evaluation/finish")
 @require_role("participant")
-async def finish(request: Request, slug: str, phase: str) -> Response:
+async def finish_session(request: Request, slug: str, phase: str) -> Response:
     """End the session's run; return the summary, as far as the phase shows it."""
     run_id = await run_in_threadpool(_end, request, slug, phase)
     site_of(request).hurry()
@@ -185,7 +192,7 @@ def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
     """Return the best sessions as JSON to whoever says that this is what they speak; people are sent to the board."""
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_event(session, slug, phase)
+        event = find_davis_phase(session, slug, phase)
         may_look = event.is_public or visitor_of(request).may("viewer")
         finished = finished_runs(session, event, site.now()) if may_look else None
     if finished is None:
@@ -195,7 +202,7 @@ def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
     return JSONResponse(leaderboard(site, event, finished))
 
 
-def _limits(event: Event) -> dict[str, Any]:
+def _limits(event: DavisPhase) -> dict[str, Any]:
     return {
         "max_time": event.most_seconds,
         "max_interactions": event.rules.rounds,
@@ -205,23 +212,25 @@ def _limits(event: Event) -> dict[str, Any]:
 
 def _where(
     request: Request, slug: str, phase: str, sequence: str, number: int
-) -> tuple[Event, DavisSample, Shape]:
+) -> tuple[DavisPhase, DavisSample, Shape]:
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_event(session, slug, phase)
-        told = find_sample(session, find_run(session, request, event), sequence, number)
-    return event, told, shape_of(site.folder.samples, told.place.sha256)
+        event = find_davis_phase(session, slug, phase)
+        told = find_davis_sample(
+            session, find_session_run(session, request, event), sequence, number
+        )
+    return event, told, stored_sample_shape(site.folder.samples, told.place.sha256)
 
 
 def _check_run(request: Request, slug: str, phase: str) -> None:
     with site_of(request).database.reading() as session:
-        find_run(session, request, find_event(session, slug, phase))
+        find_session_run(session, request, find_davis_phase(session, slug, phase))
 
 
-def _open(request: Request, told: DavisSample) -> Key | None:
+def _open(request: Request, told: DavisSample) -> TurnKey | None:
     """Ask for the first scribbles of a sample, unless they were asked for; None when nothing more will be said."""
     with site_of(request).database.reading() as session:
-        sent = sent_about(session, told)
+        sent = turns_about(session, told)
     if sent.turns:
         return None if sent.is_over else _key(sent.turns[-1])
     frame = pack_turn(Turn(id=_id(told, 0), open=[told.number], silent=True))
@@ -236,10 +245,10 @@ def _open(request: Request, told: DavisSample) -> Key | None:
 
 def _answer(
     request: Request, told: DavisSample, interaction: int, came: IncomingTurn
-) -> Key | None:
+) -> TurnKey | None:
     """Keep the answer of an interaction; None when the sample is over, and nothing is judged any more."""
     with site_of(request).database.reading() as session:
-        sent = sent_about(session, told)
+        sent = turns_about(session, told)
     if not sent.turns:
         raise http_errors.conflict("get the scribbles of this sample first")
     if interaction < len(sent.turns):
@@ -256,23 +265,23 @@ def _answer(
 
 
 async def _said(
-    request: Request, event: Event, told: DavisSample, shape: Shape, key: Key | None
+    request: Request, event: DavisPhase, told: DavisSample, shape: Shape, key: TurnKey | None
 ) -> Response:
     asked = None
     if key is not None:
-        reply = await reply_to(request, key, PATIENCE_S)
+        reply = await wait_for_reply(request, key, PATIENCE_S)
         if reply is None:
             raise http_errors.busy("this interaction is not judged yet; ask again", 1.0)
-        asked = said_about(told, reply, shape)
-    return JSONResponse(dict(scribbles_of(event, told, asked, shape)))
+        asked = reply_about(told, reply, shape)
+    return JSONResponse(dict(next_scribbles(event, told, asked, shape)))
 
 
 def _end(request: Request, slug: str, phase: str) -> str:
     site = site_of(request)
     with site.database.writing() as session:
-        known = find_run(session, request, find_event(session, slug, phase))
+        known = find_session_run(session, request, find_davis_phase(session, slug, phase))
         run = session.get_one(Run, known.id, with_for_update=True)
-        if end(session, run, site.now()):
+        if request_end(session, run, site.now()):
             note(session, site.now(), "run ended early", run.id, **_who(request))
     return run.id
 
@@ -280,18 +289,18 @@ def _end(request: Request, slug: str, phase: str) -> str:
 def _summary(request: Request, slug: str, phase: str) -> dict[str, Any] | None:
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_event(session, slug, phase)
-        run = find_run(session, request, event)
-        told = samples_of(session, run)
+        event = find_davis_phase(session, slug, phase)
+        run = find_session_run(session, request, event)
+        told = davis_samples(session, run)
     if run.state != "over":
         return None
     if run.fault:
         raise http_errors.closed(run.fault)
-    is_shown = may_see(event, run, site.now())
+    is_shown = may_see_scores(event, run, site.now())
     if is_shown:
-        summary = summary_of(site.folder.run_folders.fetch(run.id), event, told)
+        summary = published_summary(site.folder.run_folders.fetch(run.id), event, told)
     else:
-        summary = nothing_shown(event)
+        summary = empty_summary(event)
     return {**summary, "session_key": request.headers["session-key"]}
 
 
@@ -311,7 +320,7 @@ def _id(told: DavisSample, interaction: int) -> str:
     return f"published-{told.place.number}-{told.number}-{interaction}"
 
 
-def _key(turn: Any) -> Key:
+def _key(turn: Any) -> TurnKey:
     return turn.run_id, turn.place, turn.number
 
 

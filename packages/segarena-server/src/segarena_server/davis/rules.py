@@ -9,9 +9,13 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.roles import Benchmark
-from segarena_server.challenges.challenge_repository import described, find_challenge, find_phase
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.run_plan import plan_of
+from segarena_server.challenges.challenge_repository import (
+    cached_description,
+    find_challenge,
+    find_phase,
+)
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.db.orm_models import Challenge as Row
 from segarena_server.http import http_errors
 
@@ -20,7 +24,7 @@ NAME = "davis"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class DavisPhase:
     """A phase of a challenge, with its rules."""
 
     challenge: Row
@@ -30,7 +34,7 @@ class Event:
     @property
     def is_public(self) -> bool:
         """Whether those who show no key may know of it."""
-        return described(self.challenge.description).is_public
+        return cached_description(self.challenge.description).is_public
 
     @property
     def most_seconds(self) -> float | None:
@@ -43,7 +47,7 @@ class Event:
         return str(self.rules.options["metric"])
 
 
-def find_event(session: Session, slug: str, name: str) -> Event:
+def find_davis_phase(session: Session, slug: str, name: str) -> DavisPhase:
     """Return a phase of a challenge that is held this way.
 
     Raises:
@@ -51,15 +55,15 @@ def find_event(session: Session, slug: str, name: str) -> Event:
     """
     challenge = find_challenge(session, slug)
     phase = find_phase(challenge, name)
-    if NAME not in described(challenge.description).interfaces:
+    if NAME not in cached_description(challenge.description).interfaces:
         raise http_errors.unknown()
-    return Event(challenge=challenge, phase=phase, rules=_rules(challenge.description, name))
+    return DavisPhase(challenge=challenge, phase=phase, rules=_rules(challenge.description, name))
 
 
-def check(challenge: Challenge) -> None:
+def check_davis_challenge(challenge: ChallengeDescription) -> None:
     """Raise `InvalidInput` unless a challenge is about videos and scribbles by the challenge's own benchmark."""
     for phase in challenge.phases:
-        rules = plan_of(challenge, phase).benchmark
+        rules = participant_plan(challenge, phase).benchmark
         if rules.name != "davis" or len(rules.users) != 1:
             raise InvalidInput(
                 f"interfaces: expected the benchmark davis at the published addresses, got {rules.name}"
@@ -68,5 +72,5 @@ def check(challenge: Challenge) -> None:
 
 @lru_cache(maxsize=64)
 def _rules(description: str, phase: str) -> Benchmark:
-    challenge = described(description)
-    return plan_of(challenge, challenge.phase(phase)).benchmark
+    challenge = cached_description(description)
+    return participant_plan(challenge, challenge.phase(phase)).benchmark

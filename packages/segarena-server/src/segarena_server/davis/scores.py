@@ -13,25 +13,32 @@ import polars as pl
 from segarena.engine.store import RunFolder
 from segarena.options import as_protocol
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, COLUMNS
-from segarena.systems.videos.measures.report import METRICS, report_table, sample_scores, unanswered
-from segarena.systems.videos.measures.summary import THRESHOLD_S, Horizon, video_summary
-from segarena_server.challenges.score_visibility import shows_own
+from segarena.systems.videos.measures.challenge_report import (
+    METRICS,
+    report_table,
+    sample_scores,
+    unanswered,
+)
+from segarena.systems.videos.measures.challenge_summary import THRESHOLD_S, Horizon, video_summary
+from segarena_server.challenges.score_visibility import shows_own_scores
 from segarena_server.davis.exchange import DavisSample
-from segarena_server.davis.rules import Event
+from segarena_server.davis.rules import DavisPhase
 from segarena_server.db.orm_models import Run
-from segarena_server.runs.scores import why_held_back
+from segarena_server.runs.scores import withheld_reason
 
 _KEYS = ("session_id", "sequence", "scribble_idx", "interaction", "object_id")
 
 
-def may_see(event: Event, run: Run, now: float) -> bool:
+def may_see_scores(event: DavisPhase, run: Run, now: float) -> bool:
     """Tell whether whoever has a run sees its scores: it is over, its phase shows them, and no ladder keeps them."""
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
-    is_shown = shows_own(event.phase, moment) and not why_held_back(run, event.phase, now)
+    is_shown = shows_own_scores(event.phase, moment) and not withheld_reason(run, event.phase, now)
     return run.state == "over" and not run.fault and is_shown
 
 
-def report_of(folder: Path, event: Event, session_key: str) -> Mapping[str, Mapping[str, Any]]:
+def published_report(
+    folder: Path, event: DavisPhase, session_key: str
+) -> Mapping[str, Mapping[str, Any]]:
     """Return the published report, means over frames: {column: {row: value}}; empty when nothing was answered."""
     table = _table(folder, session_key)
     if not table.height:
@@ -43,7 +50,9 @@ def report_of(folder: Path, event: Event, session_key: str) -> Mapping[str, Mapp
     ).items()}  # fmt: skip
 
 
-def summary_of(folder: Path, event: Event, told: Sequence[DavisSample]) -> Mapping[str, Any]:
+def published_summary(
+    folder: Path, event: DavisPhase, told: Sequence[DavisSample]
+) -> Mapping[str, Any]:
     """Return the published summary of a run that is over; a sample of it without any answer in time counts 0.
 
     Time is what the server charged.
@@ -57,7 +66,7 @@ def summary_of(folder: Path, event: Event, told: Sequence[DavisSample]) -> Mappi
     return _rounded(_summary(folder, event.metric, asked, rounds, horizon), event.phase.decimals)
 
 
-def nothing_shown(event: Event) -> Mapping[str, Any]:
+def empty_summary(event: DavisPhase) -> Mapping[str, Any]:
     """Return what stands in place of a summary while the phase shows none."""
     at = {"threshold": THRESHOLD_S, event.metric: None}
     return {"auc": None, "metric_at_threshold": at, "curve": {"time": [], event.metric: []}}

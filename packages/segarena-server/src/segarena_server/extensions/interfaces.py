@@ -13,7 +13,7 @@ from functools import cache
 from fastapi import APIRouter, Request, Response
 
 from segarena.errors import InvalidInput
-from segarena_server.challenges.description import Challenge
+from segarena_server.challenges.description import ChallengeDescription
 from segarena_server.extensions.entry_points import brought
 from segarena_server.http.http_errors import Refusal
 
@@ -36,7 +36,7 @@ class Interface:
     router: APIRouter
     token_header: str
     refusal: Callable[[Refusal], Response]
-    check: Callable[[Challenge], object]
+    check: Callable[[ChallengeDescription], object]
 
 
 @cache
@@ -55,7 +55,7 @@ def interface_of(request: Request) -> Interface | None:
     return found.get(request.url.path.split("/", 2)[1])
 
 
-def hosts_of(challenge: Challenge, address: str) -> list[tuple[str, str]]:
+def hosts_of(challenge: ChallengeDescription, address: str) -> list[tuple[str, str]]:
     """Return the addresses at which programs of other kinds take part in each phase, with what these programs are."""
     there = interfaces()
     named = [name for name in challenge.interfaces if name in there]
@@ -66,7 +66,7 @@ def hosts_of(challenge: Challenge, address: str) -> list[tuple[str, str]]:
     ]
 
 
-def check_interfaces(challenge: Challenge) -> None:
+def check_interfaces(challenge: ChallengeDescription) -> None:
     """Raise `InvalidInput` unless a challenge can be held by all interfaces that it names."""
     there = interfaces()
     for place, name in enumerate(challenge.interfaces):

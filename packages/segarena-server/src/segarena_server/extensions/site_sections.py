@@ -21,7 +21,7 @@ from segarena_server.extensions.entry_points import brought
 from segarena_server.storage.data_folder import DataFolder
 
 if TYPE_CHECKING:
-    from segarena_server.jobs.kind import Kind
+    from segarena_server.jobs.kind import JobKind
     from segarena_server.site import Site
 
 ENTRY_POINTS = "segarena.rooms"
@@ -62,7 +62,7 @@ class Room:
     needs: str
     routers: tuple[APIRouter, ...]
     package: str
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[JobKind, ...] = ()
     kept: Mapping[str, Kept] = field(default_factory=dict[str, Kept])
     show: Callable[[Site], object] = lambda _: None
 

@@ -9,19 +9,19 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from segarena_server.auth.teams import circle_of
-from segarena_server.challenges.audit_findings import Found, keep_found
+from segarena_server.challenges.audit_findings import RunAudit, save_audit
 from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.duplicate_detection import (
-    Likeness,
-    likeness_of,
-    most_alike,
+    Similarity,
+    max_similarity,
+    similarity_of,
     sketch_of,
 )
 from segarena_server.challenges.leak_meter import Leak
 from segarena_server.db.orm_models import Challenge, Finding, Job, Run, RunSample, Turn
-from segarena_server.jobs.enqueue import post
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.runs.run_repository import FIND
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders
@@ -31,7 +31,7 @@ _MOST_READ = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Find:
+class AuditRunTask:
     """The unit that finds out about a run.
 
     Attributes:
@@ -50,7 +50,7 @@ class Find:
     given: dict[str, tuple[bytes, ...]]
     others: dict[str, bytes]
 
-    def do(self, bench: Bench, /) -> Found:
+    def do(self, bench: WorkerContext, /) -> RunAudit:
         """Find it out."""
         evaluator = bench.evaluator(self.challenge)
         leaks: list[Leak] = []
@@ -59,36 +59,36 @@ class Find:
                 leaks += evaluator.leaks(self.phase, sample, given).values()
         with bench.within("a sketch of its masks"):
             sketch = sketch_of(self.runs.fetch(self.run))
-        return Found(leaks=tuple(leaks), sketch=sketch, alike=self._alike(bench, sketch))
+        return RunAudit(leaks=tuple(leaks), sketch=sketch, alike=self._alike(bench, sketch))
 
-    def _alike(self, bench: Bench, sketch: bytes) -> tuple[str, Likeness] | None:
+    def _alike(self, bench: WorkerContext, sketch: bytes) -> tuple[str, Similarity] | None:
         """Return the most alike of the others; a run whose sketch leaves it no larger share than that is not read."""
-        bounds = {run: most_alike(sketch, other) for run, other in self.others.items()}
-        best: tuple[str, Likeness] | None = None
+        bounds = {run: max_similarity(sketch, other) for run, other in self.others.items()}
+        best: tuple[str, Similarity] | None = None
         for run in sorted(bounds, key=lambda run: -bounds[run])[:_MOST_READ]:
             if bounds[run] <= (best[1].share if best else 0.0):
                 break
             with bench.within("masks beside those of another run"):
-                likeness = likeness_of(self.runs.fetch(self.run), self.runs.fetch(run))
+                likeness = similarity_of(self.runs.fetch(self.run), self.runs.fetch(run))
             if best is None or likeness.share > best[1].share:
                 best = run, likeness
         return best
 
 
-class FindOut(Kind):
+class AuditRun(JobKind):
     """The kind; each job is about the id of a run that is over."""
 
     name = FIND
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> Find | None:
+    def unit(self, session: Session, site: Site, job: Job) -> AuditRunTask | None:
         """Return what finds it out; None when the run came to nothing."""
         run = session.get(Run, job.about)
         if run is None or run.state != "over" or not run.extract:
             return None
         challenge = session.get_one(Challenge, run.challenge_id)
         is_test = find_phase(challenge, run.phase).kind == "test"
-        return Find(
+        return AuditRunTask(
             challenge=challenge.description,
             phase=run.phase,
             run=run.id,
@@ -97,14 +97,14 @@ class FindOut(Kind):
             others={row[0]: row[1] for row in session.execute(_others(session, run))},
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: Found) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: RunAudit) -> None:
         """Keep it; once more, if another run was looked at meanwhile: of two at once neither saw the other."""
         run = session.get_one(Run, job.about)
-        keep_found(session, run.id, site.now(), result)
+        save_audit(session, run.id, site.now(), result)
         if session.scalar(
             _others(session, run).where(Finding.made_at >= (job.begun_at or 0.0)).limit(1)
         ):
-            post(session, FIND, run.id, site.now())
+            enqueue_job(session, FIND, run.id, site.now())
 
 
 def _given(session: Session, run: Run) -> dict[str, tuple[bytes, ...]]:

@@ -21,7 +21,7 @@ _AGAIN_S = 1.0
 Written = TypeVar("Written")
 
 
-class Hold:
+class LeasedRow:
     """A row under a lease of this process.
 
     Args:
@@ -32,7 +32,7 @@ class Hold:
     """
 
     def __init__(
-        self, site: Site, table: row_queue.Kind, key: row_queue.RowKey, lease: str
+        self, site: Site, table: row_queue.LeasedTable, key: row_queue.RowKey, lease: str
     ) -> None:
         self._site = site
         self._table = table
@@ -47,22 +47,22 @@ class Hold:
         self._last = time.monotonic()
         try:
             with self._site.database.writing() as session:
-                row_queue.beat(session, self._table, self._key, self._lease, **values)
+                row_queue.renew_lease(session, self._table, self._key, self._lease, **values)
         except SegarenaError as error:  # a beat that is missed is no reason to drop the work
             LOG.warning("a lease could not be kept: %s", error)
 
     def finish(self, session: Session, **values: object) -> bool:
         """Write what came of it; False when the lease was lost, and then nothing else may be written either."""
-        return row_queue.finish(session, self._table, self._key, self._lease, **values)
+        return row_queue.finish_row(session, self._table, self._key, self._lease, **values)
 
     def hand_on(self, session: Session) -> None:
         """Let it wait again; that was no try."""
-        row_queue.hand_on(session, self._table, self._key, self._lease)
+        row_queue.release_row(session, self._table, self._key, self._lease)
 
     def give_up(self, session: Session, why: str) -> str:
         """Let it wait again, or be dead after its last try; return which."""
         most = self._site.settings.limits.tries
-        return row_queue.give_up(
+        return row_queue.fail_attempt(
             session, self._table, self._key, self._lease, most_tries=most, why=why
         )
 
@@ -81,7 +81,7 @@ def leasing(site: Site) -> Generator[str]:
         site.held.discard(lease)
 
 
-def patiently(site: Site, write: Callable[[Session], Written]) -> Written:
+def write_patiently(site: Site, write: Callable[[Session], Written]) -> Written:
     """Write something in a transaction, again and again while the database is away: what was done is not thrown away.
 
     Raises:

@@ -11,20 +11,20 @@ from segarena.engine.evaluate import finish
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
-from segarena.records.rounds import RoundRecord
+from segarena.records.row_types import RoundRecord
 from segarena.reports.boards.extracts import extract_of, extract_text
-from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunInfo
 from segarena_server.db.orm_models import Challenge, Job, Run, Turn
-from segarena_server.jobs.evaluate_turn import facts_of, job_of
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.evaluate_turn import evaluation_request, run_info
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class EndRunTask:
     """The unit that ends a run.
 
     Attributes:
@@ -36,12 +36,12 @@ class End:
     """
 
     challenge: str
-    run: RunFacts
+    run: RunInfo
     left: tuple[EvaluationRequest, ...]
     why: str
     runs: RunFolders
 
-    def do(self, bench: Bench, /) -> str:
+    def do(self, bench: WorkerContext, /) -> str:
         """End it; return the extract, "" when nothing came of the run."""
         evaluator = bench.evaluator(self.challenge)
         folder = evaluator.open_folder(self.runs.path(self.run.id), self.run)
@@ -60,7 +60,7 @@ class End:
         return extract_text(extract_of(folder.path))
 
 
-class EndRun(Kind):
+class EndRun(JobKind):
     """The kind; each job is about the id of a run that waits to be ended."""
 
     name = run_repository.END
@@ -69,7 +69,7 @@ class EndRun(Kind):
         """Wait for the turns that came in before the run was to be ended."""
         return Job.about.not_in(select(Turn.run_id).where(Turn.state.in_(("waiting", "leased"))))
 
-    def unit(self, session: Session, site: Site, job: Job) -> End | None:
+    def unit(self, session: Session, site: Site, job: Job) -> EndRunTask | None:
         """Return what ends it; None when that has become needless."""
         run = session.get(Run, job.about)
         if run is None or run.state != "closing":
@@ -79,24 +79,24 @@ class EndRun(Kind):
         begun = set(session.scalars(done.distinct()))
         left = [
             place
-            for place in run_repository.places_of(session, run.id)
+            for place in run_repository.run_samples(session, run.id)
             if place.state == "open" and place.number in begun
         ]
-        return End(
+        return EndRunTask(
             challenge=challenge.description,
-            run=facts_of(session, run),
-            left=tuple(job_of(session, challenge, run, place) for place in left),
+            run=run_info(session, run),
+            left=tuple(evaluation_request(session, challenge, run, place) for place in left),
             why=run.fault or "the run was ended before this dialogue was",
             runs=site.folder.run_folders,
         )
 
     def write(self, session: Session, site: Site, job: Job, result: str) -> None:
         """The run is over."""
-        run_repository.close(session, job.about, site.now(), extract=result, fault="")
+        run_repository.close_run(session, job.about, site.now(), extract=result, fault="")
 
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
         """The run is over, and came to nothing."""
-        run_repository.close(
+        run_repository.close_run(
             session,
             job.about,
             site.now(),

@@ -11,7 +11,7 @@ from segarena_server.db.orm_models import Job
 _OPEN = ("waiting", "leased")
 
 
-def post(session: Session, kind: str, about: str, now: float, told: str = "") -> Job:
+def enqueue_job(session: Session, kind: str, about: str, now: float, told: str = "") -> Job:
     """Have something done; return its row. What was done before, or given up, is done once more."""
     held = _job(kind, about).with_for_update().execution_options(populate_existing=True)
     job = session.scalar(held)

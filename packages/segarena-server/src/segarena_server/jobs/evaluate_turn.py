@@ -8,15 +8,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena_server.challenges.challenge_repository import find_phase
-from segarena_server.challenges.evaluation_request import EvaluationRequest, RunFacts, TurnGiven
+from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
-from segarena_server.jobs.turn_evaluation import Step
-from segarena_server.runs.run_repository import places_of
+from segarena_server.jobs.turn_evaluation import EvaluateTurn
+from segarena_server.runs.run_repository import run_samples
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
 
 
-def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> Step:
+def evaluation_task(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> EvaluateTurn:
     """Return the unit that evaluates a turn; the turns before it come along unless their dialogues are at hand."""
     run = session.get_one(Run, turn.run_id)
     place = session.get_one(RunSample, (turn.run_id, turn.place))
@@ -24,14 +24,14 @@ def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> St
     if is_at_hand and turn.number:
         before = session.get_one(Turn, (turn.run_id, turn.place, turn.number - 1)).digest
         job = EvaluationRequest(
-            run=facts_of(session, run), place=place.number, turns=(_given(turn),), before=before
+            run=run_info(session, run), place=place.number, turns=(_given(turn),), before=before
         )
     else:
-        job = job_of(session, challenge, run, place, up_to=turn.number)
-    return Step(challenge=challenge.description, job=job, runs=site.folder.run_folders)
+        job = evaluation_request(session, challenge, run, place, up_to=turn.number)
+    return EvaluateTurn(challenge=challenge.description, job=job, runs=site.folder.run_folders)
 
 
-def job_of(
+def evaluation_request(
     session: Session, challenge: Challenge, run: Run, place: RunSample, up_to: int | None = None
 ) -> EvaluationRequest:
     """Return a place with its turns that were evaluated, and the one that is to be."""
@@ -43,14 +43,14 @@ def job_of(
     ]
     past = _past(session, challenge, run, place)
     return EvaluationRequest(
-        run=facts_of(session, run), place=place.number, turns=tuple(map(_given, turns)), past=past
+        run=run_info(session, run), place=place.number, turns=tuple(map(_given, turns)), past=past
     )
 
 
-def facts_of(session: Session, run: Run) -> RunFacts:
+def run_info(session: Session, run: Run) -> RunInfo:
     """Return what a worker process is told of a run."""
-    samples = tuple(place.sample for place in places_of(session, run.id))
-    return RunFacts(id=run.id, phase=run.phase, name=run.name, samples=samples)
+    samples = tuple(place.sample for place in run_samples(session, run.id))
+    return RunInfo(id=run.id, phase=run.phase, name=run.name, samples=samples)
 
 
 def _past(session: Session, challenge: Challenge, run: Run, place: RunSample) -> tuple[bytes, ...]:
@@ -71,5 +71,5 @@ def _past(session: Session, challenge: Challenge, run: Run, place: RunSample) ->
     return tuple(given for given in found if given)
 
 
-def _given(turn: Turn) -> TurnGiven:
-    return TurnGiven(body=unpack(turn.request), charged_s=turn.charged_s, spent_s=turn.spent_s)
+def _given(turn: Turn) -> ChargedTurn:
+    return ChargedTurn(body=unpack(turn.request), charged_s=turn.charged_s, spent_s=turn.spent_s)

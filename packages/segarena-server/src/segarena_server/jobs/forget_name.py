@@ -11,15 +11,15 @@ from segarena.files.whole import write_whole
 from segarena.records.configuration import configuration_text, read_configuration
 from segarena_server.auth import account_deletion
 from segarena_server.db.orm_models import Job, Turn
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forget:
+class RemoveNameTask:
     """The unit that renames what a run's folder says was judged.
 
     Attributes:
@@ -30,7 +30,7 @@ class Forget:
     run: str
     runs: RunFolders
 
-    def do(self, bench: Bench, /) -> None:
+    def do(self, bench: WorkerContext, /) -> None:
         """Rename it; a run of which there is no folder yet begins it without the name."""
         file = self.runs.fetch(self.run) / "run.json"
         if not file.is_file():
@@ -43,7 +43,7 @@ class Forget:
         self.runs.keep(self.run)
 
 
-class ForgetName(Kind):
+class RemoveName(JobKind):
     """The kind; each job is about the id of a run."""
 
     name = run_repository.FORGET
@@ -57,9 +57,9 @@ class ForgetName(Kind):
         judged_now = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
         return and_(Job.about.not_in(ended_now), Job.about.not_in(judged_now))
 
-    def unit(self, session: Session, site: Site, job: Job) -> Forget:
+    def unit(self, session: Session, site: Site, job: Job) -> RemoveNameTask:
         """Return what renames it."""
-        return Forget(run=job.about, runs=site.folder.run_folders)
+        return RemoveNameTask(run=job.about, runs=site.folder.run_folders)
 
     def write(self, session: Session, site: Site, job: Job, result: None) -> None:
         """Nothing is kept."""

@@ -11,18 +11,23 @@ from sqlalchemy.orm import Session
 from segarena.engine.sample_job import limit_of
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
 from segarena_server.challenges.description import read_challenge
-from segarena_server.challenges.run_plan import plan_of
+from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.challenges.submissions import masks, programs, runs
 from segarena_server.db.orm_models import Challenge, Job, Submission
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.submission_cache import Content, MaskPlace, Unpacked, at_hand
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.submission_cache import (
+    MaskSample,
+    SubmissionContent,
+    UnpackedSubmission,
+    process_cache,
+)
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.runs import submissions
 from segarena_server.site import Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class InspectSubmissionTask:
     """Say what is wrong with something.
 
     Attributes:
@@ -33,69 +38,71 @@ class Look:
         places: of the run that masks are for.
     """
 
-    content: Content
+    content: SubmissionContent
     challenge: str
     phase: str
     samples: tuple[str, ...] = ()
-    places: tuple[MaskPlace, ...] = ()
+    places: tuple[MaskSample, ...] = ()
 
-    def do(self, bench: Bench, /) -> tuple[str, ...]:
+    def do(self, bench: WorkerContext, /) -> tuple[str, ...]:
         """Return what is wrong, in lines.
 
         Raises:
             PluginInvalid: programs cannot be confined here.
         """
         try:
-            unpacked = at_hand().unpacked(self.content)
+            unpacked = process_cache().unpacked(self.content)
         except InvalidInput as error:
             return (str(error),)
         try:
-            return tuple(self._faults(bench, unpacked))[: masks.MOST_FAULTS]
+            return tuple(self._faults(bench, unpacked))[: masks.MAX_FAULTS]
         finally:
-            at_hand().forget()
+            process_cache().forget()
 
-    def _faults(self, bench: Bench, unpacked: Unpacked) -> Iterator[str]:
+    def _faults(self, bench: WorkerContext, unpacked: UnpackedSubmission) -> Iterator[str]:
         challenge = read_challenge(self.challenge)
-        plan = plan_of(challenge, challenge.phase(self.phase))
+        plan = participant_plan(challenge, challenge.phase(self.phase))
         match self.content.kind:
             case "masks":
-                yield from masks.faults_of(
+                yield from masks.mask_faults(
                     unpacked.root, [place.expected() for place in self.places]
                 )
             case "run":
-                faults = runs.faults_of(unpacked.root, plan, self.samples)
+                faults = runs.run_faults(unpacked.root, plan, self.samples)
                 yield from faults or self._differences(bench, unpacked)
             case _:
                 if why := self.content.sandbox.fault():
                     raise PluginInvalid(why)
-                yield from programs.faults_of(unpacked.start, plan, limit_s=self.content.answer_s)
+                yield from programs.program_faults(
+                    unpacked.start, plan, limit_s=self.content.answer_s
+                )
 
-    def _differences(self, bench: Bench, unpacked: Unpacked) -> Iterator[str]:
+    def _differences(self, bench: WorkerContext, unpacked: UnpackedSubmission) -> Iterator[str]:
         plan, cast = bench.evaluator(self.challenge).cast(self.phase)
-        sent = runs.Sent(unpacked.root)
+        sent = runs.SubmittedRun(unpacked.root)
         limit = limit_of(plan)
         for name in self.samples:
             yield from sent.judge(name, cast, limit).faults
 
 
-class LookAtSent(Kind):
+class InspectSubmission(JobKind):
     """The kind; each job is about the id of a submission."""
 
-    name = submissions.LOOK
+    name = submissions.INSPECT_SUBMISSION
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> Look | None:
+    def unit(self, session: Session, site: Site, job: Job) -> InspectSubmissionTask | None:
         """Return what looks at it."""
         sent = session.get(Submission, job.about)
         if sent is None or sent.state != "waiting":
             return None
         challenge = session.get_one(Challenge, sent.challenge_id)
-        return Look(
-            content=submissions.content_of(site, sent),
+        return InspectSubmissionTask(
+            content=submissions.submission_content(site, sent),
             challenge=challenge.description,
             phase=sent.phase,
-            samples=submissions.samples_of(session, challenge, sent),
-            places=submissions.mask_places(session, site, sent) if sent.run_id else (),
+            samples=submissions.expected_samples(session, challenge, sent),
+            places=submissions.mask_samples(session, site, sent) if sent.run_id else (),
         )
 
     def write(self, session: Session, site: Site, job: Job, result: tuple[str, ...]) -> None:
@@ -104,9 +111,9 @@ class LookAtSent(Kind):
         if sent.state != "waiting":
             return  # whose it was has deleted their account meanwhile
         if result:
-            submissions.refuse(site, sent, result)
+            submissions.refuse_submission(site, sent, result)
         else:
-            submissions.take(session, site, sent)
+            submissions.accept_submission(session, site, sent)
 
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
         """It was not looked at, and costs nothing."""

@@ -14,17 +14,17 @@ from segarena.work.jobs import Done, Outcome
 from segarena_server.audit_log import note
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs import row_queue
-from segarena_server.jobs.claimed_row import Hold
-from segarena_server.jobs.kind import Kind, is_due
-from segarena_server.jobs.kinds import kinds
-from segarena_server.jobs.worker import Hand, Process
+from segarena_server.jobs.claimed_row import LeasedRow
+from segarena_server.jobs.kind import JobKind, is_due
+from segarena_server.jobs.kinds import job_kinds
+from segarena_server.jobs.worker import RowRunner, WorkerProcess
 from segarena_server.site import Site
 
 _LONGEST_DOING = 200
 _NEEDLESS = object()
 
 
-class JobHand(Hand[Job]):
+class JobRunner(RowRunner[Job]):
     """Does jobs of some kinds, the oldest first.
 
     Args:
@@ -37,8 +37,8 @@ class JobHand(Hand[Job]):
     def __init__(
         self,
         site: Site,
-        kinds: Sequence[Kind],
-        process: Process,
+        kinds: Sequence[JobKind],
+        process: WorkerProcess,
         is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(site, process)
@@ -63,41 +63,41 @@ class JobHand(Hand[Job]):
         )
         job = session.scalar(waiting.with_for_update(of=Job, skip_locked=True))
         if job is not None:
-            row_queue.take(job, lease)
+            row_queue.lease_row(job, lease)
             job.begun_at = self.site.now()
         return job
 
-    def outcome(self, row: Job, hold: Hold) -> Outcome[Any, Any]:
+    def outcome(self, row: Job, hold: LeasedRow) -> Outcome[Any, Any]:
         """Do it."""
         with self.site.database.reading() as session:
-            unit = kinds()[row.kind].unit(session, self.site, row)
+            unit = job_kinds()[row.kind].unit(session, self.site, row)
         if unit is None:
             return Done(unit=None, result=_NEEDLESS, seconds=0.0)
         return self.process.do(unit, partial(self._beat, hold), self.site.settings.limits.job_s)
 
-    def write(self, row: Job, hold: Hold, result: Any, session: Session) -> None:
+    def write(self, row: Job, hold: LeasedRow, result: Any, session: Session) -> None:
         """Write what came of it where its kind keeps that."""
         if (
             hold.finish(session, state="done", done_at=self.site.now(), failure="")
             and result is not _NEEDLESS
         ):
-            kinds()[row.kind].write(session, self.site, session.get_one(Job, row.id), result)
+            job_kinds()[row.kind].write(session, self.site, session.get_one(Job, row.id), result)
 
-    def refuse(self, row: Job, hold: Hold, error: InvalidInput, session: Session) -> None:
+    def refuse(self, row: Job, hold: LeasedRow, error: InvalidInput, session: Session) -> None:
         """Write that it cannot be; there is no other try."""
         if hold.finish(session, state="dead", done_at=self.site.now(), failure=str(error)):
-            kinds()[row.kind].fail(session, self.site, session.get_one(Job, row.id), error)
+            job_kinds()[row.kind].fail(session, self.site, session.get_one(Job, row.id), error)
 
     @staticmethod
-    def fail(site: Site, row: Job, hold: Hold, error: SegarenaError, session: Session) -> None:
+    def fail(site: Site, row: Job, hold: LeasedRow, error: SegarenaError, session: Session) -> None:
         """Let it wait again; after the last try its kind says what becomes of it."""
         if hold.give_up(session, str(error)) == "dead":
             job = session.get_one(Job, row.id)
             job.done_at = site.now()
-            kinds()[row.kind].fail(session, site, job, error)
+            job_kinds()[row.kind].fail(session, site, job, error)
             note(session, site.now(), "job failed", f"{row.kind} {row.about}: {error}")
 
-    def _beat(self, hold: Hold) -> None:
+    def _beat(self, hold: LeasedRow) -> None:
         if self._is_over():
             self.process.end()
             raise WorkStopped("the server ends; another one begins this job again")

@@ -18,23 +18,23 @@ from segarena.files.hashes import sha256
 from segarena.protocol.turns import Answer, Turn, pack_turn, read_turn_head
 from segarena_server.audit_log import note
 from segarena_server.challenges.evaluation_request import (
+    ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    RunFacts,
-    TurnGiven,
+    RunInfo,
 )
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.prompt_replay import first_rounds
+from segarena_server.challenges.prompt_replay import pack_first_rounds
 from segarena_server.challenges.submissions import masks, runs
 from segarena_server.db.orm_models import Challenge, Job, Run, RunSample
 from segarena_server.db.orm_models import Turn as TurnRow
-from segarena_server.jobs.enqueue import post
-from segarena_server.jobs.evaluate_turn import facts_of, job_of
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.submission_cache import Content, MaskPlace, at_hand
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.evaluate_turn import evaluation_request, run_info
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.submission_cache import MaskSample, SubmissionContent, process_cache
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.runs import submissions
-from segarena_server.runs.run_repository import end_place, give_back
+from segarena_server.runs.run_repository import end_run_sample, refund_run
 from segarena_server.site import Site
 from segarena_server.storage.compression import pack
 from segarena_server.storage.run_folders import RunFolders
@@ -51,13 +51,13 @@ class LocalTurn:
         digest: see `StepDone.digest`.
     """
 
-    given: TurnGiven
+    given: ChargedTurn
     reply: bytes = field(repr=False)
     judged: str
     digest: str
 
     @classmethod
-    def of(cls, given: TurnGiven, done: EvaluationResult) -> LocalTurn:
+    def of(cls, given: ChargedTurn, done: EvaluationResult) -> LocalTurn:
         """Return what is kept of a step. Its prompts were given to nobody, so they are none of a budget."""
         judged = json.dumps([asdict(one) for one in done.judged])
         return cls(given=given, reply=done.reply, judged=judged, digest=done.digest)
@@ -90,7 +90,7 @@ class LocalTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class JudgeSampleTask:
     """Judge one sample of a run.
 
     Attributes:
@@ -102,14 +102,14 @@ class Judge:
         given_up: why nothing is asked any more, where that is so: all dialogues about the sample fail.
     """
 
-    content: Content
+    content: SubmissionContent
     challenge: str
     job: EvaluationRequest = field(repr=False)
     runs: RunFolders
-    place: MaskPlace | None = None
+    place: MaskSample | None = None
     given_up: str = ""
 
-    def do(self, bench: Bench, /) -> tuple[LocalTurn, ...]:
+    def do(self, bench: WorkerContext, /) -> tuple[LocalTurn, ...]:
         """Write the rows; return the turns that were held, for whoever looks at the run.
 
         Raises:
@@ -134,26 +134,29 @@ class Judge:
         folder.write_files(self.job.place, files)
         self.runs.keep_place(run.id, self.job.place, files)
         if folder.is_complete:  # nothing of it is needed any more
-            at_hand().forget()
+            process_cache().forget()
         return tuple(held)
 
-    def _of_masks(self, evaluator: Evaluator, place: MaskPlace, held: list[LocalTurn]) -> Rows:
+    def _of_masks(self, evaluator: Evaluator, place: MaskSample, held: list[LocalTurn]) -> Rows:
         expected = place.expected()
-        root = at_hand().unpacked(self.content).root
-        read = [masks.read_mask(root, expected, number) for number in range(len(expected.objects))]
+        root = process_cache().unpacked(self.content).root
+        read = [
+            masks.read_submitted_mask(root, expected, number)
+            for number in range(len(expected.objects))
+        ]
         answers = [
             Answer(dialogue=number, prediction=Prediction(mask)) for number, mask in enumerate(read)
         ]
         opened = {number for given in self.job.turns for number in read_turn_head(given.body).open}
         rest = [number for number in range(len(read)) if number not in opened]
-        past = first_rounds(self.job.past, expected.shape)
+        past = pack_first_rounds(self.job.past, expected.shape)
         turns = self.job.turns
         rows = None
         for turn in (
             *([Turn(id=_new_id(), open=rest)] if rest else []),
             Turn(id=_new_id(), answers=answers),
         ):
-            given = TurnGiven(body=pack_turn(turn))
+            given = ChargedTurn(body=pack_turn(turn))
             turns = (*turns, given)
             done = evaluator.step(
                 EvaluationRequest(run=self.job.run, place=self.job.place, turns=turns, past=past)
@@ -164,17 +167,17 @@ class Judge:
             raise InvalidInput("masks end all dialogues, these did not")
         return rows
 
-    def _of_run(self, evaluator: Evaluator, run: RunFacts) -> Rows:
+    def _of_run(self, evaluator: Evaluator, run: RunInfo) -> Rows:
         plan, cast = evaluator.cast(run.phase)
-        sent = runs.Sent(at_hand().unpacked(self.content).root)
+        sent = runs.SubmittedRun(process_cache().unpacked(self.content).root)
         again = sent.judge(run.samples[self.job.place], cast, limit_of(plan))
         if again.faults:
             raise InvalidInput(f"it was taken, and now differs: {again.faults[0]}")
         return again.rows
 
-    def _of_program(self, folder: RunFolder, run: RunFacts, held: list[LocalTurn]) -> Rows:
+    def _of_program(self, folder: RunFolder, run: RunInfo, held: list[LocalTurn]) -> Rows:
         """Hold the dialogues with the program; what it took for other samples goes off the time of the run."""
-        rehearsal = at_hand().unpacked(self.content).rehearsal(self.challenge, run.phase)
+        rehearsal = process_cache().unpacked(self.content).rehearsal(self.challenge, run.phase)
         timings = folder.read("timings", ["round", "predict_s"])
         spent_s = float(timings.filter(timings["round"] > 0)["predict_s"].sum())
         told, rows = rehearsal.hold_place(run, self.job.place, spent_s=spent_s)
@@ -182,29 +185,29 @@ class Judge:
         return rows
 
 
-class JudgeSent(Kind):
+class JudgeSubmission(JobKind):
     """The kind; each job is about a place: the id of a run, a blank, a number."""
 
-    name = submissions.JUDGE
+    name = submissions.JUDGE_SAMPLE
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> Judge | None:
+    def unit(self, session: Session, site: Site, job: Job) -> JudgeSampleTask | None:
         """Return what judges it; None when that has become needless."""
         run, place = _about(session, job)
-        sent = submissions.taken_for(session, run.id)
+        sent = submissions.accepted_submission(session, run.id)
         if run.state != "open" or place.state != "open" or sent is None:
             return None
         challenge = session.get_one(Challenge, run.challenge_id)
-        facts = facts_of(session, run)
+        facts = run_info(session, run)
         is_masks = sent.kind == "masks"
-        return Judge(
-            content=submissions.content_of(site, sent),
+        return JudgeSampleTask(
+            content=submissions.submission_content(site, sent),
             challenge=challenge.description,
-            job=job_of(session, challenge, run, place)
+            job=evaluation_request(session, challenge, run, place)
             if is_masks
             else EvaluationRequest(run=facts, place=place.number, turns=()),
             runs=site.folder.run_folders,
-            place=submissions.mask_places(session, site, sent)[place.number] if is_masks else None,
+            place=submissions.mask_samples(session, site, sent)[place.number] if is_masks else None,
             given_up=json.loads(job.told or "{}").get("given_up", ""),
         )
 
@@ -218,17 +221,17 @@ class JudgeSent(Kind):
         )
         for number, held in enumerate(result, start=session.scalar(known) or 0):
             session.add(held.row(place, number, site.now()))
-        end_place(session, run.id, place.number, site.now())
+        end_run_sample(session, run.id, place.number, site.now())
 
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
         """Give the run back; a program that takes its process with it again and again has failed about that sample."""
         run, _ = _about(session, job)
         if run.kind == "worker" and not job.told:
             why = json.dumps({"given_up": f"the program was lost with its process: {error}"})
-            post(session, self.name, job.about, site.now(), why)
+            enqueue_job(session, self.name, job.about, site.now(), why)
         else:
             note(session, site.now(), "sample not judged", f"{job.about}: {error}")
-            give_back(
+            refund_run(
                 session, run.id, site.now(), "a sample could not be judged; the organiser sees why"
             )
 

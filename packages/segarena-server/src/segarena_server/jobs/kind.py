@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.worker_processes import Unit
+from segarena_server.jobs.worker_processes import WorkerTask
 from segarena_server.site import Site
 
 
-class Kind(ABC):
+class JobKind(ABC):
     """One kind of job: what is done in a worker process, and what becomes of it in the database.
 
     Attributes:
@@ -31,7 +31,7 @@ class Kind(ABC):
         return true()
 
     @abstractmethod
-    def unit(self, session: Session, site: Site, job: Job) -> Unit[Any] | None:
+    def unit(self, session: Session, site: Site, job: Job) -> WorkerTask[Any] | None:
         """Return what is to be done, with all that the process needs, since that has no database; None for nothing.
 
         Raises:
@@ -49,6 +49,6 @@ class Kind(ABC):
         """
 
 
-def is_due(kinds: Iterable[Kind]) -> ColumnElement[bool]:
+def is_due(kinds: Iterable[JobKind]) -> ColumnElement[bool]:
     """Return the condition under which a job that waits, of one of these kinds, may be begun."""
     return or_(*(and_(Job.kind == kind.name, kind.is_due()) for kind in kinds))

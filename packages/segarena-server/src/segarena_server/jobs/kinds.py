@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from functools import cache
 
 from segarena_server.extensions.site_sections import rooms
-from segarena_server.jobs.audit_run import FindOut
+from segarena_server.jobs.audit_run import AuditRun
 from segarena_server.jobs.end_run import EndRun
-from segarena_server.jobs.forget_name import ForgetName
-from segarena_server.jobs.inspect_submission import LookAtSent
-from segarena_server.jobs.judge_submission import JudgeSent
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.prepare_challenge import ChangeChallenge, LookAtChallenge, MakeChallenge
+from segarena_server.jobs.forget_name import RemoveName
+from segarena_server.jobs.inspect_submission import InspectSubmission
+from segarena_server.jobs.judge_submission import JudgeSubmission
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.prepare_challenge import ChangeChallenge, MakeChallenge, PreviewChallenge
 from segarena_server.jobs.rehearse import RehearseChallenge
 
-_OF_RUNS = (EndRun(), FindOut(), ForgetName(), LookAtSent(), JudgeSent())
-_OF_CHALLENGES = (LookAtChallenge(), MakeChallenge(), ChangeChallenge(), RehearseChallenge())
+_OF_RUNS = (EndRun(), AuditRun(), RemoveName(), InspectSubmission(), JudgeSubmission())
+_OF_CHALLENGES = (PreviewChallenge(), MakeChallenge(), ChangeChallenge(), RehearseChallenge())
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
+def job_kinds() -> Mapping[str, JobKind]:
     """Return all kinds by name: ours, and those of rooms.
 
     A new kind of ours is a module beside this one with a unit and a `Kind`, and a place among these.

@@ -44,7 +44,7 @@ def is_mine(lease: str) -> bool:
     return lease.startswith(_prefix())
 
 
-class Watched(Generic[Job]):
+class LeaseWatch(Generic[Job]):
     """Leases that somebody else holds, and since when each has been seen not to beat.
 
     Args:

@@ -17,13 +17,13 @@ from segarena.work.persistent_process import StandingProcess
 from segarena_server.db.orm_models import Job, Turn
 from segarena_server.http.middleware import LOG
 from segarena_server.jobs import row_queue
-from segarena_server.jobs.claimed_row import Hold
-from segarena_server.jobs.job_runner import JobHand
-from segarena_server.jobs.kinds import kinds
-from segarena_server.jobs.lease import Watched, is_gone, is_mine
-from segarena_server.jobs.turn_runner import TurnHand
-from segarena_server.jobs.worker import Hand, Process
-from segarena_server.jobs.worker_processes import AtBench
+from segarena_server.jobs.claimed_row import LeasedRow
+from segarena_server.jobs.job_runner import JobRunner
+from segarena_server.jobs.kinds import job_kinds
+from segarena_server.jobs.lease import LeaseWatch, is_gone, is_mine
+from segarena_server.jobs.turn_runner import TurnRunner
+from segarena_server.jobs.worker import RowRunner, WorkerProcess
+from segarena_server.jobs.worker_processes import TaskExecutor
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 
@@ -36,10 +36,10 @@ _AGAIN_S = 1.0
 _LAST_S = 10.0
 """So much longer than the hard limit a thread has to end."""
 
-_HANDS: dict[type[Turn] | type[Job], type[Hand[Any]]] = {Turn: TurnHand, Job: JobHand}
+_HANDS: dict[type[Turn] | type[Job], type[RowRunner[Any]]] = {Turn: TurnRunner, Job: JobRunner}
 
 
-class Hands:
+class WorkerPool:
     """All hands of this process.
 
     Args:
@@ -74,9 +74,11 @@ class Hands:
         for thread in self._threads:
             thread.join(self._site.settings.limits.hard_s + _LAST_S)
 
-    def _do(self, make: Callable[[Process], Hand[Any]]) -> None:
+    def _do(self, make: Callable[[WorkerProcess], RowRunner[Any]]) -> None:
         limits = self._site.settings.limits
-        process: Process = StandingProcess(AtBench(limits.soft_s, limits.hard_s), limits.hard_s)
+        process: WorkerProcess = StandingProcess(
+            TaskExecutor(limits.soft_s, limits.hard_s), limits.hard_s
+        )
         hand = make(process)
         try:
             while not self._is_over.is_set():
@@ -100,7 +102,8 @@ class Hands:
     def _look_around(self) -> None:
         """Hand out again what a dead process held, and end runs whose time is over."""
         watched = {
-            table: Watched[row_queue.RowKey](self._site.settings.limits.lease_s) for table in _HANDS
+            table: LeaseWatch[row_queue.RowKey](self._site.settings.limits.lease_s)
+            for table in _HANDS
         }
         while True:
             for table, seen in watched.items():
@@ -109,13 +112,13 @@ class Hands:
             if self._is_over.wait(_LOOK_AROUND_S):
                 return
 
-    def _recover(self, table: row_queue.Kind, watched: Watched[row_queue.RowKey]) -> bool:
+    def _recover(self, table: row_queue.LeasedTable, watched: LeaseWatch[row_queue.RowKey]) -> bool:
         with self._site.database.reading() as session:
-            held = row_queue.held(session, table)
+            held = row_queue.active_leases(session, table)
         for key, (lease, _) in held.items():
             if self._is_gone(lease):
                 with self._site.database.writing() as session:
-                    row_queue.hand_on(session, table, key, lease)
+                    row_queue.release_row(session, table, key, lease)
                 self.hurry()
         for key in watched.dead(held):
             lease = held[key][0]
@@ -123,7 +126,7 @@ class Hands:
                 if not self._is_gone(lease) and (row := session.get(table, key)) is not None:
                     silent = WorkError("the process that had it was not heard of any more")
                     _HANDS[table].fail(
-                        self._site, row, Hold(self._site, table, key, lease), silent, session
+                        self._site, row, LeasedRow(self._site, table, key, lease), silent, session
                     )
             self.hurry()
         return True
@@ -137,19 +140,21 @@ class Hands:
     def _end_late(self) -> bool:
         now = self._site.now()
         with self._site.database.reading() as session:
-            late = run_repository.late(session, now)
+            late = run_repository.overdue_runs(session, now)
         if late:
             with self._site.database.writing() as session:
-                run_repository.end_late(session, late, now)
+                run_repository.end_overdue_runs(session, late, now)
             self.hurry()
         return True
 
 
-def _makers(site: Site, is_over: Callable[[], bool]) -> Iterator[Callable[[Process], Hand[Any]]]:
+def _makers(
+    site: Site, is_over: Callable[[], bool]
+) -> Iterator[Callable[[WorkerProcess], RowRunner[Any]]]:
     """Yield what makes each hand: so many for turns, one for short jobs, so many for long ones."""
-    short = [kind for kind in kinds().values() if not kind.is_long]
-    long = [kind for kind in kinds().values() if kind.is_long]
-    yield from [partial(TurnHand, site)] * site.settings.workers
-    yield partial(JobHand, site, short)
+    short = [kind for kind in job_kinds().values() if not kind.is_long]
+    long = [kind for kind in job_kinds().values() if kind.is_long]
+    yield from [partial(TurnRunner, site)] * site.settings.workers
+    yield partial(JobRunner, site, short)
     if long:
-        yield from [partial(JobHand, site, long, is_over=is_over)] * site.settings.long_workers
+        yield from [partial(JobRunner, site, long, is_over=is_over)] * site.settings.long_workers

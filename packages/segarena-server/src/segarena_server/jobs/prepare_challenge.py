@@ -12,18 +12,22 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from segarena_server.challenges import management
-from segarena_server.challenges.description import Challenge, challenge_text, read_challenge
+from segarena_server.challenges.description import (
+    ChallengeDescription,
+    challenge_text,
+    read_challenge,
+)
 from segarena_server.challenges.sample_pool import (
-    PhaseLook,
+    PhasePreview,
+    ProgressContext,
     SamplePool,
-    Watch,
     build_pool,
-    look,
     pools_of,
+    preview_phases,
 )
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 
@@ -33,7 +37,7 @@ _DRAFTS_LAST_S = 30 * 86400.0
 class ChallengeJobRequest(NamedTuple):
     """What such a job is told: a challenge, with seeds; whom the audit log names; which one it changes, "" for none."""
 
-    challenge: Challenge
+    challenge: ChallengeDescription
     by: dict[str, Any]
     changes: str
 
@@ -51,18 +55,20 @@ class ChallengeJobRequest(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookAt:
+class PreviewChallengeTask:
     """The unit that looks at what a challenge would be."""
 
     challenge: str
 
-    def do(self, bench: Bench, /) -> list[PhaseLook]:
+    def do(self, bench: WorkerContext, /) -> list[PhasePreview]:
         """Return what its phases would be."""
-        return look(bench.evaluator(self.challenge), read_challenge(self.challenge), _watch(bench))
+        return preview_phases(
+            bench.evaluator(self.challenge), read_challenge(self.challenge), _watch(bench)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayReady:
+class BuildPoolTask:
     """The unit that lays samples ready.
 
     Attributes:
@@ -75,7 +81,7 @@ class LayReady:
     pools: tuple[str, ...]
     storage: Storage
 
-    def do(self, bench: Bench, /) -> SamplePool:
+    def do(self, bench: WorkerContext, /) -> SamplePool:
         """Return what lies ready."""
         described = read_challenge(self.challenge)
         return build_pool(
@@ -83,31 +89,31 @@ class LayReady:
         )
 
 
-class LookAtChallenge(Kind):
+class PreviewChallenge(JobKind):
     """The kind; each job is about a draft, under a name that nobody else has."""
 
     name = "look at challenge"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> LookAt:
+    def unit(self, session: Session, site: Site, job: Job) -> PreviewChallengeTask:
         """Return what looks at it."""
-        return LookAt(challenge=challenge_text(ChallengeJobRequest.of(job).challenge))
+        return PreviewChallengeTask(challenge=challenge_text(ChallengeJobRequest.of(job).challenge))
 
-    def write(self, session: Session, site: Site, job: Job, result: list[PhaseLook]) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: list[PhasePreview]) -> None:
         """Keep what it would be."""
         job.said = json.dumps([asdict(phase) for phase in result])
 
 
-class MakeChallenge(Kind):
+class MakeChallenge(JobKind):
     """The kind; each job is about the slug of a challenge to be."""
 
     name = "make challenge"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> LayReady:
+    def unit(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
         """Return what lays its samples ready."""
-        described = management.ready_to_make(site, ChallengeJobRequest.of(job).challenge)
-        return LayReady(
+        described = management.prepare_new_challenge(site, ChallengeJobRequest.of(job).challenge)
+        return BuildPoolTask(
             challenge=challenge_text(described),
             pools=tuple(pools_of(described)),
             storage=site.folder.samples,
@@ -116,35 +122,35 @@ class MakeChallenge(Kind):
     def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
         """Add the challenge."""
         told = ChallengeJobRequest.of(job)
-        management.write_made(session, site.now(), told.challenge, result, told.by)
+        management.insert_challenge(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
 
 
-class ChangeChallenge(Kind):
+class ChangeChallenge(JobKind):
     """The kind; each job is about the slug of a challenge whose benchmark or data change."""
 
     name = "change challenge"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> LayReady:
+    def unit(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
         """Return what lays the samples ready that do not lie there."""
         told = ChallengeJobRequest.of(job)
-        described, pools = management.ready_to_change(site, told.changes, told.challenge)
-        return LayReady(
+        described, pools = management.prepare_change(site, told.changes, told.challenge)
+        return BuildPoolTask(
             challenge=challenge_text(described), pools=tuple(pools), storage=site.folder.samples
         )
 
     def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
         """Write what the challenge is now."""
         told = ChallengeJobRequest.of(job)
-        management.write_changed(session, site.now(), told.challenge, result, told.by)
+        management.update_challenge(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
 
 
-def forget_drafts(session: Session, now: float) -> None:
+def delete_old_drafts(session: Session, now: float) -> None:
     """Forget what challenges would be that nobody made within a month."""
     is_old = (
-        Job.kind == LookAtChallenge.name,
+        Job.kind == PreviewChallenge.name,
         Job.state.in_(("done", "dead")),
         Job.made_at < now - _DRAFTS_LAST_S,
     )
@@ -162,7 +168,7 @@ def _said(laid: SamplePool) -> str:
     )
 
 
-def _watch(bench: Bench) -> Watch:
+def _watch(bench: WorkerContext) -> ProgressContext:
     @contextmanager
     def watch(done: int, of: int) -> Generator[None]:
         with bench.within(f"sample {done + 1} of {of}"):

@@ -13,19 +13,19 @@ from sqlalchemy.orm import Session
 
 from segarena_server.challenges.challenge_repository import find_challenge
 from segarena_server.challenges.description import read_challenge
-from segarena_server.challenges.rehearsal import Rehearsal, RehearsedPlace
-from segarena_server.challenges.score_visibility import Score, scores_of
+from segarena_server.challenges.rehearsal import Rehearsal, SampleRehearsal
+from segarena_server.challenges.score_visibility import Score, folder_scores
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.site import Site
 
-SAMPLES = 2
+REHEARSAL_SAMPLES = 2
 """That a rehearsal on a page is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsed:
+class RehearsalResult:
     """What came of a rehearsal.
 
     Attributes:
@@ -33,12 +33,12 @@ class Rehearsed:
         scores: as the participant would see them.
     """
 
-    places: list[RehearsedPlace]
+    places: list[SampleRehearsal]
     scores: list[Score]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearse:
+class RehearsalTask:
     """The unit that holds a rehearsal.
 
     Attributes:
@@ -53,7 +53,7 @@ class Rehearse:
     segmenter: str
     samples: int
 
-    def do(self, bench: Bench, /) -> Rehearsed:
+    def do(self, bench: WorkerContext, /) -> RehearsalResult:
         """Hold it; nothing is kept but what is returned."""
 
         @contextmanager
@@ -66,24 +66,29 @@ class Rehearse:
         wanted = rehearsal.evaluator.samples(self.phase)[: self.samples]
         with tempfile.TemporaryDirectory(prefix="segarena-rehearsal-") as folder:
             run, places = rehearsal.hold(wanted, Path(folder) / "run", watch)
-            return Rehearsed(places=places, scores=scores_of(run.path, challenge.phase(self.phase)))
+            return RehearsalResult(
+                places=places, scores=folder_scores(run.path, challenge.phase(self.phase))
+            )
 
 
-class RehearseChallenge(Kind):
+class RehearseChallenge(JobKind):
     """The kind; each job is about the slug of a challenge."""
 
     name = "rehearse"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> Rehearse:
+    def unit(self, session: Session, site: Site, job: Job) -> RehearsalTask:
         """Return what holds it."""
         told = json.loads(job.told)
         description = find_challenge(session, job.about).description
-        return Rehearse(
-            challenge=description, phase=told["phase"], segmenter=told["segmenter"], samples=SAMPLES
+        return RehearsalTask(
+            challenge=description,
+            phase=told["phase"],
+            segmenter=told["segmenter"],
+            samples=REHEARSAL_SAMPLES,
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: Rehearsed) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: RehearsalResult) -> None:
         """Keep what the page shows."""
         job.said = json.dumps(
             {
@@ -93,7 +98,7 @@ class RehearseChallenge(Kind):
         )
 
 
-def _told(place: RehearsedPlace) -> dict[str, object]:
+def _told(place: SampleRehearsal) -> dict[str, object]:
     peaks = [leak.peak for leak in place.leaks.values()]
     last = {judged.number: judged for judged in place.judged}
     return {

@@ -13,12 +13,12 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job, Turn
 
-Kind: TypeAlias = type[Turn] | type[Job]
+LeasedTable: TypeAlias = type[Turn] | type[Job]
 RowKey: TypeAlias = tuple[Any, ...]
 """The primary key of a row."""
 
 
-def take(row: Turn | Job, lease: str) -> None:
+def lease_row(row: Turn | Job, lease: str) -> None:
     """Lease a row that waits."""
     row.state = "leased"
     row.lease = lease
@@ -26,23 +26,27 @@ def take(row: Turn | Job, lease: str) -> None:
     row.tries = row.tries + 1
 
 
-def beat(session: Session, table: Kind, key: RowKey, lease: str, **values: object) -> bool:
+def renew_lease(
+    session: Session, table: LeasedTable, key: RowKey, lease: str, **values: object
+) -> bool:
     """Say that a lease is alive; False when it is lost."""
     return _change(session, table, key, lease, beats=table.beats + 1, **values)
 
 
-def finish(session: Session, table: Kind, key: RowKey, lease: str, **values: object) -> bool:
+def finish_row(
+    session: Session, table: LeasedTable, key: RowKey, lease: str, **values: object
+) -> bool:
     """Write what came of a row, and give the lease up; False, and nothing is written, when the lease was lost."""
     return _change(session, table, key, lease, **values, lease="")
 
 
-def hand_on(session: Session, table: Kind, key: RowKey, lease: str) -> None:
+def release_row(session: Session, table: LeasedTable, key: RowKey, lease: str) -> None:
     """Let a row wait again that was not worked on to an end by no fault of its own: that is no try of it."""
     _change(session, table, key, lease, state="waiting", lease="", tries=table.tries - 1)
 
 
-def give_up(
-    session: Session, table: Kind, key: RowKey, lease: str, *, most_tries: int, why: str
+def fail_attempt(
+    session: Session, table: LeasedTable, key: RowKey, lease: str, *, most_tries: int, why: str
 ) -> str:
     """Take a lease from whoever has it; return the new state, waiting or dead, and "" when they have it no more."""
     row = session.get(table, key, with_for_update=True)
@@ -54,7 +58,7 @@ def give_up(
     return row.state
 
 
-def held(session: Session, table: Kind) -> dict[RowKey, tuple[str, int]]:
+def active_leases(session: Session, table: LeasedTable) -> dict[RowKey, tuple[str, int]]:
     """Return the leases that are held, with their beats."""
     rows = session.execute(
         select(*_key(table).columns, table.lease, table.beats).where(table.state == "leased")
@@ -62,12 +66,14 @@ def held(session: Session, table: Kind) -> dict[RowKey, tuple[str, int]]:
     return {tuple(key): (lease, beats) for *key, lease, beats in rows}
 
 
-def _change(session: Session, table: Kind, key: RowKey, held_by: str, **values: object) -> bool:
+def _change(
+    session: Session, table: LeasedTable, key: RowKey, held_by: str, **values: object
+) -> bool:
     is_it = [column == value for column, value in zip(_key(table).columns, key, strict=True)]
     changed = update(table).where(*is_it, table.lease == held_by).values(**values)
     return bool(session.connection().execute(changed).rowcount)
 
 
-def _key(table: Kind) -> Any:
+def _key(table: LeasedTable) -> Any:
     mapped: SqlTable = inspect(table).local_table  # pyright: ignore[reportAssignmentType]
     return mapped.primary_key

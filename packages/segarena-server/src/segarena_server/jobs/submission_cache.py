@@ -18,7 +18,7 @@ from segarena.segmenters.workers.worker import Worker
 from segarena_server.challenges.description import read_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.challenges.submissions import masks, programs
-from segarena_server.challenges.submissions.archives import beginning, unpack_sent
+from segarena_server.challenges.submissions.archives import content_root, unpack_submission
 from segarena_server.storage.content_store import Storage
 
 _PREFIX = "segarena-sent-"
@@ -26,7 +26,7 @@ _KINDS: dict[type, str] = {ImageSample: "image", VolumeSample: "volume", VideoSa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class SubmissionContent:
     """Something that was sent.
 
     Attributes:
@@ -47,7 +47,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaskPlace:
+class MaskSample:
     """A sample that masks are asked for: its key, hash and storage of its body, the objects of each dialogue."""
 
     key: str
@@ -55,15 +55,15 @@ class MaskPlace:
     storage: Storage = field(compare=False)
     objects: tuple[int, ...]
 
-    def expected(self) -> masks.Expected:
+    def expected(self) -> masks.ExpectedMasks:
         """Return what its masks have to be."""
         sample = unpack_sample(self.storage.read(self.sha256), self.key)
-        return masks.Expected(
+        return masks.ExpectedMasks(
             key=self.key, kind=_KINDS[type(sample)], shape=tuple(sample.shape), objects=self.objects
         )
 
 
-class Unpacked:
+class UnpackedSubmission:
     """Something that was sent, in a folder of its own; strangers' files are read here.
 
     Args:
@@ -73,7 +73,7 @@ class Unpacked:
         InvalidInput: it cannot be unpacked, or is something else.
     """
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: SubmissionContent) -> None:
         self.content = content
         self._made = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-")
         self._rehearsal: tuple[str, Rehearsal] | None = None
@@ -90,9 +90,9 @@ class Unpacked:
         """Return where its files begin."""
         most = self.content.most_bytes
         if self.content.kind == "worker":
-            return programs.lay_out(file, folder, most_bytes=most)
-        unpack_sent(file, folder, most_bytes=most)
-        return folder if self.content.kind == "masks" else beginning(folder)
+            return programs.prepare_program(file, folder, most_bytes=most)
+        unpack_submission(file, folder, most_bytes=most)
+        return folder if self.content.kind == "masks" else content_root(folder)
 
     def start(self) -> Worker:
         """Start the program, confined.
@@ -100,7 +100,7 @@ class Unpacked:
         Raises:
             PluginInvalid: it cannot be started, or is none.
         """
-        return self.content.sandbox.start(self.root, programs.PROGRAM)
+        return self.content.sandbox.start(self.root, programs.PROGRAM_FILE)
 
     def rehearsal(self, description: str, phase: str) -> Rehearsal:
         """Return what holds dialogues of a challenge with the program, started once."""
@@ -121,18 +121,18 @@ class Unpacked:
         self._made.cleanup()
 
 
-class AtHand:
+class SubmissionCache:
     """The last thing that a process unpacked."""
 
     def __init__(self) -> None:
-        clear_leftovers()
-        self._last: Unpacked | None = None
+        remove_leftover_folders()
+        self._last: UnpackedSubmission | None = None
 
-    def unpacked(self, content: Content) -> Unpacked:
+    def unpacked(self, content: SubmissionContent) -> UnpackedSubmission:
         """Return something unpacked; what was at hand before is removed unless it is the same."""
         if self._last is None or self._last.content != content:
             self.forget()
-            self._last = Unpacked(content)
+            self._last = UnpackedSubmission(content)
         return self._last
 
     def forget(self) -> None:
@@ -143,12 +143,12 @@ class AtHand:
 
 
 @cache
-def at_hand() -> AtHand:
+def process_cache() -> SubmissionCache:
     """Return what this process has at hand."""
-    return AtHand()
+    return SubmissionCache()
 
 
-def clear_leftovers() -> None:
+def remove_leftover_folders() -> None:
     """Remove what processes left that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         number = re.match(r"\d+", folder.name.removeprefix(_PREFIX))

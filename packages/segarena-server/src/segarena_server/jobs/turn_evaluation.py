@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from segarena.engine.store import files_of_rows
 from segarena_server.challenges.evaluation_request import EvaluationRequest
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.storage.run_folders import RunFolders
 
 
@@ -34,7 +34,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class EvaluateTurn:
     """The unit that evaluates the last turn of a place.
 
     Attributes:
@@ -47,7 +47,7 @@ class Step:
     job: EvaluationRequest
     runs: RunFolders
 
-    def do(self, bench: Bench, /) -> Evaluated:
+    def do(self, bench: WorkerContext, /) -> Evaluated:
         """Evaluate it."""
         evaluator = bench.evaluator(self.challenge)
         with bench.within("evaluating a turn"):

@@ -20,18 +20,18 @@ from segarena.work.jobs import Done, Outcome, as_ours
 from segarena.work.persistent_process import StandingProcess
 from segarena_server.db.orm_models import Job, Turn
 from segarena_server.http.middleware import LOG
-from segarena_server.jobs.claimed_row import Hold, leasing, patiently
-from segarena_server.jobs.worker_processes import Unit
+from segarena_server.jobs.claimed_row import LeasedRow, leasing, write_patiently
+from segarena_server.jobs.worker_processes import WorkerTask
 from segarena_server.site import Site
 
-Process = StandingProcess[Unit[Any], Any]
+WorkerProcess = StandingProcess[WorkerTask[Any], Any]
 _NOT_NOW = (WorkersInvalid, RunConflict, StoreAway, WorkStopped)
 """No fault of the row, so no try of it: no process starts, another one is at it, there is no room, the server ends."""
 
 Row = TypeVar("Row", Turn, Job)
 
 
-class Hand(ABC, Generic[Row]):
+class RowRunner(ABC, Generic[Row]):
     """Does rows of a table, one after the other.
 
     Args:
@@ -39,7 +39,7 @@ class Hand(ABC, Generic[Row]):
         process: what does them.
     """
 
-    def __init__(self, site: Site, process: Process) -> None:
+    def __init__(self, site: Site, process: WorkerProcess) -> None:
         self.site = site
         self.process = process
 
@@ -50,26 +50,26 @@ class Hand(ABC, Generic[Row]):
                 row = self.lease(session, lease)
             if row is None:
                 return False
-            self._do(row, Hold(self.site, type(row), self.key(row), lease))
+            self._do(row, LeasedRow(self.site, type(row), self.key(row), lease))
         return True
 
-    def _do(self, row: Row, hold: Hold) -> None:
+    def _do(self, row: Row, hold: LeasedRow) -> None:
         try:
             outcome = self.outcome(row, hold)
             if isinstance(outcome, Done):
-                patiently(self.site, partial(self.write, row, hold, outcome.result))
+                write_patiently(self.site, partial(self.write, row, hold, outcome.result))
                 if self.makes_work(outcome.result):
                     self.site.hurry()
             elif isinstance(outcome.error, InvalidInput):
-                patiently(self.site, partial(self.refuse, row, hold, outcome.error))
+                write_patiently(self.site, partial(self.refuse, row, hold, outcome.error))
             else:
                 raise outcome.error
         except _NOT_NOW:
-            patiently(self.site, hold.hand_on)
+            write_patiently(self.site, hold.hand_on)
             raise
         except Exception as error:
             LOG.error("%s: %s", self.key(row), error, exc_info=not isinstance(error, SegarenaError))
-            patiently(self.site, partial(self.fail, self.site, row, hold, as_ours(error)))
+            write_patiently(self.site, partial(self.fail, self.site, row, hold, as_ours(error)))
         self.site.news.tell(self.about(row))
 
     @abstractmethod
@@ -85,11 +85,11 @@ class Hand(ABC, Generic[Row]):
         """Return a row that waits, leased; None when there is none."""
 
     @abstractmethod
-    def outcome(self, row: Row, hold: Hold) -> Outcome[Any, Any]:
+    def outcome(self, row: Row, hold: LeasedRow) -> Outcome[Any, Any]:
         """Have it done."""
 
     @abstractmethod
-    def write(self, row: Row, hold: Hold, result: Any, session: Session) -> None:
+    def write(self, row: Row, hold: LeasedRow, result: Any, session: Session) -> None:
         """Write what came of it, and its new state."""
 
     def makes_work(self, result: Any) -> bool:
@@ -97,10 +97,10 @@ class Hand(ABC, Generic[Row]):
         return True
 
     @abstractmethod
-    def refuse(self, row: Row, hold: Hold, error: InvalidInput, session: Session) -> None:
+    def refuse(self, row: Row, hold: LeasedRow, error: InvalidInput, session: Session) -> None:
         """Write that it cannot be, by the fault of whoever asked for it."""
 
     @staticmethod
     @abstractmethod
-    def fail(site: Site, row: Row, hold: Hold, error: SegarenaError, session: Session) -> None:
+    def fail(site: Site, row: Row, hold: LeasedRow, error: SegarenaError, session: Session) -> None:
         """Write that a try came to nothing."""

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from segarena.engine.guard import TimeLimit
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
 from segarena.work.deadline import this_deadline
-from segarena_server.challenges.evaluator import Evaluator, EvaluatorsAtHand
+from segarena_server.challenges.evaluator import Evaluator, EvaluatorCache
 
 _MOST_CHALLENGES = 4
 """So many are kept at hand, each with its datasets and users."""
@@ -18,7 +18,7 @@ _MOST_CHALLENGES = 4
 Made = TypeVar("Made", covariant=True)
 
 
-class Bench:
+class WorkerContext:
     """What a process keeps between units: evaluators, whose sessions are a cache.
 
     Args:
@@ -28,7 +28,7 @@ class Bench:
 
     def __init__(self, soft_s: float, hard_s: float) -> None:
         self._limit = TimeLimit(soft_s, this_deadline(), grace_s=hard_s - soft_s, error=_Overdue.of)
-        self._evaluators = EvaluatorsAtHand(_MOST_CHALLENGES)
+        self._evaluators = EvaluatorCache(_MOST_CHALLENGES)
 
     def evaluator(self, description: str) -> Evaluator:
         """Return the evaluator of a challenge, which keeps its last dialogues at hand.
@@ -52,24 +52,24 @@ class Bench:
             raise UnitHung(str(error)) from None
 
 
-class Unit(Protocol[Made]):
+class WorkerTask(Protocol[Made]):
     """One piece of work. It travels to the process by pickling, and so does what it returns."""
 
-    def do(self, bench: Bench, /) -> Made:
+    def do(self, bench: WorkerContext, /) -> Made:
         """Do it; what is raised is told as the reason why nothing came of it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class AtBench:
+class TaskExecutor:
     """The job of a worker process: its units know themselves what is to be done."""
 
     soft_s: float
     hard_s: float
 
-    def open(self) -> Callable[[Unit[Any]], Any]:
+    def open(self) -> Callable[[WorkerTask[Any]], Any]:
         """Return what does one unit."""
-        bench = Bench(self.soft_s, self.hard_s)
+        bench = WorkerContext(self.soft_s, self.hard_s)
         return lambda unit: unit.do(bench)
 
 

@@ -10,11 +10,11 @@ from starlette.responses import RedirectResponse, Response
 from segarena_server.audit_log import note
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import description_of, find_challenge
-from segarena_server.challenges.integrity_audit import BLIND, audit_of
+from segarena_server.challenges.integrity_audit import BLIND_IOU_NOTE, audit_challenge
 from segarena_server.db.orm_models import Run
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.enqueue import post
+from segarena_server.jobs.enqueue import enqueue_job
 from segarena_server.pages.rendering import page
 from segarena_server.runs.run_repository import FIND
 
@@ -27,8 +27,8 @@ def show_audit(request: Request, slug: str) -> Response:
     """Show what was found about the runs of a challenge."""
     with site_of(request).database.reading() as session:
         challenge = find_challenge(session, slug)
-        found = audit_of(session, challenge)
-    told: dict[str, Any] = {"challenge": challenge, "found": found, "blind": BLIND}
+        found = audit_challenge(session, challenge)
+    told: dict[str, Any] = {"challenge": challenge, "found": found, "blind": BLIND_IOU_NOTE}
     return page(request, "audit.html", title=f"Audit of {description_of(challenge).title}", **told)
 
 
@@ -44,7 +44,7 @@ def find_again(request: Request, run_id: str, form: Form) -> Response:
             raise http_errors.unknown()
         if run.state != "over":
             raise http_errors.conflict("the run is not over yet: all is found out when it ends")
-        post(session, FIND, run.id, site.now())
+        enqueue_job(session, FIND, run.id, site.now())
         note(
             session,
             site.now(),

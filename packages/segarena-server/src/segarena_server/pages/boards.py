@@ -25,7 +25,7 @@ from segarena_server.db.orm_models import Challenge
 from segarena_server.http import http_errors
 from segarena_server.pages.challenges import visible_challenge
 from segarena_server.pages.rendering import page
-from segarena_server.runs.image_rendering import DrawSample, ShownCards
+from segarena_server.runs.image_rendering import ComparisonRendering, SampleCards
 
 router = APIRouter(include_in_schema=False)
 _DRAWN_S = 2.0
@@ -180,7 +180,7 @@ def _pictures(
         (f"{site.folder.run_folders.fetch(shown.runs[entry])}", board.names[entry])
         for entry in drawn
     )
-    drawing = DrawSample(
+    drawing = ComparisonRendering(
         challenge=challenge.description, phase=phase.name, sample=name, user=key.user, runs=runs
     )
     try:
@@ -192,7 +192,7 @@ def _pictures(
         return Gallery(lead="", cards=(), told="", notes=[note])
     if content is None:
         return None
-    found = msgspec.json.decode(content, type=ShownCards)
+    found = msgspec.json.decode(content, type=SampleCards)
     cards = [
         Card(
             anchor=f"target-{number}",

@@ -18,15 +18,21 @@ from segarena.errors import SegarenaError
 from segarena.registry import names
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import description_of, find_challenge
-from segarena_server.challenges.description import Challenge as Description
+from segarena_server.challenges.description import ChallengeDescription as Description
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.form_fields import MOST_PHASES, Filled, fill, phases_in, texts_of
+from segarena_server.challenges.form_fields import (
+    MAX_PHASES,
+    ParsedForm,
+    form_texts,
+    parse_form,
+    phase_numbers,
+)
 from segarena_server.challenges.management import (
     change_faults,
-    phases_begun,
-    ready_to_change,
-    ready_to_make,
-    write_changed,
+    phases_with_runs,
+    prepare_change,
+    prepare_new_challenge,
+    update_challenge,
 )
 from segarena_server.challenges.sample_pool import SamplePool
 from segarena_server.db.orm_models import Challenge, Job
@@ -34,18 +40,18 @@ from segarena_server.extensions.allowed_plugins import faults_of_names
 from segarena_server.extensions.interfaces import interfaces
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm
-from segarena_server.jobs.enqueue import post
+from segarena_server.jobs.enqueue import enqueue_job
 from segarena_server.jobs.prepare_challenge import (
     ChallengeJobRequest,
     ChangeChallenge,
-    LookAtChallenge,
     MakeChallenge,
-    forget_drafts,
+    PreviewChallenge,
+    delete_old_drafts,
 )
 from segarena_server.pages.rendering import page
 from segarena_server.runs.submissions import sandbox_of
 from segarena_server.site import Site
-from segarena_server.turns.queue_position import queue_of_job
+from segarena_server.turns.queue_position import job_queue_position
 
 router = APIRouter(include_in_schema=False)
 _FIRST = {
@@ -56,7 +62,7 @@ _FIRST = {
     "phases[0].samples_per_run": "3",
 }
 """What the form of a new challenge begins with: something that can be made as it is, but for a name."""
-DRAFTS = (LookAtChallenge.name, MakeChallenge.name, ChangeChallenge.name)
+DRAFTS = (PreviewChallenge.name, MakeChallenge.name, ChangeChallenge.name)
 """The kinds of jobs that are about a challenge to be."""
 
 
@@ -71,7 +77,7 @@ def show_new(request: Request, draft: int = 0) -> Response:
         if job is None or job.kind not in DRAFTS:
             raise http_errors.unknown()
     told = ChallengeJobRequest.of(job)
-    return _form(request, texts_of(told.challenge), {}, changes=told.changes)
+    return _form(request, form_texts(told.challenge), {}, changes=told.changes)
 
 
 @router.post("/organise/new")
@@ -84,11 +90,11 @@ def fill_in_new(request: Request, form: LargeForm) -> Response:
     if filled.challenge is None:
         return _form(request, form, filled.faults)
     try:
-        described = ready_to_make(site_of(request), filled.challenge)
+        described = prepare_new_challenge(site_of(request), filled.challenge)
     except SegarenaError as error:
         return _form(request, form, _fault_of(error))
     return _to_draft(
-        request, _post(request, LookAtChallenge.name, uuid.uuid4().hex, described, changes="")
+        request, _post(request, PreviewChallenge.name, uuid.uuid4().hex, described, changes="")
     )
 
 
@@ -96,7 +102,7 @@ def fill_in_new(request: Request, form: LargeForm) -> Response:
 @require_role("organiser")
 def show_change(request: Request, slug: str) -> Response:
     """Show the form of a challenge that is there."""
-    return _form(request, texts_of(_description(site_of(request), slug)), {}, changes=slug)
+    return _form(request, form_texts(_description(site_of(request), slug)), {}, changes=slug)
 
 
 @router.post("/organise/challenges/{slug}/change")
@@ -115,14 +121,14 @@ def fill_in_change(request: Request, slug: str, form: LargeForm) -> Response:
     if filled.challenge is None or faults:
         return _form(request, form, faults, changes=slug)
     try:
-        described, pools = ready_to_change(site, slug, filled.challenge)
+        described, pools = prepare_change(site, slug, filled.challenge)
         if pools:
             return _to_draft(
                 request,
-                _post(request, LookAtChallenge.name, uuid.uuid4().hex, described, changes=slug),
+                _post(request, PreviewChallenge.name, uuid.uuid4().hex, described, changes=slug),
             )
         with site.database.writing() as session:
-            write_changed(
+            update_challenge(
                 session, site.now(), described, SamplePool(rows=()), _by(visitor_of(request))
             )
     except SegarenaError as error:
@@ -138,7 +144,7 @@ def show_draft(request: Request, draft: int) -> Response:
         job = session.get(Job, draft)
         if job is None or job.kind not in DRAFTS:
             raise http_errors.unknown()
-        queue = queue_of_job(session, job) if job.state in ("waiting", "leased") else None
+        queue = job_queue_position(session, job) if job.state in ("waiting", "leased") else None
     told = ChallengeJobRequest.of(job)
     said: Any = json.loads(job.said) if job.state == "done" and job.said else None
     values: dict[str, Any] = {
@@ -166,7 +172,7 @@ def make_draft(request: Request, draft: int, form: Form) -> Response:
     if form.get("do") == "look":
         return _to_draft(
             request,
-            _post(request, LookAtChallenge.name, job.about, told.challenge, changes=told.changes),
+            _post(request, PreviewChallenge.name, job.about, told.challenge, changes=told.changes),
         )
     kind = ChangeChallenge.name if told.changes else MakeChallenge.name
     return _to_draft(
@@ -182,18 +188,18 @@ def _form(
     begun: set[str] = set()
     if changes:
         with site.database.reading() as session:
-            begun = phases_begun(session, find_challenge(session, changes).id)
+            begun = phases_with_runs(session, find_challenge(session, changes).id)
     told: dict[str, Any] = {
         "texts": defaultdict(str, {"zone": "UTC", **texts}),
         "faults": defaultdict(str, faults),
-        "phases": list(phases_in(texts)),
+        "phases": list(phase_numbers(texts)),
         "changes": changes,
         "begun": begun,
         "benchmarks": sorted(names("benchmark")),
         "datasets": sorted(names("dataset")),
         "roots": site.settings.roots,
         "interfaces": sorted(interfaces()),
-        "most_phases": MOST_PHASES,
+        "most_phases": MAX_PHASES,
     }
     title = f"Change {changes}" if changes else "A new challenge"
     return page(request, "design.html", title=title, status=422 if faults else 200, **told)
@@ -204,13 +210,13 @@ def _filled(
     form: Mapping[str, str],
     seeds: Mapping[str, int],
     before: Description | None = None,
-) -> Filled:
+) -> ParsedForm:
     """Return the challenge that a form describes, with nothing in it that a page may not name.
 
     What is there already stays, whoever named it and where.
     """
     settings = site_of(request).settings
-    filled = fill(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
+    filled = parse_form(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
     if before:
         known = {before.benchmark, before.dataset, *(phase.dataset for phase in before.phases)}
     else:
@@ -223,7 +229,7 @@ def _filled(
     }
     faults = {**filled.faults, **faults_of_names(new, settings.roots)}
     if (
-        before and len(before.phases) > MOST_PHASES
+        before and len(before.phases) > MAX_PHASES
     ):  # those that the form does not show would be gone
         faults["phases"] = (
             f"there are {len(before.phases)}, more than a form holds; segarena challenge change can"
@@ -231,7 +237,7 @@ def _filled(
     for place, phase in enumerate(filled.challenge.phases if filled.challenge else ()):
         if "worker" in phase.takes and (why := sandbox_of(settings.sent).fault()):
             faults[f"phases[{place}].takes"] = f"no program can be confined here: {why}"
-    return Filled(None, faults) if faults else filled
+    return ParsedForm(None, faults) if faults else filled
 
 
 def _completed(form: Mapping[str, str], before: Description | None) -> dict[str, str]:
@@ -239,11 +245,11 @@ def _completed(form: Mapping[str, str], before: Description | None) -> dict[str,
     if before is None:
         return dict(form)
     told = dict(form)
-    there = texts_of(before)
+    there = form_texts(before)
     numbers = {phase.name: number for number, phase in enumerate(before.phases)}
     for field in Description.__struct_fields__:
         told.setdefault(field, there.get(field, ""))
-    for place in phases_in(form):
+    for place in phase_numbers(form):
         number = numbers.get(form.get(f"phases[{place}].name", "").strip())
         for field in Phase.__struct_fields__ if number is not None else ():
             told.setdefault(f"phases[{place}].{field}", there.get(f"phases[{number}].{field}", ""))
@@ -266,11 +272,11 @@ def _is_about_phases(form: Mapping[str, str]) -> bool:
 
 def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
     """Return the texts of a form with a phase more, or without one of them."""
-    count = len(phases_in(form))
+    count = len(phase_numbers(form))
     asked = form["do"]
     if asked == "add":
-        if count < MOST_PHASES:
-            return {**form, f"phases[{min(count, MOST_PHASES - 1)}].name": ""}
+        if count < MAX_PHASES:
+            return {**form, f"phases[{min(count, MAX_PHASES - 1)}].name": ""}
         return dict(form)
     gone = asked.removeprefix("without-")
     kept = [number for number in range(count) if str(number) != gone]
@@ -291,8 +297,8 @@ def _post(request: Request, kind: str, about: str, described: Description, *, ch
     visitor = visitor_of(request)
     told = ChallengeJobRequest(described, _by(visitor), changes)
     with site.database.writing() as session:
-        forget_drafts(session, site.now())
-        number = post(session, kind, about, site.now(), told.text()).id
+        delete_old_drafts(session, site.now())
+        number = enqueue_job(session, kind, about, site.now(), told.text()).id
     site.hurry()
     return number
 

@@ -12,7 +12,11 @@ from starlette.responses import Response
 
 from segarena_server.auth.keys import tokens_of
 from segarena_server.auth.permissions import ANYONE, Visitor, require_role, site_of, visitor_of
-from segarena_server.challenges.challenge_repository import all_challenges, description_of, shown_of
+from segarena_server.challenges.challenge_repository import (
+    all_challenges,
+    cached_info,
+    description_of,
+)
 from segarena_server.challenges.time_charge import TIME_RULE
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, Run
@@ -40,7 +44,7 @@ def show_home(request: Request) -> Response:
             else 0,
         }
         own = _own(session, site, visitor) if visitor.role == "participant" else None
-    shown = [(challenge, shown_of(challenge.description)) for challenge in found]
+    shown = [(challenge, cached_info(challenge.description)) for challenge in found]
     told: dict[str, Any] = {"challenges": shown, "own": own, "data": site.folder.path, **counted}
     return page(request, "home.html", title="Challenges", now=_now(site), **told)
 
@@ -51,7 +55,7 @@ def show_challenge(request: Request, slug: str) -> Response:
     """Show the rules of a challenge and how to take part."""
     site = site_of(request)
     challenge = visible_challenge(request, slug)
-    shown = shown_of(challenge.description)
+    shown = cached_info(challenge.description)
     phases = description_of(challenge).phases if challenge.state == "open" else ()
     begun = [phase for phase in phases if phase.is_open(_now(site))]
     asking = [phase.name for phase in begun if "dialogue" in phase.takes]

@@ -12,7 +12,11 @@ from starlette.responses import RedirectResponse, Response
 from segarena_server.audit_log import latest, note
 from segarena_server.auth.accounts import invite, is_at_least, set_role, set_state
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
-from segarena_server.challenges.challenge_repository import all_challenges, find_challenge, shown_of
+from segarena_server.challenges.challenge_repository import (
+    all_challenges,
+    cached_info,
+    find_challenge,
+)
 from segarena_server.db.orm_models import ROLES, Job, Person, Run, Team, Turn
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
@@ -21,7 +25,7 @@ from segarena_server.mail.mail_outbox import clean_address, put_down, unsent
 from segarena_server.pages.challenge_form import DRAFTS
 from segarena_server.pages.rendering import page
 from segarena_server.pages.runs import MOST_LISTED, listed_runs
-from segarena_server.runs.run_repository import end
+from segarena_server.runs.run_repository import request_end
 
 router = APIRouter(include_in_schema=False)
 _LINES = 100
@@ -137,7 +141,7 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
         run.is_free = False
         run.ended_at = None
         if not again:
-            end(session, run, site.now())
+            request_end(session, run, site.now())
         note(
             session,
             site.now(),
@@ -171,7 +175,7 @@ def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
     with site.database.reading() as session:
         told: dict[str, Any] = {
             "people": _people(session),
-            "challenges": [(one, shown_of(one.description)) for one in all_challenges(session)],
+            "challenges": [(one, cached_info(one.description)) for one in all_challenges(session)],
             "runs": listed_runs(session, site.now()),
             "events": _events(session),
             "unsent": unsent(session),

@@ -10,13 +10,13 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena_server.audit_log import note
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.challenges.challenge_repository import find_challenge, find_phase, shown_of
+from segarena_server.challenges.challenge_repository import cached_info, find_challenge, find_phase
 from segarena_server.extensions.allowed_plugins import fault_of_name
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.enqueue import find_job, post
-from segarena_server.jobs.rehearse import SAMPLES, RehearseChallenge
+from segarena_server.jobs.enqueue import enqueue_job, find_job
+from segarena_server.jobs.rehearse import REHEARSAL_SAMPLES, RehearseChallenge
 from segarena_server.pages.rendering import page
-from segarena_server.turns.queue_position import queue_of_job
+from segarena_server.turns.queue_position import job_queue_position
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,7 +39,7 @@ def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
         return _rehearsal(request, slug, fault=fault, segmenter=segmenter)
     with site.database.writing() as session:
         phase = find_phase(find_challenge(session, slug), form.get("phase", ""))
-        post(
+        enqueue_job(
             session,
             RehearseChallenge.name,
             slug,
@@ -67,10 +67,10 @@ def _rehearsal(
         challenge = find_challenge(session, slug)
         job = find_job(session, RehearseChallenge.name, slug)
         if job and job.state in ("waiting", "leased"):
-            queue = queue_of_job(session, job)
+            queue = job_queue_position(session, job)
         else:
             queue = None
-    shown = shown_of(challenge.description)
+    shown = cached_info(challenge.description)
     told: Any = (
         json.loads(job.told) if job else {"phase": shown.phases[0].name, "segmenter": segmenter}
     )
@@ -94,7 +94,7 @@ def _rehearsal(
         "rehearsal.html",
         title=f"Rehearsal of {shown.title}",
         status=status,
-        samples=SAMPLES,
+        samples=REHEARSAL_SAMPLES,
         **values,
     )
     if queue is not None:

@@ -15,20 +15,25 @@ from segarena_server.audit_log import note
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.auth.teams import is_own, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase
-from segarena_server.challenges.integrity_audit import BLIND, audit_of_run
-from segarena_server.challenges.score_visibility import board_until, shows_own
+from segarena_server.challenges.integrity_audit import BLIND_IOU_NOTE, audit_single_run
+from segarena_server.challenges.score_visibility import board_cutoff, shows_own_scores
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Team
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_server.pages.rendering import page
-from segarena_server.runs.round_views import PLACES_AT_ONCE, PlaceView, listed_places
-from segarena_server.runs.run_repository import SHOWN, check_is_shown, end, own_run
+from segarena_server.runs.round_views import SAMPLES_PER_PAGE, SampleViewBuilder, list_samples
+from segarena_server.runs.run_repository import (
+    INTERACTIVE_KINDS,
+    check_shows_samples,
+    own_run,
+    request_end,
+)
 from segarena_server.runs.run_views import Visibility
-from segarena_server.runs.scores import scores_of, why_held_back
-from segarena_server.turns.delayed_replies import as_told, untold_turns
-from segarena_server.turns.queue_position import queue_of, queue_of_run
-from segarena_server.turns.turn_repository import spent
+from segarena_server.runs.scores import visible_scores, withheld_reason
+from segarena_server.turns.delayed_replies import as_participant_sees, delayed_turns
+from segarena_server.turns.queue_position import run_queue_position, turn_queue_position
+from segarena_server.turns.turn_repository import charged_seconds
 
 router = APIRouter(include_in_schema=False)
 MOST_LISTED = 200
@@ -87,18 +92,18 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         team = session.get_one(Team, run.team_id)
         person = session.get_one(Person, run.person_id)
         is_ours = is_own(run, team_of(session, visitor.person_id or 0), visitor.person_id)
-        untold = {} if is_organiser else untold_turns(session, [run.id], site.now())
+        untold = {} if is_organiser else delayed_turns(session, [run.id], site.now())
         if untold:
-            queue = queue_of(session, next(iter(untold.values())))
+            queue = turn_queue_position(session, next(iter(untold.values())))
         else:
-            queue = queue_of_run(session, run)
+            queue = run_queue_position(session, run)
         counts = _counts(session, [run.id], untold)[run.id]
-        is_shown = is_organiser or run.kind in SHOWN
+        is_shown = is_organiser or run.kind in INTERACTIVE_KINDS
         eyes = Visibility.of(phase, is_organiser=is_organiser)
-        places = listed_places(session, run, eyes, page_number, untold) if is_shown else []
-        charged_s = spent(session, run.id)
-        found = audit_of_run(session, run) if is_organiser else None
-        run = as_told(session, run, untold)
+        places = list_samples(session, run, eyes, page_number, untold) if is_shown else []
+        charged_s = charged_seconds(session, run.id)
+        found = audit_single_run(session, run) if is_organiser else None
+        run = as_participant_sees(session, run, untold)
     moment = moment_of(site.now())
     told: dict[str, Any] = {
         "places": places,
@@ -107,16 +112,20 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         "phase": phase,
     }
     told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
-    told["pages"] = -(-sum(counts.values()) // PLACES_AT_ONCE) if is_shown else 1
-    scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
-    shows = shows_own(phase, moment)
+    told["pages"] = -(-sum(counts.values()) // SAMPLES_PER_PAGE) if is_shown else 1
+    scores = visible_scores(run, phase, site.now(), sees_all=is_organiser)
+    shows = shows_own_scores(phase, moment)
     own: dict[str, Any] = {
         "is_own": is_ours,
         "is_organiser": is_organiser,
         "team": team,
         "person": person,
     }
-    told |= {"held_back": why_held_back(run, phase, site.now()), "found": found, "blind": BLIND}
+    told |= {
+        "held_back": withheld_reason(run, phase, site.now()),
+        "found": found,
+        "blind": BLIND_IOU_NOTE,
+    }
     own["may_choose"] = is_ours and _may_choose(challenge, run, site.now())
     own["is_watched"] = "every" in request.query_params and run.state != "over"
     answer = page(
@@ -147,10 +156,10 @@ def show_place(
         if place is None:
             raise http_errors.unknown()
         if not is_organiser:
-            check_is_shown(run)
+            check_shows_samples(run)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
-        view = PlaceView(
+        view = SampleViewBuilder(
             session, site, run, place, Visibility.of(phase, is_organiser=is_organiser), page_number
         )
         last = sum(_counts(session, [run.id])[run.id].values())
@@ -171,7 +180,7 @@ def finish_run(request: Request, run_id: str, form: Form) -> Response:
     visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
-        if end(session, run, site.now()):
+        if request_end(session, run, site.now()):
             note(
                 session,
                 site.now(),
@@ -212,7 +221,7 @@ def choose_run(request: Request, run_id: str, form: Form) -> Response:
 def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
     """Tell whether a run is one that its team can wish to be judged by, now."""
     moment = moment_of(now)
-    is_still = find_phase(challenge, run.phase).is_closed(moment) or board_until(
+    is_still = find_phase(challenge, run.phase).is_closed(moment) or board_cutoff(
         description_of(challenge), moment
     )
     return run.state == "over" and bool(run.extract) and not run.fault and not is_still
@@ -230,11 +239,11 @@ def listed_runs(session: Session, now: float, person_id: int | None = None) -> l
         )
     rows = session.execute(found.order_by(Run.made_at.desc()).limit(MOST_LISTED)).all()
     run_ids = [run.id for run, *_ in rows]
-    untold = {} if person_id is None else untold_turns(session, run_ids, now)
+    untold = {} if person_id is None else delayed_turns(session, run_ids, now)
     counts = _counts(session, run_ids, untold)
     return [
         Listed(
-            run=as_told(session, run, untold),
+            run=as_participant_sees(session, run, untold),
             challenge=slug,
             team=team,
             person=person,

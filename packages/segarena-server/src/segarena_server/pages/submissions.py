@@ -17,9 +17,9 @@ from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_upload
 from segarena_server.pages.rendering import page
 from segarena_server.runs.run_repository import RunRequest
-from segarena_server.runs.submission_status import told
+from segarena_server.runs.submission_status import submission_status
 from segarena_server.runs.submissions import (
-    KINDS,
+    SUBMISSION_KINDS,
     IncomingSubmission,
     own_submission,
     own_submissions,
@@ -39,7 +39,7 @@ def show_sending(request: Request, slug: str, phase: str) -> Response:
         challenge = find_challenge(session, slug)
         found = find_phase(challenge, phase)
         open_runs = runs_without_masks(session, challenge, found, visitor.person_id)
-    ways = [way for way in found.takes if way in KINDS]
+    ways = [way for way in found.takes if way in SUBMISSION_KINDS]
     if not ways:
         raise http_errors.unknown()
     shown: dict[str, Any] = {
@@ -67,7 +67,7 @@ async def send(request: Request, slug: str, phase: str) -> Response:
     """Take a file from that page."""
     fields, content = await read_upload(request, most_bytes(site_of(request)))
     kind = fields.get("kind", "")
-    if kind not in KINDS:
+    if kind not in SUBMISSION_KINDS:
         raise http_errors.invalid("kind: choose what it is")
     asked = RunRequest(
         id=fields.get("id", ""),
@@ -91,7 +91,7 @@ def list_sent(request: Request) -> Response:
     visitor = visitor_of(request)
     with site.database.reading() as session:
         found = [
-            (sent, session.get_one(Challenge, sent.challenge_id), told(session, sent))
+            (sent, session.get_one(Challenge, sent.challenge_id), submission_status(session, sent))
             for sent in own_submissions(session, visitor.person_id)
         ]
     return page(request, "sent_list.html", title="What I sent", sent=found)
@@ -109,7 +109,7 @@ def show_sent(request: Request, submission_id: str) -> Response:
         )
         challenge = session.get_one(Challenge, sent.challenge_id)
         person = session.get_one(Person, sent.person_id)
-        state = told(session, sent)
+        state = submission_status(session, sent)
     own: dict[str, Any] = {
         "is_own": sent.person_id == visitor.person_id,
         "is_organiser": visitor.may("organiser"),

@@ -14,17 +14,17 @@ from segarena.reports.gallery import make_card
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.work.deadline import this_deadline
-from segarena_server.challenges.dialogue_views import Exchanged, as_heard, as_judged
+from segarena_server.challenges.dialogue_views import ExchangeLog, organiser_view, participant_view
 from segarena_server.challenges.evaluation_request import EvaluationRequest
-from segarena_server.challenges.evaluator import EvaluatorsAtHand
-from segarena_server.challenges.sample_view import ShownPlace
+from segarena_server.challenges.evaluator import EvaluatorCache
+from segarena_server.challenges.sample_view import RenderedSample
 
 _MOST_CHALLENGES = 2
 """So many are kept at hand, each with its datasets and users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawJudged:
+class OrganiserRendering:
     """Draw dialogues of a place with truth and values.
 
     Attributes:
@@ -41,15 +41,15 @@ class DrawJudged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawHeard:
+class ParticipantRendering:
     """Draw dialogues of a place as their participant knows them."""
 
-    exchanged: Exchanged
+    exchanged: ExchangeLog
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawSample:
+class ComparisonRendering:
     """Draw all targets of a sample, with runs side by side.
 
     Attributes:
@@ -67,7 +67,7 @@ class DrawSample:
     runs: tuple[tuple[str, str], ...]
 
 
-class ShownCard(msgspec.Struct, frozen=True, kw_only=True):
+class TargetCard(msgspec.Struct, frozen=True, kw_only=True):
     """A target with runs side by side, as HTML, and what it is called."""
 
     target: str
@@ -75,17 +75,17 @@ class ShownCard(msgspec.Struct, frozen=True, kw_only=True):
     viewers: list[str]
 
 
-class ShownCards(msgspec.Struct, frozen=True, kw_only=True):
+class SampleCards(msgspec.Struct, frozen=True, kw_only=True):
     """The targets of a sample."""
 
-    cards: list[ShownCard]
+    cards: list[TargetCard]
 
 
-Drawing: TypeAlias = DrawJudged | DrawHeard | DrawSample
+Rendering: TypeAlias = OrganiserRendering | ParticipantRendering | ComparisonRendering
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class ImageRenderer:
     """The job of the drawing process.
 
     Attributes:
@@ -96,7 +96,7 @@ class Draw:
     soft_s: float
     hard_s: float
 
-    def open(self) -> Callable[[Drawing], bytes]:
+    def open(self) -> Callable[[Rendering], bytes]:
         """Return what draws: a `ShownPlace` or `ShownCards`, as JSON."""
         return _Hand(
             TimeLimit(self.soft_s, this_deadline(), grace_s=self.hard_s - self.soft_s)
@@ -106,37 +106,39 @@ class Draw:
 class _Hand:
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit
-        self._evaluators = EvaluatorsAtHand(_MOST_CHALLENGES)
+        self._evaluators = EvaluatorCache(_MOST_CHALLENGES)
 
-    def draw(self, drawing: Drawing) -> bytes:
+    def draw(self, drawing: Rendering) -> bytes:
         with self._limit.watch("drawing"):
             return msgspec.json.encode(self._shown(drawing))
 
-    def _shown(self, drawing: Drawing) -> ShownPlace | ShownCards:
+    def _shown(self, drawing: Rendering) -> RenderedSample | SampleCards:
         match drawing:
-            case DrawJudged():
+            case OrganiserRendering():
                 evaluator = self._evaluators.of(drawing.challenge)
-                return as_judged(evaluator, drawing.job, drawing.numbers, decimals=drawing.decimals)
-            case DrawHeard():
-                return as_heard(drawing.exchanged, drawing.numbers)
-            case DrawSample():
+                return organiser_view(
+                    evaluator, drawing.job, drawing.numbers, decimals=drawing.decimals
+                )
+            case ParticipantRendering():
+                return participant_view(drawing.exchanged, drawing.numbers)
+            case ComparisonRendering():
                 return self._side_by_side(drawing)
 
-    def _side_by_side(self, drawing: DrawSample) -> ShownCards:
+    def _side_by_side(self, drawing: ComparisonRendering) -> SampleCards:
         dataset = self._evaluators.of(drawing.challenge).cast(drawing.phase)[1].dataset
         runs = read_runs([folder for folder, _ in drawing.runs])
         own = page_of(
             [replace(run, label=name) for run, (_, name) in zip(runs, drawing.runs, strict=True)]
         )
         if own.pictures is None:
-            return ShownCards(cards=[])
+            return SampleCards(cards=[])
         about = {
             d.target: d
             for run in own.every_run
             for d in run.finished(drawing.user)
             if d.sample == drawing.sample
         }
-        cards: list[ShownCard] = []
+        cards: list[TargetCard] = []
         for number, target in enumerate(about, 1):
             key = (drawing.sample, target, drawing.user, 0)
             card, problem = make_card(
@@ -144,5 +146,5 @@ class _Hand:
             )
             if card is None:
                 raise StoreError(problem or f"target {target} cannot be drawn")
-            cards.append(ShownCard(target=target, name=card.name, viewers=list(card.viewers)))
-        return ShownCards(cards=cards)
+            cards.append(TargetCard(target=target, name=card.name, viewers=list(card.viewers)))
+        return SampleCards(cards=cards)

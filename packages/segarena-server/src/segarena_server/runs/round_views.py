@@ -12,44 +12,48 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
-from segarena_server.challenges.challenge_repository import description_of, shown_of
-from segarena_server.challenges.dialogue_views import Exchanged, ParticipantView
-from segarena_server.challenges.sample_view import ShownDialogue, ShownPlace
-from segarena_server.challenges.time_charge import APART_S, Charged
+from segarena_server.challenges.challenge_repository import cached_info, description_of
+from segarena_server.challenges.dialogue_views import DialogueInfo, ExchangeLog
+from segarena_server.challenges.sample_view import RenderedDialogue, RenderedSample
+from segarena_server.challenges.time_charge import NOTABLE_EXCESS_S, TimeCharge
 from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
 from segarena_server.http import http_errors
-from segarena_server.jobs.evaluate_turn import job_of
-from segarena_server.runs.image_rendering import DrawHeard, Drawing, DrawJudged
+from segarena_server.jobs.evaluate_turn import evaluation_request
+from segarena_server.runs.image_rendering import OrganiserRendering, ParticipantRendering, Rendering
 from segarena_server.runs.run_views import (
     DialogueView,
-    ListedPlace,
     RoundView,
+    SampleSummary,
     SampleView,
     TurnView,
     Visibility,
 )
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
-from segarena_server.turns.delayed_replies import untold_turns
+from segarena_server.turns.delayed_replies import delayed_turns
 from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
-PLACES_AT_ONCE = 100
+SAMPLES_PER_PAGE = 100
 _IMAGES_AT_ONCE = 8
 _STACKS_AT_ONCE = 2
 """Dialogues on a page: a photograph is one picture, a volume or a video many."""
 
 
-def listed_places(
+def list_samples(
     session: Session,
     run: Run,
     eyes: Visibility,
     page: int,
     untold: Collection[tuple[str, int]] = (),
-) -> list[ListedPlace]:
+) -> list[SampleSummary]:
     """Return a page of the samples of a run, the first page being 1; `untold` are those with a reply kept back."""
     wanted = select(RunSample).where(RunSample.run_id == run.id).order_by(RunSample.number)
-    places = list(session.scalars(wanted.limit(PLACES_AT_ONCE).offset((page - 1) * PLACES_AT_ONCE)))
-    is_apart = case(((Turn.number > 0) & (Turn.charged_s - Turn.client_s > APART_S), 1), else_=0)
+    places = list(
+        session.scalars(wanted.limit(SAMPLES_PER_PAGE).offset((page - 1) * SAMPLES_PER_PAGE))
+    )
+    is_apart = case(
+        ((Turn.number > 0) & (Turn.charged_s - Turn.client_s > NOTABLE_EXCESS_S), 1), else_=0
+    )
     is_fault = case((Turn.state.in_(("refused", "dead")), 1), else_=0)
     sums = (
         func.count(),
@@ -62,11 +66,11 @@ def listed_places(
         Turn.run_id == run.id, Turn.place.in_([place.number for place in places])
     )
     found = {row[0]: row[1:] for row in session.execute(of_page.group_by(Turn.place))}
-    listed: list[ListedPlace] = []
+    listed: list[SampleSummary] = []
     for place in places:
         turns, charged_s, client_s, apart, faults = found.get(place.number, (0, 0.0, 0.0, 0, 0))
         listed.append(
-            ListedPlace(
+            SampleSummary(
                 number=place.number + 1, sample=place.sample if eyes.is_organiser else "",
                 state="open" if (run.id, place.number) in untold else place.state, turns=turns,
                 charged_s=charged_s, client_s=client_s, apart=apart, faults=faults,
@@ -78,7 +82,7 @@ def listed_places(
 _Judged: TypeAlias = dict[str, Any]
 
 
-class PlaceView:
+class SampleViewBuilder:
     """One sample of a run, read from the tables for somebody who looks at it.
 
     Args:
@@ -103,7 +107,7 @@ class PlaceView:
             PooledSample.sample == place.sample,
         )
         self._told = [
-            msgspec.convert(one, ParticipantView)
+            msgspec.convert(one, DialogueInfo)
             for one in json.loads(session.scalar(pooled.limit(1)) or "[]")
         ]
         found = (
@@ -112,13 +116,15 @@ class PlaceView:
             .order_by(Turn.number)
         )
         self._turns = list(session.scalars(found.options(*WITHOUT_BODIES)))
-        untold = {} if eyes.is_organiser else untold_turns(session, [run.id], site.now())
+        untold = {} if eyes.is_organiser else delayed_turns(session, [run.id], site.now())
         self._untold = untold.get((run.id, place.number))
         self._done = [
             turn for turn in self._turns if turn.state == "done" and turn is not self._untold
         ]
         self._challenge = challenge
-        kinds = {phase.name: phase.sample_kind for phase in shown_of(challenge.description).phases}
+        kinds = {
+            phase.name: phase.sample_kind for phase in cached_info(challenge.description).phases
+        }
         at_once = _IMAGES_AT_ONCE if kinds[run.phase] == "image" else _STACKS_AT_ONCE
         self.pages = max(1, -(-len(self._told) // at_once))
         self.numbers = tuple(range(len(self._told))[(page - 1) * at_once : page * at_once])
@@ -149,7 +155,7 @@ class PlaceView:
             problem=problem,
         )
 
-    def _drawn(self, wait_s: float) -> tuple[ShownPlace | None, str]:
+    def _drawn(self, wait_s: float) -> tuple[RenderedSample | None, str]:
         """Return what was drawn, if it is there; and why it never will be."""
         if not self._done or not self.numbers:
             return None, ""
@@ -162,9 +168,9 @@ class PlaceView:
             raise
         except SegarenaError as error:
             return None, str(error) if self._eyes.is_organiser else "These rounds cannot be drawn."
-        return (msgspec.json.decode(content, type=ShownPlace) if content else None), ""
+        return (msgspec.json.decode(content, type=RenderedSample) if content else None), ""
 
-    def _drawing(self) -> Drawing:
+    def _drawing(self) -> Rendering:
         """Return what the drawing process needs; called only when there are no pictures yet."""
         site = self._site
         run = self._run
@@ -172,9 +178,9 @@ class PlaceView:
         numbers = self.numbers
         if self._eyes.has_truth:
             with site.database.reading() as session:
-                job = job_of(session, self._challenge, run, place)
+                job = evaluation_request(session, self._challenge, run, place)
             decimals = None if self._eyes.is_organiser else self._eyes.decimals
-            return DrawJudged(
+            return OrganiserRendering(
                 challenge=self._challenge.description, job=job, numbers=numbers, decimals=decimals
             )
         is_told = (
@@ -185,14 +191,14 @@ class PlaceView:
         )
         with site.database.reading() as session:
             turns = session.execute(done.where(Turn.state == "done").order_by(Turn.number)).all()
-        exchanged = Exchanged(
+        exchanged = ExchangeLog(
             challenge=description_of(self._challenge),
             phase=run.phase,
             sample=site.folder.samples.read(place.sha256),
             dialogues=tuple(self._told),
             turns=tuple((unpack(request), unpack(response or b"")) for request, response in turns),
         )
-        return DrawHeard(exchanged=exchanged, numbers=numbers)
+        return ParticipantRendering(exchanged=exchanged, numbers=numbers)
 
     def _turn(self, turn: Turn) -> TurnView:
         is_ours = turn.state in ("waiting", "leased", "dead")
@@ -205,7 +211,7 @@ class PlaceView:
             round_trip_s=turn.round_trip_s,
             # What judging takes tells of the answer, and what went wrong here of the sample.
             evaluated_s=turn.evaluated_s if self._eyes.is_organiser and turn.done_at else None,
-            is_apart=turn.number > 0 and Charged(seconds=turn.charged_s).is_apart(turn.client_s),
+            is_apart=turn.number > 0 and TimeCharge(seconds=turn.charged_s).is_apart(turn.client_s),
             is_late=turn in self._done
             and any(one["is_late"] for one in json.loads(turn.judged or "[]")),
             is_sure=turn.is_sure,
@@ -221,7 +227,7 @@ class PlaceView:
         return found
 
     def _dialogue(
-        self, number: int, judged: Sequence[tuple[int, _Judged]], drawn: ShownDialogue | None
+        self, number: int, judged: Sequence[tuple[int, _Judged]], drawn: RenderedDialogue | None
     ) -> DialogueView:
         told = self._told[number]
         is_organiser = self._eyes.is_organiser
@@ -252,7 +258,7 @@ class PlaceView:
 
 
 def _rounds(
-    judged: Sequence[tuple[int, _Judged]], drawn: ShownDialogue | None, *, knows_end: bool
+    judged: Sequence[tuple[int, _Judged]], drawn: RenderedDialogue | None, *, knows_end: bool
 ) -> Iterator[RoundView]:
     """Yield the rounds of a dialogue; those in which nothing was said follow the one that was answered.
 

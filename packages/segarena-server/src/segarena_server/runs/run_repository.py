@@ -18,18 +18,18 @@ from segarena_server.auth.teams import circle_of, hold, is_own, runs_counted, te
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.quotas import RunSpan, may_begin, must_end
-from segarena_server.challenges.sample_selection import draw
-from segarena_server.challenges.team_ladder import settle
+from segarena_server.challenges.sample_selection import draw_samples
+from segarena_server.challenges.team_ladder import decide_step
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Submission, Turn
 from segarena_server.http import http_errors
-from segarena_server.jobs.enqueue import post
+from segarena_server.jobs.enqueue import enqueue_job
 from segarena_server.mail.mail_outbox import tell_of_run
 
 END = "end run"
 """The kind of job that ends a run; see `segarena_server.jobs.end_run`."""
 
-SHOWN = ("dialogue", "masks")
+INTERACTIVE_KINDS = ("dialogue", "masks")
 """The kinds of runs whose participants see the samples; the others are answered by what they sent."""
 
 FORGET = "forget name of run"
@@ -71,7 +71,7 @@ class RunRequest:
                 )
 
 
-def begin(
+def create_run(
     session: Session,
     challenge: Challenge,
     phase: Phase,
@@ -96,18 +96,19 @@ def begin(
     pool = description_of(challenge).pool(phase)
     prompted = _prompted(session, challenge, pool, person.team_id)
     shared = _going(
-        session, Run.team_id.in_(circle_of(session, person.team_id)) & Run.kind.in_(SHOWN)
+        session,
+        Run.team_id.in_(circle_of(session, person.team_id)) & Run.kind.in_(INTERACTIVE_KINDS),
     )
     # Prompts of a program are given to nobody, so that its samples may be in other runs meanwhile.
     busy = {
         sample
         for sample, known in prompted.items()
-        if asked.kind in SHOWN and shared.intersection(known)
+        if asked.kind in INTERACTIVE_KINDS and shared.intersection(known)
     }
     samples = pool_of(session, challenge, pool)
     try:
         counts = Counter({sample: len(known) for sample, known in prompted.items()})
-        drawn = draw(tuple(samples), phase, runs=counts, busy=busy)
+        drawn = draw_samples(tuple(samples), phase, runs=counts, busy=busy)
     except InvalidInput as error:
         raise http_errors.quota(str(error), None) from error
     run = Run(
@@ -164,9 +165,9 @@ def check_takes(phase: Phase, kind: Way) -> None:
         )
 
 
-def check_is_shown(run: Run) -> None:
+def check_shows_samples(run: Run) -> None:
     """Raise `Refusal` unless the participant sees the samples of a run, and answers them."""
-    if run.kind not in SHOWN:
+    if run.kind not in INTERACTIVE_KINDS:
         raise http_errors.unknown()
 
 
@@ -194,7 +195,7 @@ def own_run(
     return run
 
 
-def places_of(session: Session, run_id: str) -> list[RunSample]:
+def run_samples(session: Session, run_id: str) -> list[RunSample]:
     """Return the places of a run, in order."""
     return list(
         session.scalars(
@@ -203,20 +204,24 @@ def places_of(session: Session, run_id: str) -> list[RunSample]:
     )
 
 
-def find_place(session: Session, run_id: str, key: str) -> RunSample:
+def find_run_sample(session: Session, run_id: str, key: str) -> RunSample:
     """Return a place of a run whose participant sees the samples.
 
     Raises:
         Refusal: there is none under this key.
     """
-    of_shown = select(RunSample).join(Run, Run.id == RunSample.run_id).where(Run.kind.in_(SHOWN))
+    of_shown = (
+        select(RunSample)
+        .join(Run, Run.id == RunSample.run_id)
+        .where(Run.kind.in_(INTERACTIVE_KINDS))
+    )
     place = session.scalar(of_shown.where(RunSample.run_id == run_id, RunSample.key == key))
     if place is None:
         raise http_errors.unknown()
     return place
 
 
-def check_goes_on(session: Session, run: Run, now: float) -> None:
+def check_accepts_turns(session: Session, run: Run, now: float) -> None:
     """Raise `Refusal` unless turns of a run may come."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
@@ -224,25 +229,25 @@ def check_goes_on(session: Session, run: Run, now: float) -> None:
         raise http_errors.closed(run.fault or "this run is over: nothing more can be sent")
 
 
-def end(session: Session, run: Run, now: float) -> bool:
+def request_end(session: Session, run: Run, now: float) -> bool:
     """Have a run ended, if it is open; a job does it once its last turns are evaluated."""
     session.refresh(run, ["state"], with_for_update=True)  # somebody else may just have ended it
     if run.state != "open":
         return False
     run.state = "closing"
-    post(session, END, run.id, now)
+    enqueue_job(session, END, run.id, now)
     return True
 
 
-def give_back(session: Session, run_id: str, now: float, why: str) -> None:
+def refund_run(session: Session, run_id: str, now: float, why: str) -> None:
     """Have a run ended that comes to nothing by no fault of its participant; it takes nothing of the quota."""
     run = session.get(Run, run_id)
-    if run is not None and end(session, run, now):
+    if run is not None and request_end(session, run, now):
         run.is_free = True
         run.fault = why
 
 
-def end_place(session: Session, run_id: str, number: int, now: float) -> None:
+def end_run_sample(session: Session, run_id: str, number: int, now: float) -> None:
     """Note that nothing more will be asked about a sample; after the last one the run waits to be ended."""
     place = session.get_one(RunSample, (run_id, number))
     place.state = "over"
@@ -254,10 +259,10 @@ def end_place(session: Session, run_id: str, number: int, now: float) -> None:
     )
     run = session.get_one(Run, run_id)
     if not session.scalar(left):
-        end(session, run, now)
+        request_end(session, run, now)
 
 
-def close(session: Session, run_id: str, now: float, *, extract: str, fault: str) -> None:
+def close_run(session: Session, run_id: str, now: float, *, extract: str, fault: str) -> None:
     """End a run for good, unless it goes on after all; `fault` says why nothing came of it."""
     run = session.get_one(Run, run_id, with_for_update=True)
     if run.state != "closing":
@@ -269,13 +274,13 @@ def close(session: Session, run_id: str, now: float, *, extract: str, fault: str
     )  # the clock may have been set back
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
-    settle(session, run)
+    decide_step(session, run)
     if extract:
-        post(session, FIND, run.id, now)
+        enqueue_job(session, FIND, run.id, now)
     tell_of_run(session, run, now)
 
 
-def late(session: Session, now: float) -> list[str]:
+def overdue_runs(session: Session, now: float) -> list[str]:
     """Return the open runs of phases that are over and do not wait for them.
 
     What was sent in time is judged, however long that takes.
@@ -297,10 +302,10 @@ def late(session: Session, now: float) -> list[str]:
     return found
 
 
-def end_late(session: Session, run_ids: Iterable[str], now: float) -> None:
+def end_overdue_runs(session: Session, run_ids: Iterable[str], now: float) -> None:
     """Have runs ended whose time is over."""
     for run_id in run_ids:
-        end(session, session.get_one(Run, run_id, with_for_update=True), now)
+        request_end(session, session.get_one(Run, run_id, with_for_update=True), now)
 
 
 def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: RunRequest) -> Run:

@@ -32,7 +32,7 @@ class Visibility:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedPlace:
+class SampleSummary:
     """A sample of a run in a list.
 
     Attributes:

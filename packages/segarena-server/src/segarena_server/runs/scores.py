@@ -8,19 +8,19 @@ from typing import Any
 from segarena.reports.boards.board import Entry, board_of
 from segarena.reports.boards.extracts import read_extract
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.score_visibility import shows_own
+from segarena_server.challenges.score_visibility import shows_own_scores
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Run
 
 
-def scores_of(
+def visible_scores(
     run: Run, phase: Phase, now: float, *, sees_all: bool = False
 ) -> list[dict[str, Any]] | None:
     """Return the scores of a run by user and statistic; None while its participant does not see them."""
     moment = moment_of(now)
-    if not run.extract or not (sees_all or shows_own(phase, moment)):
+    if not run.extract or not (sees_all or shows_own_scores(phase, moment)):
         return None
-    if not sees_all and why_held_back(run, phase, now):
+    if not sees_all and withheld_reason(run, phase, now):
         return None
     board = board_of([Entry(extract=read_extract(run.extract))])
     return [
@@ -37,7 +37,7 @@ def scores_of(
     ]
 
 
-def why_held_back(run: Run, phase: Phase, now: float) -> str:
+def withheld_reason(run: Run, phase: Phase, now: float) -> str:
     """Return why its team does not see the scores of a run where it sees those of others; "" when it does.
 
     Where scores are not shown at all, nothing is told of a run's being a step either.
@@ -46,7 +46,7 @@ def why_held_back(run: Run, phase: Phase, now: float) -> str:
     if run.state != "over" or not run.extract or run.is_step or phase.is_closed(moment):
         return ""
     told = "not better than your best run by more than chance: its scores are shown when the phase closes"
-    return told if shows_own(phase, moment) else ""
+    return told if shows_own_scores(phase, moment) else ""
 
 
 def _rounded(value: float, decimals: int) -> float | None:

@@ -11,16 +11,16 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job, Run, RunSample, Submission
 from segarena_server.jobs.enqueue import find_job
-from segarena_server.runs.submissions import JUDGE, LOOK
-from segarena_server.turns.queue_position import queue_of_job
+from segarena_server.runs.submissions import INSPECT_SUBMISSION, JUDGE_SAMPLE
+from segarena_server.turns.queue_position import job_queue_position
 
 _PHASES = {"waiting": "waits in the queue", "leased": "is being done"}
 
 
-def told(session: Session, sent: Submission) -> dict[str, Any]:
+def submission_status(session: Session, sent: Submission) -> dict[str, Any]:
     """Return what a participant is told of something that they sent."""
     run = session.get(Run, sent.run_id) if sent.run_id and sent.state == "taken" else None
-    job = find_job(session, LOOK, sent.id) if sent.state == "waiting" else None
+    job = find_job(session, INSPECT_SUBMISSION, sent.id) if sent.state == "waiting" else None
     if run is not None and run.state == "open":
         job = _next_job(session, run.id)
     return {
@@ -36,7 +36,7 @@ def told(session: Session, sent: Submission) -> dict[str, Any]:
 
 def _queue(session: Session, job: Job) -> dict[str, Any]:
     """Return where a job stands, without what kind of job it is."""
-    told = queue_of_job(session, job)
+    told = job_queue_position(session, job)
     return {
         "phase": _PHASES.get(job.state, job.state),
         "place": told["place"],
@@ -56,4 +56,4 @@ def _next_job(session: Session, run_id: str) -> Job | None:
             RunSample.run_id == run_id, RunSample.state == "open"
         )
     )
-    return None if number is None else find_job(session, JUDGE, f"{run_id} {number}")
+    return None if number is None else find_job(session, JUDGE_SAMPLE, f"{run_id} {number}")

@@ -17,20 +17,20 @@ from segarena_server.audit_log import note
 from segarena_server.auth.teams import is_own, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.sample_selection import draw
+from segarena_server.challenges.sample_selection import draw_samples
 from segarena_server.db.orm_models import Challenge, Run, Submission
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
-from segarena_server.jobs.enqueue import post
-from segarena_server.jobs.submission_cache import Content, MaskPlace
+from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.submission_cache import MaskSample, SubmissionContent
 from segarena_server.runs import run_repository
 from segarena_server.settings import Sent
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 
-LOOK = "look at what was sent"
-JUDGE = "judge a sample"
-KINDS: tuple[Way, ...] = tuple(kind for kind in get_args(Way) if kind != "dialogue")
+INSPECT_SUBMISSION = "look at what was sent"
+JUDGE_SAMPLE = "judge a sample"
+SUBMISSION_KINDS: tuple[Way, ...] = tuple(kind for kind in get_args(Way) if kind != "dialogue")
 
 _MOST_WAITING = 3
 """So many submissions of one person to a phase may wait to be looked at."""
@@ -96,7 +96,7 @@ def check_may_send(
     return None
 
 
-def receive(
+def store_submission(
     session: Session,
     site: Site,
     challenge: Challenge,
@@ -120,7 +120,7 @@ def receive(
     )  # fmt: skip
     session.add(sent)
     session.flush()
-    post(session, LOOK, sent.id, site.now())
+    enqueue_job(session, INSPECT_SUBMISSION, sent.id, site.now())
     note(session, site.now(), f"{asked.kind} sent", sent.id, person_id=person_id)
     return sent
 
@@ -143,7 +143,9 @@ def runs_without_masks(
     found = session.scalars(open_ones.where(Run.kind == "masks").order_by(Run.made_at.desc()))
     team = team_of(session, person_id)
     return [
-        run for run in found if is_own(run, team, person_id) and taken_for(session, run.id) is None
+        run
+        for run in found
+        if is_own(run, team, person_id) and accepted_submission(session, run.id) is None
     ]
 
 
@@ -161,7 +163,7 @@ def own_submission(
     return found
 
 
-def refuse(site: Site, sent: Submission, faults: Sequence[str]) -> None:
+def refuse_submission(site: Site, sent: Submission, faults: Sequence[str]) -> None:
     """Note what is wrong with something; it costs nothing, and its bytes are not kept."""
     sent.state = "refused"
     sent.told = json.dumps(list(faults))
@@ -186,7 +188,7 @@ def drop_when_written(session: Session, storage: Storage, name: str) -> None:
     event.listen(session, "after_commit", remove, once=True)
 
 
-def take(session: Session, site: Site, sent: Submission) -> None:
+def accept_submission(session: Session, site: Site, sent: Submission) -> None:
     """Have something judged: its run begins, unless it is of masks, and each sample of it is a job."""
     challenge = session.get_one(Challenge, sent.challenge_id)
     phase = find_phase(challenge, sent.phase)
@@ -195,27 +197,27 @@ def take(session: Session, site: Site, sent: Submission) -> None:
     except (
         http_errors.Refusal
     ) as refusal:  # the limit was reached, or the phase closed, while it was looked at
-        refuse(site, sent, [str(refusal)])
+        refuse_submission(site, sent, [str(refusal)])
         return
     sent.state = "taken"
     sent.run_id = run.id
     sent.done_at = site.now()
     session.flush()
-    for place in run_repository.places_of(session, run.id):
-        post(session, JUDGE, f"{run.id} {place.number}", site.now())
+    for place in run_repository.run_samples(session, run.id):
+        enqueue_job(session, JUDGE_SAMPLE, f"{run.id} {place.number}", site.now())
 
 
-def taken_for(session: Session, run_id: str) -> Submission | None:
+def accepted_submission(session: Session, run_id: str) -> Submission | None:
     """Return what a run is judged by."""
     return session.scalar(
         select(Submission).where(Submission.run_id == run_id, Submission.state == "taken")
     )
 
 
-def content_of(site: Site, sent: Submission) -> Content:
+def submission_content(site: Site, sent: Submission) -> SubmissionContent:
     """Return what a process needs to read something."""
     settings = site.settings.sent
-    return Content(
+    return SubmissionContent(
         kind=cast("Way", sent.kind),
         sha256=sent.sha256,
         storage=site.folder.sent,
@@ -238,28 +240,28 @@ def sandbox_of(settings: Sent) -> Sandbox:
     )
 
 
-def samples_of(session: Session, challenge: Challenge, sent: Submission) -> tuple[str, ...]:
+def expected_samples(session: Session, challenge: Challenge, sent: Submission) -> tuple[str, ...]:
     """Return the samples that a run folder must be about: in a practice they are known before the run begins."""
     if sent.kind != "run":
         return ()
     phase = find_phase(challenge, sent.phase)
-    return draw(
+    return draw_samples(
         tuple(pool_of(session, challenge, description_of(challenge).pool(phase))), phase, runs={}
     )
 
 
-def mask_places(session: Session, site: Site, sent: Submission) -> tuple[MaskPlace, ...]:
+def mask_samples(session: Session, site: Site, sent: Submission) -> tuple[MaskSample, ...]:
     """Return the samples of a run that masks are for, in its order."""
     run = session.get_one(Run, sent.run_id)
     samples = pool_of(session, session.get_one(Challenge, run.challenge_id), run.pool)
     return tuple(
-        MaskPlace(
+        MaskSample(
             key=place.key,
             sha256=place.sha256,
             storage=site.folder.samples,
             objects=tuple(one["objects"] for one in json.loads(samples[place.sample].dialogues)),
         )
-        for place in run_repository.places_of(session, run.id)
+        for place in run_repository.run_samples(session, run.id)
     )
 
 
@@ -269,8 +271,8 @@ def _check_waits_for_masks(
     run = run_repository.own_run(session, run_id, person_id)
     if (run.challenge_id, run.phase, run.kind) != (challenge.id, phase.name, "masks"):
         raise http_errors.unknown()
-    run_repository.check_goes_on(session, run, site.now())
-    if taken_for(session, run.id) is not None:
+    run_repository.check_accepts_turns(session, run, site.now())
+    if accepted_submission(session, run.id) is not None:
         raise http_errors.conflict("masks for this run were taken before, and are being judged")
 
 
@@ -285,8 +287,10 @@ def _run_for(
             note=sent.note,
             kind=cast("Way", sent.kind),
         )
-        return run_repository.begin(session, challenge, phase, sent.person_id, asked, sent.sent_at)
+        return run_repository.create_run(
+            session, challenge, phase, sent.person_id, asked, sent.sent_at
+        )
     run = session.get_one(Run, sent.run_id, with_for_update=True)
-    if run.state != "open" or taken_for(session, run.id) is not None:
+    if run.state != "open" or accepted_submission(session, run.id) is not None:
         raise http_errors.conflict("this run is over, or is judged by other masks")
     return run

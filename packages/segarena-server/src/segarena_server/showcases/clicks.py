@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.showcases import Showcase, Try, showcase
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.showcases import Showcase, ShowcaseRun, showcase
 
 TEXT = """Find each object with as few clicks as you can. A simulated person clicks at the centre of what is most \
 wrong in your last mask; you answer with another one.
@@ -24,7 +24,7 @@ def photographs(now: datetime) -> Showcase:
             runs_per_day=3, seconds_per_answer=5.0, bank_s=30.0, shows="board",
         ),
     )  # fmt: skip
-    described = Challenge(
+    described = ChallengeDescription(
         slug="photographs",
         title="Photographs, by clicks",
         text=TEXT,
@@ -33,10 +33,18 @@ def photographs(now: datetime) -> Showcase:
         phases=phases,
     )
     tries = (
-        Try(who="Ada", phase="test", name="cuts-at-edges", segmenter="watershed", days_ago=6.2),
-        Try(who="Ben", phase="test", name="no-picture", segmenter="image-blind", days_ago=5.1),
-        Try(who="Chen", phase="test", name="colours", segmenter="grabcut", days_ago=3.4),
-        Try(who="Ada", phase="test", name="graph-of-colours", segmenter="graph", days_ago=1.3),
-        Try(who="Ben", phase="practice", name="first-steps", segmenter="graph", days_ago=0.2),
+        ShowcaseRun(
+            who="Ada", phase="test", name="cuts-at-edges", segmenter="watershed", days_ago=6.2
+        ),
+        ShowcaseRun(
+            who="Ben", phase="test", name="no-picture", segmenter="image-blind", days_ago=5.1
+        ),
+        ShowcaseRun(who="Chen", phase="test", name="colours", segmenter="grabcut", days_ago=3.4),
+        ShowcaseRun(
+            who="Ada", phase="test", name="graph-of-colours", segmenter="graph", days_ago=1.3
+        ),
+        ShowcaseRun(
+            who="Ben", phase="practice", name="first-steps", segmenter="graph", days_ago=0.2
+        ),
     )
     return Showcase(challenge=described, tries=tries)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.showcases import Showcase, Try, showcase
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.showcases import Showcase, ShowcaseRun, showcase
 
 TEXT = """One photograph with a mask says what is meant; find the same in another one. There is one answer, and no \
 click puts it right."""
@@ -18,13 +18,15 @@ def examples(now: datetime) -> Showcase:
         name="test", opens=now - timedelta(days=2), closes=now + timedelta(days=30), samples_per_run=12,
         runs_at_once=2, shows="own",
     )  # fmt: skip
-    described = Challenge(
+    described = ChallengeDescription(
         slug="by-example", title="By one example", text=TEXT, benchmark="toss",
         dataset="oneshot-demo(lists='complexity')", phases=(phase,),
     )  # fmt: skip
     tries = (
-        Try(who="Ben", phase="test", name="copies", segmenter="copy-support-mask", days_ago=1.1),
-        Try(
+        ShowcaseRun(
+            who="Ben", phase="test", name="copies", segmenter="copy-support-mask", days_ago=1.1
+        ),
+        ShowcaseRun(
             who="Chen",
             phase="test",
             name="what-stands-out",

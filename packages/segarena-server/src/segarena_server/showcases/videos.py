@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.showcases import Showcase, Try, showcase
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.showcases import Showcase, ShowcaseRun, showcase
 
 TEXT = """Segment what moves. You name the frames that you would like scribbles on, or let the worst one be chosen; \
 the time between scribbles and masks counts.
@@ -20,16 +20,16 @@ def videos(now: datetime) -> Showcase:
         name="test", opens=now - timedelta(days=3), closes=now + timedelta(hours=20), samples_per_run=2, rounds=4,
         runs_in_all=5, shows="prompts", late="finish",
     )  # fmt: skip
-    described = Challenge(
+    described = ChallengeDescription(
         slug="moving-things", title="Moving things, by scribbles", text=TEXT, benchmark="davis",
         dataset="demo-videos(size=(60, 100), frames=8)", phases=(phase,),
     )  # fmt: skip
     tries = (
-        Try(
+        ShowcaseRun(
             who="Chen", phase="test", name="colour-and-flow", segmenter="colour-flow", days_ago=2.0
         ),
-        Try(who="Ada", phase="test", name="walks", segmenter="video-walk", days_ago=1.5),
-        Try(
+        ShowcaseRun(who="Ada", phase="test", name="walks", segmenter="video-walk", days_ago=1.5),
+        ShowcaseRun(
             who="Ben",
             phase="test",
             name="stopped-half-way",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from segarena_server.challenges.description import Challenge, Phase
-from segarena_server.challenges.showcases import Showcase, Try, showcase
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.showcases import Showcase, ShowcaseRun, showcase
 
 TEXT = """Organs and lesions of invented patients, by clicks into three dimensions.
 
@@ -27,15 +27,15 @@ def volumes(now: datetime) -> Showcase:
         ),
         Phase(name="second-test", opens=opens, closes=opens + timedelta(days=7), samples_per_run=1),
     )
-    described = Challenge(
+    described = ChallengeDescription(
         slug="patients", title="Invented patients, by clicks", text=TEXT, benchmark="cvpr2025(box=False)",
         dataset="phantom(cases=1, shape=(20, 48, 48))", phases=phases, is_public=False,
     )  # fmt: skip
     tries = (
-        Try(
+        ShowcaseRun(
             who="Ada", phase="first-test", name="cuts-at-edges", segmenter="watershed", days_ago=4.0
         ),
-        Try(
+        ShowcaseRun(
             who="Chen", phase="first-test", name="no-picture", segmenter="image-blind", days_ago=2.5
         ),
     )

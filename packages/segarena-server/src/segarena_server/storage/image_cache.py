@@ -22,7 +22,7 @@ from segarena.version import __version__
 from segarena.work.jobs import Done
 from segarena.work.persistent_process import StandingProcess
 from segarena_server.http import http_errors
-from segarena_server.runs.image_rendering import Draw, Drawing
+from segarena_server.runs.image_rendering import ImageRenderer, Rendering
 from segarena_server.settings import Limits
 
 LOG = logging.getLogger("segarena_server")
@@ -50,13 +50,13 @@ class Album:
         self._lock = threading.Lock()
         self._asked: dict[str, Future[bytes]] = {}
         self._failed: dict[str, tuple[float, str]] = {}
-        self._waiting: queue.SimpleQueue[tuple[str, Callable[[], Drawing]] | None] = (
+        self._waiting: queue.SimpleQueue[tuple[str, Callable[[], Rendering]] | None] = (
             queue.SimpleQueue()
         )
         self._thread: threading.Thread | None = None
 
     def picture(
-        self, about: tuple[object, ...], drawing: Callable[[], Drawing], wait_s: float
+        self, about: tuple[object, ...], drawing: Callable[[], Rendering], wait_s: float
     ) -> bytes | None:
         """Return what was drawn; None while it is being drawn for longer than `wait_s`.
 
@@ -86,7 +86,7 @@ class Album:
             self._waiting.put(None)
             self._thread.join(self._limits.hard_s)
 
-    def _ask(self, name: str, drawing: Callable[[], Drawing]) -> Future[bytes]:
+    def _ask(self, name: str, drawing: Callable[[], Rendering]) -> Future[bytes]:
         """Return what will be drawn; what is asked for twice is drawn once."""
         with self._lock:
             known = self._asked.get(name)
@@ -109,7 +109,7 @@ class Album:
     def _work(self) -> None:
         """Draw one after the other, in a process that is ended when nothing was drawn for a while."""
         process = StandingProcess(
-            Draw(self._limits.soft_s, self._limits.hard_s), self._limits.hard_s
+            ImageRenderer(self._limits.soft_s, self._limits.hard_s), self._limits.hard_s
         )
         try:
             while True:
@@ -125,7 +125,10 @@ class Album:
             process.end()
 
     def _draw(
-        self, process: StandingProcess[Drawing, bytes], name: str, drawing: Callable[[], Drawing]
+        self,
+        process: StandingProcess[Rendering, bytes],
+        name: str,
+        drawing: Callable[[], Rendering],
     ) -> None:
         try:
             outcome = process.do(drawing())

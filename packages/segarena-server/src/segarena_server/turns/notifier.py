@@ -28,7 +28,7 @@ class Listener:
         self._loop.call_soon_threadsafe(self._event.set)
 
 
-class News:
+class Notifier:
     """Who waits for what."""
 
     def __init__(self) -> None:

@@ -9,12 +9,12 @@ from typing import TypeAlias
 from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import Session, defer
 
-from segarena_server.challenges.time_charge import Charged
+from segarena_server.challenges.time_charge import TimeCharge
 from segarena_server.db.orm_models import Run, RunSample, Turn
 from segarena_server.http import http_errors
-from segarena_server.jobs.row_queue import take
+from segarena_server.jobs.row_queue import lease_row
 
-Key: TypeAlias = tuple[str, int, int]
+TurnKey: TypeAlias = tuple[str, int, int]
 """A turn: run, place, number."""
 
 WITHOUT_BODIES = (defer(Turn.request), defer(Turn.response), defer(Turn.given))
@@ -38,18 +38,18 @@ class Received:
 
     request: bytes
     sha256: str
-    charged: Charged
+    charged: TimeCharge
     client_s: float
     round_trip_s: float = 0.0
 
 
-def turns_of(session: Session, place: RunSample) -> dict[int, Turn]:
+def turns_by_number(session: Session, place: RunSample) -> dict[int, Turn]:
     """Return the turns of a place by number, without their bodies."""
     found = select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)
     return {turn.number: turn for turn in session.scalars(found.options(*WITHOUT_BODIES))}
 
 
-def receive(
+def store_turn(
     session: Session,
     run: Run,
     place: RunSample,
@@ -92,12 +92,12 @@ def receive(
     turn.is_sure = came.charged.is_sure
     turn.client_s = came.client_s
     turn.round_trip_s = came.round_trip_s
-    turn.spent_s = spent(session, run.id) - (known.charged_s if known else 0.0)
+    turn.spent_s = charged_seconds(session, run.id) - (known.charged_s if known else 0.0)
     session.add(turn)
     return turn
 
 
-def spent(session: Session, run_id: str) -> float:
+def charged_seconds(session: Session, run_id: str) -> float:
     """Return what all turns of a run were charged."""
     return (
         session.scalar(
@@ -107,7 +107,7 @@ def spent(session: Session, run_id: str) -> float:
     )
 
 
-def lease_next(session: Session, worker: str, lease: str, now: float) -> Turn | None:
+def lease_next_turn(session: Session, worker: str, lease: str, now: float) -> Turn | None:
     """Return a turn that waits, leased to a worker: first what it has in memory, then what nobody has."""
     mine = case((RunSample.worker == worker, 0), (RunSample.worker == "", 1), else_=2)
     # One that was received later than now was left over when the clock was set back.
@@ -122,11 +122,11 @@ def lease_next(session: Session, worker: str, lease: str, now: float) -> Turn | 
         .with_for_update(of=Turn, skip_locked=True)
     )
     if found is not None:
-        take(found, lease)
+        lease_row(found, lease)
     return found
 
 
-def waiting_before(session: Session, turn: Turn) -> int:
+def count_waiting_before(session: Session, turn: Turn) -> int:
     """Return how many turns wait that came before this one."""
     before = (
         select(func.count())

@@ -18,16 +18,16 @@ from starlette.concurrency import run_in_threadpool
 from segarena.files.hashes import sha256
 from segarena.protocol.turns import TurnHead
 from segarena_server.auth.permissions import site_of, visitor_of
-from segarena_server.challenges.time_charge import Charged, Moment, charge, counted_from
+from segarena_server.challenges.time_charge import Moment, TimeCharge, charge, clock_start
 from segarena_server.db.database import DatabaseAway
 from segarena_server.db.orm_models import Challenge, Run, Turn
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
-from segarena_server.runs.run_repository import check_goes_on, find_place, own_run
+from segarena_server.runs.run_repository import check_accepts_turns, find_run_sample, own_run
 from segarena_server.site import Site
 from segarena_server.storage.compression import pack, unpack
-from segarena_server.turns.delayed_replies import held_s, tick_s
-from segarena_server.turns.turn_repository import Key, Received, receive, turns_of
+from segarena_server.turns.delayed_replies import remaining_delay_s, reply_time_s
+from segarena_server.turns.turn_repository import Received, TurnKey, store_turn, turns_by_number
 
 WAIT_S = 25.0
 """So long a request is kept waiting for an evaluation; then it is told to ask again."""
@@ -55,22 +55,22 @@ class IncomingTurn:
     last: Moment
     is_committed: bool
 
-    def charged(self, sent: Moment | None) -> Charged:
+    def charged(self, sent: Moment | None) -> TimeCharge:
         """Return what is charged since the prompts were sent; nothing before there were any."""
         if sent is None:
-            return Charged(seconds=0.0)
+            return TimeCharge(seconds=0.0)
         return charge(sent, self.first, self.last, committed=self.is_committed)
 
 
-def check_place(request: Request, run_id: str, key: str) -> None:
+def check_run_sample(request: Request, run_id: str, key: str) -> None:
     """Raise `Refusal` unless there is such a place, and it is the visitor's; looked at before a body is read."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
-        find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+        find_run_sample(session, own_run(session, run_id, visitor.person_id).id, key)
 
 
-def take_turn(request: Request, where: tuple[str, str, int], came: IncomingTurn) -> Key:
+def take_turn(request: Request, where: tuple[str, str, int], came: IncomingTurn) -> TurnKey:
     """Keep a turn, of a run, about the place of a key, with a number; when this returns it is on disk.
 
     Raises:
@@ -84,14 +84,14 @@ def take_turn(request: Request, where: tuple[str, str, int], came: IncomingTurn)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         session.refresh(run, with_for_update=True)
-        place = find_place(session, run_id, key)
-        turns = turns_of(session, place)
+        place = find_run_sample(session, run_id, key)
+        turns = turns_by_number(session, place)
         known = turns.get(number)
         before = turns.get(number - 1)
         if (
             known is None or known.state == "refused"
         ):  # another one may come in its place, as long as the run goes on
-            check_goes_on(session, run, site.now())
+            check_accepts_turns(session, run, site.now())
         received = Received(
             request=packed,
             sha256=hashed,
@@ -99,11 +99,13 @@ def take_turn(request: Request, where: tuple[str, str, int], came: IncomingTurn)
             client_s=came.head.client_s,
             round_trip_s=came.head.round_trip_s,
         )
-        turn = receive(session, run, place, turns, received, number=number, now=site.now())
+        turn = store_turn(session, run, place, turns, received, number=number, now=site.now())
         return turn.run_id, turn.place, turn.number
 
 
-async def reply_to(request: Request, key: Key, patience_s: float = WAIT_S) -> bytes | None:
+async def wait_for_reply(
+    request: Request, key: TurnKey, patience_s: float = WAIT_S
+) -> bytes | None:
     """Wait for what comes of a turn, and return its reply; None when it is not there yet.
 
     The clock of the next turn runs from when the response to this request has left.
@@ -139,7 +141,7 @@ class _Found:
     was_sent: bool
 
 
-def _look(site: Site, key: Key) -> _Found | None:
+def _look(site: Site, key: TurnKey) -> _Found | None:
     found = select(Turn, Run, Challenge).join(Run, Run.id == Turn.run_id)
     found = found.join(Challenge, Challenge.id == Run.challenge_id).options(
         defer(Turn.request), defer(Turn.given)
@@ -147,7 +149,7 @@ def _look(site: Site, key: Key) -> _Found | None:
     this = Turn.run_id == key[0], Turn.place == key[1], Turn.number == key[2]
     with site.database.reading() as session:  # many look, so that all of it is asked for at once
         turn, run, _ = session.execute(found.where(*this)).one()
-        left_s = held_s(session, turn, site.now())
+        left_s = remaining_delay_s(session, turn, site.now())
     if turn.state == "refused":
         raise http_errors.invalid(turn.failure)
     if turn.state == "dead":
@@ -162,13 +164,13 @@ def _look(site: Site, key: Key) -> _Found | None:
 class _Sent:
     """Keeps when a response had left: here at once, in the table a moment later."""
 
-    def __init__(self, site: Site, key: Key, size: int) -> None:
+    def __init__(self, site: Site, key: TurnKey, size: int) -> None:
         self._site = site
         self._key = key
         self._size = size
 
     def __call__(self, begun: Moment, ended: Moment) -> None:
-        self._site.sent.setdefault(self._key, counted_from(begun, ended, self._size))
+        self._site.sent.setdefault(self._key, clock_start(begun, ended, self._size))
         asyncio.get_running_loop().run_in_executor(None, self._write)
 
     def _write(self) -> None:
@@ -193,4 +195,4 @@ def _sent(site: Site, turn: Turn) -> Moment:
         return known
     if turn.sent:
         return Moment.of(json.loads(turn.sent))
-    return Moment(boot="", boot_s=0.0, utc_s=turn.received_at + tick_s(turn))
+    return Moment(boot="", boot_s=0.0, utc_s=turn.received_at + reply_time_s(turn))

@@ -8,9 +8,9 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena_server.challenges.submissions.archives import (
     _check_listing,
-    beginning,
+    content_root,
     files_in,
-    unpack_sent,
+    unpack_submission,
 )
 
 
@@ -30,8 +30,8 @@ def zipped(tmp_path):
 
 def test_the_only_folder_is_where_files_begin(zipped, tmp_path):
     path = zipped({"mine/a.png": "x", "mine/b/c.png": "y", ".DS_Store": "z"})
-    unpack_sent(path, tmp_path / "to", most_bytes=9)
-    assert files_in(beginning(tmp_path / "to")) == ["a.png", "b/c.png"]
+    unpack_submission(path, tmp_path / "to", most_bytes=9)
+    assert files_in(content_root(tmp_path / "to")) == ["a.png", "b/c.png"]
 
 
 WRONG = {
@@ -46,7 +46,7 @@ WRONG = {
 def test_what_no_zip_should_have_is_refused_without_a_path_of_ours(case, zipped, tmp_path):
     files, told = WRONG[case]
     with pytest.raises(InvalidInput, match=told) as raised:
-        unpack_sent(zipped(files), tmp_path / "to", most_bytes=1000)
+        unpack_submission(zipped(files), tmp_path / "to", most_bytes=1000)
     assert str(tmp_path) not in str(raised.value)
     assert not (tmp_path.parent / "x").exists()
 
@@ -58,7 +58,7 @@ def test_a_bomb_that_lies_about_its_size_ends_at_what_it_says(zipped, tmp_path):
         data[at + offset : at + offset + 4] = struct.pack("<L", 10)
     path.write_bytes(data)
     with pytest.raises(InvalidInput):
-        unpack_sent(path, tmp_path / "to", most_bytes=1000)
+        unpack_submission(path, tmp_path / "to", most_bytes=1000)
     assert not [file for file in (tmp_path / "to").rglob("*") if file.is_file()]
 
 
@@ -69,14 +69,14 @@ def test_a_list_of_files_that_would_fill_the_memory_is_not_read(zipped, tmp_path
     data[end + 12 : end + 16] = struct.pack("<L", 2**31)
     path.write_bytes(data)
     with pytest.raises(InvalidInput, match="list of files"):
-        unpack_sent(path, tmp_path / "to", most_bytes=1000)
+        unpack_submission(path, tmp_path / "to", most_bytes=1000)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 10_000])
 def test_what_is_no_zip_is_said_to_be_none(content, tmp_path):
     (tmp_path / "a.zip").write_bytes(content)
     with pytest.raises(InvalidInput, match="expected a zip"):
-        unpack_sent(tmp_path / "a.zip", tmp_path / "to", most_bytes=1000)
+        unpack_submission(tmp_path / "a.zip", tmp_path / "to", most_bytes=1000)
 
 
 def test_a_large_zip_is_believed_by_the_list_that_is_read(zipped, tmp_path):
@@ -90,10 +90,10 @@ def test_a_large_zip_is_believed_by_the_list_that_is_read(zipped, tmp_path):
     place = struct.pack("<4sLQL", b"PK\x06\x07", 0, end, 1)
     path.write_bytes(data[:end] + large + place + data[end:])
     with pytest.raises(InvalidInput, match="list of files has 2,147,483,648 bytes"):
-        unpack_sent(path, tmp_path / "to", most_bytes=1000)
+        unpack_submission(path, tmp_path / "to", most_bytes=1000)
     path.write_bytes(data[:end] + b"?" + large[1:] + place + data[end:])
     with pytest.raises(InvalidInput, match="damaged"):
-        unpack_sent(path, tmp_path / "to", most_bytes=1000)
+        unpack_submission(path, tmp_path / "to", most_bytes=1000)
 
 
 def test_more_files_than_the_small_format_counts_are_unpacked(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import segarena.worker
 from segarena.errors import InvalidInput
-from segarena_server.challenges.submissions.programs import PROGRAM, lay_out
+from segarena_server.challenges.submissions.programs import PROGRAM_FILE, prepare_program
 
 
 @pytest.fixture
@@ -24,12 +24,12 @@ def sent(tmp_path):
 
 
 def test_a_worker_module_that_comes_along_is_replaced(sent, tmp_path):
-    root = lay_out(
+    root = prepare_program(
         sent({"mine/worker.py": "x = 1", "mine/segarena_worker.py": "evil"}),
         tmp_path / "to",
         most_bytes=99,
     )
-    assert (root / PROGRAM).read_text() == "x = 1"
+    assert (root / PROGRAM_FILE).read_text() == "x = 1"
     assert (root / "segarena_worker.py").read_bytes() == Path(segarena.worker.__file__).read_bytes()
 
 
@@ -46,4 +46,4 @@ def test_a_worker_module_that_comes_along_is_replaced(sent, tmp_path):
 )
 def test_what_cannot_be_started_is_told_to_who_sent_it(files, told, sent, tmp_path):
     with pytest.raises(InvalidInput, match=told):
-        lay_out(sent(files), tmp_path / "to", most_bytes=99)
+        prepare_program(sent(files), tmp_path / "to", most_bytes=99)

@@ -7,10 +7,10 @@ import segarena
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import limit_of
 from segarena.engine.store import RunFolder, files_of_rows
-from segarena.records.rounds import RoundRecord
+from segarena.records.row_types import RoundRecord
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.run_plan import plan_of
-from segarena_server.challenges.submissions.runs import Sent, faults_of
+from segarena_server.challenges.run_plan import participant_plan
+from segarena_server.challenges.submissions.runs import SubmittedRun, run_faults
 
 ROUNDS = 3
 SAMPLES = ("p0", "p1")
@@ -43,11 +43,11 @@ def held(practice, pool, tmp_path):
 
 def judge(practice, path, sample):
     plan, cast = Evaluator(practice).cast("final")
-    return Sent(path).judge(sample, cast, limit_of(plan))
+    return SubmittedRun(path).judge(sample, cast, limit_of(plan))
 
 
 def look(practice, path):
-    return faults_of(path, plan_of(practice, practice.phases[0]), SAMPLES)
+    return run_faults(path, participant_plan(practice, practice.phases[0]), SAMPLES)
 
 
 def test_the_same_values_come_out_of_the_masks_alone(practice, held):

@@ -27,7 +27,7 @@ from segarena.systems.scenes.measures.agreement import (
 from segarena.systems.scenes.measures.agreement_summary import AgreementSummary, summarise_agreement
 from segarena.systems.scenes.measures.drawings import drawing_of_scene
 from segarena.systems.scenes.model.scene import Scene
-from segarena.systems.scenes.page.tables import agreement_sheet
+from segarena.systems.scenes.page.measurement_tables import agreement_sheet
 from segarena_server.http.middleware import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack

@@ -13,7 +13,7 @@ import msgspec
 
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
-from segarena.systems.scenes.model.filling import fill_polygons
+from segarena.systems.scenes.model.polygon_fill import fill_polygons
 from segarena.systems.scenes.model.scene import Scene
 from segarena_studio.annotation.documents import Document, scene_of
 from segarena_studio.orm_models import Picture

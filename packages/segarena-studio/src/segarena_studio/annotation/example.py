@@ -16,7 +16,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.registry import build
-from segarena.systems.scenes.demo.scenes import ANNOTATORS, DemoDrawing, DemoScene, demo_scenes
+from segarena.systems.scenes.demo.scene_generator import (
+    ANNOTATORS,
+    DemoDrawing,
+    DemoScene,
+    demo_scenes,
+)
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server.auth.accounts import folded
 from segarena_server.auth.identities import NO_PASSWORD

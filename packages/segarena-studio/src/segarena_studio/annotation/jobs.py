@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job
 from segarena_server.http import http_errors
-from segarena_server.jobs.enqueue import find_job, post
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.enqueue import enqueue_job, find_job
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
@@ -55,7 +55,7 @@ class WriteArchive:
     photographs: Storage
     exports: Storage
 
-    def do(self, bench: Bench, /) -> Made:
+    def do(self, bench: WorkerContext, /) -> Made:
         """Return what was made."""
 
         @contextmanager
@@ -72,7 +72,7 @@ class WriteArchive:
             )
 
 
-class ExportProject(Kind):
+class ExportProject(JobKind):
     """The kind; each job is about the number of a project, and that of who asked."""
 
     name = "export project"
@@ -117,7 +117,7 @@ def ask_for_export(
         _drop(session, site.folder.exports, job)
     told = msgspec.json.encode(wanted).decode()
     if (
-        post(session, ExportProject.name, f"{project_id} {person_id}", site.now(), told).told
+        enqueue_job(session, ExportProject.name, f"{project_id} {person_id}", site.now(), told).told
         != told
     ):
         raise http_errors.conflict(

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena.systems.scenes.files.formats import read_scenes
-from segarena.systems.scenes.model.filling import Patch
+from segarena.systems.scenes.model.polygon_fill import Patch
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import amodal_patch
 from segarena.systems.scenes.model.scene import Scene, SceneSet, make_scene

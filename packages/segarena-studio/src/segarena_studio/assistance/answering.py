@@ -19,8 +19,8 @@ from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.rle import run_lengths
 from segarena.arrays.sizes import bytes_of
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.blobs import Recent
-from segarena.engine.guard import TimeLimit
+from segarena.engine.blob_folder import Recent
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidPrompt, PluginInvalid, UnitHung
 from segarena.files.hashes import sha256
 from segarena.files.images import read_image

@@ -26,7 +26,7 @@ from segarena_server.db.orm_models import Job
 from segarena_server.extensions.allowed_plugins import fault_of_name
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
-from segarena_server.jobs.enqueue import find_job, post
+from segarena_server.jobs.enqueue import enqueue_job, find_job
 from segarena_studio.pages.rendering import studio_page
 from segarena_studio.studies.description import MODES, Study, read_study_text, study_text
 from segarena_studio.studies.exporting import write_export
@@ -98,7 +98,7 @@ def make(request: Request, form: LargeForm) -> Response:
     try:
         with site.database.writing() as session:
             check_new(session, filled.study)
-            post(session, MakeStudy.name, filled.study.slug, site.now(), told)
+            enqueue_job(session, MakeStudy.name, filled.study.slug, site.now(), told)
     except InvalidInput as error:
         field, _, why = str(error).partition(": ")
         return _form(request, form, {field: why})
@@ -182,7 +182,9 @@ def correct(request: Request, slug: str, form: Form) -> Response:
             if fault := _fault_of_segmenter(request, segmenter):
                 raise InvalidInput(fault)
             question(session, slug, segmenter)
-            post(session, CorrectStudy.name, CorrectStudy.about(slug, segmenter), site.now(), told)
+            enqueue_job(
+                session, CorrectStudy.name, CorrectStudy.about(slug, segmenter), site.now(), told
+            )
     except (InvalidInput, PluginError) as error:
         return _show(request, slug, asked=segmenter, fault=str(error))
     site.hurry()

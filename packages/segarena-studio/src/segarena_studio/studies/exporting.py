@@ -18,7 +18,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
 from segarena.files.spreadsheets import plain_cell
 from segarena.files.whole import whole_file
-from segarena_people.table import prompts_frame
+from segarena_people.prompt_table import prompts_frame
 from segarena_server.site import Site
 from segarena_studio.studies.gathering import clicks_frame, gathered, modes_of, stem_of
 from segarena_studio.studies.orm_models import StudyCode, StudyItem, StudyRow

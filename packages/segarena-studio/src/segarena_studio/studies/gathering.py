@@ -10,7 +10,11 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
-from segarena.systems.clicks.crowd.clicks_table import COLUMNS, DISPLAY_MODES, OBJECT_SEPARATOR
+from segarena.systems.clicks.crowd.clicks_table import (
+    CLICK_COLUMNS,
+    DISPLAY_MODES,
+    OBJECT_SEPARATOR,
+)
 from segarena_people.prompts import Fate, PersonPrompt, Point
 from segarena_studio.studies.answers import TrialAnswer
 from segarena_studio.studies.description import Mode, read_study_text
@@ -152,7 +156,7 @@ def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
         if prompt.kind == "click" and prompt.purpose == "main" and prompt.plane is None
     ]
     kinds = {"x": pl.Int64, "y": pl.Int64, "w": pl.Int64, "h": pl.Int64}
-    columns = (*COLUMNS, "batch", "person", "display_mode", "fate")
+    columns = (*CLICK_COLUMNS, "batch", "person", "display_mode", "fate")
     return pl.DataFrame(
         rows, schema={name: kinds.get(name, pl.String) for name in columns}, orient="row"
     )

@@ -19,7 +19,7 @@ from segarena.files.contents import files_below, hashes_of_files
 from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec
-from segarena_server.challenges.challenge_repository import described
+from segarena_server.challenges.challenge_repository import cached_description
 from segarena_server.db.orm_models import Challenge
 
 _Sizes: TypeAlias = tuple[int, ...]
@@ -40,7 +40,7 @@ def hidden_now(session: Session) -> list[Hidden]:
     return [
         Hidden(challenge.slug, told.pool(phase))
         for challenge in found
-        for told in [described(challenge.description)]
+        for told in [cached_description(challenge.description)]
         for phase in told.phases
         if "run" not in phase.takes
     ]

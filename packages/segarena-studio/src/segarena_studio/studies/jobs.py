@@ -12,8 +12,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.kind import Kind
-from segarena_server.jobs.worker_processes import Bench
+from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.worker_processes import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 from segarena_studio.studies.description import read_study_text
@@ -45,7 +45,7 @@ class PrepareStudy:
     storage: Storage
     hidden: tuple[Hidden, ...]
 
-    def do(self, bench: Bench, /) -> Prepared:
+    def do(self, bench: WorkerContext, /) -> Prepared:
         """Return what can begin."""
         watch = partial(_watched, bench)
         return prepare(read_study_text(self.study), self.storage, watch, self.hidden)
@@ -58,18 +58,18 @@ class AnswerClicks:
     asked: Question
     storage: Storage
 
-    def do(self, bench: Bench, /) -> list[Row]:
+    def do(self, bench: WorkerContext, /) -> list[Row]:
         """Return what is to be corrected."""
         return corrected(self.asked, self.storage, partial(_watched, bench))
 
 
 @contextmanager
-def _watched(bench: Bench, done: int, of: int) -> Generator[None]:
+def _watched(bench: WorkerContext, done: int, of: int) -> Generator[None]:
     with bench.within(f"sample {done + 1} of {of}"):
         yield
 
 
-class MakeStudy(Kind):
+class MakeStudy(JobKind):
     """The kind; each job is about the slug of a study to be."""
 
     name = "make study"
@@ -90,7 +90,7 @@ class MakeStudy(Kind):
         job.said = json.dumps({"items": len(result.rows), "unusable": result.unusable[:20]})
 
 
-class CorrectStudy(Kind):
+class CorrectStudy(JobKind):
     """The kind of second rounds; each job is about a study and what the segmenter's masks are called, see `about`."""
 
     name = "correct study"

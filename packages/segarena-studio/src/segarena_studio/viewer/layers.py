@@ -15,10 +15,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle, run_lengths
-from segarena.engine.blobs import Recent
+from segarena.engine.blob_folder import Recent
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
-from segarena.records.rounds import KeptMask
+from segarena.records.row_types import KeptMask
 from segarena.samples import Mask, Target
 from segarena_studio.viewer.planes import Plane
 from segarena_studio.viewer.samples import Looked

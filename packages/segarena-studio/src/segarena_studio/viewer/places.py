@@ -12,7 +12,7 @@ from segarena.engine.store import RunFolder
 from segarena.records.prompts import read_prompts
 from segarena.reports.display_names import metric_name
 from segarena.samples import Target
-from segarena.systems.volumes.page.slice_pictures import middle_of
+from segarena.systems.volumes.page.slice_pictures import find_middle_slice
 from segarena_studio.viewer.layers import Answers
 from segarena_studio.viewer.planes import Plane
 from segarena_studio.viewer.samples import Looked
@@ -194,6 +194,6 @@ def _told_plane(plane: Plane, targets: Sequence[Target]) -> ToldPlane:
     first = plane.count // 2 if plane.is_turned else 0
     masks = [target.mask for target in targets if target.mask.any()]
     if plane.is_turned and plane.axis is not None and masks:
-        first = middle_of(masks[0] > 0, plane.axis)
+        first = find_middle_slice(masks[0] > 0, plane.axis)
     told = {name: getattr(plane, name) for name in ToldPlane.__struct_fields__ if name != "first"}
     return ToldPlane(**told, first=first)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.levels import Levels, in_sixteen_bits, levels_of
 from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample
-from segarena.systems.volumes.page.slice_pictures import NAMES
+from segarena.systems.volumes.page.slice_pictures import AXIS_NAMES
 
 LOSSLESS_PX = 1_500_000
 """Larger photographs, and frames, travel as JPEG of quality 95 with full colour; all others as PNG, as they are."""
@@ -83,7 +83,7 @@ def _slices(
 ) -> Plane:
     rows, columns = (other for other in range(3) if other != axis)
     shortest = min(spacing_mm[rows], spacing_mm[columns])
-    name = NAMES[axis]
+    name = AXIS_NAMES[axis]
     letters = ""
     if affine is not None:
         ends = [_ends(affine, other) for other in range(3)]

@@ -12,7 +12,7 @@ from rich.console import Console
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
-    from segarena.engine.repeating import Dependence
+    from segarena.engine.segmenter_check import Dependence
     from segarena.reports.sheets import Sheet
 
 
@@ -79,7 +79,7 @@ def _is_run(what: str) -> bool:
 
 
 def _check_run(run: Path) -> bool:
-    from segarena.engine.checking import check_run
+    from segarena.engine.run_integrity import check_run
 
     findings = check_run(run)
     for finding in findings:
@@ -93,7 +93,7 @@ def _check_run(run: Path) -> bool:
 def _check_segmenter(
     segmenter: str, dataset: str | None, benchmark: str | None, samples: int
 ) -> bool:
-    from segarena.engine.repeating import check_segmenter
+    from segarena.engine.segmenter_check import check_segmenter
     from segarena.terminal.tables import show_sheet
 
     with Console(stderr=True).status(f"asking {segmenter}"):

@@ -105,7 +105,7 @@ def report(
     """
     from segarena.records.report_manifest import FOLDER
     from segarena.reports import terminal_of, write_report
-    from segarena.users.habits.pace import Pace
+    from segarena.users.habits.prompt_time import Pace
 
     with one_line_errors():
         named = [below for run in runs for below in runs_below(run)]

@@ -13,7 +13,7 @@ from segarena.terminal.exits import FAILURES, one_line_errors
 from segarena.terminal.workers import Share, Workers, takes_workers
 
 if TYPE_CHECKING:
-    from segarena.engine.segmenting import Segmented
+    from segarena.engine.folder_segmentation import Segmented
 
 _JOINT = "\0"  # no argument can hold it
 _SHOWN = 10
@@ -77,7 +77,7 @@ def segment(
     Stop it and run it again: it resumes. Exit code 0: a mask for every image; 1: some failed and are named;
     2: refused, with one line why.
     """
-    from segarena.engine.segmenting import segment_folder
+    from segarena.engine.folder_segmentation import segment_folder
     from segarena.terminal.progress import ProgressBar
 
     console = Console(stderr=True)

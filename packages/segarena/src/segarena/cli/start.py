@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it in one line, whenever they come."""
     try:
-        from segarena.work.sentinel import watched  # a Ctrl-C may come during this, too
+        from segarena.work.supervisor import watched  # a Ctrl-C may come during this, too
 
         watched(_run)
     except KeyboardInterrupt as error:

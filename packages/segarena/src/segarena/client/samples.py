@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from segarena.client.server import PlaceTold, Server
-from segarena.engine.blobs import BlobFolder
+from segarena.engine.blob_folder import BlobFolder
 from segarena.errors import RemoteError
 from segarena.files.contents import cache_folder
 from segarena.files.hashes import sha256

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.sizes import bytes_of
-from segarena.engine.blobs import BlobFolder, Recent
+from segarena.engine.blob_folder import BlobFolder, Recent
 from segarena.errors import SegmenterError
 from segarena.files.hashes import sha256, sha256_of_all
 from segarena.files.sources import imported_beside

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segarena.abilities import abilities_of_segmenter
+from segarena.engine.answer_verification import check_verifiable
+from segarena.engine.answer_verification import verify as ask_some_again
 from segarena.engine.human_loop import asked_users, attend, close_finished, told_of
 from segarena.engine.human_prompts import AskPeople, Pages, here_with_people, pages_for
-from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
+from segarena.engine.run_identity import identity_of
 from segarena.engine.sample_job import SampleJob, SampleResult, hold_samples
+from segarena.engine.sample_queue import Alone, Samples, Shared
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset, taking_part
-from segarena.engine.sharing import Alone, Samples, Shared
 from segarena.engine.store import RunFolder
-from segarena.engine.verifying import check_verifiable
-from segarena.engine.verifying import verify as ask_some_again
 from segarena.errors import InvalidInput, WorkError
 from segarena.records.configuration import Counts, RunConfiguration
 from segarena.records.failures import Cause, by_cause
@@ -87,7 +87,7 @@ def evaluate(
         retry_damaged: do samples again whose files are damaged or whose values contradict one another.
         overwrite: start anew where `out` holds a run, whatever it was; nothing but that run is deleted.
         keep_going: False ends the run when all about the first `FEW` samples fails for one and the same cause.
-        verify: so many answers are asked again when the run is over (`segarena.engine.verifying`), and what came of it
+        verify: so many answers are asked again when the run is over (`segarena.engine.answer_verification`), and what came of it
             stands in `config.verified`.
         share: take part in a run on which other processes, of any hosts that see the folder, work at the same time;
             each that is called so returns when all of it is done.

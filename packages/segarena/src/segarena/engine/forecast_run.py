@@ -12,7 +12,7 @@ import polars as pl
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
-from segarena.records.tables import parquet_of, sealed
+from segarena.records.parquet_tables import parquet_of, sealed
 from segarena.roles import Dataset
 
 COUNTING_S = 10.0

@@ -17,7 +17,6 @@ import numpy as np
 
 from segarena.arrays.rle import encode_rle
 from segarena.engine.forecast_subset import Opened
-from segarena.engine.guard import TimeLimit
 from segarena.engine.human_queue import Answered, RunTold, Seats, SeatTold, seat_name
 from segarena.engine.lockstep import Cast, OpenSample, failed_rows, open_sample
 from segarena.engine.plan import Plan
@@ -26,10 +25,11 @@ from segarena.engine.sample_job import SampleJob, SampleResult, keep_rows, limit
 from segarena.engine.sample_preview import read_preview, write_preview
 from segarena.engine.session import Session
 from segarena.engine.store import RunFolder
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import LoadingFailed, SharedChanged
 from segarena.prompts import Prompt
 from segarena.records.prompts import GivenMask, GivenSupport, read_prompts
-from segarena.records.rounds import PersonRound
+from segarena.records.row_types import PersonRound
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask
 

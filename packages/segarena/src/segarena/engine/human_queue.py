@@ -101,7 +101,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: made by the page, so that the same sent twice is known again.
         prompts: as `segarena.records.prompts.prompts_text` writes them; None: nothing is left to correct.
-        person, user_s, away_s, pointer, note: see `segarena.records.rounds.PersonRound`.
+        person, user_s, away_s, pointer, note: see `segarena.records.row_types.PersonRound`.
         strokes: how it was drawn, as the page tells it; kept as it is.
     """
 

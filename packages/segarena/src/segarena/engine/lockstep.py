@@ -15,13 +15,13 @@ from typing import Any
 
 from segarena.abilities import TimesPasses, UserAbilities, abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Dialogue, Prediction
-from segarena.engine.batches import Batches, batches_of
+from segarena.engine.batch_order import Batches, batches_of
 from segarena.engine.embeddings import Encoder, Encoding
-from segarena.engine.guard import TimeLimit
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.session import Rules, Session
 from segarena.engine.session_protocol import SessionLike
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import (
     LoadingFailed,
     PredictionInvalid,
@@ -32,7 +32,7 @@ from segarena.errors import (
 from segarena.objects import begin
 from segarena.prompts import Prompt
 from segarena.readonly import read_only_sample
-from segarena.records.rounds import Timing
+from segarena.records.row_types import Timing
 from segarena.roles import Dataset, Segmenter, User
 from segarena.samples import Sample, Support, check_sample
 

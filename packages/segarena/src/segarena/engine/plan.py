@@ -33,7 +33,7 @@ from segarena.records.configuration import (
     located,
 )
 from segarena.records.identity import FingerprintBy
-from segarena.records.tables import COLUMNS
+from segarena.records.parquet_tables import COLUMNS
 from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.specs import Plugin, PluginSpec

@@ -13,16 +13,16 @@ from typing import TypeAlias
 import numpy as np
 
 from segarena.arrays.rle import decode_rle
-from segarena.engine.batches import Batches
-from segarena.engine.guard import TimeLimit
+from segarena.engine.batch_order import Batches
 from segarena.engine.lockstep import Cast, open_sessions, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import limit_of
 from segarena.engine.session import Session
+from segarena.engine.time_limit import TimeLimit
 from segarena.prompts import Prompt
 from segarena.records.configuration import Agreement
-from segarena.records.rounds import KeptMask, RoundRecord
+from segarena.records.row_types import KeptMask, RoundRecord
 from segarena.roles import Turn, User
 from segarena.samples import Sample
 

@@ -12,7 +12,7 @@ from segarena.arrays.rle import encode_rle
 from segarena.dialogue import Dialogue
 from segarena.engine.rows import Rows
 from segarena.records.prompts import prompts_text
-from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Timing, attributes_text
+from segarena.records.row_types import KeptMask, PartValues, RoundRecord, Timing, attributes_text
 
 
 class DialogueKey(TypedDict):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from segarena.records.failures import Cause, Failure, by_cause
 from segarena.records.prompts import prompts_text
-from segarena.records.rounds import (
+from segarena.records.row_types import (
     KeptMask,
     PartValues,
     PersonRound,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from segarena.engine.identity import identity_of
 from segarena.engine.lockstep import Cast
+from segarena.engine.run_identity import identity_of
 from segarena.errors import DatasetError, WorkersInvalid
 from segarena.files.marks import Mark
 from segarena.records.configuration import RunConfiguration

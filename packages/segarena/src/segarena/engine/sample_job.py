@@ -14,7 +14,6 @@ from typing import Any
 
 from segarena.abilities import WorksElsewhere
 from segarena.engine.forecast_subset import UNOPENED, Opened, open_part
-from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
@@ -22,6 +21,7 @@ from segarena.engine.run_location import RunLocation
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset, SessionLike
 from segarena.engine.store import RunFolder, files_of_rows
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
 from segarena.files.marks import marked
 from segarena.records.failures import Cause

@@ -23,11 +23,11 @@ from segarena.abilities import (
     abilities_of_user,
 )
 from segarena.dialogue import Dialogue, as_prediction
-from segarena.engine.measures import measure, measure_parts
+from segarena.engine.metric_values import measure, measure_parts
 from segarena.engine.mutation_guard import forbid_mutation
+from segarena.engine.random_streams import stream
 from segarena.engine.round_recorder import About, DialogueKey, RoundRecorder
 from segarena.engine.rows import Rows
-from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
 from segarena.prompts import MaskPrompt, Prompt, check_prompt

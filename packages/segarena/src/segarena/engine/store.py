@@ -33,7 +33,7 @@ from segarena.engine.human_queue import clear_seats
 from segarena.engine.rows import Rows
 from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, is_leftover, write_whole
-from segarena.records.checks import contradictions
+from segarena.records.compaction import HeldPieces
 from segarena.records.configuration import (
     CIRCUMSTANCES,
     RunConfiguration,
@@ -41,6 +41,7 @@ from segarena.records.configuration import (
     plain_configuration,
     read_configuration,
 )
+from segarena.records.consistency import contradictions
 from segarena.records.fingerprints import FILE as FINGERPRINTS
 from segarena.records.fingerprints import (
     Fingerprints,
@@ -48,11 +49,10 @@ from segarena.records.fingerprints import (
     read_fingerprints,
     write_fingerprints,
 )
-from segarena.records.gathering import HeldPieces
 from segarena.records.identity import changes, has_other_data, versions_changed
+from segarena.records.parquet_tables import ONLY_WITH_ROWS, TABLES, frame_of
 from segarena.records.pieces import LEDGER, Pieces, files_of
-from segarena.records.reported import FOLDER, remove_report
-from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
+from segarena.records.report_manifest import FOLDER, remove_report
 from segarena.records.trust import rebuilt
 from segarena.work.ledger import Ledger, first_difference, open_alone
 from segarena.work.sharing.claims import CLAIMS

@@ -13,7 +13,7 @@ import msgspec
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.files.hashes import sha256
-from segarena.records.earlier import FORMAT, SEALED_FORMATS, upgraded
+from segarena.records.format_upgrade import FORMAT, SEALED_FORMATS, upgraded
 from segarena.records.identity import Identity
 from segarena.rules import Statistic, TimeBudget
 from segarena.specs import PluginSpec
@@ -119,7 +119,7 @@ class RunConfiguration:
     """run.json.
 
     Attributes:
-        format: of the run folder; see `segarena.records.earlier`.
+        format: of the run folder; see `segarena.records.format_upgrade`.
         version: of segarena.
         created, finished: ISO 8601; empty until then.
         environment: versions of what computes.
@@ -127,7 +127,7 @@ class RunConfiguration:
         directory: where it was given; relative paths lead on from there. Empty in folders of earlier versions.
         identity: what made its numbers beyond that; None in folders of versions that did not take it.
         counts: None until the run is finished.
-        verified: what came of asking some of its answers again (`segarena.engine.verifying`); None: nobody did.
+        verified: what came of asking some of its answers again (`segarena.engine.answer_verification`); None: nobody did.
     """
 
     format: int = FORMAT

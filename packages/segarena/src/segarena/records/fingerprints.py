@@ -11,7 +11,7 @@ import polars as pl
 
 from segarena.files.whole import write_whole
 from segarena.records.identity import Identity
-from segarena.records.tables import check_seal, parquet_of, sealed
+from segarena.records.parquet_tables import check_seal, parquet_of, sealed
 
 FILE = "data.parquet"
 _NAMED = 3

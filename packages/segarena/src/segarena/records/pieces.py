@@ -26,8 +26,8 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
-from segarena.records.scanning import AGAIN, IsRead, read_small_files, scanned
-from segarena.records.tables import (
+from segarena.records.parquet_scan import AGAIN, IsRead, read_small_files, scanned
+from segarena.records.parquet_tables import (
     COLUMNS,
     ONLY_WITH_ROWS,
     TABLES,

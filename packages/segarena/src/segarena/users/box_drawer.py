@@ -16,9 +16,9 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Box, Limits, Prompt
 from segarena.registry import build, user
 from segarena.roles import Turn, User
+from segarena.users.habits.box_habits import BoxHabits
 from segarena.users.habits.crowd import Crowd
-from segarena.users.habits.edges import BoxHabits
-from segarena.users.habits.fitted import SHIPPED, read_habits
+from segarena.users.habits.habit_files import SHIPPED, read_habits
 
 Drawn = Literal["drag", "extreme"]
 
@@ -31,7 +31,7 @@ class BoxDrawer:
     lift to interpolate; or with `slices=1` one in the median slice and the exact limits, to be propagated. Edges are
     cut at the frame. An empty target ends the dialogue.
 
-    Source: see `segarena_people.fitting.boxes.published_boxes` for what the spreads were fitted to.
+    Source: see `segarena_people.fitting.box_fit.published_boxes` for what the spreads were fitted to.
 
     Args:
         drawn: how the box is made: "drag" from corner to corner, "extreme" by clicks on the object's four outermost

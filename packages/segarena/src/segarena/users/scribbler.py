@@ -14,11 +14,11 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import VideoSample, VolumeSample
 from segarena.users.habits.crowd import Crowd
-from segarena.users.hand.drawing import draw
-from segarena.users.hand.fitted import SHIPPED, SHIPPED_BACKGROUND, Fitted, read_fitted
-from segarena.users.hand.goals import Goal, background_of, whole_objects, wrong_parts
-from segarena.users.hand.pictures import Pictures
-from segarena.users.hand.surface import Floats
+from segarena.users.stroke_model.model import SHIPPED, SHIPPED_BACKGROUND, Fitted, read_fitted
+from segarena.users.stroke_model.picture_selection import Pictures
+from segarena.users.stroke_model.stroke_goals import Goal, background_of, whole_objects, wrong_parts
+from segarena.users.stroke_model.stroke_sampling import draw
+from segarena.users.stroke_model.surface import Floats
 
 _UNLIKE = 0.4
 """Of the Dirichlet distribution by which people of a crowd resemble the fitted ones: mostly one of them."""
@@ -34,7 +34,7 @@ class Scribbler:
     along its first axis: first in some spread over the object, then where a reader who scrolls on from the last one
     finds much wrong. Ends the dialogue when nothing is wrong or the target is empty.
 
-    Source: see `segarena_people.fitting.scribbler` for how it is fitted, `fitted.toml` beside the file for to what.
+    Source: see `segarena_people.fitting.stroke_fit` for how it is fitted, `fitted.toml` beside the file for to what.
 
     Args:
         person: draws always as this one of the people it was fitted to; None draws as somebody of a crowd.

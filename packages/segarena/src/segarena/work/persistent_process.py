@@ -11,10 +11,10 @@ from multiprocessing.connection import wait
 from typing import Generic
 
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
-from segarena.work.child import Ended, Opened
 from segarena.work.jobs import Done, Failed, Job, Outcome, Result, Unit
-from segarena.work.parent import Worker
 from segarena.work.processes import pack_job
+from segarena.work.worker_handle import Worker
+from segarena.work.worker_process import Ended, Opened
 
 _POLL_S = 0.2
 _STARTING = threading.Lock()

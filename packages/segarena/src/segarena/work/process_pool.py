@@ -14,10 +14,10 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
-from segarena.work.child import Ended, Message, Opened
 from segarena.work.jobs import Failed, Outcome, of_unit
-from segarena.work.parent import Worker
-from segarena.work.waiting import Waiting
+from segarena.work.task_queue import Waiting
+from segarena.work.worker_handle import Worker
+from segarena.work.worker_process import Ended, Message, Opened
 
 _POLL_S = 0.2
 _TRIES = 2

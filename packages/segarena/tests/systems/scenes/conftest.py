@@ -1,6 +1,6 @@
 import pytest
 
-from segarena.systems.scenes.demo.scenes import demo_scenes
+from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.model.scene import SceneSet
 
 

@@ -20,7 +20,7 @@ _MOST_LISTING_BYTES = 16 * 2**20
 _LEFT_BY_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
-def unpack_sent(archive: Path, folder: Path, *, most_bytes: int) -> None:
+def unpack_submission(archive: Path, folder: Path, *, most_bytes: int) -> None:
     """Unpack a zip below `folder`.
 
     Args:
@@ -41,7 +41,7 @@ def unpack_sent(archive: Path, folder: Path, *, most_bytes: int) -> None:
     folder.mkdir(exist_ok=True)
 
 
-def beginning(folder: Path) -> Path:
+def content_root(folder: Path) -> Path:
     """Return where the files of what was unpacked begin: in its only folder, if it has nothing else."""
     there = [path for path in folder.iterdir() if path.name not in {*_LEFT_BY_DESKTOPS, "__MACOSX"}]
     return there[0] if len(there) == 1 and there[0].is_dir() else folder

@@ -23,9 +23,9 @@ from segarena.errors import InvalidInput, InvalidMask
 from segarena.files.arrays import read_arrays
 from segarena.files.images import read_stored_size, read_values
 from segarena.samples import Labels, Mask, Shape
-from segarena_server.challenges.submissions.archives import beginning, files_in
+from segarena_server.challenges.submissions.archives import content_root, files_in
 
-MOST_FAULTS = 100
+MAX_FAULTS = 100
 """So many are told, each in a line; of the others how many there are."""
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -33,7 +33,7 @@ _HEAD = struct.Struct(">8sL4sLL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedMasks:
     """The masks about one sample.
 
     Attributes:
@@ -56,7 +56,7 @@ class Expected:
         return [f"{stem}.{'npz' if self.kind == 'volume' else 'png'}"]
 
 
-def faults_of(root: Path, expected: Sequence[Expected]) -> list[str]:
+def mask_faults(root: Path, expected: Sequence[ExpectedMasks]) -> list[str]:
     """Return all that is wrong with the masks in a folder, in lines: missing, too many, of another size or content."""
     root = _beginning(root, expected)
     there = set(files_in(root))
@@ -69,11 +69,11 @@ def faults_of(root: Path, expected: Sequence[Expected]) -> list[str]:
             missing = [name for name in names if name not in there]
             found += [f"{name}: missing" for name in missing] or _faults_of_one(root, one, dialogue)
     found += [f"{name}: not asked for" for name in sorted(there - wanted)]
-    left = len(found) - MOST_FAULTS
-    return found if left <= 0 else [*found[:MOST_FAULTS], f"and {left} more"]
+    left = len(found) - MAX_FAULTS
+    return found if left <= 0 else [*found[:MAX_FAULTS], f"and {left} more"]
 
 
-def read_mask(root: Path, one: Expected, dialogue: int) -> Mask | Labels:
+def read_submitted_mask(root: Path, one: ExpectedMasks, dialogue: int) -> Mask | Labels:
     """Return a mask: bool, or of several objects their numbers.
 
     Raises:
@@ -90,7 +90,9 @@ def read_mask(root: Path, one: Expected, dialogue: int) -> Mask | Labels:
     return _checked(values, one.objects[dialogue], one.names(dialogue)[0])
 
 
-def write_mask(root: Path, one: Expected, dialogue: int, mask: Mask | Labels) -> None:
+def write_submitted_mask(
+    root: Path, one: ExpectedMasks, dialogue: int, mask: Mask | Labels
+) -> None:
     """Write a mask as `read_mask` reads it."""
     from PIL import Image
 
@@ -104,14 +106,14 @@ def write_mask(root: Path, one: Expected, dialogue: int, mask: Mask | Labels) ->
         Image.fromarray(plane).save(name)
 
 
-def _beginning(root: Path, expected: Sequence[Expected]) -> Path:
+def _beginning(root: Path, expected: Sequence[ExpectedMasks]) -> Path:
     """Return where the folders of samples are: at the top, or where all was zipped with the folder around it, there."""
-    return root if any((root / one.key).is_dir() for one in expected) else beginning(root)
+    return root if any((root / one.key).is_dir() for one in expected) else content_root(root)
 
 
-def _faults_of_one(root: Path, one: Expected, dialogue: int) -> list[str]:
+def _faults_of_one(root: Path, one: ExpectedMasks, dialogue: int) -> list[str]:
     try:
-        read_mask(root, one, dialogue)
+        read_submitted_mask(root, one, dialogue)
     except InvalidInput as error:
         return [str(error)]
     return []

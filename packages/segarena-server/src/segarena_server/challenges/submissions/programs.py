@@ -19,16 +19,16 @@ from segarena.registry import find
 from segarena.segmenters.workers.examples import SHAPES
 from segarena.segmenters.workers.trying import in_two_rounds, kinds_of, tried
 from segarena.segmenters.workers.worker import Worker
-from segarena_server.challenges.submissions.archives import beginning, unpack_sent
+from segarena_server.challenges.submissions.archives import content_root, unpack_submission
 
-PROGRAM = "worker.py"
+PROGRAM_FILE = "worker.py"
 """What is started: the file that was sent, or that of a zip at its top."""
 
 _BESIDE = "segarena_worker.py"
 _ZIP = b"PK\x03\x04"
 
 
-def lay_out(sent: Path, folder: Path, *, most_bytes: int) -> Path:
+def prepare_program(sent: Path, folder: Path, *, most_bytes: int) -> Path:
     """Put a program where it can be started, with what all workers have beside them; return its folder.
 
     Args:
@@ -42,14 +42,14 @@ def lay_out(sent: Path, folder: Path, *, most_bytes: int) -> Path:
     with sent.open("rb") as file:
         is_zip = file.read(len(_ZIP)) == _ZIP
     if is_zip:
-        unpack_sent(sent, folder, most_bytes=most_bytes)
-        root = beginning(folder)
+        unpack_submission(sent, folder, most_bytes=most_bytes)
+        root = content_root(folder)
     else:
         folder.mkdir(parents=True)
-        (folder / PROGRAM).write_bytes(_source(sent))
+        (folder / PROGRAM_FILE).write_bytes(_source(sent))
         root = folder
-    if not (root / PROGRAM).is_file():
-        raise InvalidInput(f"expected a file {PROGRAM} at the top of the zip, got none")
+    if not (root / PROGRAM_FILE).is_file():
+        raise InvalidInput(f"expected a file {PROGRAM_FILE} at the top of the zip, got none")
     if (root / _BESIDE).is_dir():
         raise InvalidInput(
             f"{_BESIDE}: expected a file or none, as it is put there for you; got a folder"
@@ -62,7 +62,7 @@ def lay_out(sent: Path, folder: Path, *, most_bytes: int) -> Path:
     return root
 
 
-def faults_of(start: Callable[[], Worker], plan: Plan, *, limit_s: float) -> list[str]:
+def program_faults(start: Callable[[], Worker], plan: Plan, *, limit_s: float) -> list[str]:
     """Return why a program cannot take part, in lines: it is asked about made-up samples.
 
     Args:

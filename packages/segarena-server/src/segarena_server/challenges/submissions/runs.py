@@ -17,13 +17,13 @@ import polars as pl
 
 from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Dialogue, Prediction
-from segarena.engine.checking import check_run
-from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, as_before, ask, load_sample, open_sessions, prepare, take
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
+from segarena.engine.run_integrity import check_run
 from segarena.engine.session import Session
 from segarena.engine.store import RunFolder
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.records.prompts import prompts_text
 from segarena.records.trust import reading
@@ -35,7 +35,7 @@ _MOST_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class RejudgedSample:
     """A sample that was judged again.
 
     Attributes:
@@ -47,7 +47,7 @@ class Again:
     faults: tuple[str, ...]
 
 
-def faults_of(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
+def run_faults(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
     """Return why a folder cannot be judged again as a run of a plan, in lines; nothing that it names is built.
 
     Args:
@@ -90,7 +90,7 @@ def _differences(folder: RunFolder, plan: Plan, samples: Sequence[str]) -> Itera
         yield f"masks of all rounds are needed: segarena run ... --keep-rounds {rules.rounds}"
 
 
-class Sent:
+class SubmittedRun:
     """A run folder that was sent.
 
     Args:
@@ -101,7 +101,7 @@ class Sent:
         with reading(trust=False):
             self._folder = RunFolder.open(path)
 
-    def judge(self, name: str, cast: Cast, limit: TimeLimit) -> Again:
+    def judge(self, name: str, cast: Cast, limit: TimeLimit) -> RejudgedSample:
         """Hold all dialogues about a sample again, with the answers that the folder has.
 
         Args:
@@ -131,7 +131,7 @@ class Sent:
             f"sample {name}: has a dialogue about {key[0]} with {key[1]}, which nobody holds"
             for key in unknown
         ]
-        return Again(rows=rows, faults=tuple(faults[:_MOST_FAULTS]))
+        return RejudgedSample(rows=rows, faults=tuple(faults[:_MOST_FAULTS]))
 
 
 class _Told:

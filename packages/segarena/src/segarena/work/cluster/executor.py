@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from segarena.errors import InvalidInput, MissingExtra
-from segarena.work.child import cannot_be_sent
-from segarena.work.cluster.joining import check_address, joined
-from segarena.work.cluster.site import Site
+from segarena.work.cluster.connection import check_address, joined
+from segarena.work.cluster.ray_pool import Site
 from segarena.work.jobs import Job, Outcome, Result, Unit
+from segarena.work.worker_process import cannot_be_sent
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
     claims/
       4be1a2f09c3d5e67.sharer   who takes part (`segarena.work.sharing.presence`)
-      000000001                 what one of them said, then the next (`segarena.work.sharing.log`)
+      000000001                 what one of them said, then the next (`segarena.work.sharing.claim_log`)
       000000002
 
 All agree on the order of what was said, and with it on who does what. What a process that is gone had claimed is given
@@ -22,10 +22,10 @@ import msgspec
 
 from segarena.errors import RunConflict, SegarenaError
 from segarena.version import __version__
+from segarena.work.sharing.claim_log import Log
+from segarena.work.sharing.claim_state import Entry, Ranges, ranges_of
 from segarena.work.sharing.locks import clear_claims, shared_lock
-from segarena.work.sharing.log import Log
 from segarena.work.sharing.presence import EXPIRE_S, Lapsed, Presence, present
-from segarena.work.sharing.shares import Entry, Ranges, ranges_of
 
 CLAIMS = "claims"
 """The folder of claims in a folder of work."""

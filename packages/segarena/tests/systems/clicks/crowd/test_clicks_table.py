@@ -5,7 +5,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.systems.clicks.crowd.clicks_table import (
-    COLUMNS,
+    CLICK_COLUMNS,
     DISPLAY_MODES,
     check_clicks,
     count_clicks,
@@ -39,13 +39,13 @@ def test_a_table_comes_back_as_it_was_written(tmp_path):
     ).with_columns(batch=pl.lit("b1"))
     write_clicks(table, tmp_path / "clicks.csv")
     back = read_clicks(tmp_path / "clicks.csv")
-    assert back.columns == [*COLUMNS, "batch"]
+    assert back.columns == [*CLICK_COLUMNS, "batch"]
     assert back.equals(table.select(back.columns).cast(dict.fromkeys("xywh", pl.Int32)))
     assert back["object_stem"].to_list() == ["", "65280", ""]
 
 
 def test_columns_may_stand_in_any_order_and_names_may_look_like_numbers(tmp_path):
-    table = clicks({"image_stem": "007", "full_stem": "007"}).select(reversed(COLUMNS))
+    table = clicks({"image_stem": "007", "full_stem": "007"}).select(reversed(CLICK_COLUMNS))
     table.write_csv(tmp_path / "clicks.csv")
     assert read_clicks(tmp_path / "clicks.csv")["image_stem"].to_list() == ["007"]
 

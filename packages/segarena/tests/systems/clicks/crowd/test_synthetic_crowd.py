@@ -11,7 +11,7 @@ from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena.systems.clicks.crowd.click_filter import filter_valid
 from segarena.systems.clicks.crowd.clicks_table import (
-    COLUMNS,
+    CLICK_COLUMNS,
     check_clicks,
     read_clicks,
     write_clicks,
@@ -59,7 +59,7 @@ def collection():
 
 def test_the_crowd_gives_a_clicks_table(collection, tmp_path):
     instances, table = collection
-    assert table.columns[: len(COLUMNS)] == list(COLUMNS)
+    assert table.columns[: len(CLICK_COLUMNS)] == list(CLICK_COLUMNS)
     assert table["full_stem"].unique(maintain_order=True).to_list() == [
         i.full_stem for i in instances
     ]

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from segarena.errors import InvalidInput
 from segarena.statistics.intervals import bootstrap_mean
 from segarena.systems.clicks.measures.group_statistics import (
-    average_over_baseline,
+    average_vs_baseline,
     failure_statistics,
     group_means,
     group_statistics,
@@ -35,8 +35,8 @@ def test_mean_and_population_deviation_over_groups():
 
 
 def test_asb_by_hand():
-    assert average_over_baseline(NOC, BASE).tolist() == [1.0, -0.5]
-    assert average_over_baseline(NOC, BASE, change="difference").tolist() == [2.0, -2.5]
+    assert average_vs_baseline(NOC, BASE).tolist() == [1.0, -0.5]
+    assert average_vs_baseline(NOC, BASE, change="difference").tolist() == [2.0, -2.5]
 
 
 def test_agr_by_hand():
@@ -124,6 +124,6 @@ def test_ratios_to_zero_odd_groups_other_lengths_and_unknown_words_are_refused()
     with pytest.raises(InvalidInput, match="even"):
         lower_over_upper_half([[1.0, 2.0, 3.0]])
     with pytest.raises(InvalidInput, match="base"):
-        average_over_baseline(NOC, [1.0])
+        average_vs_baseline(NOC, [1.0])
     with pytest.raises(InvalidInput, match="change"):
         least_over_most_likely(NOC, change="percent")

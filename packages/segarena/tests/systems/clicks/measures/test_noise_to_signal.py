@@ -9,7 +9,7 @@ from segarena.errors import InvalidInput
 from segarena.statistics.intervals import bootstrap_mean
 from segarena.systems.clicks.measures.noise_to_signal import (
     first_click_statistics,
-    hardness,
+    instance_hardness,
     noise_to_signal,
 )
 
@@ -63,4 +63,4 @@ def test_the_published_ratio_has_an_epsilon():
 
 def test_hardness_averages_over_segmenters_before_the_ratio():
     stds, means = [[0.1, 0.2], [0.3, 0.0]], [[0.2, 0.5], [0.6, 0.5]]
-    assert hardness(stds, means) == pytest.approx([0.5, 0.2])
+    assert instance_hardness(stds, means) == pytest.approx([0.5, 0.2])

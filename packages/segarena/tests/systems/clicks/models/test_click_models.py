@@ -9,7 +9,7 @@ from segarena.errors import InvalidInput, PluginInvalid, UnknownPlugin
 from segarena.registry import build, names
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
-from segarena.systems.clicks.models.click_models import file_of, shared_map
+from segarena.systems.clicks.models.click_models import shared_map, weights_file
 
 WITHOUT_FILES = (
     "uniform",
@@ -54,13 +54,13 @@ def test_a_network_is_loaded_from_its_file_and_shared(tmp_path):
         for k in range(10)
     ]
     assert len({id(group.shared) for group in groups}) == 1
-    assert file_of(text) == path
+    assert weights_file(text) == path
 
 
 def test_the_same_text_written_otherwise_is_the_same_map():
     assert shared_map("depth( border = 'published' )") is shared_map("depth(border='published')")
     assert shared_map("depth") is not shared_map("uniform")
-    assert file_of("depth") is None
+    assert weights_file("depth") is None
 
 
 def test_what_is_no_click_model_is_refused():

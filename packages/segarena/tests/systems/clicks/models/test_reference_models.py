@@ -5,13 +5,18 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidMask
-from segarena.systems.clicks.models.reference_models import ByDepth, BySaliency, contrast, uniform
+from segarena.systems.clicks.models.reference_models import (
+    DepthClickModel,
+    SaliencyClickModel,
+    contrast_saliency,
+    uniform_click_map,
+)
 
 REFERENCE_MODELS = {
-    "UD": uniform,
-    "DT": ByDepth(),
-    "SI": BySaliency(),
-    "SM": BySaliency(background="grey"),
+    "UD": uniform_click_map,
+    "DT": DepthClickModel(),
+    "SI": SaliencyClickModel(),
+    "SM": SaliencyClickModel(background="grey"),
 }
 
 
@@ -38,14 +43,14 @@ def brute_depth(inside, *, is_frame_edge):
 def test_depth_equals_the_nearest_pixel_off_the_error(border, is_frame_edge):
     image, target, error = scene()
     error[50:55, 80:90] = 1
-    got = ByDepth(border=border)(image, target, error)
+    got = DepthClickModel(border=border)(image, target, error)
     np.testing.assert_allclose(got, brute_depth(error > 0, is_frame_edge=is_frame_edge), atol=1e-5)
 
 
 def test_depth_takes_grey_errors_as_the_published_code():
     image, target, error = scene()
     error = error * np.linspace(0, 0.02, 90, dtype=np.float32)
-    got = ByDepth(border="published")(image, target, error)
+    got = DepthClickModel(border="published")(image, target, error)
     expected = cv2.distanceTransform((error * 255).astype(np.uint8), cv2.DIST_L2, 0)
     np.testing.assert_allclose(got, expected / expected.max(), atol=1e-6)
 
@@ -53,14 +58,14 @@ def test_depth_takes_grey_errors_as_the_published_code():
 def test_depth_of_a_whole_frame():
     image, target, _ = scene()
     whole = np.ones((60, 90), dtype=np.float32)
-    assert (ByDepth(border="published")(image, target, whole) == 1).all()
-    assert ByDepth()(image, target, whole)[0].max() == pytest.approx(1 / 30)
+    assert (DepthClickModel(border="published")(image, target, whole) == 1).all()
+    assert DepthClickModel()(image, target, whole)[0].max() == pytest.approx(1 / 30)
 
 
 def test_uniform_is_the_error_divided_by_its_maximum():
     image, target, error = scene()
-    np.testing.assert_array_equal(uniform(image, target, error), error)
-    np.testing.assert_allclose(uniform(image, target, 0.25 * error), error)
+    np.testing.assert_array_equal(uniform_click_map(image, target, error), error)
+    np.testing.assert_allclose(uniform_click_map(image, target, 0.25 * error), error)
 
 
 def published_crop(error):
@@ -88,7 +93,7 @@ def test_saliency_sees_the_published_crop_and_is_confined_to_the_error(backgroun
         seen.append((crop, window))
         return crop[:, :, 0].astype(np.float64)
 
-    got = BySaliency(saliency, background=background)(image, target, error)
+    got = SaliencyClickModel(saliency, background=background)(image, target, error)
     window = published_crop(error)
     expected_crop = image[window].copy()
     if background == "grey":
@@ -105,13 +110,13 @@ def test_saliency_sees_the_published_crop_and_is_confined_to_the_error(backgroun
 
 def test_saliency_without_anything_that_stands_out_is_the_error():
     image, target, error = scene()
-    got = BySaliency(lambda crop, window: np.zeros(crop.shape[:2]))(image, target, error)
+    got = SaliencyClickModel(lambda crop, window: np.zeros(crop.shape[:2]))(image, target, error)
     np.testing.assert_array_equal(got, error)
 
 
 def test_saliency_of_an_all_grey_error_finds_its_box():
     image, target, error = scene()
-    got = BySaliency()(image, target, 0.2 * error)
+    got = SaliencyClickModel()(image, target, 0.2 * error)
     assert got.sum() == pytest.approx(1, abs=1e-5)
     assert not got[error == 0].any()
 
@@ -138,8 +143,8 @@ def test_every_model_clicks_only_on_the_error(name):
 
 def test_the_odd_colour_stands_out_and_one_colour_does_not():
     crop = np.full((40, 60, 3), (30, 120, 60), dtype=np.uint8)
-    assert not contrast(crop, (slice(0, 40), slice(0, 60))).any()
+    assert not contrast_saliency(crop, (slice(0, 40), slice(0, 60))).any()
     crop[10:14, 20:24] = (250, 20, 20)
-    found = contrast(crop, (slice(0, 40), slice(0, 60)))
+    found = contrast_saliency(crop, (slice(0, 40), slice(0, 60)))
     assert np.unravel_index(found.argmax(), found.shape)[0] in range(9, 15)
     assert found[12, 22] > 10 * found[30, 50]

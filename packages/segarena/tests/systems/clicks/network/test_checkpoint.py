@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from segarena.errors import InvalidInput  # noqa: E402
 from segarena.systems.clicks.network.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
-from segarena.systems.clicks.network.model import SIZES, ClickabilityNetwork  # noqa: E402
+from segarena.systems.clicks.network.model import NETWORK_SIZES, ClickabilityNetwork  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -40,7 +40,7 @@ def test_every_usual_wrapping_loads(tmp_path, network, wrap):
 def test_our_checkpoints_know_their_size(tmp_path, network):
     save_checkpoint(tmp_path / "a" / "w.pt", network, epoch=2)
     loaded = load_checkpoint(tmp_path / "a" / "w.pt")
-    assert loaded.size == SIZES["tiny"]
+    assert loaded.size == NETWORK_SIZES["tiny"]
     assert is_equal(loaded.state_dict(), network.state_dict())
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["w.pt"]
 

@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from segarena.systems.clicks.network.objectives import (  # noqa: E402
-    correlation,
-    divergence,
+from segarena.systems.clicks.network.objectives import (
+    kl_divergence,
     learning_rate,
-    similarity,
+    map_correlation,
+    map_similarity,
 )
 
 
@@ -24,25 +24,25 @@ def maps(seed, count=3):
 
 def test_divergence_equals_its_sum_written_out():
     predicted, true = maps(0), maps(1)
-    for i, value in enumerate(divergence(predicted, true).tolist()):
+    for i, value in enumerate(kl_divergence(predicted, true).tolist()):
         p, t = (m[i].numpy() / m[i].numpy().sum() for m in (predicted, true))
         assert value == pytest.approx(float((t * np.log(t / p)).sum()), abs=1e-6)
 
 
 def test_divergence_of_proportional_maps_is_zero_and_of_no_clicks_too():
     true = maps(0)
-    np.testing.assert_allclose(divergence(5 * true, true), 0, atol=1e-5)
-    np.testing.assert_allclose(divergence(true, torch.zeros_like(true)), 0, atol=1e-9)
+    np.testing.assert_allclose(kl_divergence(5 * true, true), 0, atol=1e-5)
+    np.testing.assert_allclose(kl_divergence(true, torch.zeros_like(true)), 0, atol=1e-9)
 
 
 def test_similarity_and_correlation_in_closed_form():
     left, right = torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4)
     left[..., :2], right[..., 1:3] = 3, 7
-    assert similarity(left, right).item() == pytest.approx(0.5, abs=1e-6)
-    assert similarity(left, left).item() == pytest.approx(1, abs=1e-6)
-    assert correlation(left, right).item() == pytest.approx(0, abs=1e-6)
-    assert correlation(left, 2 * left + 1).item() == pytest.approx(1, abs=1e-6)
-    assert correlation(left, torch.ones_like(left)).item() == 0
+    assert map_similarity(left, right).item() == pytest.approx(0.5, abs=1e-6)
+    assert map_similarity(left, left).item() == pytest.approx(1, abs=1e-6)
+    assert map_correlation(left, right).item() == pytest.approx(0, abs=1e-6)
+    assert map_correlation(left, 2 * left + 1).item() == pytest.approx(1, abs=1e-6)
+    assert map_correlation(left, torch.ones_like(left)).item() == 0
 
 
 def test_correlation_is_pearsons():
@@ -51,7 +51,7 @@ def test_correlation_is_pearsons():
         np.corrcoef(p.ravel(), t.ravel())[0, 1]
         for p, t in zip(predicted.numpy(), true.numpy(), strict=True)
     ]
-    np.testing.assert_allclose(correlation(predicted, true), expected, atol=1e-9)
+    np.testing.assert_allclose(map_correlation(predicted, true), expected, atol=1e-9)
 
 
 def test_the_published_schedule_ends_at_two_and_a_half_percent():

@@ -13,11 +13,11 @@ from torch.nn import functional  # noqa: E402
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask  # noqa: E402
 from segarena.systems.clicks.network.checkpoint import save_checkpoint  # noqa: E402
 from segarena.systems.clicks.network.letterbox import view_window  # noqa: E402
-from segarena.systems.clicks.network.model import SIZES, ClickabilityNetwork  # noqa: E402
+from segarena.systems.clicks.network.model import NETWORK_SIZES, ClickabilityNetwork  # noqa: E402
 from segarena.systems.clicks.network.prediction import ClickabilityModel  # noqa: E402
 
 torch.set_num_threads(1)
-WHOLE = replace(SIZES["tiny"], margin=None)
+WHOLE = replace(NETWORK_SIZES["tiny"], margin=None)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_a_batch_of_different_sizes_equals_single_calls(network):
 
 def test_a_network_with_a_margin_sees_nothing_beyond_it(network):
     image, target, error = scene((90, 120))  # the error lies in rows 22 to 44, columns 40 to 59
-    near = ClickabilityNetwork(SIZES["tiny"]).eval()
+    near = ClickabilityNetwork(NETWORK_SIZES["tiny"]).eval()
     near.load_state_dict(network.state_dict())
     model = ClickabilityModel(near, device="cpu")
     got = model(image, target, error)

@@ -17,9 +17,9 @@ from segarena.systems.clicks.network.checkpoint import load_checkpoint, save_che
 from segarena.systems.clicks.network.letterbox import Letterbox, view_window  # noqa: E402
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize  # noqa: E402
 from segarena.systems.clicks.network.prediction import ClickabilityModel  # noqa: E402
-from segarena.systems.clicks.network.training import train  # noqa: E402
+from segarena.systems.clicks.network.training import train_network  # noqa: E402
 from segarena.systems.clicks.network.training_data import TrainingSet, batches  # noqa: E402
-from segarena.systems.clicks.network.training_options import PUBLISHED, TrainingOptions  # noqa: E402
+from segarena.systems.clicks.network.training_options import PUBLISHED_OPTIONS, TrainingOptions  # noqa: E402
 
 torch.set_num_threads(1)
 cv2.setNumThreads(1)
@@ -52,7 +52,9 @@ def data():
 
 
 def run(data, folder, **more):
-    return train(*data, folder, **{"size": SMALL, "options": QUICK, "device": "cpu", **more})
+    return train_network(
+        *data, folder, **{"size": SMALL, "options": QUICK, "device": "cpu", **more}
+    )
 
 
 def weights_of(path):
@@ -204,13 +206,22 @@ def test_impossible_options_are_refused(data, tmp_path):
 
 
 def test_the_published_options_are_those_of_the_script():
-    assert (PUBLISHED.epochs, PUBLISHED.batch_size, PUBLISHED.rate, PUBLISHED.sigma) == (
+    assert (
+        PUBLISHED_OPTIONS.epochs,
+        PUBLISHED_OPTIONS.batch_size,
+        PUBLISHED_OPTIONS.rate,
+        PUBLISHED_OPTIONS.sigma,
+    ) == (
         20,
         16,
         0.01,
         5.0,
     )
-    assert (PUBLISHED.is_published_schedule, PUBLISHED.radius, PUBLISHED.backbone_share) == (
+    assert (
+        PUBLISHED_OPTIONS.is_published_schedule,
+        PUBLISHED_OPTIONS.radius,
+        PUBLISHED_OPTIONS.backbone_share,
+    ) == (
         True,
         "published",
         1.0,

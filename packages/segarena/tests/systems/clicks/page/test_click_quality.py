@@ -11,7 +11,7 @@ from segarena.systems.clicks.page.click_quality import (
     device_rows,
     difference_rows,
     display_mode_rows,
-    judge_click_models,
+    evaluate_click_models,
     quality_rows,
 )
 
@@ -55,7 +55,7 @@ def table_of(rows):
 
 def test_a_model_that_knows_the_pixel_is_told_from_one_that_misses_by_a_box():
     real = [[12, 15]] * 6
-    judged = judge_click_models(
+    judged = evaluate_click_models(
         [instance("a", real), instance("b", real)],
         {"exact": one_pixel(12, 15), "off": one_pixel(22, 35)},
         draws=3,
@@ -82,7 +82,7 @@ def test_differences_are_paired_by_instance_and_of_common_ones_only():
 
     only_first.calls = 0
     models = {"base": one_pixel(12, 15), "off": only_first}
-    judged = judge_click_models(instances, models, draws=2, on_skip=lambda *_: None)
+    judged = evaluate_click_models(instances, models, draws=2, on_skip=lambda *_: None)
     rows = {row.names[1]: row for row in difference_rows(judged, "base")}
     assert {name: row.instances for name, row in rows.items()} == {"first": 2, "all": 2}
     # a: 10/10 + 20/20 less 0; b: 9/10 + 18/20 less 1/10 + 2/20
@@ -93,7 +93,7 @@ def test_differences_are_paired_by_instance_and_of_common_ones_only():
 
 
 def test_every_instance_weighs_the_same_and_rounds_are_apart():
-    judged = judge_click_models(
+    judged = evaluate_click_models(
         [
             instance("a", [[12, 15]]),
             instance("b", [[12, 15]] * 9),
@@ -114,12 +114,12 @@ def test_values_do_not_depend_on_other_instances_or_models():
         return np.asarray(error, dtype=np.float32)
 
     one, two = instance("a", [[12, 15], [14, 20]]), instance("b", [[11, 25]] * 4)
-    alone = judge_click_models([two], {"m": spread}, seed=3)
-    together = judge_click_models([one, two], {"other": one_pixel(12, 12), "m": spread}, seed=3)
+    alone = evaluate_click_models([two], {"m": spread}, seed=3)
+    together = evaluate_click_models([one, two], {"other": one_pixel(12, 12), "m": spread}, seed=3)
     assert [j.quality for j in together if (j.full_stem, j.model) == ("b", "m")] == [
         alone[0].quality
     ]
-    assert judge_click_models([two], {"m": spread}, seed=4)[0].quality != alone[0].quality
+    assert evaluate_click_models([two], {"m": spread}, seed=4)[0].quality != alone[0].quality
 
 
 def test_the_values_are_those_of_the_metric():
@@ -127,7 +127,7 @@ def test_the_values_are_those_of_the_metric():
         return np.asarray(error, dtype=np.float32)
 
     positions = [[12, 15], [14, 20], [18, 28]]
-    (judged,) = judge_click_models([instance("a", positions)], {"m": spread}, draws=50)
+    (judged,) = evaluate_click_models([instance("a", positions)], {"m": spread}, draws=50)
     direct = click_model_quality(
         TARGET.astype(float), positions, (10, 20), np.random.default_rng(9), draws=50
     )
@@ -141,9 +141,9 @@ def test_the_values_are_those_of_the_metric():
 def test_what_cannot_be_judged_is_an_error_or_told():
     empty = [instance("a", np.zeros((0, 2), dtype=int)), instance("b", [[12, 15]])]
     with pytest.raises(InvalidInput, match="no clicks"):
-        judge_click_models(empty, {"m": one_pixel(1, 1)})
+        evaluate_click_models(empty, {"m": one_pixel(1, 1)})
     told = []
-    judged = judge_click_models(
+    judged = evaluate_click_models(
         empty,
         {"m": one_pixel(1, 1), "nan": lambda image, target, error: np.full(SHAPE, np.nan)},
         on_skip=lambda name, why: told.append((name, why)),

@@ -6,7 +6,7 @@ from segarena.records.row_types import PersonRound
 from segarena.reports.pages import page_of
 from segarena.reports.people_section import HumanRounds
 from segarena.reports.recorded_run import read_runs
-from segarena.systems.clicks.page.human_clicks_page import PeoplePage, maps_parts
+from segarena.systems.clicks.page.human_clicks_page import HumanClicksPage, click_model_parts
 
 
 def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
@@ -17,7 +17,7 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     key = ["sample", "target", "user", "repeat", "round"]
     rows = [PersonRound(**row, **seconds) for row in folder.records().select(key).to_dicts()]
     asked = HumanRounds(run, frame_of("people", rows), ("human",))
-    sheet, note, pictures = maps_parts(asked, segarena.registry.build("dataset", "demo"))
+    sheet, note, pictures = click_model_parts(asked, segarena.registry.build("dataset", "demo"))
 
     found = {row[0]: row for row in sheet.rows}
     targets = folder.config.counts.targets
@@ -35,5 +35,5 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     ]  # fmt: skip
     assert viewer.count(">NSS ") == 2
     run.computed["people"] = asked
-    assert isinstance(page_of([run]), PeoplePage)
-    assert not isinstance(page_of(read_runs([folder.path])), PeoplePage)
+    assert isinstance(page_of([run]), HumanClicksPage)
+    assert not isinstance(page_of(read_runs([folder.path])), HumanClicksPage)

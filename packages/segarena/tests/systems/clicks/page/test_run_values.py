@@ -10,20 +10,20 @@ from segarena.arrays.rle import encode_rle
 from segarena.errors import InvalidInput
 from segarena.reports.recorded_run import read_runs
 from segarena.systems.clicks.page.robustness_statistics import (
-    correlations,
-    first_rows,
+    dataset_hardness,
+    first_click_rows,
     group_rows,
-    hardness_of,
+    measure_correlations,
 )
 from segarena.systems.clicks.page.run_values import (
-    base_user,
-    first_positions,
-    first_values,
+    base_user_run,
+    first_click_positions,
+    first_click_values,
     group_values,
-    is_robustness,
+    is_robustness_run,
     mean_first_mask,
-    roles_of,
-    whole_dialogues,
+    user_roles,
+    without_first_click_users,
 )
 
 ROUNDS = 4
@@ -148,8 +148,8 @@ def test_target_that_a_group_failed_on_is_left_out(rclicks, make_dialogue, two_t
 def test_run_without_a_group_has_no_group_statistics(rclicks, asked):
     path = rclicks(asked("disc-0", {"centre": 1, "G1": 2, "G4": 1}))
     (run,) = read_runs([path])
-    assert roles_of(run).groups == ()
-    assert roles_of(run).missing == ("G2", "G3")
+    assert user_roles(run).groups == ()
+    assert user_roles(run).missing == ("G2", "G3")
     row = row_of(path, "NoC@90")
     assert row.targets == 0
     assert math.isnan(row.groups.asb.mean)
@@ -180,7 +180,7 @@ def clicked(rclicks, make_dialogue, two_targets):
 
 
 def test_first_clicks_of_real_people(clicked):
-    rows = {row.who: row for row in first_rows(read_runs([clicked]))}
+    rows = {row.who: row for row in first_click_rows(read_runs([clicked]))}
     real = rows["real"]
     assert real.mean.mean == pytest.approx(0.5)
     assert real.std.mean == pytest.approx(math.sqrt(0.05) / 2)
@@ -189,7 +189,7 @@ def test_first_clicks_of_real_people(clicked):
 
 
 def test_first_clicks_sampled_and_of_the_base_user_are_of_the_same_targets(clicked):
-    rows = {row.who: row for row in first_rows(read_runs([clicked]))}
+    rows = {row.who: row for row in first_click_rows(read_runs([clicked]))}
     sampled, base = rows["sampled"], rows["base"]
     assert sampled.mean.mean == pytest.approx(0.6)
     assert sampled.std.mean == pytest.approx((0.2 + 0.3) / 2)
@@ -201,7 +201,7 @@ def test_first_clicks_sampled_and_of_the_base_user_are_of_the_same_targets(click
 
 
 def test_first_clicks_of_groups_are_one_each(clicked):
-    groups = next(row for row in first_rows(read_runs([clicked])) if row.who == "groups")
+    groups = next(row for row in first_click_rows(read_runs([clicked])) if row.who == "groups")
     # disc-0: all 0.5; disc-1: 0.5 0.95 0.95 0.5.
     assert groups.mean.mean == pytest.approx((0.5 + 0.725) / 2)
     assert groups.std.mean == pytest.approx(0.225 / 2)
@@ -210,9 +210,9 @@ def test_first_clicks_of_groups_are_one_each(clicked):
 
 def test_without_real_clicks_the_groups_stand_for_people(rclicks, two_targets):
     runs = read_runs([rclicks(two_targets)])
-    assert [row.who for row in first_rows(runs)] == ["base", "groups"]
-    assert first_rows(runs)[0].to_real is None
-    (hard,) = hardness_of(runs)
+    assert [row.who for row in first_click_rows(runs)] == ["base", "groups"]
+    assert first_click_rows(runs)[0].to_real is None
+    (hard,) = dataset_hardness(runs)
     assert hard.who == "groups"
     assert hard.nsr.tolist() == pytest.approx([0, 0.225 / 0.725])
     assert hard.ranking == [1, 0]
@@ -227,7 +227,7 @@ def test_hardness_averages_segmenters_before_the_ratio(rclicks, make_dialogue):
         ]
         return rclicks(said, name, real="real", segmenter=name)
 
-    (hard,) = hardness_of(read_runs([run("one", [0.2, 0.4]), run("two", [0.9, 0.9])]))
+    (hard,) = dataset_hardness(read_runs([run("one", [0.2, 0.4]), run("two", [0.9, 0.9])]))
     assert hard.means.tolist() == pytest.approx([0.6])
     assert hard.stds.tolist() == pytest.approx([0.05])
     assert hard.nsr.tolist() == pytest.approx([0.05 / 0.6])
@@ -241,15 +241,15 @@ def test_repeats_of_a_group_are_averaged_and_those_of_people_are_people(rclicks,
     ]
     (run,) = read_runs([rclicks(said)])
     key = ("photo-0", "disc-0")
-    assert first_values(run, ["G1", "G2"])[key].tolist() == pytest.approx([0.4, 0.4])
-    assert first_values(run, ["G1"])[key].tolist() == pytest.approx([0.2, 0.6])
+    assert first_click_values(run, ["G1", "G2"])[key].tolist() == pytest.approx([0.4, 0.4])
+    assert first_click_values(run, ["G1"])[key].tolist() == pytest.approx([0.2, 0.6])
 
 
 def test_first_positions_are_of_the_first_round_only(clicked):
     (run,) = read_runs([clicked])
-    assert first_positions(run, "G1", ("photo-0", "disc-0")) == [(11.0, 20.0)]
-    assert len(first_positions(run, "real", ("photo-0", "disc-0"))) == 4
-    assert first_positions(run, "real", ("photo-2", "disc-0")) == []
+    assert first_click_positions(run, "G1", ("photo-0", "disc-0")) == [(11.0, 20.0)]
+    assert len(first_click_positions(run, "real", ("photo-0", "disc-0"))) == 4
+    assert first_click_positions(run, "real", ("photo-2", "disc-0")) == []
 
 
 def test_mean_mask_weighs_users_alike_however_often_they_repeat(rclicks, make_dialogue):
@@ -276,14 +276,14 @@ def test_mean_mask_weighs_users_alike_however_often_they_repeat(rclicks, make_di
 
 def test_other_benchmarks_have_no_base_user_and_groups(make_run, make_ramps):
     (run,) = read_runs([make_run(make_ramps())])
-    assert not is_robustness(run)
+    assert not is_robustness_run(run)
 
 
 def test_first_click_users_are_no_whole_dialogues(clicked):
     (run,) = read_runs([clicked])
-    assert whole_dialogues(run).users == ("centre", "G1", "G2", "G3", "G4")
-    assert base_user(run).users == ("centre",)
-    assert {d.user for d in base_user(run).dialogues} == {"centre"}
+    assert without_first_click_users(run).users == ("centre", "G1", "G2", "G3", "G4")
+    assert base_user_run(run).users == ("centre",)
+    assert {d.user for d in base_user_run(run).dialogues} == {"centre"}
 
 
 def three_runs(rclicks, asked, names=("a", "b", "c"), **changes):
@@ -301,10 +301,10 @@ def three_runs(rclicks, asked, names=("a", "b", "c"), **changes):
 
 def test_correlations_need_three_segmenters(rclicks, asked):
     paths = three_runs(rclicks, asked)
-    matrix, why = correlations(read_runs(paths[:2]))
+    matrix, why = measure_correlations(read_runs(paths[:2]))
     assert matrix is None
     assert "at least three segmenters" in why
-    matrix, _ = correlations(read_runs(paths))
+    matrix, _ = measure_correlations(read_runs(paths))
     at = {name: place for place, name in enumerate(matrix.names)}
     # NoC 2 1 3 of the base user, IoU@1 0.5 0.95 0.5: ranks 2 1 3 against 1.5 3 1.5.
     pair = (at["base IoU@1"], at["base NoC@90"])
@@ -317,10 +317,10 @@ def test_correlations_need_three_segmenters(rclicks, asked):
 def test_correlations_are_over_segmenters_that_every_dataset_has(rclicks, asked):
     other = {"name": "elsewhere", "fingerprint": "other"}
     paths = three_runs(rclicks, asked) + three_runs(rclicks, asked, dataset=other)
-    matrix, about = correlations(read_runs(paths))
+    matrix, about = measure_correlations(read_runs(paths))
     assert about == "3 segmenters on 2 datasets"
     assert matrix is not None
-    assert correlations(read_runs(paths[:4]))[0] is None
+    assert measure_correlations(read_runs(paths[:4]))[0] is None
 
 
 def test_runs_on_other_data_may_have_other_clicks(rclicks, asked):

@@ -15,9 +15,14 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
-from segarena.systems.clicks.models.click_models import ImageMap
-from segarena.systems.clicks.models.reference_models import ByDepth
-from segarena.systems.clicks.sampling.error_weights import BATCH, DepthMap, SharedMap, weights_at
+from segarena.systems.clicks.models.click_models import ImageModelAdapter
+from segarena.systems.clicks.models.reference_models import DepthClickModel
+from segarena.systems.clicks.sampling.error_weights import (
+    MAP_BATCH_SIZE,
+    DepthMap,
+    SharedMap,
+    weights_at,
+)
 from segarena.systems.clicks.users.map_clicker import MapClicker
 
 
@@ -86,7 +91,7 @@ def test_later_rounds_have_one_map_per_dialogue_in_bounded_batches():
     click_map = Counted()
     hold(click_map, objects=3, users=4, rounds=2)
     assert click_map.alone == 0
-    assert click_map.batches == [3, BATCH, 12 - BATCH]
+    assert click_map.batches == [3, MAP_BATCH_SIZE, 12 - MAP_BATCH_SIZE]
 
 
 def test_a_map_that_fails_in_a_batch_is_asked_for_alone():
@@ -144,7 +149,7 @@ def test_pixels_clicked_before_do_not_spoil_the_shared_weights():
 def test_image_maps_refuse_volumes():
     sample = VolumeSample(id="v", voxels=np.zeros((2, 3, 3)), spacing_mm=(1, 1, 1))
     with pytest.raises(InvalidInput, match="click models look at images, this is a VolumeSample"):
-        ImageMap(Counted())(sample, None, None)
+        ImageModelAdapter(Counted())(sample, None, None)
 
 
 def ragged_turn(seed, prediction_shift=3):
@@ -165,7 +170,9 @@ def ragged_turn(seed, prediction_shift=3):
 
 
 @pytest.mark.parametrize(
-    "click_map", [DepthMap(), ImageMap(ByDepth())], ids=["depth", "click model depth"]
+    "click_map",
+    [DepthMap(), ImageModelAdapter(DepthClickModel())],
+    ids=["depth", "click model depth"],
 )
 @pytest.mark.parametrize("is_positive", [True, False])
 def test_maps_made_of_depths_are_those_of_the_frame_to_the_last_bit(click_map, is_positive):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.systems.clicks.sampling import weighted_draws
-from segarena.systems.clicks.sampling.weighted_draws import Weights
+from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
 
 
 def by_full_sort(values, low, high, uniform):
@@ -32,7 +32,7 @@ def maps():
 )
 def test_a_draw_is_that_of_a_full_sort(name, values):
     rng = np.random.default_rng(1)
-    weights = Weights(values)
+    weights = SamplingWeights(values)
     for k in range(10):
         for uniform in rng.random(20):
             drawn = weights.draw(k / 10, (k + 1) / 10, uniform)
@@ -47,7 +47,7 @@ def test_few_weights_sorted_as_a_whole_are_drawn_as_class_by_class(monkeypatch, 
         values = np.sqrt(rng.integers(1, 90, count).astype(np.float32) / 90)
         values[rng.random(count) < 0.2] = 0
         values[rng.integers(count)] = least
-        quick, slow = Weights(values), Weights(values)
+        quick, slow = SamplingWeights(values), SamplingWeights(values)
         sorted_soon.add(quick._is_sorted_soon)
         uniforms = [0.0, *rng.random(50), np.nextafter(1.0, 0.0)]
         drawn = [
@@ -62,10 +62,10 @@ def test_few_weights_sorted_as_a_whole_are_drawn_as_class_by_class(monkeypatch, 
 
 
 def test_weights_whose_sums_round_are_not_sorted_as_a_whole():
-    assert Weights(np.array([1, 0.5], np.float32))._is_sorted_soon
-    assert not Weights(np.array([1, 2**-30], np.float32))._is_sorted_soon
-    assert not Weights(np.ones(weighted_draws._FEW + 1, np.float32))._is_sorted_soon
-    assert not Weights(np.ones(3))._is_sorted_soon
+    assert SamplingWeights(np.array([1, 0.5], np.float32))._is_sorted_soon
+    assert not SamplingWeights(np.array([1, 2**-30], np.float32))._is_sorted_soon
+    assert not SamplingWeights(np.ones(weighted_draws._FEW + 1, np.float32))._is_sorted_soon
+    assert not SamplingWeights(np.ones(3))._is_sorted_soon
 
 
 @given(
@@ -76,7 +76,7 @@ def test_weights_whose_sums_round_are_not_sorted_as_a_whole():
 def test_whole_numbers_are_drawn_exactly(values, tenth, step):
     weights = np.array(values, dtype=np.float64)
     low, high = tenth / 10, (tenth + 1) / 10
-    drawn = Weights(weights).draw(low, high, step / 64)
+    drawn = SamplingWeights(weights).draw(low, high, step / 64)
     assert weights[drawn] > 0
     smaller = weights[weights < weights[drawn]].sum()
     upto = weights[weights <= weights[drawn]].sum()

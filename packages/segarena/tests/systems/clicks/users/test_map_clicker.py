@@ -17,17 +17,17 @@ from segarena.registry import build
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
 from segarena.systems.clicks.sampling.error_weights import DepthMap, uniform_map
-from segarena.systems.clicks.sampling.weighted_draws import Weights
+from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
 from segarena.systems.clicks.users.map_clicker import MapClicker
 from segarena.users.centre import CentreClicker
 
 
 def draw_between(weights, low, high, uniform):
-    return Weights(weights).draw(low, high, uniform)
+    return SamplingWeights(weights).draw(low, high, uniform)
 
 
 def draw_published(weights, low, high, uniform):
-    return Weights(weights).draw_published(low, high, uniform)
+    return SamplingWeights(weights).draw_published(low, high, uniform)
 
 
 whole_weights = st.lists(st.integers(0, 9), min_size=1, max_size=12).filter(any)

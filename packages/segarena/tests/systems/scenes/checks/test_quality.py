@@ -6,7 +6,7 @@ import pytest
 from segarena.arrays.coco_rle import Rle
 from segarena.systems.scenes.checks.consensus import check_set, match_regions
 from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
-from segarena.systems.scenes.demo.scenes import ANNOTATORS, Sloppiness, demo_scenes, draw
+from segarena.systems.scenes.demo.scene_generator import ANNOTATORS, Sloppiness, demo_scenes, draw
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 

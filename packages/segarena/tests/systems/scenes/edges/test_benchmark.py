@@ -13,10 +13,10 @@ from segarena.systems.scenes.edges.benchmark import (
     read_detection,
     region_counts_of,
 )
-from segarena.systems.scenes.edges.files import write_edge_files, write_region_files
-from segarena.systems.scenes.edges.regions import summarise_regions
-from segarena.systems.scenes.edges.summary import summarise_edges
-from segarena.systems.scenes.measures.sources import find_images
+from segarena.systems.scenes.edges.edge_summary import summarise_edges
+from segarena.systems.scenes.edges.region_measures import summarise_regions
+from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
+from segarena.systems.scenes.measures.human_images import find_images
 
 LABELS = np.kron(np.array([[1, 2], [3, 4]]), np.ones((60, 80), int))
 

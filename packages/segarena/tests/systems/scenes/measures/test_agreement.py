@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.errors import InvalidMask
-from segarena.systems.scenes.edges.matching import match_edges, match_radius_px
+from segarena.systems.scenes.edges.edge_matching import match_edges, match_radius_px
 from segarena.systems.scenes.measures.agreement import (
     ImageAgreement,
     measure_agreement,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.arrays.label_edges import label_edges
-from segarena.systems.scenes.demo.scenes import demo_scenes
+from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures import reductions
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, make_scene

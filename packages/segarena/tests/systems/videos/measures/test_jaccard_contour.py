@@ -16,7 +16,7 @@ from segarena.errors import InvalidInput, InvalidMask, PluginInvalid
 from segarena.objects import ObjectsComparison, ObjectsReference
 from segarena.registry import build
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric, jaccard_contour
-from segarena.systems.videos.measures.sequences import decay, recall
+from segarena.systems.videos.measures.recall_decay import decay, recall
 
 
 def slow_contour(mask):

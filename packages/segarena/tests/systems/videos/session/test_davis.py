@@ -19,8 +19,8 @@ from segarena.errors import (
 )
 from segarena.reports import write_report
 from segarena.samples import Target
+from segarena.systems.videos.measures.challenge_report import COLUMNS
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
-from segarena.systems.videos.measures.report import COLUMNS
 from segarena.systems.videos.scribbles.files import annotated_frames, check_scribbles
 from segarena.systems.videos.session.davis import DavisInteractiveSession
 

@@ -11,7 +11,7 @@ from segarena.errors import PluginInvalid, SampleInvalid
 from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.systems.volumes.datasets.phantom import Phantom
-from segarena.systems.volumes.phantom.distance_fields import FAR_MM, Space
+from segarena.systems.volumes.phantom.distance_fields import FAR_MM, VoxelSpace
 
 EVERYWHERE = np.ones((3, 3, 3))
 
@@ -204,7 +204,7 @@ def test_unknown_sample_is_refused_with_those_there_are():
 
 
 def test_distance_to_a_row_of_balls_is_that_to_the_nearest():
-    space = Space((9, 20, 20), (2.0, 1.0, 1.0))
+    space = VoxelSpace((9, 20, 20), (2.0, 1.0, 1.0))
     balls = [((0.0, float(y), 1.5), 1.0) for y in (-5, 0, 5)]
     grid = np.stack(np.broadcast_arrays(*space.axes_mm), axis=-1)
     expected = np.min(
@@ -217,7 +217,7 @@ def test_distance_to_a_row_of_balls_is_that_to_the_nearest():
 
 
 def test_distance_to_an_ellipsoid_is_right_on_axes_and_has_the_right_sign():
-    space = Space((21, 21, 21), (1.0, 1.0, 1.0))
+    space = VoxelSpace((21, 21, 21), (1.0, 1.0, 1.0))
     found = space.ellipsoid((0, 0, 0), (8, 6, 4))
     assert np.allclose(found[10, 10, 11:], np.arange(1, 11) - 4.0, atol=1e-3)
     plane, row, column = space.axes_mm

@@ -12,7 +12,7 @@ from skimage.measure import label as skimage_label
 from skimage.morphology import ball
 
 from segarena.errors import PluginInvalid
-from segarena.systems.volumes.files.label_targets import Labelled, TargetRules, windows_of
+from segarena.systems.volumes.files.label_targets import LabelGroup, TargetRules, find_label_windows
 
 SPACING = (5.0, 0.5, 0.5)
 LABELS = npst.arrays(
@@ -33,12 +33,12 @@ TWO_PARTS = volume(
 
 
 def targets(array, /, spacing=SPACING, **rules):
-    return TargetRules(**rules).targets([Labelled(array)], spacing)
+    return TargetRules(**rules).targets([LabelGroup(array)], spacing)
 
 
 @given(labels=LABELS)
 def test_windows_are_the_smallest_that_hold_each_number(labels):
-    found = windows_of(labels)
+    found = find_label_windows(labels)
     assert list(found) == [n for n in np.unique(labels).tolist() if n]
     for number, window in found.items():
         places = np.argwhere(labels == number)
@@ -50,7 +50,7 @@ def test_windows_of_large_numbers_are_found_too():
     labels = volume(
         (70000, (1, 3), (2, 4), (3, 5)), (2_000_000_000, (4, 5), (0, 1), (0, 1)), dtype=np.uint32
     )
-    assert windows_of(labels) == {
+    assert find_label_windows(labels) == {
         70000: (slice(1, 3), slice(2, 4), slice(3, 5)),
         2_000_000_000: (slice(4, 5), slice(0, 1), slice(0, 1)),
     }
@@ -154,12 +154,16 @@ def test_attributes_say_modality_and_kind():
 
 def test_overlapping_groups_and_files_of_one_class_each():
     first, second = volume((1, (0, 4), (0, 4), (0, 4))), volume((1, (2, 6), (2, 6), (2, 6)))
-    groups = [Labelled(first, names={1: "lesion"}), Labelled(second, names={1: "lesion"})]
+    groups = [LabelGroup(first, names={1: "lesion"}), LabelGroup(second, names={1: "lesion"})]
     found = TargetRules().targets(groups, SPACING)
     assert [target.id for target in found] == ["lesion", "lesion#2"]
     assert [target.label for target in found] == ["lesion", "lesion"]
     np.testing.assert_array_equal(found[1].mask, second == 1)
-    files = [Labelled(first, "liver"), Labelled(TWO_PARTS, "lungs"), Labelled(0 * first, "spleen")]
+    files = [
+        LabelGroup(first, "liver"),
+        LabelGroup(TWO_PARTS, "lungs"),
+        LabelGroup(0 * first, "spleen"),
+    ]
     assert [target.id for target in TargetRules().targets(files, SPACING)] == [
         "liver",
         "lungs/1",

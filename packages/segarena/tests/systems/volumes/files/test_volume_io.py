@@ -18,7 +18,7 @@ import SimpleITK as sitk
 from segarena.arrays.orientation import Grid
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, MissingExtra
 from segarena.systems.volumes.files import volume_header
-from segarena.systems.volumes.files.nrrd_metaimage import LABEL_GROUPS
+from segarena.systems.volumes.files.nrrd_metaimage import MITK_LABEL_GROUPS
 from segarena.systems.volumes.files.volume_io import (
     read_header,
     read_labels,
@@ -277,7 +277,7 @@ class TestLabels:
             {"labels": [{"name": "lung", "value": 1}]},
             {"labels": [{"name": "nodule", "value": 2}]},
         ]
-        image.SetMetaData(LABEL_GROUPS, json.dumps(names))
+        image.SetMetaData(MITK_LABEL_GROUPS, json.dumps(names))
         sitk.WriteImage(image, str(tmp_path / "a.in.nrrd"))
         found = read_labels(tmp_path / "a.in.nrrd")
         assert found.grid.code == "RAS"
@@ -315,7 +315,7 @@ class TestLabels:
 
     def test_group_names_that_are_no_list_of_labels_are_refused(self, tmp_path):
         image = sitk.GetImageFromArray(VOXELS)
-        image.SetMetaData(LABEL_GROUPS, '{"labels": 3}')
+        image.SetMetaData(MITK_LABEL_GROUPS, '{"labels": 3}')
         sitk.WriteImage(image, str(tmp_path / "a.nrrd"))
         with pytest.raises(InvalidImage, match="list of groups"):
             read_labels(tmp_path / "a.nrrd")
@@ -527,19 +527,19 @@ def test_available_memory_is_the_less_of_the_machines_and_the_containers(tmp_pat
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    5000 kB\n")
     monkeypatch.setattr(volume_header, "_MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(volume_header, "_CGROUP", tmp_path)
-    assert volume_header.available_bytes() == 5_120_000
+    assert volume_header.available_memory_bytes() == 5_120_000
     (tmp_path / "memory.max").write_text("3000000\n")
     (tmp_path / "memory.current").write_text("2000000\n")
     (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 600000\n")
-    assert volume_header.available_bytes() == 1_600_000
+    assert volume_header.available_memory_bytes() == 1_600_000
     (tmp_path / "memory.max").write_text("max\n")
-    assert volume_header.available_bytes() == 5_120_000
+    assert volume_header.available_memory_bytes() == 5_120_000
     (tmp_path / "meminfo").unlink()
-    assert volume_header.available_bytes() > 0
+    assert volume_header.available_memory_bytes() > 0
 
 
 def test_available_memory_is_between_nothing_and_everything():
-    assert 0 < volume_header.available_bytes() < 2**50
+    assert 0 < volume_header.available_memory_bytes() < 2**50
 
 
 def test_a_grid_read_twice_is_the_same(tmp_path):

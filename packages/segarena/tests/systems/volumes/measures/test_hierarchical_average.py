@@ -10,7 +10,11 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.statistics.intervals import bootstrap_mean
-from segarena.systems.volumes.measures.hierarchical_average import average, hold_rounds, with_class
+from segarena.systems.volumes.measures.hierarchical_average import (
+    add_class_column,
+    average,
+    repeat_last_round,
+)
 
 
 def frame(lines, names=("user", "dataset", "class", "sample", "target", "dice")):
@@ -271,7 +275,7 @@ def test_records_get_class_and_attributes():
             ],
         }
     )
-    found = with_class(records)
+    found = add_class_column(records)
     assert found.select("class", "modality", "kind").rows() == [
         ("lesion", "CT", "pathology"),
         ("liver", "MR", ""),
@@ -302,7 +306,7 @@ def test_dialogues_that_ended_early_hold_their_last_value_and_failed_ones_do_not
     records = pl.DataFrame(
         lines, schema=list(names), orient="row", schema_overrides={"round": pl.Int32}
     )
-    held = hold_rounds(records, 4)
+    held = repeat_last_round(records, 4)
     assert held.schema == records.schema
     values = {
         sample: held.filter(pl.col("sample") == sample).sort("round")["dice"].to_list()
@@ -317,7 +321,7 @@ def test_dialogues_that_ended_early_hold_their_last_value_and_failed_ones_do_not
     ]
     assert "broken" not in held["sample"]
     with pytest.raises(InvalidInput, match="at least 1"):
-        hold_rounds(records, 0)
+        repeat_last_round(records, 0)
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,10 @@ def server():
 @pytest.fixture
 def web():
     """A Web that does not wait; `waits` are the seconds it would have."""
-    from segarena.systems.volumes.preparation.download_client import Web
+    from segarena.systems.volumes.preparation.download_client import DownloadClient
 
     waits = []
-    return SimpleNamespace(web=Web(sleep=waits.append), waits=waits)
+    return SimpleNamespace(web=DownloadClient(sleep=waits.append), waits=waits)
 
 
 @pytest.fixture
@@ -302,10 +302,10 @@ def box():
 def prepared(tmp_path):
     """Prepare a set from tmp_path / "raw" to tmp_path / "out"; returns the result and prepared.json."""
     from segarena.systems.volumes.preparation.catalogue import find_set
-    from segarena.systems.volumes.preparation.prepare import prepare
+    from segarena.systems.volumes.preparation.prepare import prepare_set
 
     def call(name, **options):
-        result = prepare(find_set(name), tmp_path / "raw", tmp_path / "out", **options)
+        result = prepare_set(find_set(name), tmp_path / "raw", tmp_path / "out", **options)
         return result, json.loads((tmp_path / "out" / "prepared.json").read_text())
 
     return call

@@ -11,7 +11,11 @@ from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.files import limits
 from segarena.systems.volumes.preparation.dicom_ct import read_ct
 from segarena.systems.volumes.preparation.dicom_seg import read_segmentation
-from segarena.systems.volumes.preparation.dicom_series import find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.dicom_series import (
+    find_series,
+    group_series,
+    select_modality,
+)
 
 SHAPE = (6, 8, 10)
 TURNED = (0.0, 0.8, 0.6, 1.0, 0.0, 0.0)
@@ -46,14 +50,14 @@ def test_series_are_told_by_their_headers(write_ct, write_seg, hounsfield, tmp_p
         ("B", "CT", 2),
         ("B", "SEG", 1),
     ]
-    (seg,) = of_modality(series, "SEG")
+    (seg,) = select_modality(series, "SEG")
     assert (seg.refers_to, seg.study, seg.description) == (
         first.series,
         first.study,
         "Segmentation",
     )
     assert {
-        name: len(group) for name, group in grouped(series, lambda one: one.patient).items()
+        name: len(group) for name, group in group_series(series, lambda one: one.patient).items()
     } == {"A": 1, "B": 2}
 
 

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from segarena.errors import DatasetError
-from segarena.systems.volumes.preparation.download_client import RemoteFile, Web
+from segarena.systems.volumes.preparation.download_client import DownloadClient, RemoteFile
 
 BODY = bytes(range(256)) * 40
 
@@ -121,9 +121,11 @@ def test_more_than_stated_or_allowed_is_refused(remote, web, tmp_path, server):
     with pytest.raises(DatasetError, match="more than"):
         web.web.download(remote, tmp_path)
     with pytest.raises(DatasetError, match="limit of 100"):
-        Web(most_bytes=100).download(remote, tmp_path / "other")
+        DownloadClient(most_bytes=100).download(remote, tmp_path / "other")
     with pytest.raises(DatasetError, match="more than the 100"):
-        Web(most_bytes=100).download(without(remote, size_bytes=None), tmp_path / "other")
+        DownloadClient(most_bytes=100).download(
+            without(remote, size_bytes=None), tmp_path / "other"
+        )
 
 
 def test_a_full_disk_is_said_before_the_first_byte(remote, web, tmp_path, monkeypatch):
@@ -139,7 +141,7 @@ def test_other_addresses_than_of_the_web_are_refused(web, tmp_path):
 
 def test_progress_tells_bytes_and_size(remote, tmp_path):
     told = []
-    Web(on_progress=lambda *state: told.append(state)).download(remote, tmp_path)
+    DownloadClient(on_progress=lambda *state: told.append(state)).download(remote, tmp_path)
     assert told[-1] == ("sub/a.bin", len(BODY), len(BODY))
 
 

@@ -8,8 +8,8 @@ from segarena.files import limits
 from segarena.systems.volumes.preparation import download_sources
 from segarena.systems.volumes.preparation.download_client import RemoteFile
 from segarena.systems.volumes.preparation.download_sources import (
-    ByHand,
     IdcManifest,
+    ManualDownload,
     TciaCollection,
     TciaManifests,
 )
@@ -84,7 +84,7 @@ def test_what_is_to_be_saved_by_hand_is_said(web, tmp_path):
         TciaManifests(page="http://page", manifests=2).files(tmp_path, web.web)
     with pytest.raises(DatasetMissing, match=r"s5cmd manifest .* of the collection livers"):
         IdcManifest(collection="livers").files(tmp_path, web.web)
-    hand = ByHand(page="http://page", wanted=("a*.zip", "b.zip"))
+    hand = ManualDownload(page="http://page", wanted=("a*.zip", "b.zip"))
     (tmp_path / "a1.zip").touch()
     with pytest.raises(DatasetMissing, match=r"download b\.zip from http://page with a browser"):
         hand.files(tmp_path, web.web)

@@ -6,7 +6,7 @@ import pytest
 
 from segarena.errors import DatasetError, StoreError
 from segarena.systems.volumes.preparation.download_sources import TciaManifests
-from segarena.systems.volumes.preparation.file_download import fetch
+from segarena.systems.volumes.preparation.file_download import download_files
 
 
 def zipped(files):
@@ -33,10 +33,10 @@ def series(server, tmp_path):
 
 def test_series_end_as_folders_and_are_not_fetched_twice(series, web, server):
     folder, source = series
-    assert fetch(source, folder, web=web.web) == 2
+    assert download_files(source, folder, web=web.web) == 2
     assert (folder / "1.2" / "1.dcm").read_text() == "1.2"
     assert sorted(path.name for path in folder.iterdir()) == ["1.1", "1.2", "m.tcia"]
-    fetch(source, folder, web=web.web)
+    download_files(source, folder, web=web.web)
     assert len(server.requests) == 2
 
 
@@ -44,10 +44,10 @@ def test_a_series_that_ends_early_fails_alone_and_is_fetched_next_time(series, w
     folder, source = series
     server.trouble["/getImage?SeriesInstanceUID=1.1"] = [1000 + 50]
     with pytest.raises(DatasetError, match=r"1 of 2 files could not be fetched.*whole zip"):
-        fetch(source, folder, web=web.web)
+        download_files(source, folder, web=web.web)
     assert (folder / "1.2" / "1.dcm").is_file()
     assert not (folder / "1.1").exists()
-    assert fetch(source, folder, web=web.web) == 2
+    assert download_files(source, folder, web=web.web) == 2
     assert (folder / "1.1" / "1.dcm").read_text() == "1.1"
 
 
@@ -55,7 +55,7 @@ def test_files_of_a_record_are_fetched_whole_though_one_is_missing(zenodo, web, 
     source = zenodo({"a.zip": b"a" * 100, "b.zip": b"b" * 100})
     del server.files["/files/a.zip"]
     with pytest.raises(DatasetError, match=r"1 of 2 files.*HTTP 404"):
-        fetch(source, tmp_path / "raw", web=web.web)
+        download_files(source, tmp_path / "raw", web=web.web)
     assert (tmp_path / "raw" / "b.zip").read_bytes() == b"b" * 100
 
 
@@ -63,4 +63,4 @@ def test_a_full_disk_stops_and_says_so(zenodo, web, tmp_path, monkeypatch):
     source = zenodo({"a.zip": b"a" * 100})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 90, 10))
     with pytest.raises(StoreError, match="Make room or allow writing, and run it again"):
-        fetch(source, tmp_path / "raw", web=web.web)
+        download_files(source, tmp_path / "raw", web=web.web)

@@ -15,8 +15,8 @@ from segarena.systems.volumes.files.volume_io import read_labels, read_volume
 from segarena.systems.volumes.preparation import prepare as module
 from segarena.systems.volumes.preparation.catalogue import SETS, find_set
 from segarena.systems.volumes.preparation.download_sources import IdcManifest, TciaCollection
-from segarena.systems.volumes.preparation.file_download import fetch
-from segarena.systems.volumes.preparation.prepare import prepare
+from segarena.systems.volumes.preparation.file_download import download_files
+from segarena.systems.volumes.preparation.prepare import prepare_set
 
 
 @pytest.fixture
@@ -110,9 +110,9 @@ def test_prepared_json_names_every_input_and_its_checksum(raw, prepared):
 
 def test_as_many_cases_as_stated_and_none_failed_is_as_stated(raw, tmp_path):
     three = dataclasses.replace(SETS["pengwin"], cases=3)
-    assert prepare(three, raw, tmp_path / "out").is_as_stated
+    assert prepare_set(three, raw, tmp_path / "out").is_as_stated
     (raw / "labels" / "003.mha").unlink()
-    assert not prepare(dataclasses.replace(three, cases=2), raw, tmp_path / "out2").is_as_stated
+    assert not prepare_set(dataclasses.replace(three, cases=2), raw, tmp_path / "out2").is_as_stated
 
 
 def test_a_second_run_converts_nothing_and_says_the_same(raw, prepared, converted):
@@ -147,7 +147,7 @@ def test_a_run_that_was_killed_goes_on(raw, prepared, converted, monkeypatch, tm
 def test_processes_prepare_the_same(raw, tmp_path):
     (raw / "labels" / "002.mha").write_bytes(b"no volume")
     here, there = (
-        prepare(SETS["pengwin"], raw, tmp_path / str(count), workers=count) for count in (0, 2)
+        prepare_set(SETS["pengwin"], raw, tmp_path / str(count), workers=count) for count in (0, 2)
     )
     assert (here.cases, list(here.failed)) == (there.cases, list(there.failed))
     files = [
@@ -257,7 +257,7 @@ def test_a_folder_of_another_set_is_refused(raw, prepared, tmp_path):
 
 
 def test_a_disk_that_is_full_stops_and_keeps_what_is_done(raw, prepared, monkeypatch):
-    write = module.write_volume
+    write = module.write_image
 
     def full_at_the_second(image, path):
         if path.name.startswith("002"):
@@ -275,7 +275,7 @@ def test_names_that_are_no_file_names_fail_alone(tmp_path, write_ct, write_seg):
     for folder, patient in (("a", "../x"), ("b", "Good")):
         ct = write_ct(tmp_path / "dicom" / folder, np.zeros((2, 4, 4)), patient=patient)
         write_seg(tmp_path / "dicom" / f"{folder}.dcm", ct, [("Tumor", np.ones((2, 4, 4)))])
-    result = prepare(SETS["colorectal"], tmp_path / "dicom", tmp_path / "out")
+    result = prepare_set(SETS["colorectal"], tmp_path / "dicom", tmp_path / "out")
     assert [case.id for case in result.cases] == ["Good"]
     assert result.failed == {"../x": "its name cannot be the name of a file"}
 
@@ -285,7 +285,7 @@ def test_a_second_case_of_a_name_fails_alone(tmp_path, write_volume):
         folder = tmp_path / "raw" / copy / "10" / "preRT"
         write_volume(folder / "10_preRT_T2.nii.gz", np.ones((2, 3, 4), np.float32))
         write_volume(folder / "10_preRT_mask.nii.gz", np.ones((2, 3, 4), np.uint8))
-    result = prepare(SETS["hntsmrg"], tmp_path / "raw", tmp_path / "out")
+    result = prepare_set(SETS["hntsmrg"], tmp_path / "raw", tmp_path / "out")
     assert [case.id for case in result.cases] == ["10_preRT"]
     assert result.failed == {"10_preRT (again)": "a second case of this name"}
 
@@ -298,8 +298,8 @@ def test_a_set_is_fetched_unpacked_and_prepared_from_a_server(raw, tmp_path, zen
     served = dataclasses.replace(
         SETS["pengwin"], source=zenodo({"PENGWIN_CT.zip": archive.read_bytes()}), cases=3
     )
-    assert fetch(served.source, tmp_path / "fetched", web=web.web) == 1
-    assert prepare(served, tmp_path / "fetched", tmp_path / "out").is_as_stated
+    assert download_files(served.source, tmp_path / "fetched", web=web.web) == 1
+    assert prepare_set(served, tmp_path / "fetched", tmp_path / "out").is_as_stated
 
 
 def test_the_ten_are_those_of_table_1():
@@ -362,8 +362,8 @@ def test_a_tcia_collection_is_fetched_and_prepared(scan, server, web, tmp_path):
         server.files[f"/getImage?SeriesInstanceUID={uid}"] = packed.read_bytes()
     source = TciaCollection(collection="Nodes", page="", base_url=server.url)
     served = dataclasses.replace(SETS["lnq"], source=source, cases=1)
-    assert fetch(served.source, tmp_path / "fetched", web=web.web) == 2
-    assert prepare(served, tmp_path / "fetched", tmp_path / "out").is_as_stated
+    assert download_files(served.source, tmp_path / "fetched", web=web.web) == 2
+    assert prepare_set(served, tmp_path / "fetched", tmp_path / "out").is_as_stated
 
 
 def test_an_idc_manifest_is_fetched_and_prepared(scan, server, web, tmp_path):
@@ -382,7 +382,7 @@ def test_an_idc_manifest_is_fetched_and_prepared(scan, server, web, tmp_path):
         server.files[f"/open/?list-type=2&prefix={uid}%2F"] = listing.encode()
     source = IdcManifest(collection="livers", bucket_url=server.url + "/{bucket}")
     served = dataclasses.replace(SETS["colorectal"], source=source, cases=1)
-    assert fetch(served.source, tmp_path / "fetched", web=web.web) == 4
-    result = prepare(served, tmp_path / "fetched", tmp_path / "out")
+    assert download_files(served.source, tmp_path / "fetched", web=web.web) == 4
+    result = prepare_set(served, tmp_path / "fetched", tmp_path / "out")
     assert result.is_as_stated
     assert result.cases[0].objects == {"": 1}

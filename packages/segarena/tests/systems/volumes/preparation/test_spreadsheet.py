@@ -3,7 +3,7 @@ import zipfile
 import pytest
 
 from segarena.errors import DatasetError
-from segarena.systems.volumes.preparation.spreadsheet import column, read_table
+from segarena.systems.volumes.preparation.spreadsheet import find_column, read_spreadsheet
 
 SHEET = (
     '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
@@ -63,7 +63,7 @@ def book(tmp_path):
 
 
 def test_cells_of_a_workbook_stand_where_they_say(book):
-    assert read_table(book()) == [
+    assert read_spreadsheet(book()) == [
         ["", "T1", "", "FLAIR", ""],
         ["ID", "Rows", "Spacing Between Slices", "Rows", "Spacing Between Slices"],
         ["", "", "", "", ""],
@@ -72,36 +72,36 @@ def test_cells_of_a_workbook_stand_where_they_say(book):
 
 
 def test_a_column_is_found_below_its_group(book):
-    table = read_table(book())
-    assert column(table, "spacing between slices", group="flair") == ["", "6.5"]
-    assert column(table, "Spacing Between Slices", group="T1") == ["", "1.5"]
-    assert column(table, "Spacing Between Slices") == ["", "1.5"]
+    table = read_spreadsheet(book())
+    assert find_column(table, "spacing between slices", group="flair") == ["", "6.5"]
+    assert find_column(table, "Spacing Between Slices", group="T1") == ["", "1.5"]
+    assert find_column(table, "Spacing Between Slices") == ["", "1.5"]
 
 
 def test_csv_needs_no_groups(tmp_path):
     (tmp_path / "a.csv").write_text("\ufeffID,Spacing Between Slices\n3,4.5\n", encoding="utf-8")
-    assert column(read_table(tmp_path / "a.csv"), "Spacing Between Slices", group="FLAIR") == [
-        "4.5"
-    ]
+    assert find_column(
+        read_spreadsheet(tmp_path / "a.csv"), "Spacing Between Slices", group="FLAIR"
+    ) == ["4.5"]
 
 
 def test_a_column_that_is_not_there_is_named():
     with pytest.raises(DatasetError, match="a column 'Depth' below 'FLAIR', found"):
-        column([["", "FLAIR"], ["ID", "Rows"]], "Depth", group="FLAIR")
+        find_column([["", "FLAIR"], ["ID", "Rows"]], "Depth", group="FLAIR")
     with pytest.raises(DatasetError, match="column 'ID'"):
-        column([["a", "b"]], "a")
+        find_column([["a", "b"]], "a")
 
 
 @pytest.mark.parametrize("sheet", ["<broken", SHEET.replace("<v>3</v>", "<v>99</v>"), WITH_ENTITY])
 def test_a_damaged_workbook_is_one_line(book, sheet):
     with pytest.raises(DatasetError, match=r"expected a table as \.csv or \.xlsx"):
-        read_table(book(sheet))
+        read_spreadsheet(book(sheet))
 
 
 def test_no_workbook_is_one_line(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(b"PK nothing")
     with pytest.raises(DatasetError, match=r"expected a table as"):
-        read_table(tmp_path / "a.xlsx")
+        read_spreadsheet(tmp_path / "a.xlsx")
 
 
 @pytest.mark.parametrize("last", ["XFD1048576", "A9999999", "ZZZ9999"])
@@ -109,7 +109,7 @@ def test_a_small_sheet_that_spans_gigabytes_is_refused(book, last):
     sheet = SHEET.replace("</sheetData>", f'<row><c r="{last}"><v>1</v></c></row></sheetData>')
     assert last in sheet
     with pytest.raises(DatasetError, match="more than 5,000,000 cells"):
-        read_table(book(sheet))
+        read_spreadsheet(book(sheet))
 
 
 def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path):
@@ -122,4 +122,4 @@ def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path):
     with pytest.raises(
         DatasetError, match="expected at most 89,478,485 pixels, its header promises 104,857,600"
     ):
-        read_table(tmp_path / "a.xlsx")
+        read_spreadsheet(tmp_path / "a.xlsx")

@@ -17,13 +17,13 @@ from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, Lift
 from segarena.prompts import Box, Click, Limits, check_prompt
 from segarena.systems.volumes.prompting.corrections import (
-    centre_of_largest_error,
+    click_largest_error,
+    click_wrong_pixels,
+    click_wrong_voxel,
     is_solved,
-    lasso_around_largest_error,
+    lasso_largest_error,
     prompted_slices,
-    within_patch,
-    wrong_pixel_per_slice,
-    wrong_voxel,
+    restrict_to_patch,
 )
 from segarena.systems.volumes.prompting.scribbles import line_through_missing
 
@@ -52,10 +52,10 @@ def test_nothing_is_said_when_all_is_right(pair):
     _, target = pair
     comparison = Comparison.of(target, target)
     assert is_solved(comparison)
-    assert wrong_pixel_per_slice(comparison, range(len(target)), random(0)) == ()
-    assert wrong_voxel(comparison, random(0)) == ()
-    assert centre_of_largest_error(comparison, random(0)) == ()
-    assert lasso_around_largest_error(comparison) == ()
+    assert click_wrong_pixels(comparison, range(len(target)), random(0)) == ()
+    assert click_wrong_voxel(comparison, random(0)) == ()
+    assert click_largest_error(comparison, random(0)) == ()
+    assert lasso_largest_error(comparison) == ()
 
 
 def slow_deepest(prediction, target):
@@ -70,7 +70,7 @@ def slow_deepest(prediction, target):
 @given(PAIRS, st.integers(0, 99))
 def test_click_is_in_the_middle_of_the_largest_error(pair, seed):
     prediction, target = pair
-    clicks = centre_of_largest_error(Comparison.of(prediction, target), random(seed))
+    clicks = click_largest_error(Comparison.of(prediction, target), random(seed))
     if np.array_equal(prediction, target):
         assert clicks == ()
         return
@@ -82,8 +82,8 @@ def test_click_is_in_the_middle_of_the_largest_error(pair, seed):
 @pytest.mark.parametrize(
     "step",
     [
-        lambda error: centre_of_largest_error(error, random(0)),
-        lasso_around_largest_error,
+        lambda error: click_largest_error(error, random(0)),
+        lasso_largest_error,
         line_through_missing,
     ],
     ids=["click", "lasso", "scribble"],
@@ -102,7 +102,7 @@ def test_every_deepest_voxel_may_be_clicked():
     target = np.zeros((6, 12, 12), dtype=bool)
     target[1:5, 2:6, 2:10] = True
     comparison = Comparison.of(np.zeros_like(target), target)
-    clicked = {centre_of_largest_error(comparison, random(seed))[0].position for seed in range(300)}
+    clicked = {click_largest_error(comparison, random(seed))[0].position for seed in range(300)}
     assert clicked == slow_deepest(np.zeros_like(target), target)
 
 
@@ -110,7 +110,7 @@ def test_of_equal_errors_the_first_is_clicked():
     target = np.zeros((9, 9, 9), dtype=bool)
     target[1:4, 5:8, 5:8] = target[5:8, 1:4, 1:4] = True
     for seed in range(5):
-        assert centre_of_largest_error(Comparison.of(np.zeros_like(target), target), random(seed))[
+        assert click_largest_error(Comparison.of(np.zeros_like(target), target), random(seed))[
             0
         ].position == (
             2,
@@ -124,7 +124,7 @@ def test_missing_and_surplus_that_touch_are_one_error():
     target[:, :, :5] = True
     prediction[:, :, 5:9] = True
     prediction[:, :, 15:22] = True  # larger than either part, smaller than both
-    (click,) = centre_of_largest_error(Comparison.of(prediction, target), random(1))
+    (click,) = click_largest_error(Comparison.of(prediction, target), random(1))
     assert click.position[2] < 9
 
 
@@ -132,7 +132,7 @@ def test_missing_and_surplus_that_touch_are_one_error():
 def test_one_wrong_pixel_of_each_slice_is_corrected(pair, seed, one_fraction):
     prediction, target = pair
     slices = [z for z in range(len(target)) if z % 3]
-    clicks = wrong_pixel_per_slice(
+    clicks = click_wrong_pixels(
         Comparison.of(prediction, target), slices, random(seed), one_fraction=one_fraction
     )
     assert [c.position[0] for c in clicks] == [
@@ -150,7 +150,7 @@ def test_one_wrong_pixel_of_each_slice_is_corrected(pair, seed, one_fraction):
 @given(PAIRS, st.integers(0, 99))
 def test_a_wrong_voxel_is_corrected(pair, seed):
     prediction, target = pair
-    clicks = wrong_voxel(Comparison.of(prediction, target), random(seed))
+    clicks = click_wrong_voxel(Comparison.of(prediction, target), random(seed))
     assert len(clicks) == (not np.array_equal(prediction, target))
     assert all(prediction[c.position] != target[c.position] == c.is_positive for c in clicks)
 
@@ -159,7 +159,7 @@ def test_every_wrong_voxel_is_as_likely():
     prediction, target = np.zeros((4, 5, 5), dtype=bool), np.zeros((4, 5, 5), dtype=bool)
     target[1, 1, 1:3] = prediction[2, 3, 1:4] = True
     comparison, rng = Comparison.of(prediction, target), random(0)
-    counts = Counter(wrong_voxel(comparison, rng)[0].position for _ in range(2000))
+    counts = Counter(click_wrong_voxel(comparison, rng)[0].position for _ in range(2000))
     assert set(counts) == set(map(tuple, np.argwhere(prediction ^ target).tolist()))
     assert min(counts.values()) > 320
 
@@ -167,7 +167,7 @@ def test_every_wrong_voxel_is_as_likely():
 def test_patch_keeps_what_is_near():
     target = np.zeros((4, 4, 400), dtype=bool)
     target[2, 2] = True
-    comparison = within_patch(
+    comparison = restrict_to_patch(
         Comparison.of(np.zeros_like(target), target, spacing_mm=(1.0, 1.0, 2.0)), (2, 2, 100)
     )
     assert np.flatnonzero(comparison.target[2, 2]).tolist() == list(range(52, 148))
@@ -181,7 +181,7 @@ def test_patch_is_a_crop_of_both_masks(pair, seed):
     rng = random(seed)
     centre = tuple(int(rng.integers(n)) for n in target.shape)
     spacing_mm = tuple(rng.uniform(5, 60, 3))
-    patch = within_patch(Comparison.of(prediction, target, spacing_mm=spacing_mm), centre)
+    patch = restrict_to_patch(Comparison.of(prediction, target, spacing_mm=spacing_mm), centre)
     distance = [
         (np.arange(n) - c) * mm for n, c, mm in zip(target.shape, centre, spacing_mm, strict=True)
     ]
@@ -195,7 +195,7 @@ def test_patch_is_a_crop_of_both_masks(pair, seed):
 @given(PAIRS)
 def test_lasso_surrounds_the_largest_piece_of_the_larger_error(pair):
     prediction, target = pair
-    lassos = lasso_around_largest_error(Comparison.of(prediction, target))
+    lassos = lasso_largest_error(Comparison.of(prediction, target))
     if np.array_equal(prediction, target):
         assert lassos == ()
         return
@@ -232,7 +232,7 @@ def test_lasso_around_a_shell_leaves_the_object_out():
     target, prediction = np.zeros((5, 30, 30), dtype=bool), np.zeros((5, 30, 30), dtype=bool)
     target[1:4, 10:20, 10:20] = True
     prediction[1:4, 5:25, 5:27] = True
-    (lasso,) = lasso_around_largest_error(Comparison.of(prediction, target))
+    (lasso,) = lasso_largest_error(Comparison.of(prediction, target))
     inside = enclosed(lasso, target.shape)
     assert not (inside & target[1]).any()
     assert inside.sum() == 12 * 20 - 5 * 10  # what lies right of a cut through column 14

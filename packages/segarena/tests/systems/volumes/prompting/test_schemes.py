@@ -15,12 +15,12 @@ from scipy import ndimage
 from segarena.comparison import Reference
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click, Limits, check_prompt
-from segarena.systems.volumes.prompting.initial_boxes import shifted, with_edge_noise
+from segarena.systems.volumes.prompting.initial_boxes import add_edge_noise, shift_box
 from segarena.systems.volumes.prompting.quirks import QUIRKS, resolve_quirks
-from segarena.systems.volumes.prompting.schemes import SCHEMES, Manner, find_scheme
+from segarena.systems.volumes.prompting.schemes import SCHEMES, SchemeOptions, find_scheme
 from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
-PUBLISHED = Manner(quirks=frozenset(QUIRKS))
+PUBLISHED = SchemeOptions(quirks=frozenset(QUIRKS))
 
 
 def curved(seed):
@@ -45,7 +45,7 @@ THIN = st.tuples(st.integers(1, 2), st.integers(1, 9), st.integers(1, 9)).flatma
 VOLUMES = st.one_of(st.integers(0, 10_000).map(curved), NOISE, THIN)
 
 
-def prompts(mask, name, seed=0, manner=Manner()):  # noqa: B008
+def prompts(mask, name, seed=0, manner=SchemeOptions()):  # noqa: B008
     scheme, number = find_scheme(name)
     given_ = scheme.give(SlicedTarget(Reference(mask)), np.random.default_rng(seed), number, manner)
     assert {prompt.kind for prompt in given_} <= scheme.kinds
@@ -116,7 +116,7 @@ def test_keys_of_interpolation_equal_a_full_volume_search(mask, count):
     assert prompts(mask, f"{count}p-inter", manner=PUBLISHED) == [
         Click((z, *slow_box_centre(mask[z]))) for z in keys
     ]
-    assert prompts(mask, f"{count}p-inter", manner=Manner(centre="mean")) == [
+    assert prompts(mask, f"{count}p-inter", manner=SchemeOptions(centre="mean")) == [
         Click((z, *slow_mean_centre(mask[z]))) for z in once
     ]
     assert prompts(mask, f"{count}b-inter") == [slow_box(mask[z], z) for z in once]
@@ -167,7 +167,10 @@ def test_centre_points_are_steps_along_the_interpolated_line(mask, count):
     for order, points in (("plane", line), ("segvol", sorted(line, key=lambda p: p[2]))):
         inner = np.linspace(0, len(points) - 1, count + 2, dtype=int)[1:-1].tolist()
         expected = [Click(points[i]) for i in sorted(set(inner))]
-        assert prompts(mask, f"{count}-center-ppv", manner=Manner(centre_order=order)) == expected
+        assert (
+            prompts(mask, f"{count}-center-ppv", manner=SchemeOptions(centre_order=order))
+            == expected
+        )
 
 
 SPACINGS = st.tuples(*[st.sampled_from([1.5, 12.0, 48.0, 70.5])] * 3)
@@ -177,7 +180,9 @@ SPACINGS = st.tuples(*[st.sampled_from([1.5, 12.0, 48.0, 70.5])] * 3)
 def test_centre_points_of_sam_med3d_lie_in_the_cube_around_their_mean(mask, spacing_mm, count):
     scheme, _ = find_scheme("3-center-ppv")
     target = SlicedTarget(Reference(mask, spacing_mm=spacing_mm))
-    clicks = scheme.give(target, np.random.default_rng(0), count, Manner(centre_order="sam-med3d"))
+    clicks = scheme.give(
+        target, np.random.default_rng(0), count, SchemeOptions(centre_order="sam-med3d")
+    )
     if not mask.any():
         assert clicks == ()
         return
@@ -335,7 +340,7 @@ BOXES = st.tuples(
 
 @given(BOXES, st.integers(0, 99), st.sampled_from([3, 5]), st.booleans())
 def test_edge_noise_moves_each_edge_within_its_bound(box, seed, most_px, is_clipped):
-    noisy = with_edge_noise(box, SHAPE, np.random.default_rng(seed), most_px, is_clipped=is_clipped)
+    noisy = add_edge_noise(box, SHAPE, np.random.default_rng(seed), most_px, is_clipped=is_clipped)
     check_prompt(noisy, SHAPE)
     assert (noisy.start[0], noisy.stop[0]) == (box.start[0], box.stop[0])
     for axis in (1, 2):
@@ -346,7 +351,7 @@ def test_edge_noise_moves_each_edge_within_its_bound(box, seed, most_px, is_clip
 
 def test_edges_are_noisy_independently_and_uniformly():
     box, rng = Box((1, 10, 10), (2, 20, 25)), np.random.default_rng(0)
-    noisy = [with_edge_noise(box, SHAPE, rng, 3) for _ in range(3000)]
+    noisy = [add_edge_noise(box, SHAPE, rng, 3) for _ in range(3000)]
     moves = np.array(
         [[n.start[1] - 10, n.start[2] - 10, n.stop[1] - 20, n.stop[2] - 25] for n in noisy]
     )
@@ -376,7 +381,7 @@ def published_edges(first, last, size):
 
 @given(BOXES, st.tuples(*[st.integers(-5, 5)] * 4))
 def test_published_noise_is_clipped_and_repaired_edge_by_edge(box, moves):
-    noisy = with_edge_noise(box, SHAPE, Given(moves), 5, is_clipped=True)
+    noisy = add_edge_noise(box, SHAPE, Given(moves), 5, is_clipped=True)
     for axis in (1, 2):
         start, stop = box.start[axis] + moves[axis - 1], box.stop[axis] + moves[axis + 1]
         assert (noisy.start[axis], noisy.stop[axis]) == published_edges(start, stop, SHAPE[axis])
@@ -384,7 +389,7 @@ def test_published_noise_is_clipped_and_repaired_edge_by_edge(box, moves):
 
 @given(BOXES, st.tuples(*[st.integers(-5, 5)] * 4))
 def test_noise_is_cut_at_the_frame_and_edges_that_pass_change_places(box, moves):
-    noisy = with_edge_noise(box, SHAPE, Given(moves), 5)
+    noisy = add_edge_noise(box, SHAPE, Given(moves), 5)
     for axis in (1, 2):
         edges = sorted((box.start[axis] + moves[axis - 1], box.stop[axis] + moves[axis + 1]))
         start = min(max(edges[0], 0), SHAPE[axis] - 1)
@@ -396,17 +401,17 @@ def test_noise_is_cut_at_the_frame_and_edges_that_pass_change_places(box, moves)
 
 def test_published_noise_loses_the_last_pixel_at_the_border():
     box = Box((0, 0, 0), (1, 30, 40))
-    assert with_edge_noise(box, SHAPE, np.random.default_rng(0), 0, is_clipped=True).stop == (
+    assert add_edge_noise(box, SHAPE, np.random.default_rng(0), 0, is_clipped=True).stop == (
         1,
         29,
         39,
     )
-    assert with_edge_noise(box, SHAPE, np.random.default_rng(0), 0) == box
+    assert add_edge_noise(box, SHAPE, np.random.default_rng(0), 0) == box
 
 
 @given(BOXES, st.integers(0, 99), st.integers(0, 5))
 def test_shifted_box_keeps_its_size(box, seed, most_px):
-    moved = shifted(box, SHAPE, np.random.default_rng(seed), most_px)
+    moved = shift_box(box, SHAPE, np.random.default_rng(seed), most_px)
     check_prompt(moved, SHAPE)
     sizes = [[b - a for a, b in zip(each.start, each.stop, strict=True)] for each in (box, moved)]
     assert sizes[0] == sizes[1]

@@ -11,16 +11,16 @@ from skimage.measure import find_contours
 
 from segarena.comparison import Comparison
 from segarena.prompts import Click, Scribble, check_prompt
-from segarena.systems.volumes.prompting.scribble_outline import Stroke
+from segarena.systems.volumes.prompting.scribble_outline import ScribbleOptions
 from segarena.systems.volumes.prompting.scribbles import (
+    count_surplus_per_plane,
+    draw_scribble,
     line_through_missing,
     line_through_surplus,
-    point_of_scribble,
-    scribble,
-    surplus_per_plane,
+    pick_scribble_point,
 )
 
-PUBLISHED = Stroke(plane="coronal", quirks=frozenset({"joined-contours", "broken-stroke"}))
+PUBLISHED = ScribbleOptions(plane="coronal", quirks=frozenset({"joined-contours", "broken-stroke"}))
 
 
 def random(seed):
@@ -167,10 +167,10 @@ def test_scribble_on_surplus_lies_in_the_plane_with_the_most_of_it(pair, seed, p
     prediction, target = pair
     surplus = prediction & ~target
     comparison = Comparison.of(prediction, target)
-    points = line_through_surplus(comparison, random(seed), Stroke(plane=plane))
+    points = line_through_surplus(comparison, random(seed), ScribbleOptions(plane=plane))
     assert all(surplus[point] for point in points)
     counts = [surplus.sum(axis=tuple({0, 1, 2} - {axis})) for axis in range(3)]
-    for axis, count in enumerate(surplus_per_plane(comparison)):
+    for axis, count in enumerate(count_surplus_per_plane(comparison)):
         assert np.array_equal(count, counts[axis][comparison.window[axis]])
     axes = {"axial": [0], "coronal": [1], "sagittal": [2], "most-errors": [1, 2]}[plane]
     axis = max(axes, key=lambda axis: counts[axis].max())
@@ -190,10 +190,10 @@ def test_share_of_the_outline_is_that_of_its_vertices():
     comparison = Comparison.of(prediction, target)
     outline = len(find_contours(slow_dilated(target[:, 20], 2).astype(float), 0.5)[0]) - 1
     for length in (0.1, 0.25, 0.5):
-        points = line_through_surplus(comparison, random(0), Stroke(length=length))
+        points = line_through_surplus(comparison, random(0), ScribbleOptions(length=length))
         # A vertex lies half a pixel beside its neighbours; about two share a pixel.
         assert 0.4 * length * outline <= len(points) <= length * outline + 1
-    everything = line_through_surplus(comparison, random(0), Stroke(length=1.0))
+    everything = line_through_surplus(comparison, random(0), ScribbleOptions(length=1.0))
     assert {max(abs(z - 19.5), abs(x - 19.5)) for z, _, x in everything} <= {8.5, 9.5, 10.5}
 
 
@@ -201,7 +201,7 @@ def test_scribble_is_drawn_from_neighbour_to_neighbour():
     prediction, target = shell()
     for seed in range(20):
         points = np.array(
-            line_through_surplus(Comparison.of(prediction, target), random(seed), Stroke())
+            line_through_surplus(Comparison.of(prediction, target), random(seed), ScribbleOptions())
         )
         assert np.abs(np.diff(points, axis=0)).max() == 1
 
@@ -209,7 +209,7 @@ def test_scribble_is_drawn_from_neighbour_to_neighbour():
 @given(PAIRS, st.integers(0, 99), st.integers(0, 4))
 def test_scribble_never_touches_the_object(pair, seed, distance_px):
     prediction, target = pair
-    stroke = Stroke(
+    stroke = ScribbleOptions(
         distance_px=distance_px, quirks=frozenset({"broken-stroke"} if seed % 2 else ())
     )
     points = line_through_surplus(Comparison.of(prediction, target), random(seed), stroke)
@@ -220,7 +220,7 @@ def test_scribble_never_touches_the_object(pair, seed, distance_px):
 def test_scribble_on_surplus_has_no_gap(pair, seed, length):
     prediction, target = pair
     comparison = Comparison.of(prediction, target)
-    points = line_through_surplus(comparison, random(seed), Stroke(length=length))
+    points = line_through_surplus(comparison, random(seed), ScribbleOptions(length=length))
     steps = np.abs(np.diff(points, axis=0))
     assert len(points) < 2 or steps.max() <= 2  # a pixel passed twice counts the first time only
 
@@ -228,7 +228,7 @@ def test_scribble_on_surplus_has_no_gap(pair, seed, length):
 def test_length_and_distance_in_mm_follow_the_spacing():
     prediction, target = shell()
     comparison = Comparison.of(prediction, target, spacing_mm=(5.0, 1.0, 1.0))
-    stroke = Stroke(plane="coronal", length_mm=30.0, distance_mm=4.0)
+    stroke = ScribbleOptions(plane="coronal", length_mm=30.0, distance_mm=4.0)
     for seed in range(20):
         points = np.array(line_through_surplus(comparison, random(seed), stroke), dtype=float)
         steps = np.diff(points, axis=0) * (5.0, 1.0, 1.0)
@@ -257,7 +257,9 @@ def test_one_stroke_follows_one_outline_unless_published():
     sides = [
         {
             z > 0 and x > 27
-            for z, _, x in line_through_surplus(comparison, random(seed), Stroke(plane="coronal"))
+            for z, _, x in line_through_surplus(
+                comparison, random(seed), ScribbleOptions(plane="coronal")
+            )
         }
         for seed in range(30)
     ]
@@ -271,13 +273,15 @@ def test_of_equal_planes_the_coronal_one_and_of_equal_stretches_the_first_is_tak
     target[4, 1, 1] = True
     prediction[1:3, 6, 5] = prediction[5:7, 6, 5] = True
     for seed in range(5):
-        points = line_through_surplus(Comparison.of(prediction, target), random(seed), Stroke())
+        points = line_through_surplus(
+            Comparison.of(prediction, target), random(seed), ScribbleOptions()
+        )
         assert points == ((1, 6, 5), (2, 6, 5))
     prediction[1:3, 6, 5] = prediction[5:7, 6, 5] = False
     prediction[2, 3, 2:5] = prediction[2:5, 7, 7] = (
         True  # three in each of two coronal planes and of one sagittal
     )
-    points = line_through_surplus(Comparison.of(prediction, target), random(0), Stroke())
+    points = line_through_surplus(Comparison.of(prediction, target), random(0), ScribbleOptions())
     assert points == ((2, 3, 2),)
 
 
@@ -301,10 +305,12 @@ def fallback_case():
 def test_surplus_voxels_are_clicked_where_no_scribble_can_be_drawn(is_positive):
     comparison = fallback_case()
     for seed in range(10):
-        clicks = scribble(
+        clicks = draw_scribble(
             comparison,
             random(seed),
-            Stroke(plane="coronal", quirks=frozenset({"positive-fallback"} if is_positive else ())),
+            ScribbleOptions(
+                plane="coronal", quirks=frozenset({"positive-fallback"} if is_positive else ())
+            ),
         )
         assert len({click.position for click in clicks}) == len(clicks) == 3
         assert all(
@@ -316,7 +322,7 @@ def test_surplus_voxels_are_clicked_where_no_scribble_can_be_drawn(is_positive):
 def test_fewer_surplus_voxels_give_fewer_clicks():
     target, prediction = np.zeros((30, 1, 30), dtype=bool), np.zeros((30, 1, 30), dtype=bool)
     target[14, 0, 14] = prediction[14, 0, 14] = prediction[2, 0, 2] = True
-    assert scribble(Comparison.of(prediction, target), random(0), PUBLISHED) == (
+    assert draw_scribble(Comparison.of(prediction, target), random(0), PUBLISHED) == (
         Click((2, 0, 2), is_positive=False),
     )
 
@@ -326,7 +332,9 @@ def test_signs_are_drawn_in_proportion_to_the_errors():
     target[2:4, 4:8, 4:8] = True
     prediction[8:9, 4:8, 4:8] = True
     comparison, rng = Comparison.of(prediction, target), random(0)
-    positive = [scribble(comparison, rng, Stroke())[0].is_positive for _ in range(1500)]
+    positive = [
+        draw_scribble(comparison, rng, ScribbleOptions())[0].is_positive for _ in range(1500)
+    ]
     assert abs(np.mean(positive) - 32 / 48) < 0.04
 
 
@@ -334,14 +342,14 @@ def test_signs_are_drawn_in_proportion_to_the_errors():
 def test_scribbles_correct_errors_of_their_sign(pair, seed):
     prediction, target = pair
     comparison = Comparison.of(prediction, target)
-    prompts = scribble(comparison, random(seed), Stroke())
+    prompts = draw_scribble(comparison, random(seed), ScribbleOptions())
     assert bool(prompts) == (not np.array_equal(prediction, target))
     for prompt in prompts:
         check_prompt(prompt, target.shape)
         for point in prompt.points if isinstance(prompt, Scribble) else [prompt.position]:
             assert target[point] == prompt.is_positive != prediction[point]
     assert sum(prompt.effort for prompt in prompts) in (0, 1, 2, 3)
-    picked = point_of_scribble(prompts, random(seed))
+    picked = pick_scribble_point(prompts, random(seed))
     assert len(picked) == bool(prompts)
     assert all(target[c.position] == c.is_positive != prediction[c.position] for c in picked)
 
@@ -351,8 +359,10 @@ def test_only_one_kind_of_error_gives_only_that_sign():
     target[2:7, 6:14, 6:14] = True
     grown = ndimage.binary_dilation(target, iterations=4)
     for seed in range(10):
-        assert scribble(Comparison.of(np.zeros_like(target), target), random(seed), Stroke())[
+        assert draw_scribble(
+            Comparison.of(np.zeros_like(target), target), random(seed), ScribbleOptions()
+        )[0].is_positive
+        assert not draw_scribble(Comparison.of(grown, target), random(seed), ScribbleOptions())[
             0
         ].is_positive
-        assert not scribble(Comparison.of(grown, target), random(seed), Stroke())[0].is_positive
-    assert scribble(Comparison.of(target, target), random(0), Stroke()) == ()
+    assert draw_scribble(Comparison.of(target, target), random(0), ScribbleOptions()) == ()

@@ -13,7 +13,7 @@ from segarena.specs import PluginSpec
 
 
 @benchmark("clicks")
-def clicks(
+def click_benchmark(
     *, rounds: int = 20, stop_at_iou: float | None = None, protocol: Protocol = "careful"
 ) -> Benchmark:
     """Judge click by click: NoC, NoF, AuC and IoU after chosen clicks.

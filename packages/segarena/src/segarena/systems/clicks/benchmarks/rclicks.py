@@ -16,8 +16,8 @@ from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
 from segarena.specs import PluginSpec
-from segarena.systems.clicks.benchmarks.clicks import clicks as click_benchmark
-from segarena.systems.clicks.models.click_models import file_of
+from segarena.systems.clicks.benchmarks.clicks import click_benchmark
+from segarena.systems.clicks.models.click_models import weights_file
 
 
 @benchmark("rclicks")
@@ -78,7 +78,7 @@ def rclicks(
             ],
             "real": "real" if "real" in users else None,
             "sampled": "sampled" if "sampled" in users else None,
-            "click_model": {"written": click_model, "sha256": _sha256(file_of(click_model))},
+            "click_model": {"written": click_model, "sha256": _sha256(weights_file(click_model))},
             "clicks": {
                 "dataset": clicks_dataset,
                 "sha256": _sha256(None if clicks is None else Path(clicks)),

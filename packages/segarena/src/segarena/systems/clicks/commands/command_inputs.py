@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from segarena.roles import Dataset
-    from segarena.systems.clicks.crowd.dataset_instances import Matched
+    from segarena.systems.clicks.crowd.dataset_instances import DatasetMatch
     from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance
 
 T = TypeVar("T")
@@ -34,19 +34,19 @@ PreviousOption = Annotated[
         "--previous-masks", help="Folder with FULL_STEM.png for the rounds after the first."
     ),
 ]
-OutOption = Annotated[
+TableFileOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Write the table here, .csv or .tex.")
 ]
 
 
-def open_dataset(text: str) -> Dataset:
+def build_dataset(text: str) -> Dataset:
     """Return the dataset written as `text`."""
     from segarena.registry import build
 
     return build("dataset", text)
 
 
-def match_and_tell(table: pl.DataFrame, dataset: Dataset, rows_of: str | None) -> Matched:
+def match_and_report(table: pl.DataFrame, dataset: Dataset, rows_of: str | None) -> DatasetMatch:
     """Return the rows on images of the dataset, and say how many are on others."""
     from segarena.systems.clicks.crowd.dataset_instances import match_dataset
 
@@ -56,29 +56,31 @@ def match_and_tell(table: pl.DataFrame, dataset: Dataset, rows_of: str | None) -
     return matched
 
 
-def read_instances(
+def read_clicked_instances(
     table: Path, dataset: Dataset, rows_of: str | None, previous_masks: Path | None
 ) -> tuple[pl.DataFrame, ClickedInstances]:
     """Return the rows of a clicks table on images of the dataset, and their instances."""
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
     from segarena.systems.clicks.crowd.dataset_instances import clicked_instances
 
-    matched = match_and_tell(read_clicks(table), dataset, rows_of)
+    matched = match_and_report(read_clicks(table), dataset, rows_of)
     return matched.table, clicked_instances(matched.table, dataset, previous_masks=previous_masks)
 
 
-def track(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+def track_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Yield the items under a progress bar on stderr."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         yield from progress.track(items, total=total, description=what)
 
 
-def first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instance]:
+def read_first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instance]:
     """Yield every target of a dataset as an instance without clicks, under a progress bar on stderr."""
     from segarena.systems.clicks.crowd import dataset_instances
 
     by_image = groupby(
         dataset_instances.first_rounds(dataset, limit=limit), attrgetter("image_stem")
     )
-    for _, instances in track(by_image, len(list(dataset.sample_ids)[:limit]), "reading images"):
+    for _, instances in track_progress(
+        by_image, len(list(dataset.sample_ids)[:limit]), "reading images"
+    ):
         yield from instances

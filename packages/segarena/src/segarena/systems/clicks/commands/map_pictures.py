@@ -14,7 +14,7 @@ from segarena.files.whole import write_whole
 from segarena.systems.clicks.crowd.instances import Instance
 
 LONG_SIDE_PX = 1024
-SHARE = 0.6
+HEAT_SHARE = 0.6
 """How much of a picture is the map where it is highest."""
 TITLE_PX = 26
 GAP_PX = 6
@@ -63,7 +63,7 @@ def _picture(instance: Instance, values: NDArray[Any]) -> NDArray[np.uint8]:
     heat = cv2.resize(np.asarray(values, dtype=np.float32), size, interpolation=cv2.INTER_AREA)
     heat = np.sqrt(heat / max(float(heat.max()), np.finfo(np.float32).tiny))
     colours = np.asarray(cv2.applyColorMap((255 * heat).astype(np.uint8), cv2.COLORMAP_INFERNO))
-    share = SHARE * heat[:, :, None]
+    share = HEAT_SHARE * heat[:, :, None]
     picture = np.ascontiguousarray((photograph * (1 - share) + colours * share).astype(np.uint8))
     error = cv2.resize(
         (instance.error >= 0.5).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST

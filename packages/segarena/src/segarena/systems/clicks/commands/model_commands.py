@@ -14,14 +14,14 @@ from rich.console import Console
 from segarena.files.whole import write_whole
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
-    OutOption,
     PreviousOption,
     RowsOption,
+    TableFileOption,
     TableOption,
-    match_and_tell,
-    open_dataset,
-    read_instances,
-    track,
+    build_dataset,
+    match_and_report,
+    read_clicked_instances,
+    track_progress,
 )
 from segarena.terminal.exits import one_line_errors
 
@@ -34,7 +34,7 @@ MODE_FORMATS = {"pl1": ".3f", "ks": ".2f", "wd": ".3f"}
 DEVICE_FORMATS = {"ks": ".2f", "wd": ".3f", "pl1": ".3f"}
 
 
-def judge(
+def judge_command(
     table: TableOption,
     dataset: DatasetOption,
     model: Annotated[
@@ -53,7 +53,7 @@ def judge(
             help="Also show how each other model differs from this one, paired by instance."
         ),
     ] = None,
-    out: OutOption = None,
+    out: TableFileOption = None,
     instances_out: Annotated[
         Path | None,
         typer.Option("--instances", help="Write the values of every instance here (CSV)."),
@@ -75,7 +75,7 @@ def judge(
     from segarena.systems.clicks.commands.means_table import show_means
     from segarena.systems.clicks.page.click_quality import (
         difference_rows,
-        judge_click_models,
+        evaluate_click_models,
         quality_rows,
     )
     from segarena.terminal.tables import check_table_path
@@ -91,12 +91,12 @@ def judge(
         if len(named) != len(model):
             raise InvalidInput(f"each model may be named once, got {', '.join(model)}")
         models = {name: build("click-model", spec) for name, spec in named.items()}
-        images = open_dataset(dataset)
-        _, instances = read_instances(table, images, rows_of, previous_masks)
+        images = build_dataset(dataset)
+        _, instances = read_clicked_instances(table, images, rows_of, previous_masks)
         chosen = instances if limit is None else instances[:limit]
         skipped, skip = _skips()
-        shown = track(chosen, len(chosen), "judging")
-        judged = judge_click_models(
+        shown = track_progress(chosen, len(chosen), "judging")
+        judged = evaluate_click_models(
             shown, models, draws=draws, seed=seed, protocol=rules, on_skip=skip
         )
         _tell_skipped(skipped)
@@ -119,12 +119,12 @@ def judge(
             write_whole(instances_out, pl.DataFrame([one.row() for one in judged]).write_csv())
 
 
-def compare_modes(
+def compare_modes_command(
     table: Annotated[
         Path, typer.Argument(help="Clicks whose column `dataset` names the display mode.")
     ],
     dataset: DatasetOption,
-    out: OutOption = None,
+    out: TableFileOption = None,
 ) -> None:
     """Compare ways to show people the target: each display mode's clicks against those under a text description.
 
@@ -138,13 +138,13 @@ def compare_modes(
 
     with one_line_errors():
         check_table_path(out)
-        images = open_dataset(dataset)
+        images = build_dataset(dataset)
         with Console(stderr=True).status("comparing"):
             rows = display_mode_rows(read_display_modes(table), target_loader(images), images.name)
         show_means("Display modes against Text_Description", ["mode"], rows, MODE_FORMATS, out)
 
 
-def compare_devices(
+def compare_devices_command(
     table: TableOption,
     dataset: DatasetOption,
     rows_of: RowsOption = None,
@@ -157,7 +157,7 @@ def compare_devices(
             help="careful; or published, which takes the columns of PC clicks for their rows too."
         ),
     ] = "careful",
-    out: OutOption = None,
+    out: TableFileOption = None,
 ) -> None:
     """Compare clicks made with a mouse and on a phone, on the same instances.
 
@@ -174,8 +174,8 @@ def compare_devices(
     with one_line_errors():
         check_table_path(out)
         rules = as_protocol(protocol)
-        images = open_dataset(dataset)
-        matched = match_and_tell(read_clicks(table), images, rows_of)
+        images = build_dataset(dataset)
+        matched = match_and_report(read_clicks(table), images, rows_of)
         skipped, skip = _skips()
         with Console(stderr=True).status("comparing"):
             rows = device_rows(
@@ -193,7 +193,7 @@ def compare_devices(
         show_means(f"Phone against PC ({rules} protocol)", ["dataset"], rows, DEVICE_FORMATS, out)
 
 
-def train(
+def train_command(
     table: TableOption,
     dataset: DatasetOption,
     out: Annotated[
@@ -255,25 +255,24 @@ def train(
     ):
         import polars as pl
 
-        from segarena.systems.clicks.network.training import TrainingResult
-        from segarena.systems.clicks.network.training import train as train_network
+        from segarena.systems.clicks.network.training import TrainingResult, train_network
         from segarena.systems.clicks.network.training_options import (
-            PUBLISHED,
-            TINY,
+            PUBLISHED_OPTIONS,
+            TINY_OPTIONS,
             TrainingOptions,
         )
         from segarena.systems.clicks.page.training_curves import training_svg
 
         if published:
-            base = PUBLISHED
+            base = PUBLISHED_OPTIONS
         else:
-            base = TINY if size == "tiny" else TrainingOptions()
+            base = TINY_OPTIONS if size == "tiny" else TrainingOptions()
         given = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
         options = replace(
             base, **{name: value for name, value in given.items() if value is not None}
         )
-        images = open_dataset(dataset)
-        rows = match_and_tell(read_clicks(table), images, rows_of).table
+        images = build_dataset(dataset)
+        rows = match_and_report(read_clicks(table), images, rows_of).table
         parts: list[ClickedInstances] = []
         for stems in _split(rows["image_stem"].to_list(), validation_share, seed):
             chosen = rows.filter(rows["image_stem"].is_in(stems))

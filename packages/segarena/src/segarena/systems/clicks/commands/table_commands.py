@@ -14,15 +14,15 @@ from segarena.files.whole import whole_file, write_whole
 from segarena.files.within import within
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
-    OutOption,
     PreviousOption,
     RowsOption,
+    TableFileOption,
     TableOption,
-    first_rounds,
-    match_and_tell,
-    open_dataset,
-    read_instances,
-    track,
+    build_dataset,
+    match_and_report,
+    read_clicked_instances,
+    read_first_rounds,
+    track_progress,
 )
 from segarena.terminal.exits import FAILURES, one_line_errors
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from segarena.roles import Dataset
 
 
-def check(
+def check_command(
     table: TableOption,
     dataset: Annotated[
         str | None,
@@ -52,8 +52,8 @@ def check(
         clicks = read_clicks(table, is_checked=False)
         expected: list[str] = []
         if dataset is not None:
-            images = open_dataset(dataset)
-            expected = [instance.full_stem for instance in first_rounds(images)]
+            images = build_dataset(dataset)
+            expected = [instance.full_stem for instance in read_first_rounds(images)]
         report = check_clicks(clicks, expected=expected)
         typer.echo(f"{report.rows} clicks on {report.instances} instances")
         is_wrong = any(finding.is_error for finding in report.findings)
@@ -61,8 +61,8 @@ def check(
             mark = "error: " if finding.is_error else ""
             typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
         if dataset is not None and not is_wrong:
-            matched = match_and_tell(clicks, open_dataset(dataset), rows_of)
-            wrong = _other_sizes(matched.table, open_dataset(dataset))
+            matched = match_and_report(clicks, build_dataset(dataset), rows_of)
+            wrong = _other_sizes(matched.table, build_dataset(dataset))
             typer.secho(
                 f"{wrong} instances are on images of another size or name no object",
                 fg="red" if wrong else None,
@@ -71,7 +71,7 @@ def check(
         raise typer.Exit(FAILURES)
 
 
-def counts(table: TableOption, out: OutOption = None) -> None:
+def counts_command(table: TableOption, out: TableFileOption = None) -> None:
     """Count the clicks of each dataset, in the first round and in later ones.
 
     segarena clicks counts clicks.csv
@@ -92,7 +92,7 @@ def counts(table: TableOption, out: OutOption = None) -> None:
         show_sheet(sheet, out)
 
 
-def filter_(
+def filter_command(
     raw: Annotated[
         Path, typer.Argument(help="A clicks table with a column `batch`: clicks made together.")
     ],
@@ -122,8 +122,8 @@ def filter_(
     from segarena.systems.clicks.crowd.clicks_table import write_clicks
 
     with one_line_errors():
-        images = open_dataset(dataset)
-        table, instances = read_instances(raw, images, rows_of, previous_masks)
+        images = build_dataset(dataset)
+        table, instances = read_clicked_instances(raw, images, rows_of, previous_masks)
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task("filtering", total=len(instances))
             stems = {
@@ -144,7 +144,7 @@ def filter_(
         typer.echo(f"{valid}\nwritten: {out}")
 
 
-def maps(
+def maps_command(
     table: TableOption,
     dataset: DatasetOption,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the maps and the pictures.")],
@@ -190,10 +190,10 @@ def maps(
             spec.name: build("click-model", spec)
             for spec in map(PluginSpec.parse_named, model or ())
         }
-        images = open_dataset(dataset)
-        _, instances = read_instances(table, images, rows_of, previous_masks)
+        images = build_dataset(dataset)
+        _, instances = read_clicked_instances(table, images, rows_of, previous_masks)
         wanted = instances if limit is None else instances[:limit]
-        for instance in track(wanted, len(wanted), "maps"):
+        for instance in track_progress(wanted, len(wanted), "maps"):
             values = click_map(instance.positions, instance.error, sigma=sigma, radius=radius)
             name = instance.full_stem.replace("/", "__")
             with whole_file(within(out / "maps", f"{name}.npz")) as file:
@@ -204,7 +204,7 @@ def maps(
         typer.echo(f"{len(wanted)} maps: {out}/maps, {out}/pictures")
 
 
-def crowd(
+def crowd_command(
     dataset: DatasetOption,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks table here.")],
     clicks: Annotated[int, typer.Option(help="Clicks per instance.")] = 48,
@@ -228,7 +228,7 @@ def crowd(
     from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks, later_rounds
 
     with one_line_errors():
-        shown = list(first_rounds(open_dataset(dataset), limit))
+        shown = list(read_first_rounds(build_dataset(dataset), limit))
         if previous_masks is not None:
             previous_masks.mkdir(parents=True, exist_ok=True)
             for instance in list(
@@ -256,7 +256,7 @@ def _other_sizes(table: pl.DataFrame, dataset: Dataset) -> int:
     load = target_loader(dataset)
     wrong = 0
     firsts = group_clicks(place_clicks(table.filter(pl.col("click_type") == "first")))
-    for row in track(firsts.iter_rows(named=True), firsts.height, "comparing sizes"):
+    for row in track_progress(firsts.iter_rows(named=True), firsts.height, "comparing sizes"):
         try:
             shape = load(row["dataset"], row["image_stem"], row["object_stem"])[1].shape
         except SampleInvalid:

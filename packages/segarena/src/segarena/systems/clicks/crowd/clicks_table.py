@@ -31,8 +31,8 @@ TEXT_COLUMNS = (
     "full_stem",
     "device",
 )
-NUMBER_COLUMNS = ("x", "y", "w", "h")
-COLUMNS = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
+CLICK_NUMBER_COLUMNS = ("x", "y", "w", "h")
+CLICK_COLUMNS = (*TEXT_COLUMNS, *CLICK_NUMBER_COLUMNS)
 DATASETS = ("GrabCut", "Berkeley", "DAVIS", "COCO", "TETRIS")
 CLICK_TYPES = ("first", "fn", "fp")
 DEVICES = ("pc", "mobile")
@@ -50,7 +50,7 @@ Stems = Literal["columns", "published"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClicksReport:
+class ClicksTableReport:
     """What is in a clicks table, and what is wrong with it; `findings` says what each number counts.
 
     Attributes:
@@ -136,7 +136,7 @@ def read_clicks(
         raise InvalidInput(f"there is no clicks table {path}")
     types: dict[str, Any] = {
         **dict.fromkeys(TEXT_COLUMNS, pl.String),
-        **dict.fromkeys(NUMBER_COLUMNS, pl.Int32),
+        **dict.fromkeys(CLICK_NUMBER_COLUMNS, pl.Int32),
     }
     try:
         header = pl.read_csv(path, n_rows=0).columns
@@ -171,7 +171,9 @@ def write_clicks(table: pl.DataFrame, path: Path | str) -> None:
         StoreError: it cannot be written.
     """
     _need_columns(table.columns, "the table")
-    ordered = table.select(*COLUMNS, *(column for column in table.columns if column not in COLUMNS))
+    ordered = table.select(
+        *CLICK_COLUMNS, *(column for column in table.columns if column not in CLICK_COLUMNS)
+    )
     write_whole(Path(path), ordered.write_csv())
 
 
@@ -193,7 +195,7 @@ def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:
     return {mode: part for mode, part in parts.items() if part.height}
 
 
-def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> ClicksReport:
+def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> ClicksTableReport:
     """Return what is in a clicks table; nothing is changed or refused. Full stems in `expected` should have clicks.
 
     Raises:
@@ -202,15 +204,17 @@ def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> Clicks
     import polars as pl
 
     _need_columns(table.columns, "the table")
-    empty = sum(table[column].null_count() for column in COLUMNS)
+    empty = sum(table[column].null_count() for column in CLICK_COLUMNS)
     if empty:
-        raise InvalidInput(f"the clicks table has {empty} empty cells in {', '.join(COLUMNS)}")
-    x, y, w, h = (pl.col(column) for column in NUMBER_COLUMNS)
+        raise InvalidInput(
+            f"the clicks table has {empty} empty cells in {', '.join(CLICK_COLUMNS)}"
+        )
+    x, y, w, h = (pl.col(column) for column in CLICK_NUMBER_COLUMNS)
     same = ["image_stem", "object_stem", "model_type", "click_type"]
     by_instance = table.select("dataset", "full_stem", *same, "w", "h").unique()
     instances = by_instance.group_by("dataset", "full_stem").agg(pl.col(*same, "w", "h").n_unique())
     seen = set(table["full_stem"].unique())
-    return ClicksReport(
+    return ClicksTableReport(
         rows=table.height,
         instances=instances.height,
         duplicates=table.height - table.unique().height,
@@ -252,10 +256,10 @@ def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
 
 def _need_columns(columns: Iterable[str], name: str) -> None:
     present = set(columns)
-    missing = [column for column in COLUMNS if column not in present]
+    missing = [column for column in CLICK_COLUMNS if column not in present]
     if missing:
         raise InvalidInput(
-            f"{name}: the columns {', '.join(missing)} are missing; a clicks table has {COLUMNS}"
+            f"{name}: the columns {', '.join(missing)} are missing; a clicks table has {CLICK_COLUMNS}"
         )
 
 

@@ -19,7 +19,7 @@ from segarena.errors import InvalidInput, SampleInvalid
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Mask, Sample
 from segarena.systems.clicks.crowd.clicks_table import OBJECT_SEPARATOR
-from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance, LoadTarget
+from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance, TargetLoader
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ NO_CLICKS = np.zeros((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Matched:
+class DatasetMatch:
     """A clicks table compared with a dataset.
 
     Attributes:
@@ -52,7 +52,9 @@ class Matched:
         )
 
 
-def match_dataset(table: pl.DataFrame, dataset: Dataset, *, rows_of: str | None = None) -> Matched:
+def match_dataset(
+    table: pl.DataFrame, dataset: Dataset, *, rows_of: str | None = None
+) -> DatasetMatch:
     """Return the rows of a table that are about images of a dataset; with `rows_of` only those of this `dataset`.
 
     Raises:
@@ -78,7 +80,7 @@ def match_dataset(table: pl.DataFrame, dataset: Dataset, *, rows_of: str | None 
     seen = set(kept["image_stem"].unique())
     total, here = (frame.select("dataset", "full_stem").n_unique() for frame in (chosen, kept))
     without = tuple(sample_id for sample_id in dataset.sample_ids if sample_id not in seen)
-    return Matched(table=kept, instances=here, elsewhere=total - here, without=without)
+    return DatasetMatch(table=kept, instances=here, elsewhere=total - here, without=without)
 
 
 def clicked_instances(
@@ -95,7 +97,7 @@ def clicked_instances(
     return ClickedInstances(table, target_loader(dataset), previous_masks=folders)
 
 
-def target_loader(dataset: Dataset) -> LoadTarget:
+def target_loader(dataset: Dataset) -> TargetLoader:
     """Return what loads image and object by the names of a clicks table; keeps the last few images."""
 
     @lru_cache(maxsize=KEPT_IMAGES)

@@ -25,12 +25,12 @@ UPRIGHT = 1.2
 """From this ratio of height to width on, an object counts as upright."""
 
 
-def deep(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
+def depth_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Centre-seekers: the cube of the distance to the edge."""
     return _depth(error) ** 3
 
 
-def conspicuous(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
+def salience_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Part-seekers: where colours change most, and where they are least like the surroundings."""
     lab = as_lab(crop).astype(np.float64)
     around = ~error
@@ -43,13 +43,13 @@ def conspicuous(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     return np.exp(10 * _unit(strength, error)) * np.minimum(_depth(error) * 4, 1)
 
 
-def off_edge(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
+def interior_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Edge-avoiders: anywhere deeper than a third of the deepest point."""
     depth = _depth(error)
     return (depth >= 0.35).astype(np.float64)
 
 
-def upper(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
+def upper_part_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Upper-part clickers: where the head of an upright thing is; the upper middle of others."""
     box = bounding_window(error)
     height, width = window_shape(box)
@@ -58,13 +58,14 @@ def upper(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     return np.exp(-0.5 * ((rows - aim) / spread) ** 2)[:, None] * _depth(error)
 
 
-def anywhere(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
+def uniform_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Hasty clickers: any pixel of it."""
     return np.ones(error.shape)
 
 
 HABITS: dict[str, Habit] = {
-    habit.__name__: habit for habit in (deep, conspicuous, off_edge, upper, anywhere)
+    habit.__name__: habit
+    for habit in (depth_habit, salience_habit, interior_habit, upper_part_habit, uniform_habit)
 }
 
 

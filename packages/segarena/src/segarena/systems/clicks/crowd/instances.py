@@ -63,9 +63,9 @@ class Instance:
         return error_mask(self.target, self.previous, self.click_type)
 
 
-NAMES = ("full_stem", "dataset", "image_stem", "object_stem", "model_type", "click_type")
+INSTANCE_COLUMNS = ("full_stem", "dataset", "image_stem", "object_stem", "model_type", "click_type")
 
-LoadTarget = Callable[[str, str, str], tuple[NDArray[np.uint8], Mask]]
+TargetLoader = Callable[[str, str, str], tuple[NDArray[np.uint8], Mask]]
 """(dataset, image_stem, object_stem) to the image and the object's mask, of one size."""
 
 
@@ -81,7 +81,7 @@ class ClickedInstances(Sequence[Instance]):
     def __init__(
         self,
         table: pl.DataFrame,
-        load: LoadTarget,
+        load: TargetLoader,
         *,
         previous_masks: Mapping[str, Path] | None = None,
     ) -> None:
@@ -110,7 +110,7 @@ class ClickedInstances(Sequence[Instance]):
         return map(self._read, self._rows)
 
     def _read(self, row: dict[str, Any]) -> Instance:
-        names = {key: row[key] for key in NAMES}
+        names = {key: row[key] for key in INSTANCE_COLUMNS}
         image, target = self._load(row["dataset"], row["image_stem"], row["object_stem"])
         size = (row["height"], row["width"])
         if target.shape != size:
@@ -125,7 +125,7 @@ class ClickedInstances(Sequence[Instance]):
                 )
             previous = read_previous_mask(self._folders[row["dataset"]], row["full_stem"], size)
         return Instance(
-            image=image, target=target, previous=previous, positions=positions_of(row), **names
+            image=image, target=target, previous=previous, positions=click_positions(row), **names
         )
 
 
@@ -179,7 +179,7 @@ def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def positions_of(row: Mapping[str, Any]) -> NDArray[np.int64]:
+def click_positions(row: Mapping[str, Any]) -> NDArray[np.int64]:
     """Return the clicks of a row of `group_clicks`, int (n, 2), rows and columns."""
     return np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
 

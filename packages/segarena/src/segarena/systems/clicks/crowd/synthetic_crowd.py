@@ -43,7 +43,7 @@ BATCHES_PER_PERSON = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class SyntheticPerson:
     """One of the crowd: "pc" or "mobile", the weight of each habit, a factor on the jitter, whether careless."""
 
     device: str
@@ -168,7 +168,7 @@ class _Drawer:
         self._slip_share = slip_share
         self._diagonal = math.hypot(*self._error.shape)
 
-    def draw(self, person: Person, rng: np.random.Generator) -> tuple[int, int]:
+    def draw(self, person: SyntheticPerson, rng: np.random.Generator) -> tuple[int, int]:
         """Return the (row, column) of one click."""
         if person.is_careless:
             position = rng.random(2) * self._error.shape
@@ -183,7 +183,7 @@ class _Drawer:
         row, column = np.clip(position, 0, np.array(self._error.shape) - 1).astype(int).tolist()
         return row, column
 
-    def _aim(self, person: Person, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _aim(self, person: SyntheticPerson, rng: np.random.Generator) -> NDArray[np.float64]:
         habit = str(rng.choice(list(person.habits), p=list(person.habits.values())))
         sums = self._sums[habit]
         cell = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
@@ -228,10 +228,12 @@ def _plan(instances: Sequence[Instance], clicks: int, rng: np.random.Generator) 
                 yield _Turn(person, batch, left[image].pop())
 
 
-def _person(rng: np.random.Generator, mobile_share: float, careless_share: float) -> Person:
+def _person(
+    rng: np.random.Generator, mobile_share: float, careless_share: float
+) -> SyntheticPerson:
     # The higher the factor, the more alike people are.
     weights = rng.dirichlet([4 * weight for weight in CROWD_HABITS.values()])
-    return Person(
+    return SyntheticPerson(
         device="mobile" if rng.random() < mobile_share else "pc",
         habits=dict(zip(CROWD_HABITS, (weights / weights.sum()).tolist(), strict=True)),
         unsteadiness=float(rng.lognormal(0, 0.3)),
@@ -240,7 +242,7 @@ def _person(rng: np.random.Generator, mobile_share: float, careless_share: float
 
 
 def _record(
-    instance: Instance, turn: _Turn, person: Person, row: int, column: int
+    instance: Instance, turn: _Turn, person: SyntheticPerson, row: int, column: int
 ) -> dict[str, Any]:
     height, width = instance.target.shape
     return {

@@ -26,7 +26,7 @@ TETRIS_LONG_SIDE_PX = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ClickDatasetLayout:
     """Where a published set keeps its files and what its mask pixels mean.
 
     Attributes:
@@ -46,7 +46,7 @@ class Layout:
     long_side_px: int | None = None
 
 
-class ClickSet(ListedDataset[ImageSample]):
+class ClickDataset(ListedDataset[ImageSample]):
     """A published set in its published layout.
 
     Args:
@@ -59,7 +59,9 @@ class ClickSet(ListedDataset[ImageSample]):
         DatasetError: two images lead to the same mask.
     """
 
-    def __init__(self, path: str, layout: Layout, stems: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: str, layout: ClickDatasetLayout, stems: Sequence[str] | None = None
+    ) -> None:
         self._layout = layout
         self._is_whole = stems is None
         image_folder, self._masks_folder = (
@@ -186,31 +188,39 @@ def _without_suffix(name: str) -> str:
 
 
 @dataset("grabcut")
-def grabcut(*, path: str) -> ClickSet:
+def grabcut(*, path: str) -> ClickDataset:
     """GrabCut: 50 images, one object each; the band of value 128 is ignored."""
-    return ClickSet(path, Layout("GrabCut", ("data_GT", "boundary_GT"), trimap_objects, (50, 50)))
+    return ClickDataset(
+        path, ClickDatasetLayout("GrabCut", ("data_GT", "boundary_GT"), trimap_objects, (50, 50))
+    )
 
 
 @dataset("berkeley")
-def berkeley(*, path: str) -> ClickSet:
+def berkeley(*, path: str) -> ClickDataset:
     """Berkeley: 100 objects of 96 photographs (one file per object); the band of value 128 is ignored."""
-    return ClickSet(path, Layout("Berkeley", ("images", "masks"), trimap_objects, (100, 100)))
+    return ClickDataset(
+        path, ClickDatasetLayout("Berkeley", ("images", "masks"), trimap_objects, (100, 100))
+    )
 
 
 @dataset("davis345")
-def davis345(*, path: str) -> ClickSet:
+def davis345(*, path: str) -> ClickDataset:
     """DAVIS-345: 345 frames of the DAVIS 2016 videos; all that is not background is one object."""
-    return ClickSet(path, Layout("DAVIS-345", ("img", "gt"), any_channel_objects, (345, 345)))
+    return ClickDataset(
+        path, ClickDatasetLayout("DAVIS-345", ("img", "gt"), any_channel_objects, (345, 345))
+    )
 
 
 @dataset("coco-mval")
-def coco_mval(*, path: str) -> ClickSet:
+def coco_mval(*, path: str) -> ClickDataset:
     """COCO-MVal: 800 objects, ten of each of the 80 COCO categories."""
-    return ClickSet(path, Layout("COCO-MVal", ("img", "gt"), any_channel_objects, (800, 800)))
+    return ClickDataset(
+        path, ClickDatasetLayout("COCO-MVal", ("img", "gt"), any_channel_objects, (800, 800))
+    )
 
 
 @dataset("tetris")
-def tetris(*, path: str, split: str | None = None) -> ClickSet:
+def tetris(*, path: str, split: str | None = None) -> ClickDataset:
     """TETRIS: 2531 objects in 2000 large photographs, longer side limited to 2048 pixels.
 
     Args:
@@ -220,7 +230,7 @@ def tetris(*, path: str, split: str | None = None) -> ClickSet:
     Raises:
         DatasetMissing: the folders or the split file are not there, or a line of it names no image.
     """
-    layout = Layout(
+    layout = ClickDatasetLayout(
         "TETRIS",
         ("images", "masks"),
         colour_code_objects,
@@ -229,14 +239,14 @@ def tetris(*, path: str, split: str | None = None) -> ClickSet:
         TETRIS_LONG_SIDE_PX,
     )
     if split is None:
-        return ClickSet(path, layout)
+        return ClickDataset(path, layout)
     listing = Path(path).expanduser() / split
     if not listing.is_file():
         raise DatasetMissing(
             f"{listing}: expected a text file with one image name per line, found none"
         )
     lines = listing.read_text(encoding="utf-8").splitlines()
-    return ClickSet(path, layout, [line.strip() for line in lines if line.strip()])
+    return ClickDataset(path, layout, [line.strip() for line in lines if line.strip()])
 
 
 def _listed(folder: Path, stem_of: Callable[[str], str]) -> dict[str, Path]:

@@ -19,9 +19,9 @@ from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample
 
-LAYOUT = "PATH/img/NAME.jpg, PATH/inst/NAME.mat and PATH/val.txt"
-EXPECTED = {"train": (8498, 20172), "val": (2857, 6671)}
-VOID = 255
+SBD_LAYOUT = "PATH/img/NAME.jpg, PATH/inst/NAME.mat and PATH/val.txt"
+PUBLISHED_COUNTS = {"train": (8498, 20172), "val": (2857, 6671)}
+SBD_VOID = 255
 CATEGORIES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
     *("table", "dog", "horse", "motorbike", "person", "plant", "sheep", "sofa", "train", "tv"),
@@ -48,12 +48,12 @@ class Sbd(ListedDataset[ImageSample]):
     def __init__(self, *, path: str, split: Literal["train", "val"] = "val") -> None:
         self._split = split
         root = Path(path).expanduser()
-        images = existing_folder(root / "img", "the images of SBD", LAYOUT)
-        instances = existing_folder(root / "inst", "the instance files of SBD", LAYOUT)
+        images = existing_folder(root / "img", "the images of SBD", SBD_LAYOUT)
+        instances = existing_folder(root / "inst", "the instance files of SBD", SBD_LAYOUT)
         listing = root / f"{split}.txt"
         if not listing.is_file():
             raise DatasetMissing(
-                f"{listing}: expected a list with one image name per line, found none; the layout is {LAYOUT}"
+                f"{listing}: expected a list with one image name per line, found none; the layout is {SBD_LAYOUT}"
             )
         names = [
             line.strip()
@@ -68,19 +68,19 @@ class Sbd(ListedDataset[ImageSample]):
             name: (within(images, f"{name}.jpg"), within(instances, f"{name}.mat"))
             for name in names
         }
-        super().__init__(f"SBD-{split}", files, {"split": split, "void": VOID})
+        super().__init__(f"SBD-{split}", files, {"split": split, "void": SBD_VOID})
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:
         image_path, instance_path = files
         image = read_image(image_path)
-        numbers, categories = read_instances(instance_path)
+        numbers, categories = read_sbd_instances(instance_path)
         check_same_shape(numbers, instance_path, image, image_path)
-        found = [int(number) for number in np.unique(numbers) if number not in (0, VOID)]
+        found = [int(number) for number in np.unique(numbers) if number not in (0, SBD_VOID)]
         if not found:
             raise InvalidMask(
                 f"{instance_path}: expected at least one instance, got none; download it again"
             )
-        ignore = numbers == VOID  # the border between instances, as in PASCAL VOC
+        ignore = numbers == SBD_VOID  # the border between instances, as in PASCAL VOC
         objects = DecodedMask(
             {str(number): numbers == number for number in found}, ignore if ignore.any() else None
         )
@@ -93,14 +93,14 @@ class Sbd(ListedDataset[ImageSample]):
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         came = (len(self.sample_ids), tally.targets)
-        expected = EXPECTED[self._split]
+        expected = PUBLISHED_COUNTS[self._split]
         if came != expected:
             published = f"the published split has {expected[0]} images and {expected[1]} instances"
             message = f"{self.name}: {published}, here are {came[0]} and {came[1]}"
             yield Finding(is_error=False, message=message)
 
 
-def read_instances(path: Path) -> tuple[NDArray[np.int32], list[int]]:
+def read_sbd_instances(path: Path) -> tuple[NDArray[np.int32], list[int]]:
     """Return the instance numbers of an SBD file, int32 (H, W), and the category (1 to 20) of each from number 1 on.
 
     Raises:

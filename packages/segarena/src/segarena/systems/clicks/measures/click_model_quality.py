@@ -19,12 +19,12 @@ from segarena.options import Protocol
 from segarena.statistics.intervals import Interval, bootstrap_mean
 from segarena.statistics.ks2d import ks2d
 from segarena.systems.clicks.measures.click_set_distances import (
-    SAME_ABOVE,
+    KS_SIGNIFICANCE,
     BoxSize,
     ClickSetComparison,
-    Normalise,
-    as_clicks,
+    DistanceUnit,
     box_unit,
+    check_clicks_array,
     matched_distances,
     pairwise_l1,
 )
@@ -72,7 +72,7 @@ def click_model_quality(
     rng: np.random.Generator,
     *,
     draws: int = 100,
-    normalise: Normalise = "box_diagonal",
+    normalise: DistanceUnit = "box_diagonal",
     protocol: Protocol = "careful",
 ) -> ClickModelQuality:
     """Return all five metrics of one map and the real clicks on the same object.
@@ -105,7 +105,7 @@ def click_model_quality(
         pl1=pairwise_l1(drawn.reshape(-1, 2), real, box),
         wd=float(matched_distances(drawn / unit, real / unit).mean()),
         # A NaN p-value compares False: not the same distribution.
-        ks=float((ks2d(drawn, real).p_values > SAME_ABOVE).mean()),
+        ks=float((ks2d(drawn, real).p_values > KS_SIGNIFICANCE).mean()),
         nss=_saliency(shares, real, protocol),
         pde=float(shares[real[:, 0], real[:, 1]].mean()),
         clicks=len(real),
@@ -165,7 +165,7 @@ def _saliency(shares: NDArray[np.float64], pixels: NDArray[np.int64], protocol: 
 
 
 def _pixels_inside(clicks: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    given = as_clicks(clicks)
+    given = check_clicks_array(clicks)
     if (given != np.floor(given)).any():
         raise InvalidInput("clicks: expected whole pixels, got fractions; round them first")
     if (given < 0).any() or (given >= shape).any():

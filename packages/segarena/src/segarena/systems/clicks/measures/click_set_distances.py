@@ -24,8 +24,8 @@ from segarena.statistics.ks2d import ks2d
 BoxSize: TypeAlias = tuple[int, int]
 """Height and width of the object's box in pixels."""
 
-Normalise: TypeAlias = Literal["box_diagonal", "box_sides"]
-SAME_ABOVE = 0.05
+DistanceUnit: TypeAlias = Literal["box_diagonal", "box_sides"]
+KS_SIGNIFICANCE = 0.05
 """Two sets pass for one distribution when the p-value is above this."""
 _AT_ONCE = 1 << 20  # distances held at once: 8 MB
 
@@ -64,7 +64,7 @@ def box_size(target: Mask) -> BoxSize:
     return rows.stop - rows.start, columns.stop - columns.start
 
 
-def box_unit(box: BoxSize, normalise: Normalise) -> NDArray[np.float64]:
+def box_unit(box: BoxSize, normalise: DistanceUnit) -> NDArray[np.float64]:
     """Return by how many pixels (rows, columns) are divided, see `wasserstein`.
 
     Raises:
@@ -79,7 +79,7 @@ def box_unit(box: BoxSize, normalise: Normalise) -> NDArray[np.float64]:
     return np.asarray(box, dtype=np.float64)
 
 
-def as_clicks(clicks: ArrayLike) -> NDArray[np.float64]:
+def check_clicks_array(clicks: ArrayLike) -> NDArray[np.float64]:
     """Return `clicks` as float64 (n, 2), n at least 1.
 
     Raises:
@@ -105,13 +105,13 @@ def pairwise_l1(first: ArrayLike, second: ArrayLike, box: BoxSize) -> float:
     Source: RClicks, section 4.2 (a).
     """
     unit = box_unit(box, "box_sides")
-    one = as_clicks(first) / unit
-    two = as_clicks(second) / unit
+    one = check_clicks_array(first) / unit
+    two = check_clicks_array(second) / unit
     return _mean_distance(one[:, 0], two[:, 0]) + _mean_distance(one[:, 1], two[:, 1])
 
 
 def wasserstein(
-    first: ArrayLike, second: ArrayLike, box: BoxSize, *, normalise: Normalise = "box_diagonal"
+    first: ArrayLike, second: ArrayLike, box: BoxSize, *, normalise: DistanceUnit = "box_diagonal"
 ) -> float:
     """Return WD: the least mean Euclidean distance by which one set is moved onto the other.
 
@@ -130,8 +130,8 @@ def wasserstein(
     Source: RClicks, section 4.2 (b).
     """
     unit = box_unit(box, normalise)
-    one = as_clicks(first) / unit
-    two = as_clicks(second) / unit
+    one = check_clicks_array(first) / unit
+    two = check_clicks_array(second) / unit
     if len(one) == len(two):
         return float(matched_distances(one[None], two)[0])
     from scipy.stats import wasserstein_distance_nd
@@ -169,13 +169,13 @@ def compare_click_sets(first: ArrayLike, second: ArrayLike, box: BoxSize) -> Cli
 
     Source: RClicks, Table 1.
     """
-    one = as_clicks(first)
-    two = as_clicks(second)
+    one = check_clicks_array(first)
+    two = check_clicks_array(second)
     p_value = float(ks2d(one, two).p_values[0])
     return ClickSetComparison(
         pl1=pairwise_l1(one, two, box),
         wd=wasserstein(one, two, box),
-        ks=float(p_value > SAME_ABOVE),
+        ks=float(p_value > KS_SIGNIFICANCE),
         p_value=p_value,
         clicks=(len(one), len(two)),
     )
@@ -207,7 +207,7 @@ def compare_devices(
     compared = compare_click_sets(pc, mobile, box)
     if protocol == "careful":
         return compared
-    columns_twice = as_clicks(pc)[:, [1, 1]]
+    columns_twice = check_clicks_array(pc)[:, [1, 1]]
     return replace(
         compared,
         pl1=pairwise_l1(columns_twice, mobile, box),

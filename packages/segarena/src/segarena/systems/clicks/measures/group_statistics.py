@@ -20,8 +20,8 @@ from segarena.errors import InvalidInput
 from segarena.options import Protocol
 from segarena.statistics.intervals import Interval, bootstrap_mean
 
-Values: TypeAlias = NDArray[np.float64]
-Change: TypeAlias = Literal["ratio", "difference"]
+GroupArray: TypeAlias = NDArray[np.float64]
+ChangeKind: TypeAlias = Literal["ratio", "difference"]
 """(new - old) / old, or new - old: the paper's "(D)", for what may be 0 (NoF, AuC)."""
 
 
@@ -47,7 +47,7 @@ class GroupStatistics:
     ahh: Interval
 
 
-def group_means(values: ArrayLike) -> Values:
+def group_means(values: ArrayLike) -> GroupArray:
     """Return the mean over groups of each instance.
 
     Raises:
@@ -56,14 +56,14 @@ def group_means(values: ArrayLike) -> Values:
     return _groups(values).mean(axis=1)
 
 
-def group_stds(values: ArrayLike) -> Values:
+def group_stds(values: ArrayLike) -> GroupArray:
     """Return the population deviation over groups of each instance; Raises as `group_means`."""
     return _groups(values).std(axis=1)
 
 
-def average_over_baseline(
-    values: ArrayLike, base: ArrayLike, *, change: Change = "ratio"
-) -> Values:
+def average_vs_baseline(
+    values: ArrayLike, base: ArrayLike, *, change: ChangeKind = "ratio"
+) -> GroupArray:
     """Return ASB of each instance: the change from the baseline user's value, (instances,), to the mean over groups.
 
     Raises:
@@ -78,15 +78,15 @@ def average_over_baseline(
     return _change(mean, one, change)
 
 
-def least_over_most_likely(values: ArrayLike, *, change: Change = "ratio") -> Values:
+def least_over_most_likely(values: ArrayLike, *, change: ChangeKind = "ratio") -> GroupArray:
     """Return AGR of each instance: the change from the last group (G10) to the first (G1)."""
     groups = _groups(values)
     return _change(groups[:, 0], groups[:, -1], change)
 
 
 def lower_over_upper_half(
-    values: ArrayLike, *, change: Change = "ratio", protocol: Protocol = "careful"
-) -> Values:
+    values: ArrayLike, *, change: ChangeKind = "ratio", protocol: Protocol = "careful"
+) -> GroupArray:
     """Return AHH of each instance: the change from the more likely half of the groups to the less likely half.
 
     A half stands for 50 % of the probability; its value is the mean of its groups. That is not the user who draws from
@@ -112,7 +112,7 @@ def group_statistics(
     base: ArrayLike,
     clusters: Sequence[Any] | None = None,
     *,
-    change: Change = "ratio",
+    change: ChangeKind = "ratio",
     protocol: Protocol = "careful",
 ) -> GroupStatistics:
     """Return the statistics of NoC (`change` "ratio") or AuC ("difference") over clicking groups.
@@ -125,14 +125,14 @@ def group_statistics(
         protocol: of AHH, see `lower_over_upper_half`.
     """
 
-    def mean(per_instance: Values) -> Interval:
+    def mean(per_instance: GroupArray) -> Interval:
         return bootstrap_mean(per_instance, clusters)
 
     return GroupStatistics(
         base=mean(np.asarray(base, dtype=np.float64)),
         sample=mean(group_means(values)),
         sample_std=mean(group_stds(values)),
-        asb=mean(average_over_baseline(values, base, change=change)),
+        asb=mean(average_vs_baseline(values, base, change=change)),
         agr=mean(least_over_most_likely(values, change=change)),
         ahh=mean(lower_over_upper_half(values, change=change, protocol=protocol)),
     )
@@ -160,7 +160,7 @@ def failure_statistics(
     )
 
 
-def _groups(values: ArrayLike) -> Values:
+def _groups(values: ArrayLike) -> GroupArray:
     groups = np.asarray(values, dtype=np.float64)
     if groups.ndim != 2 or groups.shape[1] < 2 or not np.isfinite(groups).all():
         raise InvalidInput(
@@ -169,7 +169,7 @@ def _groups(values: ArrayLike) -> Values:
     return groups
 
 
-def _change(new: Values, old: Values, change: Change) -> Values:
+def _change(new: GroupArray, old: GroupArray, change: ChangeKind) -> GroupArray:
     if change not in ("ratio", "difference"):
         raise InvalidInput(f"change: expected 'ratio' or 'difference', got {change!r}")
     if change == "difference":

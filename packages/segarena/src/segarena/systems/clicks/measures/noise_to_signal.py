@@ -83,7 +83,7 @@ def first_click_statistics(
     )
 
 
-def hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
+def instance_hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
     """Return how hard each instance is for people: NSR of deviation and mean averaged over segmenters first.
 
     Both are (segmenters, instances), of the IoU over first clicks.

@@ -22,7 +22,7 @@ from segarena.samples import Mask, as_mask
 FULL_HD_DIAGONAL_PX = math.hypot(1920, 1080)
 TILE_PX = 192
 
-Normalise = Literal["sum", "none"]
+MapScale = Literal["sum", "none"]
 RadiusRule = Literal["paper", "published"]
 ClickType = Literal["first", "fn", "fp"]
 
@@ -94,7 +94,7 @@ def click_map(
     *,
     sigma: float = 5.0,
     radius: RadiusRule = "paper",
-    normalise: Normalise = "sum",
+    normalise: MapScale = "sum",
 ) -> NDArray[np.float32]:
     """Return the click map of one instance, float32 (H, W).
 

@@ -20,22 +20,22 @@ from segarena.samples import ImageSample, Mask, Sample
 from segarena.specs import PluginSpec
 from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.models.reference_models import (
-    ByDepth,
-    BySaliency,
-    Saliency,
-    contrast,
-    uniform,
+    DepthClickModel,
+    SaliencyClickModel,
+    SaliencyModel,
+    contrast_saliency,
+    uniform_click_map,
 )
-from segarena.systems.clicks.sampling.error_weights import Border, SharedMap, WeightsOfDepths
+from segarena.systems.clicks.sampling.error_weights import DepthWeighting, FrameBorder, SharedMap
 
 CONTRAST = "contrast"
-KIND = "click-model"
+CLICK_MODEL_KIND = "click-model"
 """The kind of these plug-ins, which this system brings."""
 
-click_model = partial(register, KIND)
+click_model = partial(register, CLICK_MODEL_KIND)
 
 
-class ImageMap:
+class ImageModelAdapter:
     """A click model as users call it: with a sample, which must be an image.
 
     Args:
@@ -44,7 +44,7 @@ class ImageMap:
 
     def __init__(self, model: ImageClickMap) -> None:
         self._model = model
-        self.of_depths: WeightsOfDepths | None = getattr(model, "of_depths", None)
+        self.of_depths: DepthWeighting | None = getattr(model, "of_depths", None)
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
         """Return the model's map; raises `InvalidInput` when the sample is not an image."""
@@ -68,31 +68,31 @@ def shared_map(text: str) -> SharedMap:
         UnknownPlugin, PluginInvalid: see `segarena.registry.build`.
         MissingExtra: it needs torch, which is not installed.
     """
-    file = file_of(text)
+    file = weights_file(text)
     return _shared_map(str(PluginSpec.parse(text)), 0 if file is None else file.stat().st_mtime_ns)
 
 
 @cache
 def _shared_map(text: str, changed_ns: int) -> SharedMap:
     del changed_ns  # weights that were replaced are another map
-    return SharedMap(ImageMap(build(KIND, text)))
+    return SharedMap(ImageModelAdapter(build(CLICK_MODEL_KIND, text)))
 
 
 @click_model("uniform")
 def uniform_model() -> ImageClickMap:
     """Every pixel of the error alike (the paper's UD)."""
-    return uniform
+    return uniform_click_map
 
 
 @click_model("depth")
-def depth_model(*, border: Border = "background") -> ImageClickMap:
+def depth_model(*, border: FrameBorder = "background") -> ImageClickMap:
     """By distance from the edge of the error (the paper's DT).
 
     Args:
         border: "background": the frame is an edge. "published": it is not, and an error that fills the frame is
             uniform.
     """
-    return ByDepth(border=border)
+    return DepthClickModel(border=border)
 
 
 @click_model("saliency-crop")
@@ -102,7 +102,7 @@ def saliency_crop_model(*, saliency: str = CONTRAST) -> ImageClickMap:
     Args:
         saliency: "contrast", which needs no weights, or file.py:Name of a `Saliency` of `models/reference.py`.
     """
-    return BySaliency(_saliency(saliency), background="image")
+    return SaliencyClickModel(_saliency(saliency), background="image")
 
 
 @click_model("saliency-cutout")
@@ -112,7 +112,7 @@ def saliency_cutout_model(*, saliency: str = CONTRAST) -> ImageClickMap:
     Args:
         saliency: as for `saliency-crop`.
     """
-    return BySaliency(_saliency(saliency), background="grey")
+    return SaliencyClickModel(_saliency(saliency), background="grey")
 
 
 @click_model("crowd")
@@ -148,15 +148,15 @@ def network_model(
     )
 
 
-def file_of(text: str) -> Path | None:
+def weights_file(text: str) -> Path | None:
     """Return the file that a click model is read from, if it has one: its contents are part of what it is."""
     path = PluginSpec.parse(text).options.get("path")
     return Path(path) if isinstance(path, str) and Path(path).is_file() else None
 
 
-def _saliency(text: str) -> Saliency:
+def _saliency(text: str) -> SaliencyModel:
     if text == CONTRAST:
-        return contrast
+        return contrast_saliency
     if ".py:" not in text:
         raise InvalidInput(f"saliency {text!r}: expected {CONTRAST!r} or file.py:Name")
     return build("saliency", text)

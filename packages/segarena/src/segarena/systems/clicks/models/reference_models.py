@@ -18,12 +18,12 @@ from segarena.arrays.distance import squared_distance_in_window
 from segarena.arrays.saliency import mean_contrast
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, as_image
-from segarena.systems.clicks.sampling.error_weights import Border, WeightsOfDepths
+from segarena.systems.clicks.sampling.error_weights import DepthWeighting, FrameBorder
 
-Background = Literal["image", "grey"]
+CropBackground = Literal["image", "grey"]
 
 
-class Saliency(Protocol):
+class SaliencyModel(Protocol):
     """How much each pixel of a crop stands out."""
 
     def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[Any]:
@@ -31,19 +31,21 @@ class Saliency(Protocol):
         ...
 
 
-def contrast(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
+def contrast_saliency(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
     """Return `segarena.arrays.saliency.mean_contrast` of the crop, which needs no weights; `window` is not used."""
     return mean_contrast(crop)
 
 
-def uniform(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
+def uniform_click_map(
+    image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+) -> NDArray[np.float32]:
     """Return UD: the error itself, divided by its maximum; grey errors are clicked in proportion."""
     values = _values(error)
     highest = values.max()
     return values / highest if highest > 0 else values
 
 
-class ByDepth:
+class DepthClickModel:
     """DT: in proportion to the distance from the edge of the error.
 
     Args:
@@ -51,9 +53,9 @@ class ByDepth:
             clicks of `CentreClicker`; "published": it is not, and a whole frame of error is uniform.
     """
 
-    def __init__(self, *, border: Border = "background") -> None:
+    def __init__(self, *, border: FrameBorder = "background") -> None:
         self._frame_is_edge = border == "background"
-        self.of_depths: WeightsOfDepths | None = _by_depth if self._frame_is_edge else None
+        self.of_depths: DepthWeighting | None = _by_depth if self._frame_is_edge else None
 
     def __call__(
         self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
@@ -76,7 +78,7 @@ def _by_depth(squared: NDArray[Any]) -> NDArray[np.float32]:
     return np.sqrt(values / max(values.max(initial=0), np.float32(1)))
 
 
-class BySaliency:
+class SaliencyClickModel:
     """SI and SM: what stands out in a crop around the error, confined to the error.
 
     Args:
@@ -84,7 +86,9 @@ class BySaliency:
         background: "image" shows the saliency the crop as it is (SI); "grey" hides what is not error (SM).
     """
 
-    def __init__(self, saliency: Saliency = contrast, *, background: Background = "image") -> None:
+    def __init__(
+        self, saliency: SaliencyModel = contrast_saliency, *, background: CropBackground = "image"
+    ) -> None:
         self._saliency = saliency
         self._background = background
 

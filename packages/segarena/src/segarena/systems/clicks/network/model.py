@@ -42,7 +42,7 @@ class NetworkSize:
     margin: float | None = None
 
 
-SIZES = {
+NETWORK_SIZES = {
     "b": NetworkSize(channels=(64, 128, 320, 512), depths=(3, 3, 12, 3), head_channels=512),
     "s": NetworkSize(channels=(64, 128, 320, 512), depths=(2, 2, 4, 2), head_channels=256),
     "t": NetworkSize(channels=(32, 64, 160, 256), depths=(3, 3, 5, 2), head_channels=256),
@@ -105,11 +105,11 @@ class ClickabilityNetwork(nn.Module):
 
     def __init__(self, size: NetworkSize | str = "b") -> None:
         super().__init__()
-        if isinstance(size, str) and size not in SIZES:
+        if isinstance(size, str) and size not in NETWORK_SIZES:
             raise InvalidInput(
-                f"network size {size!r}: expected one of {', '.join(SIZES)} or a NetworkSize"
+                f"network size {size!r}: expected one of {', '.join(NETWORK_SIZES)} or a NetworkSize"
             )
-        self.size = SIZES[size] if isinstance(size, str) else size
+        self.size = NETWORK_SIZES[size] if isinstance(size, str) else size
         self.encoder_decoder = EncoderDecoder(self.size)
         self.maps_transform = nn.Sequential(
             nn.Conv2d(2, 16, 1),

@@ -8,10 +8,10 @@ from segarena.pytorch import Tensor
 
 LOSS_EPSILON = 1e-9
 METRIC_EPSILON = 1e-7
-PIXELS = (1, 2, 3)
+PIXEL_AXES = (1, 2, 3)
 
 
-def divergence(predicted: Tensor, true: Tensor) -> Tensor:
+def kl_divergence(predicted: Tensor, true: Tensor) -> Tensor:
     """Return KL(true || predicted) of each sample, (B,), in nats.
 
     Args:
@@ -20,24 +20,24 @@ def divergence(predicted: Tensor, true: Tensor) -> Tensor:
 
     Source: RClicks, appendix B.1; the epsilons are the published code's.
     """
-    p = predicted / (LOSS_EPSILON + predicted.sum(dim=PIXELS, keepdim=True))
-    t = true / (LOSS_EPSILON + true.sum(dim=PIXELS, keepdim=True))
-    return (t * (LOSS_EPSILON + t / (LOSS_EPSILON + p)).log()).sum(dim=PIXELS)
+    p = predicted / (LOSS_EPSILON + predicted.sum(dim=PIXEL_AXES, keepdim=True))
+    t = true / (LOSS_EPSILON + true.sum(dim=PIXEL_AXES, keepdim=True))
+    return (t * (LOSS_EPSILON + t / (LOSS_EPSILON + p)).log()).sum(dim=PIXEL_AXES)
 
 
-def similarity(predicted: Tensor, true: Tensor) -> Tensor:
+def map_similarity(predicted: Tensor, true: Tensor) -> Tensor:
     """Return SIM of each sample, (B,): the mass that two maps of sum 1 share; 1 for equal maps."""
-    p = predicted / (METRIC_EPSILON + predicted.sum(dim=PIXELS, keepdim=True))
-    t = true / (METRIC_EPSILON + true.sum(dim=PIXELS, keepdim=True))
-    return p.minimum(t).sum(dim=PIXELS)
+    p = predicted / (METRIC_EPSILON + predicted.sum(dim=PIXEL_AXES, keepdim=True))
+    t = true / (METRIC_EPSILON + true.sum(dim=PIXEL_AXES, keepdim=True))
+    return p.minimum(t).sum(dim=PIXEL_AXES)
 
 
-def correlation(predicted: Tensor, true: Tensor) -> Tensor:
+def map_correlation(predicted: Tensor, true: Tensor) -> Tensor:
     """Return CC of each sample, (B,): Pearson's correlation over all pixels; 0 when a map is constant."""
-    p = predicted - predicted.mean(dim=PIXELS, keepdim=True)
-    t = true - true.mean(dim=PIXELS, keepdim=True)
-    scale = (p.square().sum(dim=PIXELS) * t.square().sum(dim=PIXELS)).sqrt()
-    return (p * t).sum(dim=PIXELS) / scale.clamp_min(1e-30)
+    p = predicted - predicted.mean(dim=PIXEL_AXES, keepdim=True)
+    t = true - true.mean(dim=PIXEL_AXES, keepdim=True)
+    scale = (p.square().sum(dim=PIXEL_AXES) * t.square().sum(dim=PIXEL_AXES)).sqrt()
+    return (p * t).sum(dim=PIXEL_AXES) / scale.clamp_min(1e-30)
 
 
 def learning_rate(

@@ -23,10 +23,10 @@ from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.network.checkpoint import save_checkpoint
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 from segarena.systems.clicks.network.objectives import (
-    correlation,
-    divergence,
+    kl_divergence,
     learning_rate,
-    similarity,
+    map_correlation,
+    map_similarity,
 )
 from segarena.systems.clicks.network.prediction import ClickabilityModel
 from segarena.systems.clicks.network.training_data import TrainingSet, batches
@@ -48,11 +48,11 @@ class TrainingResult:
     history: tuple[dict[str, float], ...]
 
 
-Progress = Callable[[dict[str, float]], None]
-Evaluate = Callable[[ImageClickMap], Mapping[str, float]]
+EpochCallback = Callable[[dict[str, float]], None]
+EpochEvaluation = Callable[[ImageClickMap], Mapping[str, float]]
 
 
-def train(
+def train_network(
     training: Sequence[Instance],
     validation: Sequence[Instance],
     folder: Path | str,
@@ -63,8 +63,8 @@ def train(
     device: str = "auto",
     workers: int = 0,
     is_cached: bool = False,
-    progress: Progress | None = None,
-    evaluate: Evaluate | None = None,
+    progress: EpochCallback | None = None,
+    evaluate: EpochEvaluation | None = None,
 ) -> TrainingResult:
     """Train a network and keep its best epoch.
 
@@ -155,7 +155,7 @@ class _Run:
         """How many epochs are done."""
         return len(self.history)
 
-    def one_epoch(self, evaluate: Evaluate | None) -> dict[str, float]:
+    def one_epoch(self, evaluate: EpochEvaluation | None) -> dict[str, float]:
         """Train for one epoch, validate, and return the row for the history."""
         start = time.monotonic()
         devices = [self.device] if self.device.type == "cuda" else []
@@ -204,7 +204,7 @@ class _Run:
         for i, planes in enumerate(loader):
             self._set_rate(self.epoch * per_epoch + i, options.epochs * per_epoch)
             planes = planes.to(self.device)
-            losses = divergence(self.network(planes[:, :3], planes[:, 3:5]), planes[:, 5:])
+            losses = kl_divergence(self.network(planes[:, :3], planes[:, 3:5]), planes[:, 5:])
             loss = losses.mean()
             if not math.isfinite(loss.item()):
                 raise SegarenaError(
@@ -226,7 +226,8 @@ class _Run:
                 predicted = self.network(planes[:, :3], planes[:, 3:5])
                 true = planes[:, 5:]
                 sums += [
-                    float(f(predicted, true).sum()) for f in (divergence, similarity, correlation)
+                    float(f(predicted, true).sum())
+                    for f in (kl_divergence, map_similarity, map_correlation)
                 ]
         loss, sim, cc = (sums / len(self.validation)).tolist()
         return {"loss": loss, "sim": sim, "cc": cc}

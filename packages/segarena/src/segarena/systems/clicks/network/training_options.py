@@ -62,6 +62,6 @@ class TrainingOptions:
             raise InvalidInput(f"impossible training options: {', '.join(wrong)}")
 
 
-PUBLISHED = TrainingOptions(is_published_schedule=True, radius="published")
-TINY = TrainingOptions(epochs=14, batch_size=8, rate=0.005, sigma=20.0)
+PUBLISHED_OPTIONS = TrainingOptions(is_published_schedule=True, radius="published")
+TINY_OPTIONS = TrainingOptions(epochs=14, batch_size=8, rate=0.005, sigma=20.0)
 """For the size "tiny" on about a thousand instances: minutes on a CPU. The wide blur steadies what few clicks say."""

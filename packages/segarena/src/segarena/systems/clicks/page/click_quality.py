@@ -18,10 +18,10 @@ from segarena.options import Protocol
 from segarena.statistics.intervals import Interval
 from segarena.systems.clicks.crowd.instances import (
     Instance,
-    LoadTarget,
+    TargetLoader,
+    click_positions,
     group_clicks,
     place_clicks,
-    positions_of,
 )
 from segarena.systems.clicks.measures.click_model_quality import (
     ClickModelQuality,
@@ -39,15 +39,15 @@ from segarena.systems.clicks.models.click_maps import ImageClickMap
 if TYPE_CHECKING:
     import polars as pl
 
-ROUNDS = ("first", "fn", "fp")
-ALL = "all"
+CLICK_ROUNDS = ("first", "fn", "fp")
+ALL_ROUNDS = "all"
 BASE_MODE = "Text_Description"
-Skip = Callable[[str, str], None]
+SkipCallback = Callable[[str, str], None]
 """Called with the name of an instance that cannot be judged, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class ClickModelEvaluation:
     """One click model on one instance."""
 
     model: str
@@ -78,15 +78,15 @@ class MeanRow:
     instances: int
 
 
-def judge_click_models(
+def evaluate_click_models(
     instances: Iterable[Instance],
     models: Mapping[str, ImageClickMap],
     *,
     draws: int = 100,
     seed: int = 0,
     protocol: Protocol = "careful",
-    on_skip: Skip | None = None,
-) -> list[Judged]:
+    on_skip: SkipCallback | None = None,
+) -> list[ClickModelEvaluation]:
     """Judge every model's map by the real clicks of every instance.
 
     Draws depend on the seed, the model and the instance alone. An instance without clicks, and a map that is empty, not
@@ -100,7 +100,7 @@ def judge_click_models(
         protocol: see `click_model_quality`.
         on_skip: called for what is left out.
     """
-    judged: list[Judged] = []
+    judged: list[ClickModelEvaluation] = []
     for instance in instances:
         for name, model in models.items():
             try:
@@ -121,11 +121,11 @@ def judge_click_models(
                 key: getattr(instance, key)
                 for key in ("dataset", "image_stem", "full_stem", "click_type")
             }
-            judged.append(Judged(model=name, quality=quality, **names))
+            judged.append(ClickModelEvaluation(model=name, quality=quality, **names))
     return judged
 
 
-def quality_rows(judged: Sequence[Judged]) -> list[MeanRow]:
+def quality_rows(judged: Sequence[ClickModelEvaluation]) -> list[MeanRow]:
     """Return the mean of each model by dataset and round, then over all rounds: names (dataset, round, model).
 
     Every instance weighs the same.
@@ -133,10 +133,10 @@ def quality_rows(judged: Sequence[Judged]) -> list[MeanRow]:
     datasets = dict.fromkeys(one.dataset for one in judged)
     models = dict.fromkeys(one.model for one in judged)
     rows: list[MeanRow] = []
-    for names in product(datasets, (*ROUNDS, ALL), models):
+    for names in product(datasets, (*CLICK_ROUNDS, ALL_ROUNDS), models):
         dataset, round_, model = names
         own = [one for one in judged if (one.dataset, one.model) == (dataset, model)]
-        chosen = [one for one in own if round_ in (ALL, one.click_type)]
+        chosen = [one for one in own if round_ in (ALL_ROUNDS, one.click_type)]
         if chosen:
             means = mean_quality(
                 [one.quality for one in chosen], [one.image_stem for one in chosen]
@@ -145,7 +145,7 @@ def quality_rows(judged: Sequence[Judged]) -> list[MeanRow]:
     return rows
 
 
-def difference_rows(judged: Sequence[Judged], base: str) -> list[MeanRow]:
+def difference_rows(judged: Sequence[ClickModelEvaluation], base: str) -> list[MeanRow]:
     """Return the `quality_rows` of every other model's values less those of `base`, on the instances that both have.
 
     Intervals of such differences are narrower than those of the models, which mostly say how images differ.
@@ -167,7 +167,7 @@ def difference_rows(judged: Sequence[Judged], base: str) -> list[MeanRow]:
 
 
 def display_mode_rows(
-    modes: Mapping[str, pl.DataFrame], load: LoadTarget, dataset: str
+    modes: Mapping[str, pl.DataFrame], load: TargetLoader, dataset: str
 ) -> list[MeanRow]:
     """Return how near the clicks under each display mode are to those under text descriptions: names (mode,).
 
@@ -201,11 +201,11 @@ def display_mode_rows(
 
 def device_rows(
     table: pl.DataFrame,
-    load: LoadTarget,
+    load: TargetLoader,
     *,
     least_clicks: int = 10,
     protocol: Protocol = "careful",
-    on_skip: Skip | None = None,
+    on_skip: SkipCallback | None = None,
 ) -> list[MeanRow]:
     """Return how near clicks on a phone are to those with a mouse: names (dataset,); see `compare_devices`.
 
@@ -219,7 +219,7 @@ def device_rows(
     devices: dict[str, dict[tuple[str, str], NDArray[np.int64]]] = {"pc": {}, "mobile": {}}
     for device, own in devices.items():
         for row in group_clicks(placed.filter(pl.col("device") == device)).iter_rows(named=True):
-            own[row["dataset"], row["full_stem"]] = positions_of(row)
+            own[row["dataset"], row["full_stem"]] = click_positions(row)
     for row in group_clicks(placed).iter_rows(named=True):
         key = (row["dataset"], row["full_stem"])
         pc, mobile = (devices[device].get(key, none) for device in ("pc", "mobile"))
@@ -257,6 +257,6 @@ def _positions(table: pl.DataFrame, dataset: str) -> dict[tuple[str, str], NDArr
 
     grouped = group_clicks(place_clicks(table.with_columns(dataset=pl.lit(dataset))))
     return {
-        (row["image_stem"], row["object_stem"]): positions_of(row)
+        (row["image_stem"], row["object_stem"]): click_positions(row)
         for row in grouped.iter_rows(named=True)
     }

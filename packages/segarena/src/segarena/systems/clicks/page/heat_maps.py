@@ -14,14 +14,14 @@ from segarena.arrays.boxes import window_shape
 from segarena.reports.overlays import View, data_uri
 from segarena.samples import Shape
 
-LEVELS = 32
-BLUR = 0.045
+COLOUR_LEVELS = 32
+DENSITY_BLUR = 0.045
 """Standard deviation around a click in a density."""
-MOST_OPAQUE = 215
+MAX_OPACITY = 215
 """Of 255: the photograph shines through."""
 
 
-def density(
+def click_density(
     positions: Sequence[tuple[float, float]], shape: Shape, view: View
 ) -> NDArray[np.float64]:
     """Return how densely clicks lie, 1 where most: a Gaussian around each, its width `BLUR` of the view's longest side.
@@ -31,7 +31,7 @@ def density(
     counts = np.zeros(shape[:2])
     for row, column in positions:
         counts[int(row), int(column)] += 1
-    sigma = max(1.0, BLUR * max(window_shape(view.window)))
+    sigma = max(1.0, DENSITY_BLUR * max(window_shape(view.window)))
     smooth = np.asarray(
         cv2.GaussianBlur(counts, (0, 0), sigma, borderType=cv2.BORDER_CONSTANT), dtype=np.float64
     )
@@ -50,13 +50,13 @@ def heat_image(values: NDArray[np.float64], view: View, *, is_fading: bool) -> s
     if view.scale < 1:
         size = (max(1, round(view.width)), max(1, round(view.height)))
         crop = np.asarray(cv2.resize(crop, size, interpolation=cv2.INTER_AREA))
-    levels = np.clip(crop, 0, 1) * LEVELS
+    levels = np.clip(crop, 0, 1) * COLOUR_LEVELS
     # Of a density, traces would show where its Gaussians are cut off; of predictions even one in many shows.
     levels = (np.round(levels) if is_fading else np.ceil(levels - 1e-6)).astype(np.uint8)
     image = Image.fromarray(levels, mode="P")
     image.putpalette(_palette().ravel().tolist())
-    share = np.linspace(0, 1, LEVELS + 1)
-    opacity = MOST_OPAQUE * (share**0.7 if is_fading else 0.6 + 0.3 * share)
+    share = np.linspace(0, 1, COLOUR_LEVELS + 1)
+    opacity = MAX_OPACITY * (share**0.7 if is_fading else 0.6 + 0.3 * share)
     opacity[0] = 0
     buffer = io.BytesIO()
     image.save(
@@ -68,13 +68,13 @@ def heat_image(values: NDArray[np.float64], view: View, *, is_fading: bool) -> s
     )
 
 
-def heat_key(low: str, high: str) -> str:
+def heat_legend(low: str, high: str) -> str:
     """Return the HTML of a bar with the colours from low to high."""
-    stops = ", ".join(f"rgb({r} {g} {b})" for r, g, b in _palette()[:: LEVELS // 8].tolist())
+    stops = ", ".join(f"rgb({r} {g} {b})" for r, g, b in _palette()[:: COLOUR_LEVELS // 8].tolist())
     return f'<span class="ramp">{low}<i style="background: linear-gradient(90deg, {stops})"></i>{high}</span>'
 
 
 def _palette() -> NDArray[np.uint8]:
     """Return the colours of levels 0 to `LEVELS`, RGB: even steps of lightness, for any kind of colour vision."""
-    steps = np.linspace(0, 255, LEVELS + 1).astype(np.uint8)[:, None]
+    steps = np.linspace(0, 255, COLOUR_LEVELS + 1).astype(np.uint8)[:, None]
     return np.asarray(cv2.applyColorMap(steps, cv2.COLORMAP_VIRIDIS)[:, 0, ::-1], dtype=np.uint8)

@@ -13,21 +13,21 @@ from segarena.reports.viewer import Pane, Plate, Stack, viewer_html
 from segarena.reports.wording import count_text
 from segarena.systems.clicks.crowd.instances import Instance
 from segarena.systems.clicks.models.click_maps import ImageClickMap
-from segarena.systems.clicks.page.heat_maps import density, heat_image, heat_key
-from segarena.systems.clicks.page.robustness_pictures import clicked_pane, dot
+from segarena.systems.clicks.page.heat_maps import click_density, heat_image, heat_legend
+from segarena.systems.clicks.page.robustness_pictures import click_dot_svg, click_pane
 
-SHOWN = 6
+MAX_PICTURES = 6
 """Targets, those with the most clicks."""
 
 _LEAD = (
     '<p class="lead">Where people clicked first, with the density that their clicks have, and for each model of where '
     "people click its map, with the same clicks on it. NSS says how far above its mean the map is where they clicked, "
     "in standard deviations.</p>"
-    f'<p class="keys">{heat_key("few clicks, or unlikely", "many, or likely")}</p>'
+    f'<p class="keys">{heat_legend("few clicks, or unlikely", "many, or likely")}</p>'
 )
 
 
-class MostClicked:
+class MostClickedTargets:
     """Keeps the few targets with the most clicks of all that go by."""
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class MostClicked:
         ranked = sorted(
             [*self.kept, instance], key=lambda one: -len(one.positions)
         )  # the first ones, of as many
-        self.kept = ranked[:SHOWN]
+        self.kept = ranked[:MAX_PICTURES]
         return instance
 
 
-def people_pictures(
-    seen: MostClicked,
+def human_click_gallery(
+    seen: MostClickedTargets,
     models: Mapping[str, ImageClickMap],
     nss: Mapping[tuple[str, str], float],
     anchor: str,
@@ -72,9 +72,12 @@ def _card(
     shape = (one.target.shape[0], one.target.shape[1])
     places = [(float(row), float(column)) for row, column in one.positions]
     view = view_of(shape, [bounding_window(one.target)], places)
-    dots = "".join(dot(view, place, "person") for place in places)
-    people = clicked_pane(
-        "people", len(places), dots, heat_image(density(places, shape, view), view, is_fading=True)
+    dots = "".join(click_dot_svg(view, place, "person") for place in places)
+    people = click_pane(
+        "people",
+        len(places),
+        dots,
+        heat_image(click_density(places, shape, view), view, is_fading=True),
     )
     maps = [
         _map_pane(name, one, model, nss[name, one.full_stem], view, dots)
@@ -98,4 +101,4 @@ def _map_pane(
 ) -> Pane:
     values = np.asarray(model(one.image, one.target, one.error), dtype=np.float64)
     heat = heat_image(values / max(values.max(), 1e-300), view, is_fading=True)
-    return clicked_pane(name, len(one.positions), dots, heat, told=f"NSS {nss:.2f}")
+    return click_pane(name, len(one.positions), dots, heat, told=f"NSS {nss:.2f}")

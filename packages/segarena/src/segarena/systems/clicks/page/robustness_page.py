@@ -14,7 +14,7 @@ from segarena.reports.page_parts import Fold, Note, Part, Section
 from segarena.reports.pages import Page, page
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Sheet
-from segarena.systems.clicks.page.heat_maps import heat_key
+from segarena.systems.clicks.page.heat_maps import heat_legend
 from segarena.systems.clicks.page.robustness_charts import (
     correlation_figure,
     group_curves,
@@ -23,29 +23,33 @@ from segarena.systems.clicks.page.robustness_charts import (
 )
 from segarena.systems.clicks.page.robustness_pictures import robustness_pictures
 from segarena.systems.clicks.page.robustness_statistics import (
-    LEAST_SEGMENTERS,
-    correlations,
-    first_rows,
+    MIN_SEGMENTERS,
+    dataset_hardness,
+    first_click_rows,
     group_rows,
-    hardness_of,
+    measure_correlations,
 )
 from segarena.systems.clicks.page.robustness_tables import (
-    first_sheet,
+    first_click_sheet,
     group_sheet,
     robustness_files,
     robustness_terminal,
-    shown_first,
-    shown_groups,
+    visible_first_click_sheet,
+    visible_group_sheet,
 )
 from segarena.systems.clicks.page.robustness_wording import (
-    FIRST_NOTES,
+    FIRST_CLICK_NOTES,
     GROUP_NOTES,
     left_out_text,
     missing_texts,
-    mode_text,
-    without_text,
+    protocol_text,
+    unclicked_text,
 )
-from segarena.systems.clicks.page.run_values import base_user, is_robustness, whole_dialogues
+from segarena.systems.clicks.page.run_values import (
+    base_user_run,
+    is_robustness_run,
+    without_first_click_users,
+)
 
 
 @page("rclicks")
@@ -55,15 +59,15 @@ class RobustnessPage(Page):
     @classmethod
     def applies(cls, run: Run) -> bool:
         """Tell whether the run's benchmark names a base user and clicking groups."""
-        return is_robustness(run)
+        return is_robustness_run(run)
 
     def whole(self, run: Run) -> Run:
         """Return the run without first-click users, whose one round says nothing of NoC or AuC."""
-        return whole_dialogues(run)
+        return without_first_click_users(run)
 
     def usual(self, run: Run) -> Run:
         """Return the run with its base user alone, what the click benchmark would show."""
-        return base_user(run)
+        return base_user_run(run)
 
     def rules(self, run: Run) -> dict[str, Any]:
         """Return the options that the first section does not tell."""
@@ -73,29 +77,33 @@ class RobustnessPage(Page):
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
         """The tables over clicking groups and of first clicks, with all their columns."""
-        return {"robustness": group_sheet(self.runs), "first-clicks": first_sheet(self.runs)}
+        return {"robustness": group_sheet(self.runs), "first-clicks": first_click_sheet(self.runs)}
 
     def sections(self) -> list[Section]:
         """Return the groups, the first clicks, the pictures and the correlations."""
         runs = self.runs
         rows = group_rows(self.runs)
-        hard = hardness_of(runs)
+        hard = dataset_hardness(runs)
         pictures = robustness_pictures(runs, hard, _pictures_lead(runs[0]))
-        matrix, about = correlations(runs)
+        matrix, about = measure_correlations(runs)
         groups = [
-            *(Note(text, is_lead=True) for text in dict.fromkeys(map(mode_text, runs))),
+            *(Note(text, is_lead=True) for text in dict.fromkeys(map(protocol_text, runs))),
             *map(Note, missing_texts(runs)),
-            shown_groups(runs) if any(row.targets for row in rows) else None,
+            visible_group_sheet(runs) if any(row.targets for row in rows) else None,
             Note(" ".join(filter(None, [GROUP_NOTES, left_out_text(rows, runs)]))),
             group_curves(runs, self.floors),
         ]
         first = [
-            shown_first(runs),
-            Note(" ".join(filter(None, [FIRST_NOTES, without_text(first_rows(runs), runs)]))),
+            visible_first_click_sheet(runs),
+            Note(
+                " ".join(
+                    filter(None, [FIRST_CLICK_NOTES, unclicked_text(first_click_rows(runs), runs)])
+                )
+            ),
             hardness_scatter(hard),
         ]
         where = [*map(Note, pictures.notes), pictures]
-        needed = len({run.segmenter for run in runs}) >= LEAST_SEGMENTERS
+        needed = len({run.segmenter for run in runs}) >= MIN_SEGMENTERS
         if matrix:
             correlated = correlation_figure(matrix, about)
         else:
@@ -131,6 +139,6 @@ def _pictures_lead(run: Run) -> str:
         "hardly does. Clicks lie on the photograph with the density they have; mean masks show for each pixel the "
         "share of predictions that hold it; outlines and errors are those of the pixels that half of them hold. The "
         "target is outlined too.</p>"
-        f'<p class="keys">{heat_key("few clicks", "many clicks")}{heat_key("no prediction", "all predictions")}</p>'
+        f'<p class="keys">{heat_legend("few clicks", "many clicks")}{heat_legend("no prediction", "all predictions")}</p>'
         f"{legend(group_legend(run))}"
     )

@@ -34,20 +34,20 @@ from segarena.systems.clicks.measures.group_statistics import (
 )
 from segarena.systems.clicks.measures.noise_to_signal import (
     first_click_statistics,
-    hardness,
+    instance_hardness,
     noise_to_signal,
 )
 from segarena.systems.clicks.page.run_values import (
-    first_values,
+    first_click_values,
     group_values,
-    keys_of_all,
-    roles_of,
+    shared_targets,
+    user_roles,
 )
 
 PUBLISHED_EPSILON = 1e-9
 """What the published code adds to the mean in the noise-to-signal ratio of real people."""
 
-LEAST_SEGMENTERS = 3
+MIN_SEGMENTERS = 3
 """With two, every correlation is 1 or -1."""
 
 
@@ -73,7 +73,7 @@ class GroupRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstRow:
+class FirstClickRow:
     """IoU after the first click of one kind of user.
 
     Attributes:
@@ -98,7 +98,7 @@ class FirstRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Hardness:
+class DatasetHardness:
     """How much the first click's place matters on each instance of a dataset, averaged over its runs.
 
     Attributes:
@@ -134,12 +134,12 @@ def group_rows(runs: Sequence[Run]) -> tuple[GroupRow, ...]:
     return tuple(rows)
 
 
-def first_rows(runs: Sequence[Run]) -> tuple[FirstRow, ...]:
+def first_click_rows(runs: Sequence[Run]) -> tuple[FirstClickRow, ...]:
     """Return a row per run and kind of user, of the instances that all kinds of users of the run have."""
     return tuple(chain.from_iterable(_first_rows_of(place, run) for place, run in enumerate(runs)))
 
 
-def hardness_of(runs: Sequence[Run]) -> tuple[Hardness, ...]:
+def dataset_hardness(runs: Sequence[Run]) -> tuple[DatasetHardness, ...]:
     """Return the hardness of each dataset's instances."""
     found: dict[str, dict[int, Run]] = {}
     for place, run in enumerate(runs):
@@ -147,15 +147,15 @@ def hardness_of(runs: Sequence[Run]) -> tuple[Hardness, ...]:
     return tuple(_hardness(data, list(own.values()), list(own)) for data, own in found.items())
 
 
-def correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
+def measure_correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
     """Return how measures go together over segmenters, mean over datasets; or None and the reason why not."""
     by_dataset: dict[str, dict[str, dict[str, float]]] = {}
-    if len({run.segmenter for run in runs}) >= LEAST_SEGMENTERS:
+    if len({run.segmenter for run in runs}) >= MIN_SEGMENTERS:
         for run in runs:
-            by_dataset.setdefault(run.data, {})[run.segmenter] = measures_of(run)
+            by_dataset.setdefault(run.data, {})[run.segmenter] = run_measures(run)
     tables = list(by_dataset.values())
     segmenters = [name for name in (tables[0] if tables else ()) if _has_measures(name, tables)]
-    if len(segmenters) < LEAST_SEGMENTERS:
+    if len(segmenters) < MIN_SEGMENTERS:
         return (
             None,
             "Correlations need at least three segmenters that have every measure on every dataset given.",
@@ -179,7 +179,7 @@ def _has_measures(segmenter: str, tables: Sequence[Mapping[str, Mapping[str, flo
     )
 
 
-def measures_of(run: Run) -> dict[str, float]:
+def run_measures(run: Run) -> dict[str, float]:
     """Return what is correlated: averages and robustness of NoC, NoF, AuC, and of IoU after first and last click."""
     found: dict[str, float] = {}
     for statistic in _last_thresholds(run):
@@ -199,7 +199,7 @@ def measures_of(run: Run) -> dict[str, float]:
     return found
 
 
-def protocol_of(run: Run) -> Protocol:
+def ahh_protocol(run: Run) -> Protocol:
     """Return by which rules AHH is taken."""
     return "published" if run.config.benchmark.protocol == "published" else "careful"
 
@@ -212,7 +212,7 @@ def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:
     else:
         change = "ratio" if statistic.kind == "noc" else "difference"
         found = group_statistics(
-            values.groups, values.base, images, change=change, protocol=protocol_of(run)
+            values.groups, values.base, images, change=change, protocol=ahh_protocol(run)
         )
     nsr = None
     if statistic.kind == "auc":
@@ -228,8 +228,8 @@ def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:
     )
 
 
-def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
-    roles = roles_of(run)
+def _first_rows_of(place: int, run: Run) -> list[FirstClickRow]:
+    roles = user_roles(run)
     users = {
         "base": (roles.base,),
         "groups": roles.groups,
@@ -237,15 +237,15 @@ def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
         "sampled": (roles.sampled,),
     }
     tables = {
-        who: first_values(run, list(filter(None, of))) for who, of in users.items() if any(of)
+        who: first_click_values(run, list(filter(None, of))) for who, of in users.items() if any(of)
     }
-    keys = keys_of_all(list(tables.values()))
+    keys = shared_targets(list(tables.values()))
     targets = {(d.sample, d.target) for d in run.dialogues if d.target}
     clicked = {(d.sample, d.target) for d in run.dialogues if d.user == roles.real}
     without = len(targets - clicked) if roles.real else 0
-    epsilon = PUBLISHED_EPSILON if protocol_of(run) == "published" else 0.0
+    epsilon = PUBLISHED_EPSILON if ahh_protocol(run) == "published" else 0.0
     images = image_clusters(keys)
-    rows: list[FirstRow] = []
+    rows: list[FirstClickRow] = []
     for who, table in tables.items():
         ious = [table[key] for key in keys]
         # As published: the epsilon is for people, never for groups.
@@ -257,7 +257,7 @@ def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
             real = [tables["real"][key].mean() for key in keys]
             against = paired_difference([of_instance.mean() for of_instance in ious], real, images)
         rows.append(
-            FirstRow(
+            FirstClickRow(
                 run=place,
                 who=who,
                 mean=found.mean,
@@ -272,25 +272,25 @@ def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
     return rows
 
 
-def _hardness(data: str, runs: Sequence[Run], places: Sequence[int]) -> Hardness:
-    roles = [roles_of(run) for run in runs]
+def _hardness(data: str, runs: Sequence[Run], places: Sequence[int]) -> DatasetHardness:
+    roles = [user_roles(run) for run in runs]
     is_real = all(one.real for one in roles)
     users = [[one.real or ""] if is_real else [*one.groups] for one in roles]
-    tables = [first_values(run, of) for run, of in zip(runs, users, strict=True)]
-    keys = keys_of_all(tables)
+    tables = [first_click_values(run, of) for run, of in zip(runs, users, strict=True)]
+    keys = shared_targets(tables)
     means = np.empty((len(tables), len(keys)))
     stds = np.empty((len(tables), len(keys)))
     for place, table in enumerate(tables):
         means[place] = [table[key].mean() for key in keys]
         stds[place] = [table[key].std() for key in keys]
-    return Hardness(
+    return DatasetHardness(
         dataset=data,
         runs=tuple(places),
         who="real" if is_real else "groups",
         keys=tuple(keys),
         means=means.mean(axis=0),
         stds=stds.mean(axis=0),
-        nsr=hardness(stds, means),
+        nsr=instance_hardness(stds, means),
     )
 
 

@@ -13,19 +13,19 @@ from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal,
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.statistics.correlations import CorrelationTable
 from segarena.systems.clicks.page.robustness_statistics import (
-    Hardness,
-    correlations,
-    first_rows,
+    DatasetHardness,
+    dataset_hardness,
+    first_click_rows,
     group_rows,
-    hardness_of,
+    measure_correlations,
 )
 from segarena.systems.clicks.page.robustness_wording import (
-    WHO,
-    called,
-    first_cells,
+    USER_KIND_LABELS,
+    first_click_cells,
     group_cells,
+    group_statistic_label,
     missing_texts,
-    mode_text,
+    protocol_text,
 )
 
 
@@ -46,7 +46,7 @@ def group_sheet(runs: Sequence[Run]) -> Sheet:
     )
     rows = tuple(
         (
-            called(row.statistic),
+            group_statistic_label(row.statistic),
             *_about(runs[row.run]),
             *group_cells(row),
             row.targets,
@@ -57,7 +57,7 @@ def group_sheet(runs: Sequence[Run]) -> Sheet:
     return Sheet(name="robustness", caption="Over the clicking groups.", head=head, rows=rows)
 
 
-def first_sheet(runs: Sequence[Run]) -> Sheet:
+def first_click_sheet(runs: Sequence[Run]) -> Sheet:
     """Return RClicks' Table 12: a row per segmenter, dataset and kind of user."""
     head = (
         *(Column(name.capitalize(), key=name) for name in ("segmenter", "dataset", "protocol")),
@@ -73,18 +73,18 @@ def first_sheet(runs: Sequence[Run]) -> Sheet:
         (
             *_about(runs[row.run]),
             row.who,
-            WHO[row.who],
-            *first_cells(row),
+            USER_KIND_LABELS[row.who],
+            *first_click_cells(row),
             row.targets,
             row.clicks,
             row.without,
         )
-        for row in first_rows(runs)
+        for row in first_click_rows(runs)
     )
     return Sheet(name="first-clicks", caption="IoU after the first click.", head=head, rows=rows)
 
 
-def shown_groups(runs: Sequence[Run]) -> Sheet:
+def visible_group_sheet(runs: Sequence[Run]) -> Sheet:
     """Return the table over clicking groups as the page and LaTeX have it."""
     names = (
         "statistic",
@@ -101,28 +101,28 @@ def shown_groups(runs: Sequence[Run]) -> Sheet:
     return group_sheet(runs).pick(*names)
 
 
-def shown_first(runs: Sequence[Run]) -> Sheet:
+def visible_first_click_sheet(runs: Sequence[Run]) -> Sheet:
     """Return the table of first clicks as the page and LaTeX have it."""
     numbers = ("mean", "std", "nsr", "minus_real", "targets", "clicks", "without")
-    return first_sheet(runs).pick("segmenter", "dataset", "who", *numbers)
+    return first_click_sheet(runs).pick("segmenter", "dataset", "who", *numbers)
 
 
 def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
     """Return the tables as files by name, fractions as they are; equal records give equal bytes."""
     groups = group_sheet(runs)
-    first = first_sheet(runs)
-    matrix, _ = correlations(runs)
+    first = first_click_sheet(runs)
+    matrix, _ = measure_correlations(runs)
     sheets = {
         "robustness": groups.pick(*(key for key in groups.keys if key != "sample ± std")),
         "first-clicks": first.pick(*(key for key in first.keys if key != "who")),
-        "instances": hardness_sheet(hardness_of(runs)),
+        "instances": hardness_sheet(dataset_hardness(runs)),
         **({} if matrix is None else {"correlations": correlations_sheet(matrix)}),
     }
     first_csv, *others = ((f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items())
-    return dict([first_csv, ("robustness.tex", robustness_tex(runs)), *others])
+    return dict([first_csv, ("robustness.tex", robustness_latex(runs)), *others])
 
 
-def hardness_sheet(found: Sequence[Hardness]) -> Sheet:
+def hardness_sheet(found: Sequence[DatasetHardness]) -> Sheet:
     """Return a line per dataset and instance, the hardest first, for programs."""
     rows: list[tuple[Cell, ...]] = []
     for one in found:
@@ -146,30 +146,30 @@ def correlations_sheet(matrix: CorrelationTable) -> Sheet:
     return Sheet(name="correlations", caption="", head=("measure", *matrix.names), rows=tuple(rows))
 
 
-def robustness_tex(runs: Sequence[Run]) -> str:
+def robustness_latex(runs: Sequence[Run]) -> str:
     """Return both tables for booktabs."""
-    about = f"% {latex_comment(mode_text(runs[0]))}\n% needs \\usepackage{{booktabs}}; brackets hold 95 % intervals\n"
-    groups = sheet_tex(replace(shown_groups(runs), caption=""))
-    first = sheet_tex(replace(shown_first(runs), caption="IoU after the first click"))
+    about = f"% {latex_comment(protocol_text(runs[0]))}\n% needs \\usepackage{{booktabs}}; brackets hold 95 % intervals\n"
+    groups = sheet_tex(replace(visible_group_sheet(runs), caption=""))
+    first = sheet_tex(replace(visible_first_click_sheet(runs), caption="IoU after the first click"))
     return f"{about}{groups}\n{first}"
 
 
 def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
     """Return both tables for a terminal of 80 columns, run by run."""
     parts: list[RenderableType] = [
-        Text(text, style="dim") for text in dict.fromkeys(map(mode_text, runs))
+        Text(text, style="dim") for text in dict.fromkeys(map(protocol_text, runs))
     ]
     parts += [Text(text, style="yellow") for text in missing_texts(runs)]
     groups = group_sheet(runs).pick(
         "statistic", "base", "sample", "sample_std", "asb", "agr", "ahh", "nsr"
     )
-    first = first_sheet(runs).pick("who", "mean", "std", "nsr", "minus_real")
+    first = first_click_sheet(runs).pick("who", "mean", "std", "nsr", "minus_real")
     first = replace(
         first, rows=tuple((str(who).split(" from ")[0], *cells) for who, *cells in first.rows)
     )
     for place, run in enumerate(runs):
         told = [row.run == place and bool(row.targets) for row in group_rows(runs)]
-        firsts = [row.run == place for row in first_rows(runs)]
+        firsts = [row.run == place for row in first_click_rows(runs)]
         parts += [
             Text(f"\n{run.segmenter} on {run.data}", style="bold"),
             _terminal(groups, told),

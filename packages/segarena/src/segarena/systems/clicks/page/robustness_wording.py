@@ -11,10 +11,10 @@ from segarena.reports.sheets import Value
 from segarena.reports.wording import count_text, value_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
-from segarena.systems.clicks.page.robustness_statistics import FirstRow, GroupRow
-from segarena.systems.clicks.page.run_values import is_robustness, roles_of
+from segarena.systems.clicks.page.robustness_statistics import FirstClickRow, GroupRow
+from segarena.systems.clicks.page.run_values import is_robustness_run, user_roles
 
-WHO = {
+USER_KIND_LABELS = {
     "base": "base user",
     "groups": "clicking groups",
     "real": "real people",
@@ -28,14 +28,14 @@ GROUP_NOTES = (
     "target, in per cent; of NoF and AuC plain differences, and NoF counts targets. NSR: deviation over mean of each "
     "target."
 )
-FIRST_NOTES = (
+FIRST_CLICK_NOTES = (
     "Over the clicks on a target the mean, the population deviation and their ratio (noise to signal, NSR); then means "
     "over the targets that every kind of user has clicks on. Clicking groups: one click from each, so these numbers "
     "are over groups, not over people. “Minus real”: difference to real people, target by target."
 )
 
 
-def called(statistic: Statistic) -> str:
+def group_statistic_label(statistic: Statistic) -> str:
     """Return the name of a statistic over groups of users, where NoF is a number of targets and no share."""
     return f"{statistic.name}, targets" if statistic.kind == "nof" else statistic.name
 
@@ -56,7 +56,7 @@ def group_cells(row: GroupRow) -> list[Value]:
     return [base, both, sample, _value(over.sample_std, deviation), *changes, _plain_cell(row.nsr)]
 
 
-def first_cells(row: FirstRow) -> list[Value]:
+def first_click_cells(row: FirstClickRow) -> list[Value]:
     """Return mean, deviation, NSR, and the difference to real people."""
     against = row.to_real
     if against is None:
@@ -68,10 +68,10 @@ def first_cells(row: FirstRow) -> list[Value]:
     return [_plain_cell(row.mean), _plain_cell(row.std), _plain_cell(row.nsr), difference]
 
 
-def mode_text(run: Run) -> str:
+def protocol_text(run: Run) -> str:
     """Say by which rules of RClicks the run went."""
     options = run.config.benchmark.options
-    roles = roles_of(run)
+    roles = user_roles(run)
     is_published = run.config.benchmark.protocol == "published"
     group = next((user.options for user in run.config.users if user.written in roles.groups), {})
     solved = "failed" if options.get("solved_at_last") == "failure" else "solved"
@@ -92,12 +92,12 @@ def missing_texts(runs: Sequence[Run]) -> list[str]:
     """Say of each run what its tables lack, and why."""
     notes: list[str] = []
     for run in runs:
-        roles = roles_of(run)
+        roles = user_roles(run)
         if roles.missing:
             notes.append(
                 f"{run.label}: made without {', '.join(roles.missing)}; what needs them is left out."
             )
-    if is_robustness(runs[0]) and not any(roles_of(run).real for run in runs):
+    if is_robustness_run(runs[0]) and not any(user_roles(run).real for run in runs):
         notes.append(
             "No real clicks were given: first clicks are those of the base user and of the clicking groups."
         )
@@ -117,7 +117,7 @@ def left_out_text(rows: Sequence[GroupRow], runs: Sequence[Run]) -> str:
     return ""
 
 
-def without_text(rows: Sequence[FirstRow], runs: Sequence[Run]) -> str:
+def unclicked_text(rows: Sequence[FirstClickRow], runs: Sequence[Run]) -> str:
     """Say how many targets nobody clicked on; empty where there are no real clicks."""
     counts = {row.run: row.without for row in rows if row.who == "real"}
     if not counts:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from segarena.reports.charts import Curve, line_chart
 
-PANEL_PX = (430.0, 300.0)
+CURVE_PANEL_PX = (430.0, 300.0)
 STYLE = """
 .chart { font-family: system-ui, "Liberation Sans", sans-serif; }
 .chart text { fill: #1c1d1f; font-size: 12px; }
@@ -38,7 +38,12 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
     highest = max(chain.from_iterable(curve.y for curve in losses))
     charts = [
         line_chart(
-            curves, title=title, x_label="epoch", y_label=title, y_range=y_range, size_px=PANEL_PX
+            curves,
+            title=title,
+            x_label="epoch",
+            y_label=title,
+            y_range=y_range,
+            size_px=CURVE_PANEL_PX,
         )
         for curves, title, y_range in (
             (
@@ -49,9 +54,11 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
             (measures, "SIM and CC, validation", (0.0, 1.0)),
         )
     ]
-    width = len(charts) * PANEL_PX[0]
-    height = PANEL_PX[1]
-    panels = "".join(_placed(chart, number * PANEL_PX[0]) for number, chart in enumerate(charts))
+    width = len(charts) * CURVE_PANEL_PX[0]
+    height = CURVE_PANEL_PX[1]
+    panels = "".join(
+        _placed(chart, number * CURVE_PANEL_PX[0]) for number, chart in enumerate(charts)
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}"><style>{STYLE}</style><rect width="100%" height="100%" fill="#fdfdfb"/>{panels}</svg>\n'
@@ -73,5 +80,5 @@ def _curve(history: Sequence[Mapping[str, float]], column: str, label: str, colo
 
 def _placed(chart: str, x: float) -> str:
     """Return a chart that lies at `x` inside another picture."""
-    place = f'x="{x:g}" width="{PANEL_PX[0]:g}" height="{PANEL_PX[1]:g}"'
+    place = f'x="{x:g}" width="{CURVE_PANEL_PX[0]:g}" height="{CURVE_PANEL_PX[1]:g}"'
     return chart.replace("<svg ", f"<svg {place} ", 1)

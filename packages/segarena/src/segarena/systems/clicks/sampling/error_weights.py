@@ -19,14 +19,14 @@ from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.roles import Turn
 from segarena.samples import Mask, Sample
-from segarena.systems.clicks.sampling.weighted_draws import Weights
+from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
 from segarena.users.centre import deepest_error
 
-BATCH = 8
+MAP_BATCH_SIZE = 8
 """Maps made at once: bounds the memory of a round with many targets and users."""
 
 
-Border = Literal["background", "published"]
+FrameBorder = Literal["background", "published"]
 
 
 class ClickMap(Protocol):
@@ -48,7 +48,7 @@ def uniform_map(sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
     return error
 
 
-WeightsOfDepths: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+DepthWeighting: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 """From the squared depths of an error's pixels to their weights: what a click map does that looks at nothing else.
 
 A map that has it as its attribute `of_depths` is not asked for a map of the frame: depths are known where clicks are.
@@ -64,9 +64,9 @@ class DepthMap:
             far from any edge everywhere, and uniform.
     """
 
-    def __init__(self, *, border: Border = "background") -> None:
+    def __init__(self, *, border: FrameBorder = "background") -> None:
         self._frame_is_edge = border == "background"
-        self.of_depths: WeightsOfDepths | None = _depths_px if self._frame_is_edge else None
+        self.of_depths: DepthWeighting | None = _depths_px if self._frame_is_edge else None
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
         """Return distances in pixels, 0 outside the error."""
@@ -89,20 +89,20 @@ class ErrorWeights:
 
     window: Window
     pixels: NDArray[np.int64]
-    weights: Weights
+    weights: SamplingWeights
 
     def position(self, place: int) -> tuple[int, ...]:
         """Return where in the frame the pixel at a place in `pixels` lies."""
         return position_in(self.window, int(self.pixels[place]))
 
-    def without(self, positions: Sequence[tuple[int, ...]]) -> Weights:
+    def without(self, positions: Sequence[tuple[int, ...]]) -> SamplingWeights:
         """Return the weights, with nothing left on the pixels at `positions` of the frame."""
         taken = [place for position in positions if (place := self._place(position)) is not None]
         if not taken:
             return self.weights
         values = self.weights.values.copy()
         values[taken] = 0
-        return Weights(values)
+        return SamplingWeights(values)
 
     def _place(self, position: tuple[int, ...]) -> int | None:
         """Return the place in `pixels` of the pixel at `position`; None when it is not among them."""
@@ -125,7 +125,7 @@ class SharedMap:
 
     def __init__(self, click_map: ClickMap) -> None:
         self._map = click_map
-        self._of_depths: WeightsOfDepths | None = getattr(click_map, "of_depths", None)
+        self._of_depths: DepthWeighting | None = getattr(click_map, "of_depths", None)
 
     def of(self, turn: Turn, is_positive: bool) -> ErrorWeights:
         """Return the weights of what is missing (`is_positive`) or of what is too much.
@@ -156,7 +156,10 @@ class SharedMap:
         if many is None or self._of_depths is not None:
             return
         needed = self._needed(turns)
-        for batch in (needed[start : start + BATCH] for start in range(0, len(needed), BATCH)):
+        for batch in (
+            needed[start : start + MAP_BATCH_SIZE]
+            for start in range(0, len(needed), MAP_BATCH_SIZE)
+        ):
             errors = [_full_frame(turn.of_one, is_positive) for turn, is_positive in batch]
             maps = many(
                 [turn.sample for turn, _ in batch],
@@ -214,9 +217,9 @@ def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> None:
         raise InvalidInput(f"click map: expected shape {shape}, got {values.shape}")
 
 
-def _weights(values: NDArray[Any]) -> Weights:
+def _weights(values: NDArray[Any]) -> SamplingWeights:
     if values.dtype != np.float32:
         values = values.astype(np.float64, copy=False)
     if (values < 0).any():
         raise InvalidInput(f"click map: expected weights of 0 or more, got {values.min()}")
-    return Weights(values)
+    return SamplingWeights(values)

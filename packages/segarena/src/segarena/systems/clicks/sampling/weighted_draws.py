@@ -14,7 +14,7 @@ _FLOAT64_DIGITS = 53
 _KEY_SHIFT = 16  # leaves sign, exponent and 7 bits of the mantissa of a float32
 
 
-class Weights:
+class SamplingWeights:
     """Weights that are drawn from, possibly many times; what the draws have in common is computed once.
 
     Args:

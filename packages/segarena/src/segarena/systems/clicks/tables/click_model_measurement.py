@@ -20,23 +20,27 @@ from segarena.systems.clicks.crowd.dataset_instances import (
 from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance
 from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks
 from segarena.systems.clicks.models.click_maps import ImageClickMap
-from segarena.systems.clicks.page.click_quality import ALL, judge_click_models, quality_rows
+from segarena.systems.clicks.page.click_quality import (
+    ALL_ROUNDS,
+    evaluate_click_models,
+    quality_rows,
+)
 from segarena.work.progress import Progress
 
-MODELS = {"UD": "uniform", "DT": "depth(border='published')"}
+PAPER_MODELS = {"UD": "uniform", "DT": "depth(border='published')"}
 """The paper's models that need no weights; its SI and SM stand on a network for saliency that we have not."""
 
-PLUGINS = {
+DATASET_PLUGINS = {
     "GrabCut": "grabcut",
     "Berkeley": "berkeley",
     "DAVIS": "davis345",
     "COCO-MVal": "coco-mval",
     "TETRIS (val)": "tetris",
 }
-ROWS_OF = {"COCO-MVal": "COCO", "TETRIS (val)": "TETRIS"}
+CLICKS_TABLE_NAMES = {"COCO-MVal": "COCO", "TETRIS (val)": "TETRIS"}
 """What the published clicks table calls datasets that it calls otherwise."""
 
-STAND_IN = "demo, synthetic crowd"
+STAND_IN_DATASET = "demo, synthetic crowd"
 DRAWS = 100
 
 
@@ -50,12 +54,12 @@ def measure_click_models(asked: MeasurementRequest) -> Measured:
     models = _models(asked)
     found: dict[tuple[str, str, str, str], Found] = {}
     for dataset, instances in _instances(asked):
-        judged = judge_click_models(
+        judged = evaluate_click_models(
             _told(instances, asked), models, draws=DRAWS, protocol="published"
         )
         for row in quality_rows(judged):
             _, round_, model = row.names
-            if round_ == ALL:
+            if round_ == ALL_ROUNDS:
                 found |= {
                     (model, dataset, "", name): Found(
                         mean=value.mean, low=value.low, high=value.high
@@ -66,7 +70,7 @@ def measure_click_models(asked: MeasurementRequest) -> Measured:
 
 
 def _models(asked: MeasurementRequest) -> dict[str, ImageClickMap]:
-    wanted = {name: spec for name, spec in MODELS.items() if name in asked.models}
+    wanted = {name: spec for name, spec in PAPER_MODELS.items() if name in asked.models}
     if "Ours" in asked.models and "click-network" in asked.inputs:
         wanted["Ours"] = f"network(path={str(asked.inputs['click-network'])!r})"
     models: dict[str, ImageClickMap] = {}
@@ -85,17 +89,19 @@ def _instances(asked: MeasurementRequest) -> Iterator[tuple[str, Sequence[Instan
             )
         split = {"split": "TETRIS_val.txt"} if dataset == "TETRIS (val)" else {}
         images: Dataset = build(
-            "dataset", PluginSpec(PLUGINS[dataset], {"path": str(folder), **split})
+            "dataset", PluginSpec(DATASET_PLUGINS[dataset], {"path": str(folder), **split})
         )
         rows = match_dataset(
-            read_clicks(asked.inputs["clicks"]), images, rows_of=ROWS_OF.get(dataset, dataset)
+            read_clicks(asked.inputs["clicks"]),
+            images,
+            rows_of=CLICKS_TABLE_NAMES.get(dataset, dataset),
         )
         masks = asked.inputs["previous-masks"]
         yield dataset, clicked_instances(rows.table, images, previous_masks=masks)[: asked.limit]
     if not asked.folders:
         demo: Dataset = build("dataset", "demo")
         table = collect_clicks(list(first_rounds(demo, limit=asked.limit or 1)), clicks=20)
-        yield STAND_IN, ClickedInstances(table, target_loader(demo))
+        yield STAND_IN_DATASET, ClickedInstances(table, target_loader(demo))
 
 
 def _told(instances: Sequence[Instance], asked: MeasurementRequest) -> Iterator[Instance]:

@@ -22,7 +22,7 @@ from segarena.samples import Sample, Target
 from segarena.systems.clicks.models.click_models import shared_map
 from segarena.systems.clicks.users.map_clicker import MapClicker
 
-OtherSize = Literal["scale", "published"]
+SizeMismatchRule = Literal["scale", "published"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class _Clicks:
     shape: tuple[int, int]
 
 
-class FirstClicks:
+class FirstClickLookup:
     """The first clicks of a clicks table, found by sample and target.
 
     An instance belongs to the sample whose id is its `image_stem`, and to the target whose id is its `object_stem`;
@@ -47,7 +47,7 @@ class FirstClicks:
     """
 
     def __init__(
-        self, path: str, *, dataset: str | None = None, other_size: OtherSize = "scale"
+        self, path: str, *, dataset: str | None = None, other_size: SizeMismatchRule = "scale"
     ) -> None:
         file = Path(path)
         self._clicks = _read(path, dataset, file.stat().st_mtime_ns if file.is_file() else 0)
@@ -99,7 +99,7 @@ class FirstClicks:
 
 
 @user("real-first")
-class RealFirst:
+class RealFirstClicks:
     """The first clicks that real people made: a dialogue of one round for each of them.
 
     A target without clicks in the table has no dialogue with this user; the run's `counts` say how many there are.
@@ -114,9 +114,9 @@ class RealFirst:
     prompt_kinds = frozenset({"click"})
 
     def __init__(
-        self, *, clicks: str, dataset: str | None = None, other_size: OtherSize = "scale"
+        self, *, clicks: str, dataset: str | None = None, other_size: SizeMismatchRule = "scale"
     ) -> None:
-        self._first = FirstClicks(clicks, dataset=dataset, other_size=other_size)
+        self._first = FirstClickLookup(clicks, dataset=dataset, other_size=other_size)
         self.repeats = self._first.count
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
@@ -125,7 +125,7 @@ class RealFirst:
 
 
 @user("sampled-first")
-class SampledFirst:
+class SampledFirstClicks:
     """As many first clicks as real people made, drawn from a click model: what `real-first` is compared with.
 
     Args:
@@ -139,7 +139,7 @@ class SampledFirst:
     def __init__(
         self, *, clicks: str, click_model: str = "depth", dataset: str | None = None
     ) -> None:
-        self.repeats = FirstClicks(clicks, dataset=dataset).count
+        self.repeats = FirstClickLookup(clicks, dataset=dataset).count
         # Not offered as `shared`: there is nothing to prepare for after the first round.
         self._clicker = MapClicker(shared_map(click_model))
 
@@ -154,7 +154,7 @@ def _read(path: str, dataset: str | None, changed_ns: int) -> dict[tuple[str, st
     import polars as pl
 
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
-    from segarena.systems.clicks.crowd.instances import group_clicks, place_clicks, positions_of
+    from segarena.systems.clicks.crowd.instances import click_positions, group_clicks, place_clicks
 
     del changed_ns
     table = read_clicks(path).filter(pl.col("click_type") == "first")
@@ -169,6 +169,6 @@ def _read(path: str, dataset: str | None, changed_ns: int) -> dict[tuple[str, st
         )
     found: dict[tuple[str, str], list[_Clicks]] = {}
     for row in group_clicks(place_clicks(table, max_side_px={})).iter_rows(named=True):
-        clicks = _Clicks(row["dataset"], positions_of(row), (row["height"], row["width"]))
+        clicks = _Clicks(row["dataset"], click_positions(row), (row["height"], row["width"]))
         found.setdefault((row["image_stem"], row["object_stem"]), []).append(clicks)
     return found

@@ -14,17 +14,17 @@ from segarena.prompts import Click
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.systems.clicks.models.click_models import shared_map
-from segarena.systems.clicks.sampling.weighted_draws import Weights
+from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
 from segarena.users.centre import CentreClicker
 from segarena.users.habits.click_habits import ClickHabits
 from segarena.users.habits.crowd import Crowd
 from segarena.users.habits.habit_files import SHIPPED, read_habits
 
-Device = Literal["mouse", "pen", "touch"]
+PointingDevice = Literal["mouse", "pen", "touch"]
 
 
 @user("clicker")
-class Clicker:
+class HumanlikeClicker:
     """Clicks where a click model expects people to, more or less in the middle, with a hand that slips, as a person.
 
     Which error is clicked, missing or surplus, is decided as by `CentreClicker`. Somebody is more centred and steadier
@@ -48,7 +48,7 @@ class Clicker:
         self,
         *,
         click_model: str = "depth",
-        pointer: Device = "mouse",
+        pointer: PointingDevice = "mouse",
         fitted: str | None = None,
         people: int = 1,
         crowd: int = 0,
@@ -89,7 +89,7 @@ class Clicker:
             weights = (values > 0).astype(float)
         else:
             weights = somebody.weigh(values, places, earlier.tolist(), diagonal)
-        drawn = Weights(weights)
+        drawn = SamplingWeights(weights)
         uniform = turn.rng.random()
         *plane, row, column = (
             error.position(drawn.draw(0.0, 1.0, uniform)) if drawn.total > 0 else aimed.position

@@ -14,13 +14,13 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.systems.clicks.models.click_models import shared_map
 from segarena.systems.clicks.sampling.error_weights import (
-    Border,
     ClickMap,
     DepthMap,
+    FrameBorder,
     SharedMap,
     uniform_map,
 )
-from segarena.systems.clicks.sampling.weighted_draws import Weights
+from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
 from segarena.users.centre import CentreClicker, WhenSolved
 
 Groups = Literal["exact", "published"]
@@ -67,7 +67,7 @@ class MapClicker:
         self.shared = click_map if isinstance(click_map, SharedMap) else SharedMap(click_map)
         self._low = low
         self._high = high
-        self._draw = Weights.draw if groups == "exact" else Weights.draw_published
+        self._draw = SamplingWeights.draw if groups == "exact" else SamplingWeights.draw_published
         self._centre = CentreClicker(when_solved=when_solved)
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
@@ -98,7 +98,7 @@ def uniform_clicker(
 @user("depth")
 def depth_clicker(
     *,
-    border: Border = "background",
+    border: FrameBorder = "background",
     low: float = 0.0,
     high: float = 1.0,
     groups: Groups = "exact",

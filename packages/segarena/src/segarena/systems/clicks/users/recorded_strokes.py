@@ -22,7 +22,7 @@ from segarena.samples import Mask, Sample, Target
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMNS = ("sample", "target", "person", "stroke", "is_positive", "row", "column")
+STROKE_COLUMNS = ("sample", "target", "person", "stroke", "is_positive", "row", "column")
 _MOST_PIXELS = 1_000_000
 """Of centre lines in a picture: a photograph of 10,000 x 10,000 crossed a hundred times."""
 
@@ -30,22 +30,22 @@ _WORDS = {"true": True, "1": True, "false": False, "0": False}
 _SIDES = ((-1, 0), (0, -1), (0, 1), (1, 0))
 _CORNERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
-Pixel: TypeAlias = tuple[int, int]
+PixelPosition: TypeAlias = tuple[int, int]
 
 
-class Drawing(NamedTuple):
+class PersonStrokes(NamedTuple):
     """What one person drew on one target, and the size of the picture it was drawn in, where that is known."""
 
     strokes: list[Scribble]
     shape: tuple[int, ...] | None = None
 
 
-Drawings: TypeAlias = dict[tuple[str, str], dict[str, Drawing]]
+StrokesByTarget: TypeAlias = dict[tuple[str, str], dict[str, PersonStrokes]]
 """By sample and target what each person drew, in the order of the table or of the files' paths."""
 
 
 @user("drawn")
-class DrawnStrokes:
+class RecordedStrokes:
     """The strokes that real people drew, all at once in the first round: a dialogue for each of them.
 
     A target without strokes has no dialogue with this user; the run's `counts` say how many there are.
@@ -106,7 +106,7 @@ class DrawnStrokes:
             )
         return tuple(drawing.strokes)
 
-    def _find(self, sample: Sample, target: Target) -> Mapping[str, Drawing]:
+    def _find(self, sample: Sample, target: Target) -> Mapping[str, PersonStrokes]:
         known = {each.id for each in sample.targets} | (
             {""} if len(sample.targets) == 1 else set[str]()
         )
@@ -122,7 +122,7 @@ class DrawnStrokes:
         return self._strokes.get((sample.id, target.id), unnamed)
 
 
-def _fits(drawing: Drawing, shape: tuple[int, ...]) -> bool:
+def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
     """Tell whether a picture has the size of the photograph, and whether all strokes lie within it."""
     try:
         for stroke in drawing.strokes:
@@ -132,7 +132,7 @@ def _fits(drawing: Drawing, shape: tuple[int, ...]) -> bool:
     return drawing.shape in (None, shape)
 
 
-def centre_lines(drawn: Mask) -> list[tuple[Pixel, ...]]:
+def centre_lines(drawn: Mask) -> list[tuple[PixelPosition, ...]]:
     """Return for each 8-connected part of `drawn`, bool (H, W), a walk over all pixels of its centre line.
 
     Each step is to a neighbour. It starts at the first end in raster order, or the first pixel where there is no end;
@@ -147,13 +147,13 @@ def centre_lines(drawn: Mask) -> list[tuple[Pixel, ...]]:
         raise InvalidInput(
             f"expected lines, got {len(pixels):,} pixels of centre lines, more than {_MOST_PIXELS:,}"
         )
-    found: defaultdict[int, set[Pixel]] = defaultdict(set)
+    found: defaultdict[int, set[PixelPosition]] = defaultdict(set)
     for (row, column), label in zip(pixels.tolist(), labels[labels > 0].tolist(), strict=True):
         found[label].add((row, column))
     return [_walk(found[label]) for label in sorted(found)]
 
 
-def _walk(left: set[Pixel]) -> tuple[Pixel, ...]:
+def _walk(left: set[PixelPosition]) -> tuple[PixelPosition, ...]:
     """Return a walk through connected pixels, depth first."""
     start = min(left, key=lambda pixel: (len(_beside(pixel, left)) > 1, pixel))
     left = left - {start}
@@ -170,13 +170,13 @@ def _walk(left: set[Pixel]) -> tuple[Pixel, ...]:
     return tuple(walk)
 
 
-def _beside(pixel: Pixel, among: set[Pixel]) -> list[Pixel]:
+def _beside(pixel: PixelPosition, among: set[PixelPosition]) -> list[PixelPosition]:
     around = [(pixel[0] + row, pixel[1] + column) for row, column in (*_SIDES, *_CORNERS)]
     return [each for each in around if each in among]
 
 
-def _read_folder(folder: Path) -> Drawings:
-    strokes: Drawings = {}
+def _read_folder(folder: Path) -> StrokesByTarget:
+    strokes: StrokesByTarget = {}
     for file in list_files(folder):
         *sample, target, _ = file.relative_to(folder).parts if file.parent != folder else ("", "")
         if not sample:
@@ -195,7 +195,7 @@ def _read_folder(folder: Path) -> Drawings:
             raise InvalidInput(f"{file}: {error}") from error
         if lines:
             found = [Scribble(line, is_positive=is_positive) for line, is_positive in lines]
-            strokes.setdefault(("/".join(sample), target), {})[file.stem] = Drawing(
+            strokes.setdefault(("/".join(sample), target), {})[file.stem] = PersonStrokes(
                 found, values.shape
             )
     if not strokes:
@@ -203,7 +203,7 @@ def _read_folder(folder: Path) -> Drawings:
     return strokes
 
 
-def _read_table(file: Path) -> Drawings:
+def _read_table(file: Path) -> StrokesByTarget:
     import polars as pl
 
     from segarena.files.parquet import read_parquet
@@ -220,9 +220,11 @@ def _read_table(file: Path) -> Drawings:
         raise InvalidInput(
             f"{file} cannot be read as a table of strokes: {str(error).splitlines()[0]}"
         ) from error
-    missing = [name for name in COLUMNS if name not in read.columns]
+    missing = [name for name in STROKE_COLUMNS if name not in read.columns]
     if missing or not read.height:
-        raise InvalidInput(f"{file}: expected rows with {', '.join(COLUMNS)}; {_lacking(missing)}")
+        raise InvalidInput(
+            f"{file}: expected rows with {', '.join(STROKE_COLUMNS)}; {_lacking(missing)}"
+        )
     table = read.select(
         pl.col("sample", "target", "person", "stroke").cast(pl.String).fill_null(""),
         pl.col("is_positive")
@@ -232,7 +234,7 @@ def _read_table(file: Path) -> Drawings:
         pl.col("row", "column").cast(pl.Float64, strict=False),
     )
     _check(table, file)
-    strokes: Drawings = {}
+    strokes: StrokesByTarget = {}
     by_stroke = table.group_by("sample", "target", "person", "stroke", maintain_order=True)
     for row in by_stroke.agg("is_positive", "row", "column").iter_rows(named=True):
         if len(set(row["is_positive"])) > 1:
@@ -241,7 +243,7 @@ def _read_table(file: Path) -> Drawings:
             )
         line = tuple(zip(row["row"], row["column"], strict=True))
         drawn = strokes.setdefault((row["sample"], row["target"]), {})
-        drawn.setdefault(row["person"], Drawing([])).strokes.append(
+        drawn.setdefault(row["person"], PersonStrokes([])).strokes.append(
             Scribble(line, is_positive=row["is_positive"][0])
         )
     return strokes
@@ -269,7 +271,7 @@ def _lacking(missing: Sequence[str]) -> str:
     return f"{', '.join(missing)} missing" if missing else "there are none"
 
 
-def _only(strokes: Drawings, person: str) -> Drawings:
+def _only(strokes: StrokesByTarget, person: str) -> StrokesByTarget:
     return {place: {person: drawn[person]} for place, drawn in strokes.items() if person in drawn}
 
 

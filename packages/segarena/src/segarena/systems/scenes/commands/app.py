@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from segarena.systems.scenes.commands import files as amodal_files
-from segarena.systems.scenes.commands import measures as amodal_measures
+from segarena.systems.scenes.commands import annotation_files as amodal_files
+from segarena.systems.scenes.commands import measurements as amodal_measures
 
 app = typer.Typer(
     help="Annotations of whole scenes in depth order, hidden parts included.\n\nFiles are COCO-Amodal (COCOA, BSDS, "

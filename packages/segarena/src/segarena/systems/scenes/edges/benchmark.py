@@ -22,7 +22,7 @@ from segarena.files.images import read_grey
 from segarena.files.matlab import list_matlab, read_matlab
 from segarena.files.within import within
 from segarena.samples import Shape
-from segarena.systems.scenes.edges.counting import (
+from segarena.systems.scenes.edges.edge_counts import (
     EdgeCounts,
     as_soft,
     count_edges,
@@ -30,9 +30,9 @@ from segarena.systems.scenes.edges.counting import (
     maps_of_soft,
     regions_of_ultrametric,
 )
-from segarena.systems.scenes.edges.matching import TOLERANCE, match_radius_px
-from segarena.systems.scenes.edges.regions import RegionCounts, count_regions
-from segarena.systems.scenes.measures.sources import HumanImage
+from segarena.systems.scenes.edges.edge_matching import TOLERANCE, match_radius_px
+from segarena.systems.scenes.edges.region_measures import RegionCounts, count_regions
+from segarena.systems.scenes.measures.human_images import HumanImage
 
 Judged: TypeAlias = Literal["edges", "regions"]
 SUFFIXES = (".png", ".npy", ".mat", ".npz")

@@ -12,7 +12,7 @@ from typing import Any
 
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.files.reading import (
+from segarena.systems.scenes.files.record_parsing import (
     as_record,
     from_xy,
     read_json,

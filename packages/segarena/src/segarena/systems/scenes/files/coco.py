@@ -19,7 +19,14 @@ from segarena.files.limits import check_in_file
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.cocoa import outlines, stated
-from segarena.systems.scenes.files.reading import (
+from segarena.systems.scenes.files.record_encoding import (
+    mask_record,
+    plain,
+    raw_id,
+    to_xy,
+    write_json,
+)
+from segarena.systems.scenes.files.record_parsing import (
     Record,
     as_record,
     integer_of,
@@ -31,8 +38,7 @@ from segarena.systems.scenes.files.reading import (
     text_of,
     without,
 )
-from segarena.systems.scenes.files.writing import mask_record, plain, raw_id, to_xy, write_json
-from segarena.systems.scenes.model.filling import fill_polygons
+from segarena.systems.scenes.model.polygon_fill import fill_polygons
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene

@@ -8,8 +8,8 @@ from typing import Any
 
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.files.reading import records, size_of, text_of, without
-from segarena.systems.scenes.files.writing import raw_id
+from segarena.systems.scenes.files.record_encoding import raw_id
+from segarena.systems.scenes.files.record_parsing import records, size_of, text_of, without
 from segarena.systems.scenes.model.scene import ImageRecord, Scene
 
 _KNOWN = ("id", "file_name", "width", "height")

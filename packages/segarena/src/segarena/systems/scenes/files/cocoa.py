@@ -20,7 +20,14 @@ from segarena.files.images import read_size
 from segarena.files.within import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.coco_images import image_records, read_images
-from segarena.systems.scenes.files.reading import (
+from segarena.systems.scenes.files.record_encoding import (
+    flat_outline,
+    mask_record,
+    plain,
+    raw_id,
+    write_json,
+)
+from segarena.systems.scenes.files.record_parsing import (
     Record,
     as_record,
     from_xy,
@@ -34,13 +41,6 @@ from segarena.systems.scenes.files.reading import (
     text_of,
     url_name,
     without,
-)
-from segarena.systems.scenes.files.writing import (
-    flat_outline,
-    mask_record,
-    plain,
-    raw_id,
-    write_json,
 )
 from segarena.systems.scenes.model.depth_graph import occlusions
 from segarena.systems.scenes.model.polygons import Points

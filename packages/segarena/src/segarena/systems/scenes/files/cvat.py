@@ -16,7 +16,7 @@ from segarena.errors import DatasetError, InvalidInput, InvalidMask
 from segarena.files.limits import check_in_file
 from segarena.files.xml import parse_xml
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.files.reading import (
+from segarena.systems.scenes.files.record_parsing import (
     from_pairs,
     integer_of,
     number_of,

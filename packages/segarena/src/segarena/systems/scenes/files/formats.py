@@ -19,8 +19,8 @@ from segarena.systems.scenes.files.cocoa import bare_annotations, read_cocoa, wr
 from segarena.systems.scenes.files.cvat import read_cvat
 from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
-from segarena.systems.scenes.files.reading import read_json, records
-from segarena.systems.scenes.files.tables import read_rle, write_csv, write_rle
+from segarena.systems.scenes.files.record_parsing import read_json, records
+from segarena.systems.scenes.files.region_table import read_rle, write_csv, write_rle
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
 Write = Callable[[SceneSet, Path], list[Path]]

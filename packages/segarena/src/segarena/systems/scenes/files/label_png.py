@@ -13,7 +13,7 @@ from PIL import Image
 
 from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
-from segarena.systems.scenes.files.writing import file_stem
+from segarena.systems.scenes.files.record_encoding import file_stem
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 

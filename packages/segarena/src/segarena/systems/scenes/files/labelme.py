@@ -21,7 +21,8 @@ from segarena.files.limits import check_in_file
 from segarena.samples import Mask
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.label_png import encode_png, named_scenes
-from segarena.systems.scenes.files.reading import (
+from segarena.systems.scenes.files.record_encoding import mask_record, write_json
+from segarena.systems.scenes.files.record_parsing import (
     Record,
     as_record,
     from_pairs,
@@ -32,8 +33,7 @@ from segarena.systems.scenes.files.reading import (
     text_of,
     without,
 )
-from segarena.systems.scenes.files.writing import mask_record, write_json
-from segarena.systems.scenes.model.filling import Patch, fill_polygons, join_patches
+from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene

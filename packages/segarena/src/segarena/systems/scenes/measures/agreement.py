@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.systems.scenes.edges.assignment import best_matching
-from segarena.systems.scenes.edges.matching import EdgeMatch, match_edges, match_radius_px
+from segarena.systems.scenes.edges.bipartite_matching import best_matching
+from segarena.systems.scenes.edges.edge_matching import EdgeMatch, match_edges, match_radius_px
 from segarena.systems.scenes.measures.drawings import Drawing, region_ious
 from segarena.systems.scenes.measures.reductions import plain_name
 from segarena.systems.scenes.model.depth_graph import occlusions

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from segarena.statistics.bootstrap import percentile_interval, units_drawn
 from segarena.statistics.intervals import Interval
-from segarena.systems.scenes.edges.summary import f_measure
+from segarena.systems.scenes.edges.edge_summary import f_measure
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 
 BINS = 20

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from segarena.arrays.label_edges import thin_label_edges
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
-from segarena.systems.scenes.edges.regions import shared_px
-from segarena.systems.scenes.model.filling import Patch
+from segarena.systems.scenes.edges.region_measures import shared_px
+from segarena.systems.scenes.model.polygon_fill import Patch
 from segarena.systems.scenes.model.rasters import Rasters, rasterise, shared_table
 from segarena.systems.scenes.model.scene import Scene
 

@@ -21,7 +21,7 @@ from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidMask
 from segarena.files.limits import check_in_file
 from segarena.samples import Mask
-from segarena.systems.scenes.model.filling import Patch, fill_polygons, join_patches
+from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.systems.scenes.model.scene import Region, Scene
 
 Visibility: TypeAlias = Literal["order", "stated"]

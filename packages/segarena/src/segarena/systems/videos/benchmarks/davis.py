@@ -48,7 +48,7 @@ def davis(
     """Judge video segmenters by J and F against the time they take.
 
     The summary has values after interactions; those against time (AUC, J&F@60s), which are not means over dialogues,
-    are the first section of the report: see `segarena.systems.videos.measures.summary`.
+    are the first section of the report: see `segarena.systems.videos.measures.challenge_summary`.
 
     Args:
         preset: of the robot: "default", "local-1.0.4" or "server-2020".

@@ -13,8 +13,13 @@ from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VideoSample
-from segarena.systems.videos.files.frames import gaps, image_files
-from segarena.systems.videos.files.listing import ObjectRules, VideoDataset, VideoFiles, choose
+from segarena.systems.videos.files.frame_files import gaps, image_files
+from segarena.systems.videos.files.video_dataset import (
+    ObjectRules,
+    VideoDataset,
+    VideoFiles,
+    choose,
+)
 
 LAYOUT = "PATH/JPEGImages/480p/SEQ/00000.jpg with PATH/Annotations/480p/SEQ/00000.png"
 

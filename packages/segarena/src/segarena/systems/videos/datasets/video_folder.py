@@ -10,8 +10,13 @@ from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VOID
-from segarena.systems.videos.files.frames import gaps, image_files
-from segarena.systems.videos.files.listing import ObjectRules, VideoDataset, VideoFiles, choose
+from segarena.systems.videos.files.frame_files import gaps, image_files
+from segarena.systems.videos.files.video_dataset import (
+    ObjectRules,
+    VideoDataset,
+    VideoFiles,
+    choose,
+)
 
 LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
 

@@ -11,7 +11,7 @@ from segarena.arrays.lines import bezier, pixels_between
 from segarena.errors import InvalidInput
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles
-from segarena.systems.videos.scribbles.positions import Fractions, to_pixels
+from segarena.systems.videos.scribbles.prompt_conversion import Fractions, to_pixels
 
 Rounding: TypeAlias = Literal["nearest", "down"]
 """Which pixel a position belongs to: the nearest one (halfway the later one), or the one it was cut off to."""

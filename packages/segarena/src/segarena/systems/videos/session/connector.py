@@ -79,7 +79,7 @@ class Connector(Protocol):
         ...
 
     def report(self) -> pl.DataFrame:
-        """Return the report so far, with the columns of `segarena.systems.videos.measures.report`."""
+        """Return the report so far, with the columns of `segarena.systems.videos.measures.challenge_report`."""
         ...
 
     def summary(self) -> dict[str, Any]:

@@ -44,14 +44,14 @@ from segarena.systems.videos.session.arguments import (
     new_folder,
     seed_of,
 )
-from segarena.systems.videos.session.chosen import choose_dataset
 from segarena.systems.videos.session.connector import Connector, OpenedSample
-from segarena.systems.videos.session.functions import (
+from segarena.systems.videos.session.dataset_choice import choose_dataset
+from segarena.systems.videos.session.local_connector import LocalConnector
+from segarena.systems.videos.session.published_functions import (
     InteractiveScribblesRobot,
     Service,
     ServiceConnector,
 )
-from segarena.systems.videos.session.local import LocalConnector
 from segarena.systems.videos.users.scribble_robot import ScribbleRobot
 
 LOCALHOST = "localhost"
@@ -368,7 +368,7 @@ def _server(
 ) -> Connector:
     """Connect to a server; what that needs is an extra, imported when it is asked for."""
     from segarena.systems.videos.session.local_images import LocalImages
-    from segarena.systems.videos.session.remote import ServerConnector
+    from segarena.systems.videos.session.server_connector import ServerConnector
 
     root = davis_root or os.environ.get("DATASET_DAVIS")
     images = None if root is None else LocalImages(root)

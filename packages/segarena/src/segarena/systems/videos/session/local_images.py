@@ -10,7 +10,7 @@ from segarena.datasets.listing import existing_folder
 from segarena.files.images import read_image
 from segarena.samples import VideoSample
 from segarena.systems.videos.datasets.davis import LAYOUT
-from segarena.systems.videos.files.frames import image_files
+from segarena.systems.videos.files.frame_files import image_files
 
 MOST_DIFFERENCE = 2.0
 """Mean over a frame, of 255: decoders of JPEG round differently, and two frames of one video differ by more."""

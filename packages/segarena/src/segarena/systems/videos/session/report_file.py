@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from segarena.errors import StoreError
-from segarena.systems.videos.measures.report import COLUMNS
+from segarena.systems.videos.measures.challenge_report import COLUMNS
 
 
 def claim_report(folder: Path, started: str) -> bool:

@@ -15,8 +15,7 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask, Sample, Target
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
-from segarena.systems.videos.robot.drawing import draw_lines
-from segarena.systems.videos.robot.frames import (
+from segarena.systems.videos.robot.frame_choice import (
     Judge,
     Reuse,
     first_frame,
@@ -24,10 +23,11 @@ from segarena.systems.videos.robot.frames import (
     frames_drawn_in,
     rank_frames,
 )
+from segarena.systems.videos.robot.scribble_lines import draw_lines
 from segarena.systems.videos.robot.settings import Mode, Preset, RobotSettings, Ties
 from segarena.systems.videos.robot.settings import preset as find_preset
 from segarena.systems.videos.scribbles.files import Scribbles, check_scribbles, is_empty
-from segarena.systems.videos.scribbles.positions import in_frame, prompts_from_scribbles
+from segarena.systems.videos.scribbles.prompt_conversion import in_frame, prompts_from_scribbles
 
 
 @user("scribble-robot")

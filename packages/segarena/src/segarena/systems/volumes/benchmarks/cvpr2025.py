@@ -5,14 +5,14 @@ from __future__ import annotations
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
 from segarena.specs import PluginSpec
-from segarena.systems.volumes.users.challenge_users import Middle
+from segarena.systems.volumes.users.challenge_users import MiddleSlice
 
 CLICKS = 5
 TOLERANCE_MM = 2.0
 
 
 @benchmark("cvpr2025")
-def cvpr2025(*, box: bool = True, most_px: int = 5, middle: Middle = "slice") -> Benchmark:
+def cvpr2025(*, box: bool = True, most_px: int = 5, middle: MiddleSlice = "slice") -> Benchmark:
     """Judge volume segmenters as the challenge does: a box on the middle slice and the limits, then five clicks.
 
     Classes that are solved get no further click and hold their value. The challenge's own values, which are those of a

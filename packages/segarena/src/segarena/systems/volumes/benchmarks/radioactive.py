@@ -15,20 +15,20 @@ from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
 from segarena.specs import PluginSpec
 from segarena.systems.volumes.prompting.schemes import find_scheme
-from segarena.systems.volumes.users.volume_user import Refine
+from segarena.systems.volumes.users.volume_user import Refinement
 
-SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
+DEFAULT_SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
 """One of each kind of effort, from a few interactions to several per slice."""
 
-CORRECTIONS = 5
+CORRECTION_ROUNDS = 5
 """Rounds of corrections after the first prompts, as published."""
 
 
 @benchmark("radioactive")
 def radioactive(
     *,
-    prompts: str | Sequence[str] = SCHEMES,
-    refine: Refine | Sequence[Refine] = "none",
+    prompts: str | Sequence[str] = DEFAULT_SCHEMES,
+    refine: Refinement | Sequence[Refinement] = "none",
     keeps_prompts: bool | Sequence[bool] = True,
     edge_noise_px: int | Sequence[int] = 0,
     rounds: int | None = None,
@@ -61,7 +61,7 @@ def radioactive(
         raise InvalidInput(
             "prompts: name at least one scheme, such as '3b-inter'; and one of each further option"
         )
-    rounds = rounds or (1 if set(ways) == {"none"} else 1 + CORRECTIONS)
+    rounds = rounds or (1 if set(ways) == {"none"} else 1 + CORRECTION_ROUNDS)
     users: dict[str, PluginSpec] = {}
     for scheme, most_px, way, keeps in product(schemes, noises, ways, keeping):
         noise = most_px if "box" in find_scheme(scheme)[0].kinds else 0

@@ -13,7 +13,7 @@ from segarena.terminal.exits import FAILURES, one_line_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from segarena.systems.volumes.preparation.prepare import Prepared
+    from segarena.systems.volumes.preparation.prepare import PreparationResult
     from segarena.systems.volumes.preparation.published_set import PublishedSet
 
 _SHOWN = 5
@@ -69,8 +69,8 @@ def prepare(
             return
         published = find_set(name)
         source = download or Path("downloads") / name
-        from segarena.systems.volumes.preparation.file_download import fetch as fetch_files
-        from segarena.systems.volumes.preparation.prepare import prepare as prepare_set
+        from segarena.systems.volumes.preparation.file_download import download_files as fetch_files
+        from segarena.systems.volumes.preparation.prepare import prepare_set
 
         console = Console(stderr=True)
         if fetch:
@@ -102,7 +102,7 @@ def _show_sets(sets: Iterable[PublishedSet]) -> None:
             typer.echo(line)
 
 
-def _report(published: PublishedSet, prepared: Prepared) -> None:
+def _report(published: PublishedSet, prepared: PreparationResult) -> None:
     from segarena.specs import PluginSpec
 
     objects = sum(count for case in prepared.cases for count in case.objects.values())

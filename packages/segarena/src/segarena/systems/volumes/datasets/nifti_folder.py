@@ -17,13 +17,13 @@ from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VolumeSample
 from segarena.systems.volumes.files.case_files import (
-    Case,
-    as_classes,
+    CaseFiles,
     collect_cases,
     find_layout,
+    parse_classes,
     read_description,
 )
-from segarena.systems.volumes.files.label_targets import Labelled, Meaning, TargetRules
+from segarena.systems.volumes.files.label_targets import LabelGroup, LabelMeaning, TargetRules
 from segarena.systems.volumes.files.volume_io import (
     check_readers,
     read_header,
@@ -82,7 +82,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         self,
         *,
         path: str,
-        labels: Meaning | None = None,
+        labels: LabelMeaning | None = None,
         image_folder: str | None = None,
         label_folder: str | None = None,
         image_pattern: str | None = None,
@@ -186,8 +186,8 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             targets=self._rules_of_targets.targets(labels, canonical.spacing_mm),
         )
 
-    def _labels(self, case: Case, image: Grid) -> list[Labelled]:
-        found: list[Labelled] = []
+    def _labels(self, case: CaseFiles, image: Grid) -> list[LabelGroup]:
+        found: list[LabelGroup] = []
         for name, path in case.labels:
             header = read_header(path, slice_axis=self._slice_axis)
             apart = image.difference(header.grid, tolerance_voxels=self._tolerance_voxels)
@@ -199,7 +199,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
                 path, slice_axis=self._slice_axis, may_be_empty=True, max_voxels=self._max_voxels
             )
             groups = zip(volume.groups, volume.names, strict=True)
-            found.extend(Labelled(labels, name, names) for labels, names in groups)
+            found.extend(LabelGroup(labels, name, names) for labels, names in groups)
         if not any(labelled.labels.max() for labelled in found):
             first = case.labels[0][1]
             raise InvalidMask(
@@ -245,7 +245,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
 
 def _classes(class_names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
     try:
-        return as_classes(class_names)
+        return parse_classes(class_names)
     except (TypeError, ValueError) as error:
         raise PluginInvalid(
             f"class_names={class_names!r}: expected {{'kidney': 1, 'any': [1, 2]}} or {{1: 'kidney'}}; {error}"

@@ -14,17 +14,17 @@ from segarena.files import hashes
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import Target, VolumeSample, check_sample
-from segarena.systems.volumes.phantom.anatomy import Anatomy, Part, invent
-from segarena.systems.volumes.phantom.distance_fields import Field, Space
+from segarena.systems.volumes.phantom.anatomy import Anatomy, AnatomyPart, invent_anatomy
+from segarena.systems.volumes.phantom.distance_fields import DistanceField, VoxelSpace
 
-EDITION = 1
+PHANTOM_EDITION = 1
 """Raised whenever the same options would give other volumes."""
 
 FIELDS_MM = {"CT": (120.0, 144.0, 144.0), "MR": (140.0, 148.0, 148.0)}
 LEAST_SHAPE = (20, 48, 48)
 
 # Hounsfield units, and for MR the signal of an invented sequence in which blood is dark.
-TISSUES = [
+TISSUE_NAMES = [
     "air",
     "lung",
     "fat",
@@ -43,15 +43,19 @@ TISSUES = [
 ]
 CT_TISSUES = dict(
     zip(
-        TISSUES,
+        TISSUE_NAMES,
         (-1000, -820, -95, 58, 20, 420, 190, 108, 128, 172, 142, 196, 62, 42, 380),
         strict=True,
     )
 )
 MR_TISSUES = dict(
-    zip(TISSUES, (0, 25, 620, 170, 330, 70, 390, 260, 410, 520, 210, 90, 430, 450, 30), strict=True)
+    zip(
+        TISSUE_NAMES,
+        (0, 25, 620, 170, 330, 70, 390, 260, 410, 520, 210, 90, 430, 450, 30),
+        strict=True,
+    )
 )
-NOISE = {"CT": 14.0, "MR": 26.0}
+NOISE_LEVELS = {"CT": 14.0, "MR": 26.0}
 
 
 @dataset("phantom")
@@ -94,7 +98,7 @@ class Phantom:
     @property
     def fingerprint(self) -> str:
         """Hash of the options and of the edition of the rules."""
-        text = json.dumps([EDITION, self._shape, self._seed, len(self._numbers)])
+        text = json.dumps([PHANTOM_EDITION, self._shape, self._seed, len(self._numbers)])
         return hashes.fingerprint(text)
 
     def load(self, sample_id: str) -> VolumeSample:
@@ -109,8 +113,8 @@ class Phantom:
         depth, height, width = (
             edge / n for edge, n in zip(FIELDS_MM[modality], self._shape, strict=True)
         )
-        space = Space(self._shape, (depth, height, width))
-        anatomy = invent(space, rng)
+        space = VoxelSpace(self._shape, (depth, height, width))
+        anatomy = invent_anatomy(space, rng)
         targets = (_target(part, modality, depth * height * width) for part in anatomy.parts)
         sample = VolumeSample(
             id=sample_id,
@@ -141,7 +145,7 @@ class Phantom:
         return [Finding(is_error=False, message=message)]
 
 
-def _target(part: Part, modality: str, voxel_mm3: float) -> Target:
+def _target(part: AnatomyPart, modality: str, voxel_mm3: float) -> Target:
     mask = part.mask
     attributes = {
         "modality": modality,
@@ -152,7 +156,7 @@ def _target(part: Part, modality: str, voxel_mm3: float) -> Target:
 
 
 def _scan(
-    anatomy: Anatomy, modality: str, space: Space, rng: np.random.Generator
+    anatomy: Anatomy, modality: str, space: VoxelSpace, rng: np.random.Generator
 ) -> NDArray[np.int16]:
     """Return what a scanner would see: tissues mixed at their edges, texture, blur, shading and noise."""
     from scipy.ndimage import gaussian_filter
@@ -165,15 +169,17 @@ def _scan(
     signal = gaussian_filter(signal, 0.45)
     if modality == "CT":
         grain = gaussian_filter(rng.standard_normal(space.shape, dtype=np.float32), (0.0, 0.6, 0.6))
-        signal += NOISE["CT"] * grain / grain.std()
+        signal += NOISE_LEVELS["CT"] * grain / grain.std()
     else:
         signal = signal * np.exp(np.float32(0.18) * space.noise(rng, 35.0))
-        real, imaginary = NOISE["MR"] * rng.standard_normal((2, *space.shape), dtype=np.float32)
+        real, imaginary = NOISE_LEVELS["MR"] * rng.standard_normal(
+            (2, *space.shape), dtype=np.float32
+        )
         signal = np.hypot(signal + real, imaginary) * rng.uniform(0.7, 1.6)
     return np.rint(signal).astype(np.int16)
 
 
-def _mixed(anatomy: Anatomy, tissues: Mapping[str, float], space: Space) -> Field:
+def _mixed(anatomy: Anatomy, tissues: Mapping[str, float], space: VoxelSpace) -> DistanceField:
     signal = np.full(space.shape, tissues["air"], dtype=np.float32)
     parts = [(part.tissue, part.distance) for part in anatomy.parts]
     for tissue, distance in (*anatomy.background, *parts):
@@ -182,7 +188,9 @@ def _mixed(anatomy: Anatomy, tissues: Mapping[str, float], space: Space) -> Fiel
     return signal
 
 
-def _affine(space: Space, rng: np.random.Generator, *, tilt_degrees: float) -> NDArray[np.float64]:
+def _affine(
+    space: VoxelSpace, rng: np.random.Generator, *, tilt_degrees: float
+) -> NDArray[np.float64]:
     """Return where voxels lie: planes to Superior, rows to Anterior, columns to Right, tilted about the last."""
     tilt = np.deg2rad(rng.uniform(-tilt_degrees, tilt_degrees))
     affine = np.eye(4)

@@ -13,7 +13,7 @@ from segarena.datasets.listing import Files
 from segarena.errors import DatasetError, DatasetMissing, PluginInvalid
 from segarena.systems.volumes.files.volume_io import volume_suffix
 
-LAYOUT = (
+EXPECTED_LAYOUT = (
     "PATH/images/CASE.nii.gz with PATH/labels/CASE.nii.gz, or nnU-Net's PATH/imagesTr/CASE_0000.nii.gz with "
     "PATH/labelsTr/CASE.nii.gz, or one folder and label_pattern='{case}_seg'"
 )
@@ -21,7 +21,7 @@ _CASE = "{case}"
 
 
 @dataclass(slots=True)
-class Case:
+class CaseFiles:
     """The files of one case: its image, and its label file, or one label file per class by name."""
 
     image: Path | None = None
@@ -60,15 +60,15 @@ class CaseLayout:
         return self.images == self.labels
 
 
-class Collected(NamedTuple):
+class CaseCollection(NamedTuple):
     """What a folder holds: its cases by name, in order, and the volumes that no pattern fits."""
 
-    cases: dict[str, Case]
+    cases: dict[str, CaseFiles]
     others: list[Path]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class DatasetDescription:
     """What a `dataset.json` says; nothing where there is none."""
 
     # Numbers by class, without the background.
@@ -111,7 +111,7 @@ def find_layout(
     for folder, what in ((root / images, "images"), (root / labels, "labels")):
         if not folder.is_dir():
             raise DatasetMissing(
-                f"{folder}: expected a folder with {what}, found none; the layout is {LAYOUT}"
+                f"{folder}: expected a folder with {what}, found none; the layout is {EXPECTED_LAYOUT}"
             )
     has_channels = is_nnunet and any((root / images).glob("*_0000.*"))
     layout = CaseLayout(
@@ -127,14 +127,14 @@ def find_layout(
     return layout
 
 
-def collect_cases(layout: CaseLayout) -> Collected:
+def collect_cases(layout: CaseLayout) -> CaseCollection:
     """Return the cases of a folder, by path; a case lacks what is not there.
 
     Raises:
         DatasetError: two images of one case, or two label files of one name.
         DatasetMissing: no image at all.
     """
-    cases: dict[str, Case] = {}
+    cases: dict[str, CaseFiles] = {}
     others: list[Path] = []
     labels = dict(_keys(layout.labels))
     is_label = {
@@ -151,10 +151,10 @@ def collect_cases(layout: CaseLayout) -> Collected:
                 f"{path} and {cases[name].image}: expected one image of this case, got two; rename one"
             )
         else:
-            cases[name] = Case(path)
+            cases[name] = CaseFiles(path)
     if not cases:
         raise DatasetMissing(
-            f"{layout.images}: expected volumes named {layout.image_pattern!r}, found none; the layout is {LAYOUT}"
+            f"{layout.images}: expected volumes named {layout.image_pattern!r}, found none; the layout is {EXPECTED_LAYOUT}"
         )
     known = frozenset(cases)
     for path, key in labels.items():
@@ -164,7 +164,7 @@ def collect_cases(layout: CaseLayout) -> Collected:
         if owner is None:
             others.append(path)
             continue
-        case = cases.setdefault(owner[0], Case())
+        case = cases.setdefault(owner[0], CaseFiles())
         name = owner[1]
         twin = dict(case.labels).get(name)
         if twin is not None:
@@ -172,20 +172,20 @@ def collect_cases(layout: CaseLayout) -> Collected:
                 f"{path} and {twin}: expected one label file of this name, got two; remove one"
             )
         case.labels.append((name, path))
-    return Collected(cases, others)
+    return CaseCollection(cases, others)
 
 
-def read_description(path: Path) -> Description:
+def read_description(path: Path) -> DatasetDescription:
     """Read a `dataset.json` of nnU-Net (names to numbers) or of the Medical Segmentation Decathlon (the reverse).
 
     Raises:
         DatasetError: not JSON, or its labels are not what either of them has.
     """
     if not path.is_file():
-        return Description()
+        return DatasetDescription()
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
-        classes = as_classes(data.get("labels", {}))
+        classes = parse_classes(data.get("labels", {}))
         modality = data.get("modality", {})
         modalities: dict[Any, Any] = {"": modality} if isinstance(modality, str) else dict(modality)
         modalities.update(data.get("channel_names", {}))
@@ -197,7 +197,7 @@ def read_description(path: Path) -> Description:
         raise DatasetError(
             f"{path}: expected a dataset.json with labels by name, got: {error}; repair it"
         ) from error
-    return Description(
+    return DatasetDescription(
         ignore_value=ignored[0] if ignored else None,
         classes=classes,
         modalities={str(key): str(value) for key, value in modalities.items()},
@@ -205,7 +205,7 @@ def read_description(path: Path) -> Description:
     )
 
 
-def as_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
+def parse_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
     """Return numbers by class from `{"liver": 1}`, `{"tumour": [2, 3]}` or `{1: "liver"}`; background is left out.
 
     Raises:

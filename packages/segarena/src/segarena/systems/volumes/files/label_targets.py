@@ -27,13 +27,13 @@ from segarena.errors import PluginInvalid
 from segarena.samples import Mask, Target
 
 Integers: TypeAlias = NDArray[np.integer[Any]]
-Meaning: TypeAlias = Literal["semantic", "instance", "components"]
+LabelMeaning: TypeAlias = Literal["semantic", "instance", "components"]
 
 # Above this, the numbers that are there are counted instead of all numbers up to the highest.
 _MANY = 1 << 16
 
 
-class Labelled(NamedTuple):
+class LabelGroup(NamedTuple):
     """One label array of a case: a group of its file, or one of several files.
 
     `name` is that of its file where a case has one file per class; `names` says what its numbers are called.
@@ -66,7 +66,7 @@ class TargetRules:
         dilation by 1 and at least 30 voxels (D7); instances (D6, D9); classes (D2, D10).
     """
 
-    labels: Meaning = "semantic"
+    labels: LabelMeaning = "semantic"
     connectivity: Connectivity = 26
     dilation_voxels: int = 0
     min_voxels: int = 1
@@ -84,7 +84,9 @@ class TargetRules:
                 "and only with labels='components'"
             )
 
-    def targets(self, case: Sequence[Labelled], spacing_mm: Sequence[float]) -> tuple[Target, ...]:
+    def targets(
+        self, case: Sequence[LabelGroup], spacing_mm: Sequence[float]
+    ) -> tuple[Target, ...]:
         """Return the targets of one case, in the order of its files, groups, classes and numbers.
 
         Masks cover the whole volume, but their memory is only taken where they hold something. Where several groups
@@ -114,8 +116,8 @@ class TargetRules:
                 )
         return tuple(targets)
 
-    def _find(self, labelled: Labelled) -> Iterator[_Found]:
-        windows = windows_of(labelled.labels)
+    def _find(self, labelled: LabelGroup) -> Iterator[_Found]:
+        windows = find_label_windows(labelled.labels)
         windows.pop(self.ignore_value or 0, None)
         if self.labels == "instance":
             yield from self._instances(labelled, windows)
@@ -131,7 +133,7 @@ class TargetRules:
             else:
                 yield _Found(name, name, window, mask)
 
-    def _instances(self, labelled: Labelled, windows: Mapping[int, Window]) -> Iterator[_Found]:
+    def _instances(self, labelled: LabelGroup, windows: Mapping[int, Window]) -> Iterator[_Found]:
         only = next(iter(self.classes), "") if len(self.classes) == 1 else ""
         for number, window in windows.items():
             named = [name for name, numbers in self.classes.items() if number in numbers]
@@ -144,7 +146,7 @@ class TargetRules:
                     labelled.labels[window] == number,
                 )
 
-    def _classes_in(self, labelled: Labelled, numbers: Sequence[int]) -> dict[str, list[int]]:
+    def _classes_in(self, labelled: LabelGroup, numbers: Sequence[int]) -> dict[str, list[int]]:
         """Return the numbers that are there, by class; a number may be in several classes."""
         if labelled.name and len(numbers) == 1:
             return {labelled.name: list(numbers)}
@@ -173,7 +175,7 @@ class TargetRules:
             mask, connectivity=self.connectivity, dilation_voxels=self.dilation_voxels
         )
         # The dilated components come in the order of their own first voxels, which may differ.
-        inner = windows_of(labels)
+        inner = find_label_windows(labels)
         ordered = sorted(inner, key=lambda number: _first_voxel(labels, inner[number], number))
         for count, number in enumerate(ordered, start=1):
             yield _Found(
@@ -188,14 +190,14 @@ class TargetRules:
         known = {"modality": self.modality, "kind": kind}
         return {**{key: value for key, value in known.items() if value}, "volume_mm3": volume_mm3}
 
-    def _ignored(self, case: Sequence[Labelled]) -> Mask | None:
+    def _ignored(self, case: Sequence[LabelGroup]) -> Mask | None:
         if self.ignore_value is None:
             return None
         ignore = np.logical_or.reduce([labelled.labels == self.ignore_value for labelled in case])
         return ignore if ignore.any() else None
 
 
-def windows_of(labels: Integers) -> dict[int, Window]:
+def find_label_windows(labels: Integers) -> dict[int, Window]:
     """Return the window of each number but 0 in a label array (plane, row, column), by number, ascending."""
     from scipy import ndimage
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage, MissingExtra
-from segarena.systems.volumes.files.volume_header import VolumeHeader, grid_of
+from segarena.systems.volumes.files.volume_header import VolumeHeader, make_grid
 
 _HEADER_BYTES = 540
 _CHUNK_BYTES = 1 << 20
@@ -40,7 +40,7 @@ def read_nifti_header(path: Path, slice_axis: str) -> VolumeHeader:
             raise InvalidImage(
                 f"{path}: expected positive spacing along each axis, got {spacing.tolist()}; repair the header"
             )
-        grid = grid_of(path, tuple(map(int, raw.get_data_shape())), _affine(raw), slice_axis)
+        grid = make_grid(path, tuple(map(int, raw.get_data_shape())), _affine(raw), slice_axis)
         return VolumeHeader(
             path=path,
             grid=grid,

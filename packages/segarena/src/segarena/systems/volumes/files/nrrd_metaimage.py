@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage, MissingExtra
 from segarena.systems.volumes.files.nrrd_metaimage_header import check_itk_header
-from segarena.systems.volumes.files.volume_header import VolumeHeader, grid_of
+from segarena.systems.volumes.files.volume_header import VolumeHeader, make_grid
 
-LABEL_GROUPS = "org.mitk.multilabel.segmentation.labelgroups"
+MITK_LABEL_GROUPS = "org.mitk.multilabel.segmentation.labelgroups"
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 # The same turn leads back.
 _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
@@ -41,7 +41,7 @@ def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
         raise InvalidImage(
             f"{path}: expected positive spacing along each axis, got {spacing}; repair the header"
         )
-    grid = grid_of(path, tuple(reader.GetSize()), _affine(reader), slice_axis)
+    grid = make_grid(path, tuple(reader.GetSize()), _affine(reader), slice_axis)
     return VolumeHeader(
         path=path,
         data=data,
@@ -126,16 +126,16 @@ def _dtype(reader: Any, path: Path) -> np.dtype[Any]:
 
 
 def _names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
-    if not reader.HasMetaDataKey(LABEL_GROUPS):
+    if not reader.HasMetaDataKey(MITK_LABEL_GROUPS):
         return _segments(reader, path)
     try:
-        groups = json.loads(reader.GetMetaData(LABEL_GROUPS))
+        groups = json.loads(reader.GetMetaData(MITK_LABEL_GROUPS))
         return tuple(
             {int(label["value"]): str(label["name"]) for label in group["labels"]}
             for group in groups
         )
     except (ValueError, KeyError, TypeError) as error:
-        expected = f"{LABEL_GROUPS} as a list of groups with labels"
+        expected = f"{MITK_LABEL_GROUPS} as a list of groups with labels"
         raise InvalidImage(f"{path}: expected {expected}, got: {error}; save it again") from error
 
 

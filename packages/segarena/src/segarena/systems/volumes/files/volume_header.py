@@ -56,7 +56,7 @@ class VolumeHeader:
         return 2 * self.voxels * self.groups * max(self.dtype.itemsize, 4 if self.is_scaled else 0)
 
 
-def grid_of(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str) -> Grid:
+def make_grid(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str) -> Grid:
     """Return the grid that a header describes; axes of length 1 behind the third are dropped.
 
     Raises:
@@ -90,7 +90,7 @@ def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
             f"{path}: the header promises {promised:,} bytes, more than a file of {in_file:,} bytes can hold; "
             "it is damaged, copy or export it again"
         )
-    free = available_bytes()
+    free = available_memory_bytes()
     if free is not None and header.needed_bytes > free:
         raise InvalidImage(
             f"{path}: reading it needs about {header.needed_bytes / 1e9:.2f} GB of memory, {free / 1e9:.2f} GB are "
@@ -98,7 +98,7 @@ def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
         )
 
 
-def available_bytes() -> int | None:
+def available_memory_bytes() -> int | None:
     """Return how much memory this process and its container may still use; None where the system does not say."""
     found = [
         free

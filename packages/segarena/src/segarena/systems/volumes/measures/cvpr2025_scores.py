@@ -49,7 +49,7 @@ class CaseScores:
         return float(self.nsd[-1])
 
 
-def case_scores(
+def score_case(
     dice: ArrayLike, nsd: ArrayLike, *, nsd_above_dsc: float | None = NSD_ABOVE_DSC
 ) -> CaseScores:
     """Return what the challenge's script makes of a case.

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, times_drawn
 
-Values: TypeAlias = NDArray[np.float64]
-Over: TypeAlias = Literal["common", "own", "same"]
+FloatArray: TypeAlias = NDArray[np.float64]
+TargetSelection: TypeAlias = Literal["common", "own", "same"]
 
-DIALOGUE = ("benchmark", "dataset", "sample", "target", "user", "repeat")
+DIALOGUE_COLUMNS = ("benchmark", "dataset", "sample", "target", "user", "repeat")
 
 _TARGET = ("dataset", "class", "sample", "target")
 _TABLE = ("level", "dataset", "class", "mean", "low", "high", "cases", "targets")
@@ -48,7 +48,7 @@ class Averages:
     missing: pl.DataFrame
 
 
-def with_class(
+def add_class_column(
     records: pl.DataFrame, attributes: Sequence[str] = ("modality", "kind")
 ) -> pl.DataFrame:
     """Return records with a column "class" and one for each of `attributes` of the target, "" where it has none.
@@ -65,8 +65,8 @@ def with_class(
     return records.filter(pl.col("target") != "").with_columns(of_class, *others)
 
 
-def hold_rounds(
-    records: pl.DataFrame, rounds: int, *, dialogue: Sequence[str] = DIALOGUE
+def repeat_last_round(
+    records: pl.DataFrame, rounds: int, *, dialogue: Sequence[str] = DIALOGUE_COLUMNS
 ) -> pl.DataFrame:
     """Return records in which every dialogue goes on to round `rounds`: one that ended early repeats its last line.
 
@@ -97,7 +97,7 @@ def average(
     *,
     rows: Sequence[str] = ("user",),
     split: Sequence[str] = (),
-    over: Over = "common",
+    over: TargetSelection = "common",
     repeats: int = 2000,
     level: float = 0.95,
     seed: int = 0,
@@ -111,7 +111,7 @@ def average(
     Args:
         values: one line per target and repetition, with the columns "dataset", "sample", "target", "class" and those
             named here. Null (failed) and NaN (not defined) are no values, and the target is missing. When rounds are
-            rows, see `hold_rounds`.
+            rows, see `repeat_last_round`.
         column: what is averaged. Repetitions of a target are averaged first.
         rows: columns that tell apart what is compared.
         split: columns whose values are kept apart before anything is compared ("modality", "kind").
@@ -160,8 +160,10 @@ def _check(values: pl.DataFrame, column: str, groups: list[str], over: str) -> N
             f"average: expected the columns {', '.join(needed)}, each once; "
             f"{'missing: ' + ', '.join(absent) if absent else 'one is named twice'}"
         )
-    if over not in get_args(Over):
-        raise InvalidInput(f"over: expected one of {', '.join(get_args(Over))}, got {over!r}")
+    if over not in get_args(TargetSelection):
+        raise InvalidInput(
+            f"over: expected one of {', '.join(get_args(TargetSelection))}, got {over!r}"
+        )
     if not values.height:
         raise InvalidInput("average: expected at least one line of values, got none")
     blank = next((name for name in needed[:-1] if values[name].null_count()), None)
@@ -211,9 +213,9 @@ class _Bootstrap:
         self._repeats = repeats
         self._level = level
         self._seed = seed
-        self._drawn: dict[tuple[str, int], Values] = {}
+        self._drawn: dict[tuple[str, int], FloatArray] = {}
 
-    def of_classes(self, dataset: str, matrix: Values) -> Values:
+    def of_classes(self, dataset: str, matrix: FloatArray) -> FloatArray:
         """Return the mean of each class in each draw, (draws, classes), from (cases, classes); NaN of no case."""
         key = (dataset, len(matrix))
         if key not in self._drawn:
@@ -224,7 +226,7 @@ class _Bootstrap:
         counts = times @ (~np.isnan(matrix)).astype(np.float64)
         return np.divide(sums, counts, out=np.full_like(sums, math.nan), where=counts > 0)
 
-    def interval(self, draws: Values, cases: int) -> tuple[float, float]:
+    def interval(self, draws: FloatArray, cases: int) -> tuple[float, float]:
         """Return the percentile interval of the draws that are not NaN; NaN when there were fewer than two cases."""
         return percentile_interval(draws, self._level) if cases > 1 else (math.nan, math.nan)
 
@@ -233,7 +235,7 @@ def _levels(of_group: pl.DataFrame, bootstrap: _Bootstrap) -> list[dict[str, Any
     """Return the lines of one row of the table: every class, every dataset, all."""
     lines: list[dict[str, Any]] = []
     means: list[float] = []
-    draws: list[Values] = []
+    draws: list[FloatArray] = []
     fewest = 0
     for (dataset,), of_dataset in of_group.group_by("dataset", maintain_order=True):
         of_cases = of_dataset.group_by("class", "sample", maintain_order=True).agg(

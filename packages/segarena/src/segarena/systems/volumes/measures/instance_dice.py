@@ -17,7 +17,7 @@ from segarena.arrays.boxes import Window, bounding_window, intersect_windows, is
 from segarena.errors import InvalidInput
 from segarena.samples import as_mask
 
-Counts: TypeAlias = NDArray[np.int64]
+VoxelCounts: TypeAlias = NDArray[np.int64]
 EmptyPredictions: TypeAlias = Literal["ignored", "published"]
 
 
@@ -29,9 +29,9 @@ class InstanceCounts:
         InvalidInput: shapes that do not fit together, or a target without a voxel.
     """
 
-    intersections: Counts  # (predictions, targets), voxels in both
-    prediction_areas: Counts  # (predictions,)
-    target_areas: Counts  # (targets,), all above 0
+    intersections: VoxelCounts  # (predictions, targets), voxels in both
+    prediction_areas: VoxelCounts  # (predictions,)
+    target_areas: VoxelCounts  # (targets,), all above 0
 
     def __post_init__(self) -> None:
         shape = (len(self.prediction_areas), len(self.target_areas))
@@ -65,7 +65,7 @@ def count_instances(predictions: Sequence[Any], targets: Sequence[Any]) -> Insta
         [as_mask(mask, shape, name="target") for mask in targets],
     )
     windows: list[list[Window]] = []
-    areas: list[Counts] = []
+    areas: list[VoxelCounts] = []
     for masks in found:
         around = [bounding_window(mask) for mask in masks]
         counts = [

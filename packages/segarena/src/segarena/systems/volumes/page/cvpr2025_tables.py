@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from segarena.reports.recorded_run import DialogueRecord, Run
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.statistics.intervals import bootstrap_mean
-from segarena.systems.volumes.measures.cvpr2025_scores import CaseScores, case_scores
+from segarena.systems.volumes.measures.cvpr2025_scores import CaseScores, score_case
 
-MEASURES = ("dsc_auc", "nsd_auc", "dsc_final", "nsd_final")
-LIMIT_S = 90.0
+CASE_MEASURES = ("dsc_auc", "nsd_auc", "dsc_final", "nsd_final")
+TIME_LIMIT_S = 90.0
 """Official scores are 0 for classes that take longer; the script only warns."""
 
 
@@ -29,13 +29,13 @@ def is_cvpr2025(run: Run) -> bool:
 
 def challenge_sheets(runs: Sequence[Run]) -> list[Sheet]:
     """Return the challenge's values, and Dice and NSD of every step, as means over cases."""
-    scores = [(run, list(scores_of_cases(run).values())) for run in runs]
+    scores = [(run, list(score_cases(run).values())) for run in runs]
     if any(cases for _, cases in scores):
         return [_final_sheet(scores), *_step_sheets(scores)]
     return []
 
 
-def scores_of_cases(run: Run) -> dict[str, CaseScores]:
+def score_cases(run: Run) -> dict[str, CaseScores]:
     """Return what the challenge's script would make of each case, repeats averaged.
 
     A class that failed has 0 from the failed step on, a case that could not be used 0 throughout; a class that was
@@ -49,7 +49,7 @@ def scores_of_cases(run: Run) -> dict[str, CaseScores]:
     for (sample, _), group in groups.items():
         dice = [_steps(dialogue, "dice", run.rounds, steps) for dialogue in group]
         nsd = [_steps(dialogue, "nsd", run.rounds, steps) for dialogue in group]
-        found[sample].append(case_scores(dice, nsd))
+        found[sample].append(score_case(dice, nsd))
     means: dict[str, CaseScores] = {}
     for sample, repeats in found.items():
         dsc = [one.dsc for one in repeats]
@@ -68,12 +68,12 @@ def _steps(dialogue: DialogueRecord, metric: str, rounds: int, steps: int) -> ND
 def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for run, cases in scores:
-        values = (_mean([getattr(case, name) for case in cases]) for name in MEASURES)
-        rows.append((run.label, len(cases), *values, slow_classes(run)))
+        values = (_mean([getattr(case, name) for case in cases]) for name in CASE_MEASURES)
+        rows.append((run.label, len(cases), *values, count_slow_classes(run)))
     notes = (
         "Computed as in the challenge's script: the mean over the classes of a case, then over cases. NSD is 0 in "
         "steps whose Dice is not above 0.2; AUC is the area over the last five steps, at most 4; final means after the "
-        f"fifth click; failures count 0. Officially, classes that take longer than {LIMIT_S:g} s count 0; here they "
+        f"fifth click; failures count 0. Officially, classes that take longer than {TIME_LIMIT_S:g} s count 0; here they "
         "keep their value. Brackets hold 95 % intervals over cases.",
     )
     return Sheet(
@@ -86,7 +86,7 @@ def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
             "NSD AUC",
             "DSC final",
             "NSD final",
-            f"Classes beyond {LIMIT_S:g} s",
+            f"Classes beyond {TIME_LIMIT_S:g} s",
         ),
         rows=tuple(rows),
         notes=notes,
@@ -113,7 +113,7 @@ def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
     return made
 
 
-def slow_classes(run: Run) -> int:
+def count_slow_classes(run: Run) -> int:
     """Return how many classes of cases took longer than the challenge allows, their share of the encoder included."""
     rows = run.timings
     encoder = (
@@ -128,7 +128,7 @@ def slow_classes(run: Run) -> int:
         pl.col("encode_s").fill_null(0.0)
     )
     shared = pl.col("encode_s") / pl.len().over("sample")
-    return joined.filter(pl.col("predict_s") + shared > LIMIT_S).height
+    return joined.filter(pl.col("predict_s") + shared > TIME_LIMIT_S).height
 
 
 def _mean(values: Sequence[float]) -> Value:

@@ -15,29 +15,29 @@ from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.wording import metric_name
 from segarena.roles import Statistic
 from segarena.systems.volumes.page.round_values import (
-    at_round,
-    coverage_text,
-    mean_at,
-    means,
-    statistic_frame,
-    values_by_round,
-    who_took_part,
+    average_common_targets,
+    collect_round_values,
+    collect_statistic,
+    describe_coverage,
+    list_participants,
+    look_up_mean,
+    select_round,
 )
 
-NOC_AT = (0.8, 0.9)
+NOC_THRESHOLDS = (0.8, 0.9)
 
 
 def volume_sheets(runs: Sequence[Run]) -> list[Sheet]:
     """Return every table that the records have something for."""
-    if not who_took_part(runs):
+    if not list_participants(runs):
         return []
-    values = values_by_round(runs)
+    values = collect_round_values(runs)
     made = [prompts_sheet(runs, values), refinement_sheet(runs, values), splits_sheet(runs, values)]
     made += [
         noise_sheet(runs, values),
         areas_sheet(runs),
         classes_sheet(runs, values),
-        seconds_sheet(runs),
+        median_seconds_sheet(runs),
     ]
     return [sheet for sheet in made if sheet is not None]
 
@@ -61,60 +61,64 @@ def _sheet_of_users(
 
 def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
     """Return what each scheme costs and gives after the first prompts (Tables 2 to 4)."""
-    first = at_round(values, 1)
+    first = select_round(values, 1)
     metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
-    averages = {metric: means(first, metric) for metric in metrics}
+    averages = {metric: average_common_targets(first, metric) for metric in metrics}
     datasets = sorted(set(first["dataset"]))
     per_dataset = datasets if len(datasets) > 1 else []
 
     def cells(**who: str) -> Iterator[Cell]:
-        yield effort_of(first, **who)
+        yield summarize_effort(first, **who)
         yield from (
-            mean_at(averages["dice"], "dataset", dataset=dataset, **who) for dataset in per_dataset
+            look_up_mean(averages["dice"], "dataset", dataset=dataset, **who)
+            for dataset in per_dataset
         )
-        yield from (mean_at(averages[metric], **who) for metric in metrics)
+        yield from (look_up_mean(averages[metric], **who) for metric in metrics)
 
     caption = "Quality after the first prompts, and what they cost."
     columns = ("Interactions", *per_dataset, *map(metric_name, metrics))
-    notes = (coverage_text(averages["dice"]), EFFORT)
-    return _sheet_of_users("prompts", caption, columns, who_took_part(runs), cells, *notes)
+    notes = (describe_coverage(averages["dice"]), EFFORT_NOTE)
+    return _sheet_of_users("prompts", caption, columns, list_participants(runs), cells, *notes)
 
 
 def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     """Return Dice after each round (Tables 5 and 6); None without corrections."""
-    who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
+    who = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
     if not who:
         return None
     rounds = range(1, runs[0].rounds + 1)
-    averages = [means(values.filter(round=number), "dice") for number in rounds]
+    averages = [average_common_targets(values.filter(round=number), "dice") for number in rounds]
 
     def cells(**who: str) -> Iterator[Cell]:
-        yield from (effort_of(values.filter(round=number), **who) for number in (1, runs[0].rounds))
-        yield from (mean_at(average, **who) for average in averages)
+        yield from (
+            summarize_effort(values.filter(round=number), **who) for number in (1, runs[0].rounds)
+        )
+        yield from (look_up_mean(average, **who) for average in averages)
 
     caption = "Dice after the first prompts (round 1) and after each correction."
     columns = ("Interactions first", "at last", *(f"Round {number}" for number in rounds))
     return _sheet_of_users(
-        "refinement", caption, columns, who, cells, coverage_text(averages[0]), EFFORT
+        "refinement", caption, columns, who, cells, describe_coverage(averages[0]), EFFORT_NOTE
     )
 
 
 def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     """Return Dice of organs and pathologies, of CT and MR (Tables 7 and 8); None when targets have neither."""
-    last = at_round(values, runs[0].rounds)
+    last = select_round(values, runs[0].rounds)
     parts: list[tuple[str, str]] = []
     for name in ("kind", "modality"):
         parts += [(name, part) for part in sorted(set(last[name]) - {""})]
     if not parts:
         return None
     averages = {
-        name: means(last.filter(pl.col(name) != ""), "dice", split=(name,)) for name, _ in parts
+        name: average_common_targets(last.filter(pl.col(name) != ""), "dice", split=(name,))
+        for name, _ in parts
     }
-    overall = means(last, "dice")
+    overall = average_common_targets(last, "dice")
 
     def cells(**who: str) -> Iterator[Cell]:
-        yield mean_at(overall, **who)
-        yield from (mean_at(averages[name], **who, **{name: part}) for name, part in parts)
+        yield look_up_mean(overall, **who)
+        yield from (look_up_mean(averages[name], **who, **{name: part}) for name, part in parts)
 
     counts: list[str] = []
     for name, part in parts:
@@ -123,23 +127,23 @@ def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     caption = "Dice after the last round by kind of target and by modality."
     note = f"Targets: {', '.join(counts)}. Columns hold different targets: compare within a column."
     columns = ("All", *(part for _, part in parts))
-    return _sheet_of_users("splits", caption, columns, who_took_part(runs), cells, note)
+    return _sheet_of_users("splits", caption, columns, list_participants(runs), cells, note)
 
 
 def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     """Return Dice with perturbed first boxes and the loss against exact ones (Table 9); None without such users."""
-    families = noise_families(runs)
+    families = group_users_by_noise(runs)
     if not families:
         return None
-    last = at_round(values, runs[0].rounds)
-    averages = means(last, "dice")
+    last = select_round(values, runs[0].rounds)
+    averages = average_common_targets(last, "dice")
     noises = sorted(set(chain(*families.values())) - {0})
 
     def cells(user: str, segmenter: str) -> Iterator[Cell]:
-        yield mean_at(averages, user=user, segmenter=segmenter)
+        yield look_up_mean(averages, user=user, segmenter=segmenter)
         for noise in noises:
             noisy = families[user].get(noise, "")
-            yield mean_at(averages, user=noisy, segmenter=segmenter)
+            yield look_up_mean(averages, user=noisy, segmenter=segmenter)
             yield _difference(last.filter(segmenter=segmenter), noisy, user)
 
     who = list(product(families, dict.fromkeys(run.segmenter for run in runs)))
@@ -162,9 +166,13 @@ def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
     }
     statistics = [Statistic(name=name, kind=kind, metric="dice") for name, kind in areas.items()]
     statistics += [
-        Statistic(name=f"NoC@{100 * t:g}", kind="noc", metric="dice", threshold=t) for t in NOC_AT
+        Statistic(name=f"NoC@{100 * t:g}", kind="noc", metric="dice", threshold=t)
+        for t in NOC_THRESHOLDS
     ]
-    averages = [means(statistic_frame(runs, statistic), "value") for statistic in statistics]
+    averages = [
+        average_common_targets(collect_statistic(runs, statistic), "value")
+        for statistic in statistics
+    ]
     note = (
         f"Areas are trapezoid sums of Dice: AuC over all {rounds} rounds divided by {rounds - 1} (at most 1), "
         f"sum as in autoPET (at most {rounds - 1}), last five as in CVPR 2025 (at most 4). NoC: rounds until Dice is "
@@ -174,15 +182,15 @@ def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
     columns = [statistic.name for statistic in statistics]
 
     def cells(**who: str) -> list[Value]:
-        return [mean_at(average, **who) for average in averages]
+        return [look_up_mean(average, **who) for average in averages]
 
-    return _sheet_of_users("areas", caption, columns, who_took_part(runs), cells, note)
+    return _sheet_of_users("areas", caption, columns, list_participants(runs), cells, note)
 
 
 def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
     """Return Dice of each class after the last round, a column per user and segmenter."""
-    averages = means(at_round(values, runs[0].rounds), "dice")
-    who = who_took_part(runs)
+    averages = average_common_targets(select_round(values, runs[0].rounds), "dice")
+    who = list_participants(runs)
     is_one = len({segmenter for _, segmenter in who}) == 1
     classes = (
         averages.table.filter(level="class")
@@ -196,7 +204,7 @@ def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
         lines = averages.table.filter(level="class", **where)
         counts = [max(lines[column].to_list()) for column in ("cases", "targets")]
         cells = [
-            mean_at(averages, "class", user=user, segmenter=segmenter, **where)
+            look_up_mean(averages, "class", user=user, segmenter=segmenter, **where)
             for user, segmenter in who
         ]
         rows.append((dataset, name, *counts, *cells))
@@ -210,7 +218,7 @@ def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
     )
 
 
-def seconds_sheet(runs: Sequence[Run]) -> Sheet:
+def median_seconds_sheet(runs: Sequence[Run]) -> Sheet:
     """Return the median seconds of the first and of later rounds, and of encoder passes."""
 
     def cells(user: str, segmenter: str) -> Iterator[Cell]:
@@ -225,17 +233,17 @@ def seconds_sheet(runs: Sequence[Run]) -> Sheet:
     columns = ("First round", "Later rounds", "Encoder pass", "All rounds of a target")
     note = "Of what is predicted together each dialogue has its share. An encoder pass is that of a slice or volume."
     return _sheet_of_users(
-        "seconds", "Median seconds in the segmenter.", columns, who_took_part(runs), cells, note
+        "seconds", "Median seconds in the segmenter.", columns, list_participants(runs), cells, note
     )
 
 
-EFFORT = (
+EFFORT_NOTE = (
     "Interactions are the ones actually given: the mean over targets, with the range below it. A point costs 1, a box "
     "in a slice 2, a box in the volume 3, limits 2 and a scribble 3; prompts that a lift adds on other slices are free."
 )
 
 
-def effort_of(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
+def summarize_effort(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
     """Return the mean interactions spent on a target, with the range."""
     spent = values.filter(user=user, segmenter=segmenter)["effort"].drop_nulls().to_numpy()
     if not len(spent):
@@ -246,13 +254,13 @@ def effort_of(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
     return Value(mean=float(np.mean(spent)), decimals=1, note=note)
 
 
-def corrects(runs: Sequence[Run], user: str, segmenter: str) -> bool:
+def has_corrections(runs: Sequence[Run], user: str, segmenter: str) -> bool:
     """Tell whether this user ever gave a second round of prompts."""
     own = chain.from_iterable(run.finished(user) for run in runs if run.segmenter == segmenter)
     return any(dialogue.rounds > 1 for dialogue in own)
 
 
-def noise_families(runs: Sequence[Run]) -> dict[str, dict[int, str]]:
+def group_users_by_noise(runs: Sequence[Run]) -> dict[str, dict[int, str]]:
     """Return users who differ only in their edge noise, by the one without: {"3b-inter": {0: "3b-inter", 5: ...}}."""
     found: dict[str, dict[int, str]] = {}
     for run in runs:
@@ -271,5 +279,5 @@ def _difference(values: pl.DataFrame, user: str, exact: str) -> Value:
     ).drop_nulls("difference")
     if not both.height:
         return Value(mean=math.nan)
-    mean = mean_at(means(both, "difference"))
+    mean = look_up_mean(average_common_targets(both, "difference"))
     return Value(mean=mean.mean, low=mean.low, high=mean.high, is_signed=True)

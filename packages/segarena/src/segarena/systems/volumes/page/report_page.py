@@ -20,7 +20,11 @@ from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_c
 from segarena.systems.volumes.page.effort_figures import effort_figures, rounds_figures
 from segarena.systems.volumes.page.instance_dice_table import instances_sheet
 from segarena.systems.volumes.page.paper_tables import volume_sheets
-from segarena.systems.volumes.page.round_values import is_volumes, values_by_round, who_took_part
+from segarena.systems.volumes.page.round_values import (
+    collect_round_values,
+    is_volume_run,
+    list_participants,
+)
 
 
 @page("radioactive", "cvpr2025")
@@ -33,7 +37,7 @@ class VolumesPage(Page):
     @classmethod
     def applies(cls, run: Run) -> bool:
         """Tell whether the run's benchmark is about volumes and its records have Dice."""
-        return is_volumes(run)
+        return is_volume_run(run)
 
     @cached_property
     def decides(self) -> Statistic | None:
@@ -60,7 +64,7 @@ class VolumesPage(Page):
     @cached_property
     def _made(self) -> tuple[list[Sheet], str]:
         """All tables, and a line about why instances are not among them, if they should be."""
-        if not who_took_part(self.runs):
+        if not list_participants(self.runs):
             return [], ""
         instances, problem = instances_sheet(self.runs)
         challenge = challenge_sheets(self.runs) if is_cvpr2025(self.runs[0]) else []
@@ -68,10 +72,10 @@ class VolumesPage(Page):
 
     def sections(self) -> list[Section]:
         """Return the tables, those of prompts and refinement with their figures."""
-        mode = [Note(text, is_lead=True) for text in mode_texts(self.runs)]
+        mode = [Note(text, is_lead=True) for text in describe_protocol(self.runs)]
         if not self.sheets:
             return [Section("volumes", "Prompts and effort", mode)]
-        values = values_by_round(self.runs)
+        values = collect_round_values(self.runs)
         effort, rounds = (
             draw(self.runs, values, self.floors) for draw in (effort_figures, rounds_figures)
         )
@@ -90,11 +94,14 @@ class VolumesPage(Page):
         """Return the same tables as files: one CSV each, and for LaTeX all that last."""
         # Seconds differ from run to run; all that is printed is to be the same when a run is repeated.
         return sheet_files(
-            "volumes", list(self.sheets.values()), mode_texts(self.runs), unprinted=("seconds",)
+            "volumes",
+            list(self.sheets.values()),
+            describe_protocol(self.runs),
+            unprinted=("seconds",),
         )
 
 
-def mode_texts(runs: Sequence[Run]) -> list[str]:
+def describe_protocol(runs: Sequence[Run]) -> list[str]:
     """Say by which rules prompts were made and spread, and how slices became pictures."""
     users = {user.written: (user, run.trust) for run in runs for user in run.config.users}
     spreads: dict[str, list[str]] = {}

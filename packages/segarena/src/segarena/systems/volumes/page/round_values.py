@@ -19,17 +19,17 @@ from segarena.statistics.curves import hold_last
 from segarena.statistics.over_rounds import statistic_values
 from segarena.systems.volumes.measures.hierarchical_average import Averages, average
 
-WHO = ("user", "segmenter")
-METRICS = ("dice", "nsd")
+PARTICIPANT_COLUMNS = ("user", "segmenter")
+QUALITY_METRICS = ("dice", "nsd")
 
 
-def is_volumes(run: Run) -> bool:
+def is_volume_run(run: Run) -> bool:
     """Tell whether the run's benchmark is about volumes and its records have Dice."""
     rules = run.config.benchmark
     return rules.sample_kind == "volume" and any("dice" in d.values for d in run.dialogues)
 
 
-def values_by_round(runs: Sequence[Run]) -> pl.DataFrame:
+def collect_round_values(runs: Sequence[Run]) -> pl.DataFrame:
     """Return one line per dialogue and round: who, about what, "effort" so far, and each metric.
 
     A dialogue that ended early holds its last values. One that failed has null in all its rounds, and so is missing
@@ -48,7 +48,7 @@ def values_by_round(runs: Sequence[Run]) -> pl.DataFrame:
     )
 
 
-def statistic_frame(runs: Sequence[Run], statistic: Statistic) -> pl.DataFrame:
+def collect_statistic(runs: Sequence[Run], statistic: Statistic) -> pl.DataFrame:
     """Return one line per dialogue with the value of `statistic` as "value"; null where a dialogue failed."""
     lines: list[dict[str, Any]] = []
     for run in runs:
@@ -61,19 +61,23 @@ def statistic_frame(runs: Sequence[Run], statistic: Statistic) -> pl.DataFrame:
     return pl.DataFrame(lines, schema_overrides={"value": pl.Float64})
 
 
-def at_round(values: pl.DataFrame, number: int) -> pl.DataFrame:
+def select_round(values: pl.DataFrame, number: int) -> pl.DataFrame:
     """Return the lines after round `number`, or after the last one."""
     return values.filter(pl.col("round") == min(number, max(values["round"].to_list())))
 
 
-def means(
-    values: pl.DataFrame, column: str, *, rows: Sequence[str] = WHO, split: Sequence[str] = ()
+def average_common_targets(
+    values: pl.DataFrame,
+    column: str,
+    *,
+    rows: Sequence[str] = PARTICIPANT_COLUMNS,
+    split: Sequence[str] = (),
 ) -> Averages:
     """Return the means of `column` over the targets that all rows have."""
     return average(values, column, rows=rows, split=split, over="common")
 
 
-def mean_at(averages: Averages, level: str = "all", **where: Any) -> Value:
+def look_up_mean(averages: Averages, level: str = "all", **where: Any) -> Value:
     """Return one mean of a table of averages; NaN where there is no such line."""
     found = averages.table.filter(level=level, **where)
     if not found.height:
@@ -85,7 +89,7 @@ def mean_at(averages: Averages, level: str = "all", **where: Any) -> Value:
     return Value(mean=mean, low=low, high=high)
 
 
-def who_took_part(runs: Sequence[Run]) -> list[tuple[str, str]]:
+def list_participants(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return (user, segmenter) of everyone who finished something, users first, in the order of the runs."""
     there: set[tuple[str, str]] = set()
     for run in runs:
@@ -94,14 +98,14 @@ def who_took_part(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return [who for who in everyone if who in there]
 
 
-def coverage_text(averages: Averages) -> str:
+def describe_coverage(averages: Averages) -> str:
     """Say over how many targets the means go, and what is missing of which row."""
     lines = averages.table.filter(level="all")
     count, cases = (max(lines[name].to_list()) for name in ("targets", "cases"))
     text = f"Means are over {count_text(count, 'target')} in {count_text(cases, 'case')}"
     if not averages.missing.height:
         return f"{text}, the same in all rows."
-    groups = [name for name in averages.missing.columns if name in WHO]
+    groups = [name for name in averages.missing.columns if name in PARTICIPANT_COLUMNS]
     lost = averages.missing.group_by(groups, maintain_order=True).agg(pl.col("targets").sum())
     told = "; ".join(f"{' · '.join(who)}: {targets}" for *who, targets in lost.iter_rows())
     return f"{text}, those that every row has. Missing targets: {told}."
@@ -145,4 +149,4 @@ def _held(dialogue: DialogueRecord, metric: str, rounds: int) -> Any:
 def _metrics(runs: Sequence[Run]) -> list[str]:
     dialogues = chain.from_iterable(run.dialogues for run in runs)
     known = set(chain.from_iterable(dialogue.values for dialogue in dialogues))
-    return [metric for metric in METRICS if metric in known]
+    return [metric for metric in QUALITY_METRICS if metric in known]

@@ -14,9 +14,9 @@ from segarena.samples import Mask
 from segarena.systems.volumes.phantom.distance_fields import (
     FAR_MM,
     Ball,
-    Field,
-    Place,
-    Space,
+    DistanceField,
+    PointMm,
+    VoxelSpace,
     branching_tube,
 )
 
@@ -24,14 +24,14 @@ LESION_GAP_MM = 6.5  # more than a voxel's diagonal and what a lesion may bulge
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AnatomyPart:
     """Something that may be segmented."""
 
     id: str
     label: str  # what it is, in human words; what several instances share
     kind: str  # "organ" or "pathology"
     tissue: str
-    distance: Field  # signed distance to its surface
+    distance: DistanceField  # signed distance to its surface
 
     @property
     def mask(self) -> Mask:
@@ -43,11 +43,11 @@ class Part:
 class Anatomy:
     """One patient: tissues of the background and where they are, and the targets; later ones lie over earlier ones."""
 
-    background: tuple[tuple[str, Field], ...]
-    parts: tuple[Part, ...]
+    background: tuple[tuple[str, DistanceField], ...]
+    parts: tuple[AnatomyPart, ...]
 
 
-def invent(space: Space, rng: np.random.Generator) -> Anatomy:
+def invent_anatomy(space: VoxelSpace, rng: np.random.Generator) -> Anatomy:
     """Return a patient: the same parts for everybody, of other shape, size and place."""
     cavity = _cylinder(space, 4, 4, 47, 53)
     heart = _organ(space, rng, (64, 16, -8), (26, 24, 24), bumps_mm=1.0)
@@ -62,31 +62,31 @@ def invent(space: Space, rng: np.random.Generator) -> Anatomy:
     kidney = np.maximum(kidney, 1.0 - vessels)
     lesions = _lesions(space, rng, liver, vessels)
     parts = [
-        Part("liver", "liver", "organ", "liver", liver),
-        Part("spleen", "spleen", "organ", "spleen", spleen),
-        Part("kidney", "kidney", "organ", "kidney", kidney),
-        Part("heart", "heart", "organ", "heart", heart),
-        Part(
+        AnatomyPart("liver", "liver", "organ", "liver", liver),
+        AnatomyPart("spleen", "spleen", "organ", "spleen", spleen),
+        AnatomyPart("kidney", "kidney", "organ", "kidney", kidney),
+        AnatomyPart("heart", "heart", "organ", "heart", heart),
+        AnatomyPart(
             "arm",
             "arm",
             "organ",
             "muscle",
             space.ellipsoid(_jittered(rng, (0, 0, -72)), (np.inf, 15, 12)),
         ),
-        Part("vessels", "vessels", "organ", "blood", vessels),
+        AnatomyPart("vessels", "vessels", "organ", "blood", vessels),
         *(
-            Part(f"lesion-{n}", "liver lesion", "pathology", "lesion", one)
+            AnatomyPart(f"lesion-{n}", "liver lesion", "pathology", "lesion", one)
             for n, one in enumerate(lesions, 1)
         ),
-        Part("nodes", "lymph nodes", "pathology", "node", _nodes(space, rng)),
-        Part("stone", "kidney stone", "pathology", "stone", _stone(space, rng, kidney)),
+        AnatomyPart("nodes", "lymph nodes", "pathology", "node", _nodes(space, rng)),
+        AnatomyPart("stone", "kidney stone", "pathology", "stone", _stone(space, rng, kidney)),
     ]
     return Anatomy(_background(space, rng, cavity), tuple(parts))
 
 
 def _background(
-    space: Space, rng: np.random.Generator, cavity: Field
-) -> tuple[tuple[str, Field], ...]:
+    space: VoxelSpace, rng: np.random.Generator, cavity: DistanceField
+) -> tuple[tuple[str, DistanceField], ...]:
     plane, _, _ = space.axes_mm
     discs = 2.0 - np.abs((plane + rng.uniform(0, 28)) % 28 - 14)
     spine = np.maximum(_cylinder(space, -33, 3, 13, 15), discs)
@@ -103,28 +103,33 @@ def _background(
 
 
 def _cylinder(
-    space: Space, row: float, column: float, row_radius_mm: float, column_radius_mm: float
-) -> Field:
+    space: VoxelSpace, row: float, column: float, row_radius_mm: float, column_radius_mm: float
+) -> DistanceField:
     return space.ellipsoid((0, row, column), (np.inf, row_radius_mm, column_radius_mm))
 
 
 def _organ(
-    space: Space, rng: np.random.Generator, centre: Place, radii_mm: Place, *, bumps_mm: float
-) -> Field:
+    space: VoxelSpace,
+    rng: np.random.Generator,
+    centre: PointMm,
+    radii_mm: PointMm,
+    *,
+    bumps_mm: float,
+) -> DistanceField:
     radii = _jittered(rng, radii_mm, 0.04 * min(radii_mm))
     return space.ellipsoid(_jittered(rng, centre), radii) + np.float32(bumps_mm) * space.noise(
         rng, 9.0
     )
 
 
-def _kidney(space: Space, rng: np.random.Generator) -> Field:
+def _kidney(space: VoxelSpace, rng: np.random.Generator) -> DistanceField:
     centre = _jittered(rng, (-32, -18, 36))
     hilum = (centre[0], centre[1] + 8, centre[2] - 13)
     whole = space.ellipsoid(centre, (24, 14, 13))
     return np.maximum(whole, -space.ellipsoid(hilum, (9, 9, 9))) + 0.5 * space.noise(rng, 6.0)
 
 
-def _vessels(space: Space, rng: np.random.Generator, liver: Field) -> Field:
+def _vessels(space: VoxelSpace, rng: np.random.Generator, liver: DistanceField) -> DistanceField:
     """Return a great vessel before the spine, and a branch of it that divides inside the liver."""
     phase, planes = rng.uniform(0, 2 * np.pi), np.arange(-80, 44, 0.5)  # up to the lung
     trunk: list[Ball] = [
@@ -148,9 +153,11 @@ def _vessels(space: Space, rng: np.random.Generator, liver: Field) -> Field:
     return space.balls([*trunk, *stem, *tree])
 
 
-def _lesions(space: Space, rng: np.random.Generator, liver: Field, vessels: Field) -> list[Field]:
+def _lesions(
+    space: VoxelSpace, rng: np.random.Generator, liver: DistanceField, vessels: DistanceField
+) -> list[DistanceField]:
     """Return one larger and several small lesions that touch neither each other nor a vessel."""
-    lesions: list[Field] = []
+    lesions: list[DistanceField] = []
     taken = np.full(space.shape, FAR_MM, dtype=np.float32)
     for radius in (8.0, *rng.uniform(3.6, 6.0, size=int(rng.integers(3, 6)))):
         room = (liver < -radius - 1) & (vessels > radius + 1.5) & (taken > radius + LESION_GAP_MM)
@@ -165,14 +172,14 @@ def _lesions(space: Space, rng: np.random.Generator, liver: Field, vessels: Fiel
     return lesions
 
 
-def _nodes(space: Space, rng: np.random.Generator) -> Field:
+def _nodes(space: VoxelSpace, rng: np.random.Generator) -> DistanceField:
     """Return two lymph nodes that are one target, with planes between them that have none of it."""
     low = _jittered(rng, (-44, 4, -14))
     high = _jittered(rng, (-16, 2, -20))
     return np.minimum(space.ellipsoid(low, (7, 5, 6)), space.ellipsoid(high, (6, 6, 5)))
 
 
-def _stone(space: Space, rng: np.random.Generator, kidney: Field) -> Field:
+def _stone(space: VoxelSpace, rng: np.random.Generator, kidney: DistanceField) -> DistanceField:
     """Return a stone that is seen in one plane only."""
     centre = space.draw((kidney < -4) & (kidney > -7), rng) or (-32.0, -18.0, 36.0)
     flat = space.ellipsoid((0.0, *centre[1:]), (np.inf, 3.6, 3.2))
@@ -181,7 +188,7 @@ def _stone(space: Space, rng: np.random.Generator, kidney: Field) -> Field:
     return flat
 
 
-def _jittered(rng: np.random.Generator, place: Place, mm: float = 2.0) -> Place:
+def _jittered(rng: np.random.Generator, place: PointMm, mm: float = 2.0) -> PointMm:
     plane, row, column = (
         float(p + d) for p, d in zip(place, rng.uniform(-mm, mm, size=3), strict=True)
     )

@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import Window
 from segarena.samples import Mask
 
-Field: TypeAlias = NDArray[np.floating[Any]]
-Place: TypeAlias = tuple[float, float, float]
-Ball: TypeAlias = tuple[Place, float]
+DistanceField: TypeAlias = NDArray[np.floating[Any]]
+PointMm: TypeAlias = tuple[float, float, float]
+Ball: TypeAlias = tuple[PointMm, float]
 
 FAR_MM = 1e3
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class VoxelSpace:
     """The voxel grid that shapes are drawn on."""
 
     shape: tuple[int, int, int]  # (planes, rows, columns)
     spacing_mm: tuple[float, float, float]  # edge lengths of a voxel
 
     @property
-    def axes_mm(self) -> tuple[Field, Field, Field]:
+    def axes_mm(self) -> tuple[DistanceField, DistanceField, DistanceField]:
         """Where voxel centres lie along each axis, ready to be broadcast."""
         plane, row, column = (
             ((np.arange(n) - (n - 1) / 2) * edge).astype(np.float32)
@@ -38,7 +38,7 @@ class Space:
         )
         return plane[:, None, None], row[None, :, None], column[None, None, :]
 
-    def ellipsoid(self, centre: Place, radii_mm: Place) -> Field:
+    def ellipsoid(self, centre: PointMm, radii_mm: PointMm) -> DistanceField:
         """Return the distance to an ellipsoid; an infinite radius makes a cylinder along that axis."""
         steps = [axis - np.float32(c) for axis, c in zip(self.axes_mm, centre, strict=True)]
         scaled = np.sqrt(
@@ -51,7 +51,7 @@ class Space:
         distance[slope == 0] = -min(radii_mm)  # the very middle
         return np.broadcast_to(distance, self.shape).astype(np.float32)
 
-    def balls(self, balls: Iterable[Ball]) -> Field:
+    def balls(self, balls: Iterable[Ball]) -> DistanceField:
         """Return the distance to the union of many balls: of a tube when they lie in a row.
 
         It is exact up to 8 mm and may be `FAR_MM` beyond.
@@ -73,7 +73,7 @@ class Space:
             np.minimum(distance[window], near, out=distance[window])
         return distance
 
-    def noise(self, rng: np.random.Generator, scale_mm: float) -> Field:
+    def noise(self, rng: np.random.Generator, scale_mm: float) -> DistanceField:
         """Return smooth noise of mean 0 and standard deviation 1, whose bumps are some `scale_mm` wide."""
         from scipy.ndimage import gaussian_filter
 
@@ -83,12 +83,12 @@ class Space:
         )
         return (field - field.mean()) / max(float(field.std()), 1e-6)
 
-    def occupancy(self, distance: Field) -> Field:
+    def occupancy(self, distance: DistanceField) -> DistanceField:
         """Return which share of each voxel lies inside."""
         width_mm = np.float32(np.mean(self.spacing_mm))
         return np.clip(np.float32(0.5) - distance / width_mm, 0, 1)
 
-    def voxel(self, place: Place) -> tuple[int, int, int]:
+    def voxel(self, place: PointMm) -> tuple[int, int, int]:
         """Return the voxel nearest to a place."""
         plane, row, column = (
             min(n - 1, max(0, round(p / edge + (n - 1) / 2)))
@@ -96,7 +96,7 @@ class Space:
         )
         return plane, row, column
 
-    def place(self, voxel: Sequence[int]) -> Place:
+    def place(self, voxel: Sequence[int]) -> PointMm:
         """Return the centre of a voxel."""
         plane, row, column = (
             float((int(i) - (n - 1) / 2) * edge)
@@ -104,14 +104,14 @@ class Space:
         )
         return plane, row, column
 
-    def draw(self, where: Mask, rng: np.random.Generator) -> Place | None:
+    def draw(self, where: Mask, rng: np.random.Generator) -> PointMm | None:
         """Return the place of a random voxel of `where`; None when it has none."""
         voxels = np.flatnonzero(where)
         if not len(voxels):
             return None
         return self.place([int(i) for i in np.unravel_index(int(rng.choice(voxels)), self.shape)])
 
-    def _around(self, centre: Place, reach_mm: float) -> Window:
+    def _around(self, centre: PointMm, reach_mm: float) -> Window:
         middle = [
             c / edge + (n - 1) / 2
             for c, edge, n in zip(centre, self.spacing_mm, self.shape, strict=True)
@@ -125,13 +125,13 @@ class Space:
 
 def branching_tube(
     rng: np.random.Generator,
-    start: Place,
-    heading: Place,
+    start: PointMm,
+    heading: PointMm,
     *,
     length_mm: float,
     radii_mm: Sequence[float],
-    space: Space,
-    inside: Field | None = None,
+    space: VoxelSpace,
+    inside: DistanceField | None = None,
 ) -> list[Ball]:
     """Return a curved tube that divides in two after each stretch, as balls half a millimetre apart.
 
@@ -168,5 +168,5 @@ def branching_tube(
     return balls
 
 
-def _place(vector: NDArray[np.float64]) -> Place:
+def _place(vector: NDArray[np.float64]) -> PointMm:
     return float(vector[0]), float(vector[1]), float(vector[2])

@@ -14,42 +14,42 @@ from segarena.systems.volumes.preparation.dicom_ct import read_ct
 from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
+    ConvertedCase,
     LabelArray,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
-Wanted = Callable[[tuple[str, ...]], Iterable[int]]
-ConvertPair = Callable[[DicomSeries, DicomSeries], Converted | Skipped]
+SegmentSelector = Callable[[tuple[str, ...]], Iterable[int]]
+ConvertPair = Callable[[DicomSeries, DicomSeries], ConvertedCase | SkippedCase]
 
 
-def case_of(case: str, ct: DicomSeries, seg: DicomSeries, convert: ConvertPair) -> RawCase:
+def make_case(case: str, ct: DicomSeries, seg: DicomSeries, convert: ConvertPair) -> RawCase:
     """Return the case that `convert` makes of a CT and its segmentation."""
     return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(convert, ct, seg))
 
 
-def only_case(
+def make_single_case(
     case: str,
     cts: Sequence[DicomSeries],
     segs: Sequence[DicomSeries],
     convert: ConvertPair,
     *,
     expected: str,
-) -> RawCase | Skipped:
+) -> RawCase | SkippedCase:
     """Return the case of one CT and one SEG; without exactly one of each it is skipped, saying what was `expected`."""
     if len(cts) == len(segs) == 1:
-        return case_of(case, cts[0], segs[0], convert)
-    return Skipped(
+        return make_case(case, cts[0], segs[0], convert)
+    return SkippedCase(
         id=case, reason=f"expected {expected}, found {len(cts)} and {len(segs)}", by_rule=False
     )
 
 
-def read_pair(
-    ct: DicomSeries, seg: DicomSeries, *, wanted: Wanted | None = None
+def read_ct_and_segmentation(
+    ct: DicomSeries, seg: DicomSeries, *, wanted: SegmentSelector | None = None
 ) -> tuple[sitk.Image, Segmentation, tuple[str, ...]]:
     """Return the CT, its segmentation, and notes: from which series they are, and what lies outside.
 
@@ -66,7 +66,7 @@ def read_pair(
     return image, found, notes
 
 
-def own_shape_differs(found: Segmentation, image: sitk.Image) -> str:
+def describe_shape_mismatch(found: Segmentation, image: sitk.Image) -> str:
     """Return why the SEG's own grid is not that of the CT; "" when it is."""
     shape = image.GetSize()[::-1]
     if found.own_shape == shape:
@@ -74,14 +74,14 @@ def own_shape_differs(found: Segmentation, image: sitk.Image) -> str:
     return f"the SEG has shape {found.own_shape}, the CT {shape}"
 
 
-def convert_lesions(
+def convert_union(
     ct: DicomSeries,
     seg: DicomSeries,
     *,
     label: Callable[[NDArray[np.bool_]], LabelArray],
-    wanted: Wanted | None = None,
+    wanted: SegmentSelector | None = None,
     same_shape_or: str | None = None,
-) -> Converted | Skipped:
+) -> ConvertedCase | SkippedCase:
     """Return a CT with the instances that `label` makes of the union of its segments.
 
     `wanted` says which segments, None takes all. The case called `same_shape_or` is left out when the SEG's own shape
@@ -90,8 +90,8 @@ def convert_lesions(
     Raises:
         SampleInvalid: as `read_pair`.
     """
-    image, found, notes = read_pair(ct, seg, wanted=wanted)
-    if same_shape_or and (reason := own_shape_differs(found, image)):
-        return Skipped(id=same_shape_or, reason=reason, by_rule=True)
+    image, found, notes = read_ct_and_segmentation(ct, seg, wanted=wanted)
+    if same_shape_or and (reason := describe_shape_mismatch(found, image)):
+        return SkippedCase(id=same_shape_or, reason=reason, by_rule=True)
     union = np.logical_or.reduce(found.masks)
-    return Converted(image=image, labels={"": label(union)}, notes=notes)
+    return ConvertedCase(image=image, labels={"": label(union)}, notes=notes)

@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from segarena.errors import SampleInvalid
 from segarena.files.limits import check_voxels
 from segarena.systems.volumes.preparation.dicom_pixels import check_pixels
-from segarena.systems.volumes.preparation.dicom_series import (
-    DicomSeries,
-    damage_is_told,
-    read_dicom,
-)
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, read_dicom, report_damage
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.optional_packages import sitk
@@ -135,21 +131,21 @@ class _Slice:
 def _placed(path: Path) -> _Slice:
     header = read_dicom(path, _TAGS)
     missing = [tag for tag in _TAGS[:-2] if header.get(tag) is None]
-    with damage_is_told(path):
+    with report_damage(path):
         if missing or any(int(header.get(tag) or 1) != 1 for tag in _TAGS[-2:]):
             raise SampleInvalid(
                 f"{path.name}: expected one CT slice with its place, but it lacks {missing or 'that'}"
             )
         check_pixels(header)
         return _Slice(
-            position=numbers_of(header.ImagePositionPatient, 3),
-            cosines=numbers_of(header.ImageOrientationPatient, 6),
-            spacing=numbers_of(header.PixelSpacing, 2),
+            position=parse_vector(header.ImagePositionPatient, 3),
+            cosines=parse_vector(header.ImageOrientationPatient, 6),
+            spacing=parse_vector(header.PixelSpacing, 2),
             shape=(int(header.Rows), int(header.Columns)),
         )
 
 
-def numbers_of(values: Any, count: int) -> Vector:
+def parse_vector(values: Any, count: int) -> Vector:
     """Return so many finite numbers, float64; raise ValueError where there are others."""
     found = np.array(values, dtype=float)
     if found.shape != (count,) or not np.isfinite(found).all():

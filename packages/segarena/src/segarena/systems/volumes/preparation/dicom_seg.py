@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
 from segarena.files.limits import check_voxels
-from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector, numbers_of
-from segarena.systems.volumes.preparation.dicom_series import damage_is_told, read_dicom
+from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector, parse_vector
+from segarena.systems.volumes.preparation.dicom_series import read_dicom, report_damage
 
 _PARALLEL = 1e-3
 _SLACK_MM = 1e-3
@@ -60,7 +60,7 @@ def read_segmentation(
         SampleInvalid: no SEG, an unknown kind of it, without places, not parallel to the CT, or damaged.
     """
     seg = _read(path)
-    with damage_is_told(path):
+    with report_damage(path):
         segments = sorted(seg.SegmentSequence, key=lambda one: int(one.SegmentNumber))
         names = tuple(str(one.get("SegmentLabel", "")).strip() for one in segments)
         frames = list(_frames(seg, path))
@@ -135,7 +135,7 @@ def _on_slice(frame: _Frame, grid: SliceGrid, plane: int) -> NDArray[np.bool_]:
 
 def _read(path: Path) -> Any:
     seg = read_dicom(path)
-    with damage_is_told(path):
+    with report_damage(path):
         claimed = math.prod(int(seg.get(name) or least) for name, least in _EXTENT)
     kind = seg.get("SegmentationType")
     if (
@@ -165,11 +165,11 @@ def _frames(seg: Any, path: Path) -> Iterator[_Frame]:
                     return found
             raise SampleInvalid(f"{path.name}: its frames do not say their {name}")
 
-        cosines = numbers_of(value("PlaneOrientationSequence", "ImageOrientationPatient"), 6)
-        spacing = numbers_of(value("PixelMeasuresSequence", "PixelSpacing"), 2)
+        cosines = parse_vector(value("PlaneOrientationSequence", "ImageOrientationPatient"), 6)
+        spacing = parse_vector(value("PixelMeasuresSequence", "PixelSpacing"), 2)
         yield _Frame(
             number=int(value("SegmentIdentificationSequence", "ReferencedSegmentNumber")),
-            origin=numbers_of(value("PlanePositionSequence", "ImagePositionPatient"), 3),
+            origin=parse_vector(value("PlanePositionSequence", "ImagePositionPatient"), 3),
             along_row=cosines[:3],
             along_column=cosines[3:],
             spacing=(float(spacing[0]), float(spacing[1])),

@@ -93,7 +93,7 @@ def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
 
 
 @contextmanager
-def damage_is_told(path: Path) -> Generator[None]:
+def report_damage(path: Path) -> Generator[None]:
     """Raise SampleInvalid for values of a DICOM file that are not what their tags promise."""
     try:
         yield
@@ -112,7 +112,7 @@ def damage_is_told(path: Path) -> Generator[None]:
         ) from error
 
 
-def grouped(
+def group_series(
     series: Iterable[DicomSeries], by: Callable[[DicomSeries], str]
 ) -> dict[str, list[DicomSeries]]:
     """Return series by patient or study, in sorted order of that."""
@@ -122,7 +122,7 @@ def grouped(
     return dict(sorted(groups.items()))
 
 
-def of_modality(series: Iterable[DicomSeries], modality: str) -> list[DicomSeries]:
+def select_modality(series: Iterable[DicomSeries], modality: str) -> list[DicomSeries]:
     """Return the series of a modality."""
     return [one for one in series if one.modality == modality]
 

@@ -39,7 +39,7 @@ def _client() -> httpx2.Client:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Web:
+class DownloadClient:
     """How files are fetched."""
 
     attempts: int = 5  # how often a file is tried before it counts as failed
@@ -51,16 +51,16 @@ class Web:
     sleep: Callable[[float], None] = time.sleep  # what waits
     client: httpx2.Client = field(default_factory=_client, init=False, repr=False)
 
-    def telling(self, on_progress: Callable[[str, int, int | None], None]) -> Web:
+    def telling(self, on_progress: Callable[[str, int, int | None], None]) -> DownloadClient:
         """Return the same, with someone else told, unless someone was told already."""
         return self if self.on_progress else replace(self, on_progress=on_progress)
 
-    def __reduce__(self) -> tuple[Callable[[], Web], tuple[()]]:
+    def __reduce__(self) -> tuple[Callable[[], DownloadClient], tuple[()]]:
         """Travel to other processes without what is of this one: open connections, and whom to tell."""
         options = {
             name: getattr(self, name) for name in ("attempts", "wait_s", "timeout_s", "most_bytes")
         }
-        return partial(Web, **options), ()
+        return partial(DownloadClient, **options), ()
 
     def read(self, url: str, *, most_bytes: int = 200_000_000) -> bytes:
         """Return a small document; `DatasetError` for an HTTP error, no answer, or more than `most_bytes`."""

@@ -16,9 +16,9 @@ from segarena.errors import DatasetError, DatasetMissing
 from segarena.files.xml import parse_xml
 
 if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.download_client import Web
+    from segarena.systems.volumes.preparation.download_client import DownloadClient
 
-TCIA = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
+NBIA_API_URL = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
 _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
 _PAGE_BYTES = 16_000_000
 """Of a bucket's listing: a page names at most 1000 files, each by at most 1024 bytes."""
@@ -73,7 +73,7 @@ class DownloadSource(Protocol):
         """What one has to do oneself before it can be fetched; "" when nothing."""
         ...
 
-    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
         """Return every file to fetch to `folder`.
 
         Raises:
@@ -96,7 +96,7 @@ class ZenodoRecord:
         """The record's page."""
         return f"{self.base_url}/records/{self.record}"
 
-    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
         """Return the files of the record."""
         url = f"{self.base_url}/api/records/{self.record}"
         answer = _told(
@@ -119,10 +119,10 @@ class TciaCollection:
 
     collection: str
     page: str
-    base_url: str = TCIA
+    base_url: str = NBIA_API_URL
     needs: str = ""
 
-    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
         """Return one zip per series."""
         url = f"{self.base_url}/getSeries?{urllib.parse.urlencode({'Collection': self.collection, 'format': 'json'})}"
         answer = _told(
@@ -137,14 +137,14 @@ class TciaManifests:
 
     page: str
     manifests: int
-    base_url: str = TCIA
+    base_url: str = NBIA_API_URL
 
     @property
     def needs(self) -> str:
         """The manifests."""
         return f"{self.manifests} .tcia manifests (images and segmentations) from {self.page}"
 
-    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
         """Return one zip per series of all manifests."""
         manifests = sorted(folder.glob("*.tcia"))
         if len(manifests) < self.manifests:
@@ -174,7 +174,7 @@ class IdcManifest:
         """The manifest."""
         return f"the s5cmd manifest (AWS) of the collection {self.collection} from {self.page}"
 
-    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
         """Return every file of every listed series, with md5 where the bucket states it."""
         manifests = sorted(folder.glob("*.s5cmd"))
         if not manifests:
@@ -191,7 +191,7 @@ class IdcManifest:
             chain.from_iterable(self._list(bucket, prefix, web) for bucket, prefix in found)
         )
 
-    def _list(self, bucket: str, prefix: str, web: Web) -> Iterator[RemoteFile]:
+    def _list(self, bucket: str, prefix: str, web: DownloadClient) -> Iterator[RemoteFile]:
         base = self.bucket_url.format(bucket=bucket)
         token = ""
         for _ in range(_MOST_PAGES):
@@ -226,7 +226,7 @@ class IdcManifest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByHand:
+class ManualDownload:
     """Files that only a person at a browser can fetch."""
 
     page: str
@@ -237,7 +237,7 @@ class ByHand:
         """The files."""
         return f"{', '.join(self.wanted)} from {self.page}"
 
-    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
         """Return nothing when the files are there.
 
         Raises:

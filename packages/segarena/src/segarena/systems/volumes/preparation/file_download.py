@@ -9,7 +9,7 @@ from pathlib import Path
 from segarena.errors import DatasetError
 from segarena.files.unpacking import unpack
 from segarena.files.whole import cannot_write
-from segarena.systems.volumes.preparation.download_client import Web
+from segarena.systems.volumes.preparation.download_client import DownloadClient
 from segarena.systems.volumes.preparation.download_sources import DownloadSource, RemoteFile
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling
@@ -18,11 +18,11 @@ from segarena.work.progress import OnProgress, Progress, say_nothing
 from segarena.work.resumable_work import work_through
 
 
-def fetch(
+def download_files(
     source: DownloadSource,
     folder: Path,
     *,
-    web: Web | None = None,
+    web: DownloadClient | None = None,
     workers: int = 0,
     on_progress: OnProgress = say_nothing,
 ) -> int:
@@ -36,7 +36,7 @@ def fetch(
             on from there.
         StoreError: the disk is full, or `folder` cannot be written.
     """
-    web = web or Web()
+    web = web or DownloadClient()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -77,7 +77,7 @@ class _Arriving:
         self._on_progress(self._progress)
 
 
-def _fetch_one(file: RemoteFile, *, folder: Path, web: Web) -> None:
+def _fetch_one(file: RemoteFile, *, folder: Path, web: DownloadClient) -> None:
     try:
         if file.folder is None:
             web.download(file, folder)
@@ -87,7 +87,7 @@ def _fetch_one(file: RemoteFile, *, folder: Path, web: Web) -> None:
         raise cannot_write(folder / file.path, error) from error
 
 
-def _download_folder(file: RemoteFile, folder: Path, web: Web) -> None:
+def _download_folder(file: RemoteFile, folder: Path, web: DownloadClient) -> None:
     archive = web.download(replace(file, folder=None), folder)
     target = folder / str(file.folder)
     part = target.with_name(target.name + ".unpacking")

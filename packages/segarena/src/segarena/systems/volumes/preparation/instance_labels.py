@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from segarena.arrays.components import Connectivity, grown_components
 from segarena.systems.volumes.preparation.published_set import LabelArray
-from segarena.systems.volumes.preparation.sitk_images import smallest_type
+from segarena.systems.volumes.preparation.sitk_images import to_smallest_type
 
 
-def instances(
+def label_instances(
     mask: NDArray[np.bool_],
     *,
     connectivity: Connectivity = 26,
@@ -29,10 +29,10 @@ def instances(
         Labels of the smallest unsigned type; all 0 for an empty mask.
     """
     labels = grown_components(mask, connectivity=connectivity, dilation_voxels=dilation)
-    return renumbered(labels, least_voxels=least_voxels)
+    return renumber_labels(labels, least_voxels=least_voxels)
 
 
-def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> LabelArray:
+def renumber_labels(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> LabelArray:
     """Return labels with ids 1..N without gaps, in the order of the old ids; 0 stays background.
 
     Ids of fewer than `least_voxels` voxels become background.
@@ -43,4 +43,4 @@ def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> La
         sizes += np.bincount(plane.ravel(), minlength=len(sizes))
     keeps = sizes >= max(1, least_voxels)
     keeps[0] = False  # background
-    return smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]
+    return to_smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]

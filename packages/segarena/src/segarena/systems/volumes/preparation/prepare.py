@@ -17,25 +17,25 @@ from segarena.files.unpacking import unpack
 from segarena.files.whole import cannot_write, clear_leftovers
 from segarena.systems.volumes.files.nifti import import_nibabel
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
-    Output,
+    ConvertedCase,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 from segarena.systems.volumes.preparation.sitk_images import (
     ENDING,
-    share,
+    link_or_copy,
+    write_image,
     write_labels,
-    write_volume,
 )
 from segarena.systems.volumes.preparation.summary_files import (
     CaseRecord,
-    Journal,
-    Prepared,
-    input_files,
-    write_dataset,
-    write_summary,
+    PreparationJournal,
+    PreparationResult,
+    describe_inputs,
+    write_dataset_json,
+    write_prepared_json,
 )
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling, Executor
@@ -43,7 +43,7 @@ from segarena.work.progress import OnProgress, say_nothing
 from segarena.work.resumable_work import work_through
 
 
-def prepare(
+def prepare_set(
     published: PublishedSet,
     download: Path,
     out: Path,
@@ -52,7 +52,7 @@ def prepare(
     limit: int | None = None,
     workers: int = 0,
     on_progress: OnProgress = say_nothing,
-) -> Prepared:
+) -> PreparationResult:
     """Convert what lies in a download folder, and return what came of it.
 
     A case that is there already, from input files of the same sizes, is not converted again, so that running it again
@@ -77,12 +77,12 @@ def prepare(
     import_module("segarena.systems.volumes.preparation.optional_packages")
     import_nibabel()
     if not download.is_dir():
-        hint = how_to_get(published)
+        hint = describe_access(published)
         raise DatasetMissing(
             f"{download}: expected a folder with {published.title}, found none; {hint}"
         )
     executor = executor_of(workers)
-    with Journal(out, published.name) as journal:
+    with PreparationJournal(out, published.name) as journal:
         try:
             unpack_archives(published, download, password=password)
         except OSError as error:
@@ -90,7 +90,7 @@ def prepare(
         return _convert_all(published, download, journal, limit, executor, on_progress)
 
 
-def how_to_get(published: PublishedSet) -> str:
+def describe_access(published: PublishedSet) -> str:
     """Return in one line how to obtain the files of a set."""
     if published.source.needs:
         return f"save {published.source.needs} there"
@@ -110,17 +110,17 @@ def unpack_archives(
 def _convert_all(
     published: PublishedSet,
     download: Path,
-    journal: Journal,
+    journal: PreparationJournal,
     limit: int | None,
     executor: Executor,
     on_progress: OnProgress,
-) -> Prepared:
+) -> PreparationResult:
     found = list(_distinct(published.find(download)))
     if not found:
         raise DatasetMissing(
-            f"{download}: found no case of {published.title}; {how_to_get(published)}"
+            f"{download}: found no case of {published.title}; {describe_access(published)}"
         )
-    skipped = [case for case in found if isinstance(case, Skipped)]
+    skipped = [case for case in found if isinstance(case, SkippedCase)]
     raw = [case for case in found if isinstance(case, RawCase)]
     for output in published.outputs:
         clear_leftovers(journal.out / output.folder / "imagesTr")
@@ -144,12 +144,12 @@ def _convert_all(
     noted = [(case, done[case]) for case in units if case in done]
     records = [CaseRecord.of(about) for _, about in noted if "left_out" not in about]
     skipped += [
-        Skipped(id=case, reason=about["left_out"], by_rule=True)
+        SkippedCase(id=case, reason=about["left_out"], by_rule=True)
         for case, about in noted
         if "left_out" in about
     ]
     skipped += [
-        Skipped(id=case, reason=str(error), by_rule=False) for case, error in failures.items()
+        SkippedCase(id=case, reason=str(error), by_rule=False) for case, error in failures.items()
     ]
     return _finish(
         published, journal, records, skipped, is_partial=limit is not None and limit < len(raw)
@@ -157,11 +157,11 @@ def _convert_all(
 
 
 def _convert_one(
-    case: RawCase, *, outputs: tuple[Output, ...], download: Path, out: Path
+    case: RawCase, *, outputs: tuple[DatasetOutput, ...], download: Path, out: Path
 ) -> dict[str, Any]:
     """Write the results of a case, and return its record in plain values, or why the rule leaves it out."""
     converted = case.convert()
-    if isinstance(converted, Skipped):
+    if isinstance(converted, SkippedCase):
         if not converted.by_rule:
             raise SampleInvalid(converted.reason)
         return {"left_out": converted.reason}
@@ -171,33 +171,36 @@ def _convert_one(
         labels = out / output.folder / "labelsTr" / case.id
         write_labels(converted.labels[output.folder], converted.image, labels)
         if image == images[0]:
-            write_volume(converted.image, image)
+            write_image(converted.image, image)
         else:
-            share(images[0], image)
+            link_or_copy(images[0], image)
     return asdict(
         CaseRecord(
-            id=case.id, inputs=input_files(case, download), objects=instances, notes=converted.notes
+            id=case.id,
+            inputs=describe_inputs(case, download),
+            objects=instances,
+            notes=converted.notes,
         )
     )
 
 
 def _finish(
     published: PublishedSet,
-    journal: Journal,
+    journal: PreparationJournal,
     records: list[CaseRecord],
-    skipped: list[Skipped],
+    skipped: list[SkippedCase],
     *,
     is_partial: bool,
-) -> Prepared:
+) -> PreparationResult:
     reasons = {case.id: case.reason for case in skipped}
     for case in journal.others([record.id for record in records], published.outputs):
         reason = f"{reasons[case]}; " if case in reasons else ""
         reason += "an earlier result lies in the folder and is not of this download; delete it, or fetch its files again"
         skipped = [
             *(one for one in skipped if one.id != case),
-            Skipped(id=case, reason=reason, by_rule=False),
+            SkippedCase(id=case, reason=reason, by_rule=False),
         ]
-    prepared = Prepared(
+    prepared = PreparationResult(
         name=published.name,
         folders=tuple(journal.out / output.folder for output in published.outputs),
         stated=published.cases,
@@ -207,12 +210,12 @@ def _finish(
         is_partial=is_partial,
     )
     for output in published.outputs:
-        write_dataset(published, output, journal.out, len(records))
-    write_summary(published, journal, prepared)
+        write_dataset_json(published, output, journal.out, len(records))
+    write_prepared_json(published, journal, prepared)
     return prepared
 
 
-def _count(case: str, converted: Converted, folder: str) -> int:
+def _count(case: str, converted: ConvertedCase, folder: str) -> int:
     labels = converted.labels[folder]
     if isinstance(labels, Mapping):
         count = len(labels)
@@ -225,14 +228,16 @@ def _count(case: str, converted: Converted, folder: str) -> int:
     return count
 
 
-def _distinct(cases: Iterable[RawCase | Skipped]) -> Iterator[RawCase | Skipped]:
+def _distinct(cases: Iterable[RawCase | SkippedCase]) -> Iterator[RawCase | SkippedCase]:
     """Yield cases; one whose name was there before, or is no name for a file, is yielded as failed."""
     names: set[str] = set()
     for case in cases:
         if not re.fullmatch(r"\w[\w.+-]*", case.id):
-            yield Skipped(id=case.id, reason="its name cannot be the name of a file", by_rule=False)
+            yield SkippedCase(
+                id=case.id, reason="its name cannot be the name of a file", by_rule=False
+            )
         elif case.id in names:
-            yield Skipped(
+            yield SkippedCase(
                 id=f"{case.id} (again)", reason="a second case of this name", by_rule=False
             )
         else:

@@ -20,7 +20,7 @@ LabelArray: TypeAlias = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class DatasetOutput:
     """One dataset folder that comes out."""
 
     # "instance": each id of a label map is one object; "organ": each id is one class.
@@ -37,7 +37,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class SkippedCase:
     """A case that does not take part: the published rule leaves it out, or it should be there and cannot be used."""
 
     id: str
@@ -46,7 +46,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
+class ConvertedCase:
     """A case as it will be written."""
 
     image: sitk.Image  # the scan, in its stored grid
@@ -63,7 +63,7 @@ class RawCase:
     inputs: tuple[Path, ...]  # every file it is made from
     # Reads them; raises SampleInvalid when they cannot be used. Travels to other processes: a `partial` of a function
     # of a module.
-    convert: Callable[[], Converted | Skipped]
+    convert: Callable[[], ConvertedCase | SkippedCase]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +79,9 @@ class PublishedSet:
     size_gb: float
     licence: str  # where its terms stand; they are the user's to accept
     source: DownloadSource
-    outputs: tuple[Output, ...]
+    outputs: tuple[DatasetOutput, ...]
     # Every case in a download folder, in the order of their names; no pixel is read.
-    find: Callable[[Path], Iterable[RawCase | Skipped]]
+    find: Callable[[Path], Iterable[RawCase | SkippedCase]]
     rule: str  # what becomes a target
     archives: tuple[
         str, ...

@@ -9,8 +9,8 @@ from segarena.errors import SampleInvalid
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
-SAMPLES = 100_000
-SEED = 1
+METRIC_SAMPLES = 100_000
+METRIC_SEED = 1
 _SHRINKS = (4, 2, 1)
 
 
@@ -36,7 +36,7 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     method.SetMetricSamplingStrategy(method.RANDOM)
     voxels = fixed.GetNumberOfPixels()
     method.SetMetricSamplingPercentagePerLevel(
-        [min(1.0, SAMPLES * shrink**3 / voxels) for shrink in _SHRINKS], SEED
+        [min(1.0, METRIC_SAMPLES * shrink**3 / voxels) for shrink in _SHRINKS], METRIC_SEED
     )
     method.SetInterpolator(sitk.sitkLinear)
     method.SetOptimizerAsRegularStepGradientDescent(

@@ -28,7 +28,7 @@ _TOLERANCE = 1e-3
 _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
-def read_volume(path: Path) -> sitk.Image:
+def read_image(path: Path) -> sitk.Image:
     """Return a 3D volume file in its stored grid.
 
     The numbers come from the project's own readers, because ITK takes a truncated NIfTI file for a whole one.
@@ -55,7 +55,7 @@ def read_volume(path: Path) -> sitk.Image:
     return image
 
 
-def label_array(image: sitk.Image, name: str) -> LabelArray:
+def image_to_labels(image: sitk.Image, name: str) -> LabelArray:
     """Return the labels (plane, row, column) of a volume as integers.
 
     Raises:
@@ -77,7 +77,7 @@ def label_array(image: sitk.Image, name: str) -> LabelArray:
     return array
 
 
-def has_grid_of(image: sitk.Image, other: sitk.Image) -> bool:
+def has_same_grid(image: sitk.Image, other: sitk.Image) -> bool:
     """Return whether two volumes have the same size, spacing, origin and direction, to a thousandth."""
     facts = ((image.GetSpacing(), other.GetSpacing()), (image.GetOrigin(), other.GetOrigin()))
     return (
@@ -87,7 +87,7 @@ def has_grid_of(image: sitk.Image, other: sitk.Image) -> bool:
     )
 
 
-def check_same_size(label: sitk.Image, image: sitk.Image, name: str) -> tuple[str, ...]:
+def check_label_grid(label: sitk.Image, image: sitk.Image, name: str) -> tuple[str, ...]:
     """Return a note when a label's header tells another place than its image's, which is then the one believed.
 
     Raises:
@@ -97,12 +97,12 @@ def check_same_size(label: sitk.Image, image: sitk.Image, name: str) -> tuple[st
         raise SampleInvalid(
             f"{name}: expected the size of its image, {image.GetSize()}, got {label.GetSize()}"
         )
-    if has_grid_of(label, image):
+    if has_same_grid(label, image):
         return ()
     return (f"{name}: the header differs from the image's; the image's is written",)
 
 
-def smallest_type(labels: NDArray[Any]) -> LabelArray:
+def to_smallest_type(labels: NDArray[Any]) -> LabelArray:
     """Return labels as the smallest unsigned type that holds them."""
     highest = int(labels.max(initial=0))
     return labels.astype(
@@ -110,7 +110,7 @@ def smallest_type(labels: NDArray[Any]) -> LabelArray:
     )
 
 
-def write_volume(image: sitk.Image, path: Path) -> None:
+def write_image(image: sitk.Image, path: Path) -> None:
     """Write a volume as NIfTI; the file gets its name once it is whole, `StoreError` where it cannot be written.
 
     It is not ITK that writes, because it reports no error when the disk is full.
@@ -125,7 +125,7 @@ def write_volume(image: sitk.Image, path: Path) -> None:
         write_nifti(part, sitk.GetArrayViewFromImage(image).T, grid)
 
 
-def share(file: Path, path: Path) -> None:
+def link_or_copy(file: Path, path: Path) -> None:
     """Give a file a second name, or copy it where the disk cannot; `StoreError` where neither can be written."""
     with whole_path(path) as part:
         try:
@@ -143,24 +143,24 @@ def write_labels(
         StoreError: they cannot be written.
     """
     if not isinstance(labels, Mapping):
-        write_volume(_in_grid(labels, image), path.with_name(path.name + ENDING))
+        write_image(_in_grid(labels, image), path.with_name(path.name + ENDING))
         return
     with whole_path(path) as part:
         for name, mask in labels.items():
-            write_volume(_in_grid(mask, image), part / f"{name}{ENDING}")
+            write_image(_in_grid(mask, image), part / f"{name}{ENDING}")
 
 
-def read_labelled(
+def read_image_and_labels(
     image_path: Path, label_path: Path
 ) -> tuple[sitk.Image, LabelArray, tuple[str, ...]]:
     """Return an image, its labels, and notes about them; raises as `read_volume`, `check_same_size`, `label_array`."""
-    image = read_volume(image_path)
-    label = read_volume(label_path)
-    notes = check_same_size(label, image, label_path.name)
-    return image, label_array(label, label_path.name), notes
+    image = read_image(image_path)
+    label = read_image(label_path)
+    notes = check_label_grid(label, image, label_path.name)
+    return image, image_to_labels(label, label_path.name), notes
 
 
-def moved_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform) -> sitk.Image:
+def resample_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform) -> sitk.Image:
     """Return labels on the grid of another volume, by nearest neighbours; 0 outside."""
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
@@ -170,6 +170,6 @@ def moved_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform
 def _in_grid(labels: LabelArray, image: sitk.Image) -> sitk.Image:
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
-    written = sitk.GetImageFromArray(smallest_type(labels))
+    written = sitk.GetImageFromArray(to_smallest_type(labels))
     written.CopyInformation(image)
     return written

@@ -27,7 +27,7 @@ MOST_CELLS = 5_000_000
 _PLACE = re.compile(rb"""r\s*=\s*["']([A-Za-z]{0,3})(\d{1,9})["']""")
 
 
-def read_table(path: Path) -> list[list[str]]:
+def read_spreadsheet(path: Path) -> list[list[str]]:
     """Return the cells of a .csv file, or of the first sheet of an .xlsx file, as texts; "" where empty.
 
     Raises:
@@ -44,7 +44,7 @@ def read_table(path: Path) -> list[list[str]]:
         ) from error
 
 
-def column(table: list[list[str]], name: str, *, group: str | None = None) -> list[str]:
+def find_column(table: list[list[str]], name: str, *, group: str | None = None) -> list[str]:
     """Return a column below its name, in a table whose rows start below the row with "ID".
 
     Names are compared without case and spaces. `group` stands in the row above, over several columns; None takes the

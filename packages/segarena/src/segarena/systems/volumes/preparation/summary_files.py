@@ -12,13 +12,13 @@ from typing import Any
 from segarena.errors import DatasetError
 from segarena.files.hashes import sha256_of_file
 from segarena.files.whole import write_whole
-from segarena.systems.volumes.preparation.published_set import Output, PublishedSet, RawCase
+from segarena.systems.volumes.preparation.published_set import DatasetOutput, PublishedSet, RawCase
 from segarena.systems.volumes.preparation.sitk_images import ENDING
 from segarena.version import __version__
 from segarena.work.ledger import Ledger, upgrade_ledger
 
-SUMMARY = "prepared.json"
-JOURNAL = "prepared.partial.jsonl"
+SUMMARY_NAME = "prepared.json"
+JOURNAL_NAME = "prepared.partial.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class CaseRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparationResult:
     """What a preparation came to: cases that are there, left out by the published rule or failed, both with the reason.
 
     `stated` is how many cases Table 1 of the paper states; with `is_partial` a limit kept others from being prepared.
@@ -71,7 +71,7 @@ class Prepared:
         return not self.failed and len(self.cases) == self.stated
 
 
-def input_files(case: RawCase, download: Path) -> tuple[InputFile, ...]:
+def describe_inputs(case: RawCase, download: Path) -> tuple[InputFile, ...]:
     """Return the names, sizes and checksums of a case's files."""
     return tuple(
         InputFile(
@@ -81,7 +81,7 @@ def input_files(case: RawCase, download: Path) -> tuple[InputFile, ...]:
     )
 
 
-class Journal:
+class PreparationJournal:
     """Which cases of a set are done in a folder.
 
     Args:
@@ -97,15 +97,16 @@ class Journal:
         finished = self._finished(name)
         # An earlier version kept one case per line.
         upgrade_ledger(
-            out / JOURNAL, lambda lines: ({"set": name}, {record["id"]: record for record in lines})
+            out / JOURNAL_NAME,
+            lambda lines: ({"set": name}, {record["id"]: record for record in lines}),
         )
-        self.ledger = Ledger(out / JOURNAL, {"set": name})
+        self.ledger = Ledger(out / JOURNAL_NAME, {"set": name})
         self._records = {record.id: record for record in finished}
         for case, noted in self.ledger.done.items():
             if "left_out" not in noted:
                 self._records[case] = CaseRecord.of(noted)
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> PreparationJournal:
         return self
 
     def __exit__(
@@ -116,7 +117,9 @@ class Journal:
     ) -> None:
         self.ledger.close()
 
-    def done(self, case: RawCase, download: Path, outputs: tuple[Output, ...]) -> CaseRecord | None:
+    def done(
+        self, case: RawCase, download: Path, outputs: tuple[DatasetOutput, ...]
+    ) -> CaseRecord | None:
         """Return the record of a case whose results are there and whose inputs have the sizes they had."""
         record = self._records.get(case.id)
         if record is None or not all(self._has(case.id, output) for output in outputs):
@@ -124,7 +127,7 @@ class Journal:
         now = {_name(path, download): path.stat().st_size for path in case.inputs}
         return record if now == {file.path: file.bytes for file in record.inputs} else None
 
-    def others(self, known: Iterable[str], outputs: tuple[Output, ...]) -> list[str]:
+    def others(self, known: Iterable[str], outputs: tuple[DatasetOutput, ...]) -> list[str]:
         """Return the cases whose images lie in the folders, of an earlier run, without those that are known."""
         found: set[str] = set()
         for output in outputs:
@@ -135,9 +138,9 @@ class Journal:
     def close(self) -> None:
         """Forget the ledger, once prepared.json holds everything."""
         self.ledger.close()
-        (self.out / JOURNAL).unlink(missing_ok=True)
+        (self.out / JOURNAL_NAME).unlink(missing_ok=True)
 
-    def _has(self, case: str, output: Output) -> bool:
+    def _has(self, case: str, output: DatasetOutput) -> bool:
         folder = self.out / output.folder
         if output.overlapping:
             labels = folder / "labelsTr" / case
@@ -146,7 +149,7 @@ class Journal:
         return labels.exists() and (folder / "imagesTr" / f"{case}_0000{ENDING}").is_file()
 
     def _finished(self, name: str) -> list[CaseRecord]:
-        path = self.out / SUMMARY
+        path = self.out / SUMMARY_NAME
         if not path.exists():
             return []
         try:
@@ -164,7 +167,9 @@ class Journal:
         return records
 
 
-def write_dataset(published: PublishedSet, output: Output, out: Path, cases: int) -> None:
+def write_dataset_json(
+    published: PublishedSet, output: DatasetOutput, out: Path, cases: int
+) -> None:
     """Write the dataset.json of one output."""
     classes = {name: number for number, name in enumerate(output.classes, start=1)}
     _write_json(
@@ -187,7 +192,9 @@ def write_dataset(published: PublishedSet, output: Output, out: Path, cases: int
     )
 
 
-def write_summary(published: PublishedSet, journal: Journal, prepared: Prepared) -> None:
+def write_prepared_json(
+    published: PublishedSet, journal: PreparationJournal, prepared: PreparationResult
+) -> None:
     """Write prepared.json, and close the journal."""
     objects: dict[str, int] = {}
     for output in published.outputs:
@@ -195,7 +202,7 @@ def write_summary(published: PublishedSet, journal: Journal, prepared: Prepared)
             case.objects[output.folder] for case in prepared.cases
         )
     _write_json(
-        journal.out / SUMMARY,
+        journal.out / SUMMARY_NAME,
         {
             "name": published.name,
             "paper": published.paper,

@@ -27,7 +27,7 @@ def is_solved(comparison: Comparison) -> bool:
     return comparison.intersection == comparison.target_area == comparison.prediction_area
 
 
-def wrong_pixel_per_slice(
+def click_wrong_pixels(
     comparison: Comparison,
     slices: Iterable[int],
     rng: np.random.Generator,
@@ -51,7 +51,7 @@ def wrong_pixel_per_slice(
     return tuple(clicks)
 
 
-def wrong_voxel(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
+def click_wrong_voxel(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
     """Return one random wrong voxel of the volume, called by the sign it should have; "1PPV Refine".
 
     No click where nothing is wrong; published code fails there.
@@ -71,7 +71,7 @@ def wrong_voxel(comparison: Comparison, rng: np.random.Generator) -> tuple[Click
     )
 
 
-def within_patch(comparison: Comparison, centre: Position) -> Comparison:
+def restrict_to_patch(comparison: Comparison, centre: Position) -> Comparison:
     """Return the comparison of what lies within 96 mm of `centre` along each axis; all else is empty.
 
     It is the patch of 128 voxels of 1.5 mm that published code cuts out around the first click for models in 3D.
@@ -89,7 +89,7 @@ def within_patch(comparison: Comparison, centre: Position) -> Comparison:
     return Comparison(prediction, Reference(target, spacing_mm=comparison.spacing_mm))
 
 
-def centre_of_largest_error(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
+def click_largest_error(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
     """Return a click at the deepest voxel of the largest error, called by the sign it should have.
 
     What is missing and what is surplus is one error where they touch. The largest of its 26-connected components is
@@ -115,7 +115,7 @@ def _deepest(comparison: Comparison) -> NDArray[np.int64]:
     return found.positions + window_start(from_window(error.window, comparison.window))
 
 
-def lasso_around_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
+def lasso_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
     """Return an outline around the largest piece of missing or of surplus in any slice.
 
     The larger of the two errors in the volume is corrected, missing if equal. Of its largest 26-connected component,

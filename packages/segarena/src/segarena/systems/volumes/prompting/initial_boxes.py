@@ -8,7 +8,7 @@ from segarena.arrays.boxes import window_start
 from segarena.arrays.slices import key_slices, median_slice
 from segarena.prompts import Box, Limits
 from segarena.samples import Shape
-from segarena.systems.volumes.prompting.initial_points import limits
+from segarena.systems.volumes.prompting.initial_points import slice_limits
 from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 
@@ -25,7 +25,7 @@ def key_boxes(target: SlicedTarget, count: int) -> tuple[Box, ...]:
 def box_to_propagate(target: SlicedTarget) -> tuple[Box | Limits, ...]:
     """Return the box of the median slice, and the limits; "B Prop"."""
     if target.slices:
-        return (target.box(median_slice(target.slices)), limits(target))
+        return (target.box(median_slice(target.slices)), slice_limits(target))
     return ()
 
 
@@ -42,7 +42,7 @@ def box_of_volume(target: SlicedTarget, *, is_inclusive: bool = False) -> tuple[
     return (Box(start, stop),)
 
 
-def with_edge_noise(
+def add_edge_noise(
     box: Box, shape: Shape, rng: np.random.Generator, most_px: int, *, is_clipped: bool = False
 ) -> Box:
     """Return `box` with each of its edges moved by its own random whole number of pixels, -`most_px` to `most_px`.
@@ -65,7 +65,7 @@ def with_edge_noise(
     return Box(tuple(start.tolist()), tuple(stop.tolist()), box.object_id)
 
 
-def shifted(box: Box, shape: Shape, rng: np.random.Generator, most_px: int) -> Box:
+def shift_box(box: Box, shape: Shape, rng: np.random.Generator, most_px: int) -> Box:
     """Return `box` moved as a whole by random whole numbers of pixels, -`most_px` to `most_px` along each axis.
 
     A box in one slice stays in it. A move out of the frame ends at the frame: the box keeps its size.
@@ -80,7 +80,7 @@ def shifted(box: Box, shape: Shape, rng: np.random.Generator, most_px: int) -> B
     return Box(tuple(start.tolist()), tuple(stop.tolist()), box.object_id)
 
 
-def enlarged(box: Box, shape: Shape, margins: tuple[int, ...]) -> Box:
+def enlarge_box(box: Box, shape: Shape, margins: tuple[int, ...]) -> Box:
     """Return `box` with `margins` pixels more on both sides along each axis, cut at the frame."""
     start = tuple(max(0, a - margin) for a, margin in zip(box.start, margins, strict=True))
     stop = tuple(

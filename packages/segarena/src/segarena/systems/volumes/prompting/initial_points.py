@@ -18,7 +18,7 @@ from segarena.arrays.slices import interpolate_points, key_slices, median_slice,
 from segarena.prompts import Click, Limits, Position
 from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
-Centre: TypeAlias = Literal["box", "mean"]
+SliceCentre: TypeAlias = Literal["box", "mean"]
 """Of the largest component of a slice: the middle of its box (published code) or its mean pixel (published text)."""
 
 CentreOrder: TypeAlias = Literal["plane", "sam-med3d", "segvol"]
@@ -69,7 +69,7 @@ def centre_per_slice(target: SlicedTarget) -> tuple[Click, ...]:
 
 
 def key_points(
-    target: SlicedTarget, count: int, *, centre: Centre = "box", repeats_points: bool = False
+    target: SlicedTarget, count: int, *, centre: SliceCentre = "box", repeats_points: bool = False
 ) -> tuple[Click, ...]:
     """Return the centre in each of `count` slices spread evenly over the object; "nP Inter".
 
@@ -89,19 +89,19 @@ def points_to_propagate(
     plane = median_slice(target.slices)
     area = target.areas[plane]
     chosen = rng.choice(area, min(_PROPAGATED_POINTS, area), replace=False)
-    return (*_clicks(_pixels(target, plane, chosen)), limits(target))
+    return (*_clicks(_pixels(target, plane, chosen)), slice_limits(target))
 
 
 def centre_to_propagate(
-    target: SlicedTarget, *, centre: Centre = "box"
+    target: SlicedTarget, *, centre: SliceCentre = "box"
 ) -> tuple[Click | Limits, ...]:
     """Return the centre of the median slice, and the limits; "P Prop" as the paper's text has it."""
     if not target.slices:
         return ()
-    return Click(_centre(target, median_slice(target.slices), centre)), limits(target)
+    return Click(_centre(target, median_slice(target.slices), centre)), slice_limits(target)
 
 
-def limits(target: SlicedTarget) -> Limits:
+def slice_limits(target: SlicedTarget) -> Limits:
     """Return the first and last foreground slice of a target that is not empty."""
     return Limits(target.slices[0], target.slices[-1])
 
@@ -122,7 +122,7 @@ def points_in_volume(
 
 
 def centres_in_volume(
-    target: SlicedTarget, count: int, *, centre: Centre = "box", order: CentreOrder = "plane"
+    target: SlicedTarget, count: int, *, centre: SliceCentre = "box", order: CentreOrder = "plane"
 ) -> tuple[Click, ...]:
     """Return `count` points at equal steps along the line through the centres of 5 slices; "N center PPV".
 
@@ -158,7 +158,7 @@ def centroid(target: SlicedTarget) -> tuple[Click, ...]:
     )
 
 
-def _centre(target: SlicedTarget, plane: int, centre: Centre) -> Position:
+def _centre(target: SlicedTarget, plane: int, centre: SliceCentre) -> Position:
     return target.centre(plane) if centre == "box" else target.mean(plane)
 
 

@@ -17,15 +17,17 @@ from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class SchemeOptions:
     """How a scheme is carried out where there is a choice; see the functions of `points` and `boxes`."""
 
-    centre: initial_points.Centre = "box"
+    centre: initial_points.SliceCentre = "box"
     centre_order: initial_points.CentreOrder = "plane"
     quirks: frozenset[str] = frozenset()
 
 
-_Give: TypeAlias = Callable[[SlicedTarget, np.random.Generator, int, Manner], Sequence[Prompt]]
+_Give: TypeAlias = Callable[
+    [SlicedTarget, np.random.Generator, int, SchemeOptions], Sequence[Prompt]
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def _random(form: str, table_name: str, kinds: str, spread: Spread, give: _Give)
 
 
 def _points_per_slice(
-    target: SlicedTarget, rng: np.random.Generator, count: int, manner: Manner
+    target: SlicedTarget, rng: np.random.Generator, count: int, manner: SchemeOptions
 ) -> Sequence[Prompt]:
     return initial_points.points_per_slice(
         target, rng, count, repeats_points="repeated-points" in manner.quirks
@@ -57,7 +59,7 @@ def _points_per_slice(
 
 
 def _key_points(
-    target: SlicedTarget, _: np.random.Generator, count: int, manner: Manner
+    target: SlicedTarget, _: np.random.Generator, count: int, manner: SchemeOptions
 ) -> Sequence[Prompt]:
     repeats_points = "repeated-points" in manner.quirks
     return initial_points.key_points(
@@ -66,7 +68,7 @@ def _key_points(
 
 
 def _centres(
-    target: SlicedTarget, _: np.random.Generator, count: int, manner: Manner
+    target: SlicedTarget, _: np.random.Generator, count: int, manner: SchemeOptions
 ) -> Sequence[Prompt]:
     return initial_points.centres_in_volume(
         target, count, centre=manner.centre, order=manner.centre_order
@@ -74,12 +76,14 @@ def _centres(
 
 
 def _centre(
-    target: SlicedTarget, _: np.random.Generator, __: int, manner: Manner
+    target: SlicedTarget, _: np.random.Generator, __: int, manner: SchemeOptions
 ) -> Sequence[Prompt]:
     return initial_points.centre_to_propagate(target, centre=manner.centre)
 
 
-def _box(target: SlicedTarget, _: np.random.Generator, __: int, manner: Manner) -> Sequence[Prompt]:
+def _box(
+    target: SlicedTarget, _: np.random.Generator, __: int, manner: SchemeOptions
+) -> Sequence[Prompt]:
     return initial_boxes.box_of_volume(target, is_inclusive="inclusive-box" in manner.quirks)
 
 

@@ -13,10 +13,10 @@ from segarena.arrays.balls import disk
 from segarena.arrays.slices import Pixel
 from segarena.samples import Mask
 
-Plane: TypeAlias = Literal["axial", "coronal", "sagittal", "most-errors"]
+ScribblePlane: TypeAlias = Literal["axial", "coronal", "sagittal", "most-errors"]
 """In which plane surplus is scribbled on; "most-errors" takes the better of coronal and sagittal."""
 
-PLANES: dict[str, tuple[int, ...]] = {
+PLANE_AXES: dict[str, tuple[int, ...]] = {
     "axial": (0,),
     "coronal": (1,),
     "sagittal": (2,),
@@ -25,10 +25,10 @@ PLANES: dict[str, tuple[int, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stroke:
+class ScribbleOptions:
     """How a scribble around the object is drawn."""
 
-    plane: Plane = "most-errors"  # in which plane
+    plane: ScribblePlane = "most-errors"  # in which plane
     length: float = 0.6  # share of the outline that is followed
     length_mm: float | None = (
         None  # how much of the outline is followed instead, in mm; None goes by `length`
@@ -50,7 +50,7 @@ def path_along_outline(
     start: list[int],
     spacing_mm: list[float],
     rng: np.random.Generator,
-    stroke: Stroke,
+    stroke: ScribbleOptions,
 ) -> list[Pixel]:
     """Return the pixels that a stroke around `target` passes, each once, in drawing order.
 
@@ -93,7 +93,7 @@ def _outlines(
     ]
 
 
-def _dilated(target: Mask, spacing_mm: list[float], stroke: Stroke) -> Mask:
+def _dilated(target: Mask, spacing_mm: list[float], stroke: ScribbleOptions) -> Mask:
     if stroke.distance_mm is None:
         return cv2.dilate(
             np.ascontiguousarray(target).view(np.uint8), disk(stroke.distance_px)
@@ -108,7 +108,7 @@ def _followed(
     vertices: NDArray[np.float64],
     middle: int,
     spacing_mm: list[float],
-    stroke: Stroke,
+    stroke: ScribbleOptions,
     *,
     is_closed: bool,
 ) -> NDArray[np.int64]:

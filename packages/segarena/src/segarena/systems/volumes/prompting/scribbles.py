@@ -15,13 +15,17 @@ from segarena.arrays.slices import Pixel, snapped_mean
 from segarena.comparison import Comparison
 from segarena.prompts import Click, Position, Scribble
 from segarena.samples import Mask
-from segarena.systems.volumes.prompting.scribble_outline import PLANES, Stroke, path_along_outline
+from segarena.systems.volumes.prompting.scribble_outline import (
+    PLANE_AXES,
+    ScribbleOptions,
+    path_along_outline,
+)
 
 _FALLBACK_CLICKS = 3
 
 
-def scribble(
-    comparison: Comparison, rng: np.random.Generator, stroke: Stroke
+def draw_scribble(
+    comparison: Comparison, rng: np.random.Generator, stroke: ScribbleOptions
 ) -> tuple[Scribble | Click, ...]:
     """Return a scribble on what is missing, or one on what is surplus, by chance in proportion to their voxels.
 
@@ -79,7 +83,7 @@ def middle_line(errors: Volume, window: Window) -> tuple[Position, ...]:
 
 
 def line_through_surplus(
-    comparison: Comparison, rng: np.random.Generator, stroke: Stroke
+    comparison: Comparison, rng: np.random.Generator, stroke: ScribbleOptions
 ) -> tuple[Position, ...]:
     """Return surplus voxels along the outline of the object, in the plane with the most surplus voxels.
 
@@ -91,7 +95,7 @@ def line_through_surplus(
 
     Source: RadioActive, section 2.2, and its published code, which only draws in coronal planes.
     """
-    axis, index = _plane_of_most_surplus(comparison, PLANES[stroke.plane])
+    axis, index = _plane_of_most_surplus(comparison, PLANE_AXES[stroke.plane])
     crop = _crop(comparison, axis, stroke)
     if index is None or is_empty(crop):
         return ()
@@ -114,7 +118,7 @@ def line_through_surplus(
     return tuple((*pixel[:axis], index, *pixel[axis:]) for pixel in pixels)
 
 
-def point_of_scribble(
+def pick_scribble_point(
     prompts: tuple[Scribble | Click, ...], rng: np.random.Generator
 ) -> tuple[Click, ...]:
     """Return a click at one random point of what `scribble` gave: what a model in 3D is told of it."""
@@ -126,14 +130,14 @@ def point_of_scribble(
 
 
 def _plane_of_most_surplus(comparison: Comparison, axes: tuple[int, ...]) -> tuple[int, int | None]:
-    counts = surplus_per_plane(comparison)
+    counts = count_surplus_per_plane(comparison)
     axis = max(axes, key=lambda axis: counts[axis].max(initial=0))
     if not counts[axis].max(initial=0):
         return axis, None
     return axis, int(counts[axis].argmax()) + comparison.window[axis].start
 
 
-def surplus_per_plane(comparison: Comparison) -> tuple[NDArray[np.int64], ...]:
+def count_surplus_per_plane(comparison: Comparison) -> tuple[NDArray[np.int64], ...]:
     """Return the number of surplus voxels in each plane of `comparison.window`, for planes across each axis."""
 
     def count() -> tuple[NDArray[np.int64], ...]:
@@ -149,7 +153,7 @@ def surplus_per_plane(comparison: Comparison) -> tuple[NDArray[np.int64], ...]:
     return comparison.remember("surplus per plane", count)
 
 
-def _crop(comparison: Comparison, axis: int, stroke: Stroke) -> Window:
+def _crop(comparison: Comparison, axis: int, stroke: ScribbleOptions) -> Window:
     """Return the window in which the outline lies: farther from the object nothing is drawn."""
     if stroke.distance_mm is None:
         margin = stroke.distance_px
@@ -184,7 +188,7 @@ def _surplus_in_largest_piece(path: list[Pixel], surplus: Mask) -> list[Pixel]:
 
 def _surplus_voxels(comparison: Comparison, rng: np.random.Generator, count: int) -> list[Position]:
     surplus = comparison.surplus_planes
-    counts = surplus_per_plane(comparison)[0]
+    counts = count_surplus_per_plane(comparison)[0]
     total = int(counts.sum())
     sums = np.cumsum(counts)
     positions: list[Position] = []

@@ -98,7 +98,7 @@ class SlicedTarget:
         return np.argwhere(ring) + np.array((rows.start, columns.start))
 
 
-def comparison_in_volume(turn: Turn) -> Comparison:
+def require_volume_comparison(turn: Turn) -> Comparison:
     """Return the comparison of a turn about one object in a volume.
 
     Raises:

@@ -12,14 +12,14 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click, Limits, Prompt, Scribble
 from segarena.registry import user
 from segarena.roles import Turn
-from segarena.systems.volumes.prompting.corrections import centre_of_largest_error, is_solved
-from segarena.systems.volumes.prompting.initial_boxes import enlarged
-from segarena.systems.volumes.prompting.initial_points import limits, points_in_volume
+from segarena.systems.volumes.prompting.corrections import click_largest_error, is_solved
+from segarena.systems.volumes.prompting.initial_boxes import enlarge_box
+from segarena.systems.volumes.prompting.initial_points import points_in_volume, slice_limits
 from segarena.systems.volumes.prompting.scribbles import middle_line
-from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, comparison_in_volume
+from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, require_volume_comparison
 
-Middle = Literal["slice", "voxel"]
-Give = Literal["clicks", "scribbles"]
+MiddleSlice = Literal["slice", "voxel"]
+AutopetPrompts = Literal["clicks", "scribbles"]
 
 
 @user("cvpr2025")
@@ -29,7 +29,7 @@ class CvprUser:
 
     The box is the smallest one around the slice's foreground, enlarged on all sides by one random number of pixels,
     0 to `most_px` in an image of side 256 and in proportion in others (rounded down along each axis), and cut at
-    the frame. For the clicks see `segarena.systems.volumes.prompting.corrections.centre_of_largest_error`.
+    the frame. For the clicks see `segarena.systems.volumes.prompting.corrections.click_largest_error`.
 
     Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation". Published boxes
     have their last pixel as maximum; ours the one after it. The published generator is seeded again for every click.
@@ -46,7 +46,7 @@ class CvprUser:
 
     box: bool = True
     most_px: int = 5
-    middle: Middle = "slice"
+    middle: MiddleSlice = "slice"
 
     def __post_init__(self) -> None:
         if self.most_px < 0:
@@ -56,9 +56,9 @@ class CvprUser:
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return box and limits, then one click a round; None when nothing is wrong or the target is empty."""
-        comparison = comparison_in_volume(turn)
+        comparison = require_volume_comparison(turn)
         if turn.round > 1 or not self.box:
-            return centre_of_largest_error(comparison, turn.rng) or None
+            return click_largest_error(comparison, turn.rng) or None
         target = SlicedTarget.of(comparison)
         return self._first(turn, target) if target.slices else None
 
@@ -70,7 +70,7 @@ class CvprUser:
         most = int(turn.rng.integers(self.most_px + 1))
         # Margins are meant for an image of side 256; there is none across slices.
         margins = (0, *(most * size // 256 for size in target.shape[1:]))
-        return enlarged(target.box(plane), target.shape, margins), limits(target)
+        return enlarge_box(target.box(plane), target.shape, margins), slice_limits(target)
 
 
 @user("autopet")
@@ -86,14 +86,14 @@ class AutopetUser:
             through that of the largest surplus component, where there are such.
     """
 
-    def __init__(self, *, give: Give = "scribbles") -> None:
+    def __init__(self, *, give: AutopetPrompts = "scribbles") -> None:
         self._give = give
         self.prompt_kinds = frozenset({"click" if give == "clicks" else "scribble"})
         self.lift = Lift(spread="stay")
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return the prompts of this round; None when nothing is wrong or the target is empty."""
-        comparison = comparison_in_volume(turn)
+        comparison = require_volume_comparison(turn)
         if self._give == "clicks":
             return _pair(turn, SlicedTarget.of(comparison)) or None
         return None if is_solved(comparison) else _scribbles(comparison)

@@ -16,17 +16,17 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Sample, Shape, Target
 from segarena.systems.volumes.prompting import corrections
-from segarena.systems.volumes.prompting.initial_boxes import shifted, with_edge_noise
-from segarena.systems.volumes.prompting.initial_points import Centre, CentreOrder
+from segarena.systems.volumes.prompting.initial_boxes import add_edge_noise, shift_box
+from segarena.systems.volumes.prompting.initial_points import CentreOrder, SliceCentre
 from segarena.systems.volumes.prompting.quirks import resolve_quirks
-from segarena.systems.volumes.prompting.schemes import Manner, find_scheme
-from segarena.systems.volumes.prompting.scribble_outline import Plane, Stroke
-from segarena.systems.volumes.prompting.scribbles import point_of_scribble, scribble
-from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, comparison_in_volume
+from segarena.systems.volumes.prompting.schemes import SchemeOptions, find_scheme
+from segarena.systems.volumes.prompting.scribble_outline import ScribbleOptions, ScribblePlane
+from segarena.systems.volumes.prompting.scribbles import draw_scribble, pick_scribble_point
+from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, require_volume_comparison
 
-Refine = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", "largest-error"]
+Refinement = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", "largest-error"]
 
-_REFINE_KINDS: dict[Refine, frozenset[str]] = {
+_REFINE_KINDS: dict[Refinement, frozenset[str]] = {
     "none": frozenset(),
     "scribble": frozenset({"scribble", "click"}),  # clicks where no scribble can be drawn
     "lasso": frozenset({"lasso"}),
@@ -68,15 +68,15 @@ class VolumeUser:
         self,
         *,
         prompts: str = "3b-inter",
-        refine: Refine = "none",
+        refine: Refinement = "none",
         keeps_prompts: bool = True,
         protocol: Protocol = "careful",
         quirks: Sequence[str] = (),
-        centre: Centre = "box",
+        centre: SliceCentre = "box",
         center_ppv: CentreOrder = "plane",
         edge_noise_px: int = 0,
         shift_px: int = 0,
-        plane: Plane = "most-errors",
+        plane: ScribblePlane = "most-errors",
         length: float = 0.6,
         length_mm: float | None = None,
         distance_px: int = 2,
@@ -91,8 +91,8 @@ class VolumeUser:
         self._prompts = prompts
         self._refine = refine
         self._noise = edge_noise_px, shift_px
-        self._manner = Manner(centre=centre, centre_order=center_ppv, quirks=self._quirks)
-        self._stroke = Stroke(
+        self._manner = SchemeOptions(centre=centre, centre_order=center_ppv, quirks=self._quirks)
+        self._stroke = ScribbleOptions(
             plane="coronal" if "coronal-only" in self._quirks else plane,
             length=length,
             length_mm=length_mm,
@@ -108,7 +108,7 @@ class VolumeUser:
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return the initial prompts in the first round, then corrections; None when there is nothing to say."""
-        comparison = comparison_in_volume(turn)
+        comparison = require_volume_comparison(turn)
         if turn.round == 1:
             return self._first(turn, SlicedTarget.of(comparison)) or None
         if self._refine == "none" or corrections.is_solved(comparison):
@@ -125,10 +125,10 @@ class VolumeUser:
             return box
         edge_noise_px, shift_px = self._noise
         if edge_noise_px:
-            box = with_edge_noise(
+            box = add_edge_noise(
                 box, shape, rng, edge_noise_px, is_clipped="clipped-noise" in self._quirks
             )
-        return shifted(box, shape, rng, shift_px) if shift_px else box
+        return shift_box(box, shape, rng, shift_px) if shift_px else box
 
     def _correct(self, turn: Turn, comparison: Comparison) -> Sequence[Prompt]:
         rng = turn.rng
@@ -137,23 +137,23 @@ class VolumeUser:
             and "first-click-patch" in self._quirks
             and turn.dialogue.clicks
         ):
-            comparison = corrections.within_patch(comparison, turn.dialogue.clicks[0].position)
+            comparison = corrections.restrict_to_patch(comparison, turn.dialogue.clicks[0].position)
         match self._refine:
             case "1pps":
                 slices = corrections.prompted_slices(turn.dialogue)
-                return corrections.wrong_pixel_per_slice(
+                return corrections.click_wrong_pixels(
                     comparison, slices, rng, one_fraction="one-fraction" in self._quirks
                 )
             case "1ppv":
-                return corrections.wrong_voxel(comparison, rng)
+                return corrections.click_wrong_voxel(comparison, rng)
             case "lasso":
-                return corrections.lasso_around_largest_error(comparison)
+                return corrections.lasso_largest_error(comparison)
             case "largest-error":
-                return corrections.centre_of_largest_error(comparison, rng)
+                return corrections.click_largest_error(comparison, rng)
             case "scribble":
-                return scribble(comparison, rng, self._stroke)
+                return draw_scribble(comparison, rng, self._stroke)
             case _:
-                return point_of_scribble(scribble(comparison, rng, self._stroke), rng)
+                return pick_scribble_point(draw_scribble(comparison, rng, self._stroke), rng)
 
 
 def _once(sample: Sample, target: Target) -> int:

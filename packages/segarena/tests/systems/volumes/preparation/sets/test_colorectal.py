@@ -1,6 +1,9 @@
 import numpy as np
 
-from segarena.systems.volumes.preparation.sets.colorectal import MISSING, OVERLAPPING
+from segarena.systems.volumes.preparation.sets.colorectal import (
+    MISSING_PATIENTS,
+    OVERLAPPING_PATIENTS,
+)
 
 SHAPE = (4, 6, 6)
 
@@ -52,4 +55,4 @@ def test_patients_are_left_out_by_name_and_others_fail(
 
 
 def test_197_patients_less_those_left_out_are_the_171_of_the_paper():
-    assert 197 - len(set(OVERLAPPING + MISSING)) == 171
+    assert 197 - len(set(OVERLAPPING_PATIENTS + MISSING_PATIENTS)) == 171

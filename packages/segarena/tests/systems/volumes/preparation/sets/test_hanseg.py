@@ -1,7 +1,7 @@
 import numpy as np
 import SimpleITK as sitk
 
-from segarena.systems.volumes.preparation.sets.hanseg import ORGANS
+from segarena.systems.volumes.preparation.sets.hanseg import HANSEG_ORGANS
 
 SPACING = (3.0, 3.0, 3.0)
 SHIFT_MM = np.array([6.0, -3.0, 4.5])
@@ -58,7 +58,7 @@ def test_organs_drawn_on_the_ct_land_on_the_mr(tmp_path, write_volume, prepared,
     assert result.failed == {}
     assert summary["counts"]["objects"] == {"all": 4}
     labels = read_array(tmp_path / "out" / "labelsTr" / "case_01.nii.gz")
-    ids = [ORGANS.index(name) + 1 for name in ("Eye_AR", "Glottis")]
+    ids = [HANSEG_ORGANS.index(name) + 1 for name in ("Eye_AR", "Glottis")]
     assert ids == [13, 21]
     for number, value in zip(ids, (3, 4), strict=True):
         wanted = head(0) == value
@@ -86,5 +86,5 @@ def test_a_patient_without_ct_fails_alone(tmp_path, write_volume, prepared):
 
 
 def test_the_thirty_organs_are_in_alphabetical_order():
-    assert len(ORGANS) == 30
-    assert list(ORGANS) == sorted(ORGANS)
+    assert len(HANSEG_ORGANS) == 30
+    assert list(HANSEG_ORGANS) == sorted(HANSEG_ORGANS)

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from segarena.systems.volumes.preparation.sets.hcc_tace import LISTED
+from segarena.systems.volumes.preparation.sets.hcc_tace import LISTED_PATIENTS
 
 SHAPE = (4, 8, 8)
 
@@ -101,4 +101,4 @@ def test_patients_are_left_out_by_list_series_and_shape(
 
 
 def test_the_list_has_66_patients():
-    assert len(set(LISTED)) == 66
+    assert len(set(LISTED_PATIENTS)) == 66

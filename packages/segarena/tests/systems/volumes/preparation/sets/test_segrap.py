@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import DatasetError
-from segarena.systems.volumes.preparation.sets.segrap import ORGANS
+from segarena.systems.volumes.preparation.sets.segrap import SEGRAP_ORGANS
 
 
 def patient(write_volume, raw, name, organs):
@@ -82,7 +82,7 @@ def test_the_archives_open_with_the_password_alone(tmp_path, write_volume, prepa
 
 
 def test_there_are_45_organs():
-    assert len(ORGANS) == len(set(ORGANS)) == 45
+    assert len(SEGRAP_ORGANS) == len(set(SEGRAP_ORGANS)) == 45
 
 
 def test_nifti_folder_reads_the_files_as_classes(tmp_path, write_volume, prepared):

@@ -8,24 +8,27 @@ from pathlib import Path
 import numpy as np
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.preparation.dicom_cases import only_case, read_pair
+from segarena.systems.volumes.preparation.dicom_cases import (
+    make_single_case,
+    read_ct_and_segmentation,
+)
 from segarena.systems.volumes.preparation.dicom_series import (
     DicomSeries,
     find_series,
-    grouped,
-    of_modality,
+    group_series,
+    select_modality,
 )
 from segarena.systems.volumes.preparation.download_sources import IdcManifest
-from segarena.systems.volumes.preparation.instance_labels import renumbered
+from segarena.systems.volumes.preparation.instance_labels import renumber_labels
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
-    Output,
+    ConvertedCase,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 
-OVERLAPPING = (
+OVERLAPPING_PATIENTS = (
     *(
         1020,
         1026,
@@ -49,33 +52,34 @@ OVERLAPPING = (
 )
 """Patients CRLM-CT-N whose tumours share voxels."""
 
-MISSING = (1183,)
+MISSING_PATIENTS = (1183,)
 """The patient whose files were not whole when the paper's authors fetched them."""
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients, which have one CT and one SEG of the description "Segmentation"."""
-    for patient, series in grouped(find_series(folder), lambda one: one.patient).items():
-        cts = of_modality(series, "CT")
-        segs = [one for one in of_modality(series, "SEG") if one.description == "Segmentation"]
+    for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
+        cts = select_modality(series, "CT")
+        segs = [one for one in select_modality(series, "SEG") if one.description == "Segmentation"]
         if patient in _EXCLUDED:
-            yield Skipped(id=patient, reason=_EXCLUDED[patient], by_rule=True)
+            yield SkippedCase(id=patient, reason=_EXCLUDED[patient], by_rule=True)
         else:
-            yield only_case(
+            yield make_single_case(
                 patient, cts, segs, _convert, expected="one CT and one SEG 'Segmentation'"
             )
 
 
 _EXCLUDED = {
-    **{f"CRLM-CT-{number}": "tumours overlap" for number in OVERLAPPING},
+    **{f"CRLM-CT-{number}": "tumours overlap" for number in OVERLAPPING_PATIENTS},
     **{
-        f"CRLM-CT-{number}": "left out by the paper, whose download lacked it" for number in MISSING
+        f"CRLM-CT-{number}": "left out by the paper, whose download lacked it"
+        for number in MISSING_PATIENTS
     },
 }
 
 
-def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted:
-    image, found, notes = read_pair(ct, seg, wanted=_tumours)
+def _convert(ct: DicomSeries, seg: DicomSeries) -> ConvertedCase:
+    image, found, notes = read_ct_and_segmentation(ct, seg, wanted=_tumours)
     if not found.masks:
         raise SampleInvalid(
             f"SEG {seg.uid}: no segment's name starts with 'Tumor'; it has {', '.join(found.names)}"
@@ -87,7 +91,7 @@ def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted:
                 f"SEG {seg.uid}: tumours overlap, and one label map cannot hold that"
             )
         labels[mask] = number
-    return Converted(image=image, labels={"": renumbered(labels)}, notes=notes)
+    return ConvertedCase(image=image, labels={"": renumber_labels(labels)}, notes=notes)
 
 
 def _tumours(names: tuple[str, ...]) -> list[int]:
@@ -103,7 +107,7 @@ COLORECTAL = PublishedSet(
     size_gb=11,
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="colorectal_liver_metastases"),
-    outputs=(Output(kind="instance", classes=("liver metastasis",), tissue="pathology"),),
+    outputs=(DatasetOutput(kind="instance", classes=("liver metastasis",), tissue="pathology"),),
     find=find,
     rule='each segment whose name starts with "Tumor" is one instance; of 197 patients 26 are left out by name: 25 '
     "with overlapping tumours, and 1 that was missing",

@@ -10,16 +10,20 @@ import numpy as np
 
 from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
-    Output,
+    ConvertedCase,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 from segarena.systems.volumes.preparation.registration import register_rigidly
-from segarena.systems.volumes.preparation.sitk_images import label_array, moved_labels, read_volume
+from segarena.systems.volumes.preparation.sitk_images import (
+    image_to_labels,
+    read_image,
+    resample_labels,
+)
 
-ORGANS = (
+HANSEG_ORGANS = (
     *(
         "A_Carotid_L",
         "A_Carotid_R",
@@ -62,36 +66,36 @@ ORGANS = (
 """Ids 1 to 30, in alphabetical order."""
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: folders `case_NN` with `*_IMG_CT.nrrd`, `*_IMG_MR_T1.nrrd` and `*_OAR_ORGAN.seg.nrrd`."""
     for mr in sorted(folder.rglob("case_*_IMG_MR_T1.nrrd"), key=lambda path: path.name):
         case = mr.name.removesuffix("_IMG_MR_T1.nrrd")
         ct = mr.with_name(f"{case}_IMG_CT.nrrd")
         organs = {
             number: path
-            for number, organ in enumerate(ORGANS, start=1)
+            for number, organ in enumerate(HANSEG_ORGANS, start=1)
             if (path := mr.with_name(f"{case}_OAR_{organ}.seg.nrrd")).is_file()
         }
         if not ct.is_file() or not organs:
             lacking = "organs" if ct.is_file() else "CT"
-            yield Skipped(id=case, reason=f"no {lacking} beside the MR", by_rule=False)
+            yield SkippedCase(id=case, reason=f"no {lacking} beside the MR", by_rule=False)
         else:
             convert = partial(_convert, mr, ct, organs)
             yield RawCase(id=case, inputs=(mr, ct, *organs.values()), convert=convert)
 
 
-def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> Converted:
-    mr = read_volume(mr_path)
-    ct = read_volume(ct_path)
+def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> ConvertedCase:
+    mr = read_image(mr_path)
+    ct = read_image(ct_path)
     mr.SetDirection(tuple(np.eye(3).ravel()))
     transform = register_rigidly(ct, mr)
     labels = np.zeros(mr.GetSize()[::-1], dtype=np.uint8)
     for number, path in organs.items():
-        organ = moved_labels(read_volume(path), mr, transform)
-        labels[label_array(organ, path.name) == 1] = number
+        organ = resample_labels(read_image(path), mr, transform)
+        labels[image_to_labels(organ, path.name) == 1] = number
     turns, shifts = np.split(np.array(transform.GetParameters()), 2)
     note = f"CT to MR: turned by {np.rad2deg(turns).round(2).tolist()} degrees, moved by {shifts.round(2).tolist()} mm"
-    return Converted(image=mr, labels={"": labels}, notes=(note,))
+    return ConvertedCase(image=mr, labels={"": labels}, notes=(note,))
 
 
 HANSEG = PublishedSet(
@@ -105,7 +109,7 @@ HANSEG = PublishedSet(
     licence="see the record on Zenodo; the archive's password comes from its providers",
     source=ZenodoRecord(record=7442914),
     archives=("*.zip",),
-    outputs=(Output(kind="organ", classes=ORGANS, tissue="organ"),),
+    outputs=(DatasetOutput(kind="organ", classes=HANSEG_ORGANS, tissue="organ"),),
     find=find,
     rule="30 classes, ids alphabetical; the MR's direction set to identity, the CT registered to it rigidly, its "
     "organs moved by nearest neighbours; where organs overlap, the higher id",

@@ -8,26 +8,30 @@ from pathlib import Path
 
 import numpy as np
 
-from segarena.systems.volumes.preparation.dicom_cases import case_of, own_shape_differs, read_pair
+from segarena.systems.volumes.preparation.dicom_cases import (
+    describe_shape_mismatch,
+    make_case,
+    read_ct_and_segmentation,
+)
 from segarena.systems.volumes.preparation.dicom_series import (
     DicomSeries,
     find_series,
-    grouped,
-    of_modality,
+    group_series,
+    select_modality,
 )
 from segarena.systems.volumes.preparation.download_sources import IdcManifest
-from segarena.systems.volumes.preparation.instance_labels import instances
+from segarena.systems.volumes.preparation.instance_labels import label_instances
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
-    Output,
+    ConvertedCase,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 
-LIVER = ("Liver", "Mass", "Necrosis", "Portal vein")
-LESION = ("Mass", "Necrosis")
-LISTED = (
+LIVER_SEGMENTS = ("Liver", "Mass", "Necrosis", "Portal vein")
+LESION_SEGMENTS = ("Mass", "Necrosis")
+LISTED_PATIENTS = (
     *(
         4,
         12,
@@ -51,53 +55,56 @@ LISTED = (
 """The 66 patients HCC_NNN that the published preparation lists; Table 1 states 65 images."""
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the listed patients: one study with one CT "Recon 3" and one SEG "Segmentation"."""
-    listed = {f"HCC_{number:03d}" for number in LISTED}
-    for patient, series in grouped(find_series(folder), lambda one: one.patient).items():
+    listed = {f"HCC_{number:03d}" for number in LISTED_PATIENTS}
+    for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
         pairs = [
             pair
-            for study in grouped(series, lambda one: one.study).values()
+            for study in group_series(series, lambda one: one.study).values()
             if (pair := _pair(study))
         ]
         if patient not in listed:
-            yield Skipped(
+            yield SkippedCase(
                 id=patient,
                 reason="not among the 66 patients that the paper's authors list",
                 by_rule=True,
             )
         elif len(pairs) == 1:
-            yield case_of(patient, *pairs[0], partial(_convert, patient))
+            yield make_case(patient, *pairs[0], partial(_convert, patient))
         else:
             reason = f"expected one study with one CT 'Recon 3' and one SEG 'Segmentation', found {len(pairs)}"
-            yield Skipped(id=patient, reason=reason, by_rule=True)
+            yield SkippedCase(id=patient, reason=reason, by_rule=True)
 
 
 def _pair(study: list[DicomSeries]) -> tuple[DicomSeries, DicomSeries] | None:
-    cts = [one for one in of_modality(study, "CT") if "Recon 3" in one.description]
-    segs = [one for one in of_modality(study, "SEG") if one.description == "Segmentation"]
+    cts = [one for one in select_modality(study, "CT") if "Recon 3" in one.description]
+    segs = [one for one in select_modality(study, "SEG") if one.description == "Segmentation"]
     return (cts[0], segs[0]) if len(cts) == len(segs) == 1 else None
 
 
-def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
-    image, found, notes = read_pair(ct, seg, wanted=_liver)
-    if reason := own_shape_differs(found, image):
-        return Skipped(id=patient, reason=reason, by_rule=True)
+def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> ConvertedCase | SkippedCase:
+    image, found, notes = read_ct_and_segmentation(ct, seg, wanted=_liver)
+    if reason := describe_shape_mismatch(found, image):
+        return SkippedCase(id=patient, reason=reason, by_rule=True)
     names = [found.names[place] for place in _liver(found.names)]
     liver = np.zeros(image.GetSize()[::-1], dtype=bool)
     lesion = liver.copy()
     for name, mask in zip(names, found.masks, strict=True):
         liver |= mask
-        lesion |= mask & (name in LESION)
-    return Converted(
+        lesion |= mask & (name in LESION_SEGMENTS)
+    return ConvertedCase(
         image=image,
-        labels={"liver": liver.astype(np.uint8), "lesion": instances(lesion, connectivity=18)},
+        labels={
+            "liver": liver.astype(np.uint8),
+            "lesion": label_instances(lesion, connectivity=18),
+        },
         notes=notes,
     )
 
 
 def _liver(names: tuple[str, ...]) -> list[int]:
-    return [place for place, name in enumerate(names) if name in LIVER]
+    return [place for place, name in enumerate(names) if name in LIVER_SEGMENTS]
 
 
 HCC_TACE = PublishedSet(
@@ -110,8 +117,10 @@ HCC_TACE = PublishedSet(
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="hcc_tace_seg"),
     outputs=(
-        Output(folder="liver", kind="organ", classes=("liver",), tissue="organ"),
-        Output(folder="lesion", kind="instance", classes=("liver tumour",), tissue="pathology"),
+        DatasetOutput(folder="liver", kind="organ", classes=("liver",), tissue="organ"),
+        DatasetOutput(
+            folder="lesion", kind="instance", classes=("liver tumour",), tissue="pathology"
+        ),
     ),
     find=find,
     rule="liver: the union of Liver, Mass, Necrosis and Portal vein; lesion: Mass and Necrosis, 18-connected "

@@ -10,16 +10,16 @@ import numpy as np
 
 from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
-    Output,
+    ConvertedCase,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
-from segarena.systems.volumes.preparation.sitk_images import read_labelled
+from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `preRT/ID_preRT_T2.nii.gz` with `ID_preRT_mask.nii.gz`."""
     for image in sorted(folder.rglob("preRT/*_preRT_T2.nii.gz"), key=lambda path: path.name):
         case = image.name.removesuffix("_T2.nii.gz")
@@ -29,15 +29,15 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
                 id=case, inputs=(image, label), convert=partial(_convert, case, image, label)
             )
         else:
-            yield Skipped(id=case, reason="no mask beside the T2", by_rule=False)
+            yield SkippedCase(id=case, reason="no mask beside the T2", by_rule=False)
 
 
-def _convert(case: str, image_path: Path, label_path: Path) -> Converted | Skipped:
-    image, labels, notes = read_labelled(image_path, label_path)
+def _convert(case: str, image_path: Path, label_path: Path) -> ConvertedCase | SkippedCase:
+    image, labels, notes = read_image_and_labels(image_path, label_path)
     tumour = labels == 1
     if not tumour.any():
-        return Skipped(id=case, reason="no primary tumour", by_rule=True)
-    return Converted(image=image, labels={"": tumour.astype(np.uint8)}, notes=notes)
+        return SkippedCase(id=case, reason="no primary tumour", by_rule=True)
+    return ConvertedCase(image=image, labels={"": tumour.astype(np.uint8)}, notes=notes)
 
 
 HNTSMRG = PublishedSet(
@@ -51,7 +51,7 @@ HNTSMRG = PublishedSet(
     licence="see the record on Zenodo",
     source=ZenodoRecord(record=11199559),
     archives=("*.zip",),
-    outputs=(Output(kind="instance", classes=("primary tumour",), tissue="pathology"),),
+    outputs=(DatasetOutput(kind="instance", classes=("primary tumour",), tissue="pathology"),),
     find=find,
     rule="label 1, at most one tumour per patient, so no components; lymph nodes (label 2) are background; patients "
     "without a primary tumour are left out",

@@ -6,27 +6,31 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from segarena.systems.volumes.preparation.dicom_cases import convert_lesions, only_case
-from segarena.systems.volumes.preparation.dicom_series import find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.dicom_cases import convert_union, make_single_case
+from segarena.systems.volumes.preparation.dicom_series import (
+    find_series,
+    group_series,
+    select_modality,
+)
 from segarena.systems.volumes.preparation.download_sources import TciaCollection
-from segarena.systems.volumes.preparation.instance_labels import instances
+from segarena.systems.volumes.preparation.instance_labels import label_instances
 from segarena.systems.volumes.preparation.published_set import (
-    Output,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the studies, which have one CT and one SEG each."""
-    studies = grouped(find_series(folder), lambda one: one.study)
+    studies = group_series(find_series(folder), lambda one: one.study)
     for number, study in enumerate(studies.values()):
-        cts = of_modality(study, "CT")
-        segs = of_modality(study, "SEG")
-        convert = partial(convert_lesions, label=instances)
+        cts = select_modality(study, "CT")
+        segs = select_modality(study, "SEG")
+        convert = partial(convert_union, label=label_instances)
         expected = f"one CT and one SEG in study {study[0].study}"
-        yield only_case(f"lnq_{number:04d}", cts, segs, convert, expected=expected)
+        yield make_single_case(f"lnq_{number:04d}", cts, segs, convert, expected=expected)
 
 
 LNQ = PublishedSet(
@@ -41,7 +45,7 @@ LNQ = PublishedSet(
         collection="Mediastinal-Lymph-Node-SEG",
         page="https://www.cancerimagingarchive.net/collection/mediastinal-lymph-node-seg/",
     ),
-    outputs=(Output(kind="instance", classes=("lymph node",), tissue="pathology"),),
+    outputs=(DatasetOutput(kind="instance", classes=("lymph node",), tissue="pathology"),),
     find=find,
     rule="26-connected components; frames put on the CT by their positions",
     differences={

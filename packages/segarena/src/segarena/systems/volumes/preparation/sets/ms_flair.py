@@ -8,20 +8,20 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import DatasetMissing, SampleInvalid
-from segarena.systems.volumes.preparation.download_sources import ByHand
-from segarena.systems.volumes.preparation.instance_labels import instances
+from segarena.systems.volumes.preparation.download_sources import ManualDownload
+from segarena.systems.volumes.preparation.instance_labels import label_instances
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
-    Output,
+    ConvertedCase,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
-from segarena.systems.volumes.preparation.sitk_images import read_labelled
-from segarena.systems.volumes.preparation.spreadsheet import column, read_table
+from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
+from segarena.systems.volumes.preparation.spreadsheet import find_column, read_spreadsheet
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `N-Flair.nii` with `N-LesionSeg-Flair.nii`, and the sheet of spacings beside them."""
     spacings = _spacings(folder)
     images = {
@@ -32,7 +32,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
     for number, image in sorted(images.items()):
         label = next(image.parent.glob(f"{number}-LesionSeg-Flair.nii*"), None)
         if label is None:
-            yield Skipped(
+            yield SkippedCase(
                 id=f"{number}_Flair", reason="no lesion file beside the FLAIR", by_rule=False
             )
         else:
@@ -43,15 +43,17 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 _PATIENT = re.compile(r"(\d+)-Flair\.nii(?:\.gz)?")
 
 
-def _convert(number: int, image_path: Path, label_path: Path, spacing_mm: str | None) -> Converted:
-    image, labels, notes = read_labelled(image_path, label_path)
+def _convert(
+    number: int, image_path: Path, label_path: Path, spacing_mm: str | None
+) -> ConvertedCase:
+    image, labels, notes = read_image_and_labels(image_path, label_path)
     try:
         through_plane_mm = float(str(spacing_mm))
         image.SetSpacing((*image.GetSpacing()[:2], through_plane_mm))
     except (ValueError, RuntimeError) as error:
         expected = "expected a positive spacing between slices in the sheet"
         raise SampleInvalid(f"patient {number}: {expected}, got {spacing_mm!r}") from error
-    return Converted(image=image, labels={"": instances(labels == 1)}, notes=notes)
+    return ConvertedCase(image=image, labels={"": label_instances(labels == 1)}, notes=notes)
 
 
 def _spacings(folder: Path) -> dict[int, str]:
@@ -63,9 +65,11 @@ def _spacings(folder: Path) -> dict[int, str]:
             f"{folder}: expected the sheet 'Supplementary Table 2 for  sequence parameters .xlsx' (or .csv) with the "
             "spacing between slices, found none"
         )
-    table = read_table(sheets[0])
+    table = read_spreadsheet(sheets[0])
     rows = zip(
-        column(table, "ID"), column(table, "Spacing Between Slices", group="FLAIR"), strict=True
+        find_column(table, "ID"),
+        find_column(table, "Spacing Between Slices", group="FLAIR"),
+        strict=True,
     )
     return {
         int(float(number)): spacing
@@ -83,11 +87,11 @@ MS_FLAIR = PublishedSet(
     cases=60,
     size_gb=0.7,
     licence="see the page on Mendeley Data",
-    source=ByHand(
+    source=ManualDownload(
         page="https://data.mendeley.com/datasets/8bctsm8jz7/1", wanted=("*-Flair.nii*", "*Table 2*")
     ),
     archives=("*.zip",),
-    outputs=(Output(kind="instance", classes=("MS lesion",), tissue="pathology"),),
+    outputs=(DatasetOutput(kind="instance", classes=("MS lesion",), tissue="pathology"),),
     find=find,
     rule="label 1; 26-connected components; spacing between slices from the sheet, the files' own is wrong",
     differences={

@@ -7,18 +7,18 @@ from functools import partial
 from pathlib import Path
 
 from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
-from segarena.systems.volumes.preparation.instance_labels import renumbered
+from segarena.systems.volumes.preparation.instance_labels import renumber_labels
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
-    Output,
+    ConvertedCase,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
-from segarena.systems.volumes.preparation.sitk_images import read_labelled
+from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `NNN.mha`, the label below a folder with "label" in its name."""
     files = sorted(folder.rglob("*.mha"), key=lambda path: path.name)
     labels = {
@@ -32,12 +32,12 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
             convert = partial(_convert, image, labels[name])
             yield RawCase(id=image.stem, inputs=(image, labels[name]), convert=convert)
         else:
-            yield Skipped(id=image.stem, reason="no label of that name", by_rule=False)
+            yield SkippedCase(id=image.stem, reason="no label of that name", by_rule=False)
 
 
-def _convert(image_path: Path, label_path: Path) -> Converted:
-    image, labels, notes = read_labelled(image_path, label_path)
-    return Converted(image=image, labels={"": renumbered(labels)}, notes=notes)
+def _convert(image_path: Path, label_path: Path) -> ConvertedCase:
+    image, labels, notes = read_image_and_labels(image_path, label_path)
+    return ConvertedCase(image=image, labels={"": renumber_labels(labels)}, notes=notes)
 
 
 PENGWIN = PublishedSet(
@@ -50,7 +50,7 @@ PENGWIN = PublishedSet(
     licence="see the record on Zenodo",
     source=ZenodoRecord(record=10927452),
     archives=("PENGWIN_CT*.zip",),
-    outputs=(Output(kind="instance", classes=("bone fragment",)),),
+    outputs=(DatasetOutput(kind="instance", classes=("bone fragment",)),),
     find=find,
     rule="each id of the label file is one fragment; ids renumbered 1, 2, ... in their order",
     differences={},

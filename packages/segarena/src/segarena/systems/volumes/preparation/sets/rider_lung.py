@@ -7,48 +7,48 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from segarena.systems.volumes.preparation.dicom_cases import case_of, convert_lesions
+from segarena.systems.volumes.preparation.dicom_cases import convert_union, make_case
 from segarena.systems.volumes.preparation.dicom_series import (
     DicomSeries,
     find_series,
-    grouped,
-    of_modality,
+    group_series,
+    select_modality,
 )
 from segarena.systems.volumes.preparation.download_sources import TciaManifests
-from segarena.systems.volumes.preparation.instance_labels import instances
+from segarena.systems.volumes.preparation.instance_labels import label_instances
 from segarena.systems.volumes.preparation.published_set import (
-    Output,
+    DatasetOutput,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield pairs of a CT and a SEG of one study; of several, those where the SEG refers to the CT."""
-    series = grouped(find_series(folder), lambda one: one.study)
+    series = group_series(find_series(folder), lambda one: one.study)
     pairs = list(chain.from_iterable(map(_pairs, series.values())))
-    convert = partial(convert_lesions, wanted=second_or_only, label=instances)
+    convert = partial(convert_union, wanted=select_manual_segment, label=label_instances)
     for number, (ct, seg) in enumerate(pairs):
-        yield case_of(f"rider_lung_{number:04d}", ct, seg, convert)
+        yield make_case(f"rider_lung_{number:04d}", ct, seg, convert)
     paired = {ct.uid for ct, _ in pairs}
-    for ct in of_modality(chain.from_iterable(series.values()), "CT"):
+    for ct in select_modality(chain.from_iterable(series.values()), "CT"):
         if ct.uid not in paired:
-            yield Skipped(
+            yield SkippedCase(
                 id=ct.uid, reason="a CT series without a segmentation of its own", by_rule=True
             )
 
 
 def _pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
-    cts = of_modality(study, "CT")
-    segs = of_modality(study, "SEG")
+    cts = select_modality(study, "CT")
+    segs = select_modality(study, "SEG")
     if len(cts) == len(segs) == 1:
         return [(cts[0], segs[0])]
     drawn_on = {seg.refers_to: seg for seg in reversed(segs)}
     return [(ct, drawn_on[ct.uid]) for ct in cts if ct.uid in drawn_on]
 
 
-def second_or_only(names: tuple[str, ...]) -> list[int]:
+def select_manual_segment(names: tuple[str, ...]) -> list[int]:
     """Return the place of the segment that people drew: the second of several, the first being a prediction."""
     return [min(1, len(names) - 1)]
 
@@ -64,7 +64,7 @@ RIDER_LUNG = PublishedSet(
     source=TciaManifests(
         page="https://www.cancerimagingarchive.net/analysis-result/rider-lungct-seg/", manifests=2
     ),
-    outputs=(Output(kind="instance", classes=("lung lesion",), tissue="pathology"),),
+    outputs=(DatasetOutput(kind="instance", classes=("lung lesion",), tissue="pathology"),),
     find=find,
     rule="the SEG's second segment, or its only one; 26-connected components",
     differences={

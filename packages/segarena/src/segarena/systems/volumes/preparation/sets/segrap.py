@@ -9,22 +9,22 @@ from pathlib import Path
 import numpy as np
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.preparation.download_sources import ByHand
+from segarena.systems.volumes.preparation.download_sources import ManualDownload
 from segarena.systems.volumes.preparation.published_set import (
-    Converted,
+    ConvertedCase,
+    DatasetOutput,
     LabelArray,
-    Output,
     PublishedSet,
     RawCase,
-    Skipped,
+    SkippedCase,
 )
 from segarena.systems.volumes.preparation.sitk_images import (
-    check_same_size,
-    label_array,
-    read_volume,
+    check_label_grid,
+    image_to_labels,
+    read_image,
 )
 
-ORGANS = (
+SEGRAP_ORGANS = (
     *(
         "Brain",
         "BrainStem",
@@ -85,48 +85,48 @@ ORGANS = (
 )
 """Ids 1 to 45, in the order of the challenge."""
 
-FIRST = 30
+SEGRAP_CASES = 30
 
 
-def find(folder: Path) -> Iterator[RawCase | Skipped]:
+def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: folders `segrap_NNNN` with `image.nii.gz`, and those of the same name with `ORGAN.nii.gz`."""
     images = {path.parent.name: path for path in sorted(folder.rglob("image.nii.gz"))}
     organs: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.rglob("*.nii.gz")):
         organ = path.name.removesuffix(".nii.gz")
-        if organ in ORGANS and path.parent.name in images:
+        if organ in SEGRAP_ORGANS and path.parent.name in images:
             organs.setdefault(path.parent.name, {})[organ] = path
     for place, (case, image) in enumerate(sorted(images.items())):
-        if place >= FIRST:
-            yield Skipped(
+        if place >= SEGRAP_CASES:
+            yield SkippedCase(
                 id=case,
-                reason=f"only the first {FIRST} patients in sorted order take part",
+                reason=f"only the first {SEGRAP_CASES} patients in sorted order take part",
                 by_rule=True,
             )
         elif case not in organs:
-            yield Skipped(id=case, reason="no organs for this image", by_rule=False)
+            yield SkippedCase(id=case, reason="no organs for this image", by_rule=False)
         else:
-            drawn = {organ: organs[case][organ] for organ in ORGANS if organ in organs[case]}
+            drawn = {organ: organs[case][organ] for organ in SEGRAP_ORGANS if organ in organs[case]}
             yield RawCase(
                 id=case, inputs=(image, *drawn.values()), convert=partial(_convert, image, drawn)
             )
 
 
-def _convert(image_path: Path, organs: dict[str, Path]) -> Converted:
-    image = read_volume(image_path)
+def _convert(image_path: Path, organs: dict[str, Path]) -> ConvertedCase:
+    image = read_image(image_path)
     masks: dict[str, LabelArray] = {}
     notes: list[str] = []
     for organ, path in organs.items():
-        label = read_volume(path)
-        notes += check_same_size(label, image, path.name)
-        mask = label_array(label, path.name) != 0
+        label = read_image(path)
+        notes += check_label_grid(label, image, path.name)
+        mask = image_to_labels(label, path.name) != 0
         if mask.any():
             masks[organ] = mask.astype(np.uint8)
     if not masks:
         raise SampleInvalid(f"{image_path.parent.name}: all organs are empty")
-    lacking = [organ for organ in ORGANS if organ not in masks]
+    lacking = [organ for organ in SEGRAP_ORGANS if organ not in masks]
     notes += [f"without {', '.join(lacking)}"] if lacking else []
-    return Converted(image=image, labels={"": masks}, notes=tuple(notes))
+    return ConvertedCase(image=image, labels={"": masks}, notes=tuple(notes))
 
 
 SEGRAP = PublishedSet(
@@ -134,17 +134,17 @@ SEGRAP = PublishedSet(
     paper="D10",
     title="SegRap 2023, organs at risk of head and neck in CT",
     modality="CT",
-    cases=FIRST,
+    cases=SEGRAP_CASES,
     size_gb=20,
     licence="see the challenge's page; the archives' password comes from its providers",
-    source=ByHand(
+    source=ManualDownload(
         page="https://segrap2023.grand-challenge.org/dataset/",
         wanted=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
     ),
     archives=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
-    outputs=(Output(kind="organ", classes=ORGANS, overlapping=True, tissue="organ"),),
+    outputs=(DatasetOutput(kind="organ", classes=SEGRAP_ORGANS, overlapping=True, tissue="organ"),),
     find=find,
-    rule=f"45 classes that share voxels, one file each; the first {FIRST} patients in sorted order",
+    rule=f"45 classes that share voxels, one file each; the first {SEGRAP_CASES} patients in sorted order",
     differences={
         "which 30": "the first in sorted order; the published code counts 30 in the order of the folder, and then "
         "converts all 120",

@@ -1,0 +1,44 @@
+"""`segarena people check`: tables of prompts, and the masks beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from segarena.terminal.exits import FAILURES, one_line_errors
+
+
+def check(
+    table: Annotated[
+        Path,
+        typer.Argument(help="A table of people's prompts (Parquet), or a folder with masks too."),
+    ],
+) -> None:
+    """Say what is in a table of people's prompts, and what is wrong with it; of a folder also with its masks.
+
+        segarena people check prompts.parquet
+
+        segarena people check collections/medscribble
+
+    Exit code 0: usable; 1: something is wrong; 2: it cannot be read.
+    """
+    from segarena_people.collection import TABLE, Collection
+    from segarena_people.prompt_checks import check_collection, check_prompts
+    from segarena_people.prompt_table import read_frame
+
+    with one_line_errors():
+        frame = read_frame(table / TABLE if table.is_dir() else table)
+        findings = check_prompts(frame)
+        if table.is_dir() and not any(finding.is_error for finding in findings):
+            findings += check_collection(Collection.open(table))
+    people = frame["person"].unique().to_list()
+    typer.echo(
+        f"{frame.height} prompts of {len([name for name in people if name]) or 'unknown'} people"
+    )
+    for finding in findings:
+        mark = "error: " if finding.is_error else ""
+        typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
+    if any(finding.is_error for finding in findings):
+        raise typer.Exit(FAILURES)

@@ -1,0 +1,132 @@
+"""`segarena people compare`: simulated users beside people."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from segarena.terminal.exits import one_line_errors
+from segarena.terminal.workers import WORKERS
+
+PROGRAM = ("segarena", "people", "compare")
+
+
+def compare(
+    users: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="USER...", help="Simulated users, or NAME=USER; see `segarena list users`."
+        ),
+    ],
+    people: Annotated[
+        Path,
+        typer.Option(
+            "--with",
+            help="What people gave: a folder (see `segarena people import`), or its table.",
+        ),
+    ],
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset", "-d", help="What was shown, as for `segarena run`; else users see black."
+        ),
+    ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind", "-k", help="scribble, box or click; repeat for several. [default: all]"
+        ),
+    ] = None,
+    segmenters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segmenter",
+            "-s",
+            help="Rank these with people's prompts and with the users'; repeat for several.",
+        ),
+    ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--run",
+            help="A run folder in which people and users took part; repeat, a run per segmenter.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all random choices.")] = 0,
+    workers: Annotated[int, WORKERS] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for page, tables and numbers; there it goes on."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all that was found as JSON.")
+    ] = False,
+) -> None:
+    """Say how far simulated users are from people: could one tell them apart?
+
+        segarena people compare scribble-robot --with strokes --out realism
+
+    Each user is asked what people were asked. A classifier then tries to tell their answers from people's, on images
+    that it has not seen; how well it tells two people from each other stands beside it. Needs scikit-learn: pip
+    install "segarena[people]".
+    """
+    from rich.console import Console
+
+    from segarena.errors import InvalidInput
+    from segarena.registry import build
+    from segarena.terminal.progress import ProgressBar
+    from segarena_people.comparison.answer_features import pictures_of
+    from segarena_people.comparison.answers import KINDS
+    from segarena_people.comparison.participants import named
+    from segarena_people.comparison.report_page import comparison_json, write_comparison
+    from segarena_people.comparison.segmenter_comparison import (
+        check_segmenters,
+        compare_segmenters,
+        rank_runs,
+    )
+    from segarena_people.comparison.terminal_report import show_comparison
+    from segarena_people.comparison.user_comparison import compare_users
+
+    command = shlex.join([*PROGRAM, *sys.argv[3:]])
+    with one_line_errors("stopped; the same command with --out goes on where it was"):
+        unknown = [kind for kind in kinds or () if kind not in KINDS]
+        if unknown:
+            raise InvalidInput(f"--kind {unknown[0]}: expected one of {', '.join(KINDS)}")
+        ranked = rank_runs(runs) if runs else []
+        if segmenters:
+            check_segmenters(dict(map(named, segmenters)), (), has_pictures=dataset is not None)
+        shared: dict[str, Any] = {
+            "dataset": dataset,
+            "kinds": kinds or KINDS,
+            "seed": seed,
+            "workers": workers,
+            "kept": None if out is None else out / "done",
+        }
+        with ProgressBar(
+            "compare", Console(stderr=True), unit="steps", workers=workers
+        ) as progress:
+            found = compare_users(users, people, **shared, on_progress=progress.update)
+            if segmenters:
+                ranked += compare_segmenters(
+                    segmenters, users, people, **shared, on_progress=progress.update
+                )
+        picture_of = None if dataset is None else pictures_of(build("dataset", dataset))
+        written = None
+        if out is not None:
+            written = write_comparison(
+                found, out, command=command, picture_of=picture_of, ranked=ranked
+            )
+        if as_json:
+            typer.echo(comparison_json(found, ranked).decode())
+        else:
+            show_comparison(found, ranked)
+    if not as_json:
+        typer.echo(
+            "a page with pictures: the same with --out FOLDER"
+            if written is None
+            else f"page: {written.html}"
+        )

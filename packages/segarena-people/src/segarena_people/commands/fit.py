@@ -1,0 +1,148 @@
+"""`segarena people fit`: habits of simulated users, fitted to what people gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.terminal.exits import one_line_errors
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from segarena_people.collection import Collection
+
+app = typer.Typer(
+    help="Habits of simulated users, fitted to what people gave: the same prompts give the same file.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+With = Annotated[
+    Path,
+    typer.Option(
+        "--with", help="What people gave: a folder that `segarena people import` made, or a table."
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", "-o", help="The file to write, for the option `fitted` of the user."),
+]
+Data = Annotated[
+    str | None,
+    typer.Option("--dataset", "-d", help="What was shown, where the table alone does not tell."),
+]
+
+
+@app.command("boxes")
+def boxes(given: With, out: Out, dataset: Data = None) -> None:
+    """Fit how far off people's boxes are, by size, for the user `box-drawer`.
+
+    segarena people fit boxes --with mine --out boxes.toml
+
+    segarena run radioactive -u "box-drawer(fitted='boxes.toml')" -s graph
+    """
+    from segarena_people.fitting.box_fit import fit_boxes
+    from segarena_people.fitting.training_data import boxes_of
+
+    with one_line_errors():
+        found = boxes_of(_opened(given, dataset))
+        habits = fit_boxes(found, f"{len(found.people)} boxes of {given.name}")
+        _write(habits, out)
+    typer.echo(f"{len(found.people)} boxes in {len(habits.sizes)} size classes: {out}")
+
+
+@app.command("scribbler")
+def scribbler(
+    given: Annotated[
+        list[Path],
+        typer.Option("--with", help="What people drew: a folder of a collection; may be repeated."),
+    ],
+    out: Out,
+    dataset: Data = None,
+    background: Annotated[
+        bool,
+        typer.Option(
+            "--background",
+            help="Fit strokes on the background, for the option `fitted_background`.",
+        ),
+    ] = False,
+) -> None:
+    """Fit how people draw strokes, for the user `scribbler`; needs scikit-learn and some minutes for 1,000 strokes.
+
+    segarena people fit scribbler --with mine --out hand.npz
+
+    segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
+    """
+    from segarena.files.whole import write_whole
+    from segarena_people.fitting.drawings import drawings_of
+    from segarena_people.fitting.stroke_fit import fit_scribbler
+
+    with one_line_errors():
+        drawings = [
+            each
+            for path in given
+            for each in drawings_of(_opened(path, dataset), background=background)
+        ]
+        fitted = fit_scribbler(drawings)
+        write_whole(out, fitted.packed())
+    typer.echo(f"{len(drawings)} drawings of {', '.join(fitted.people)}: {out}")
+
+
+@app.command("time")
+def time(given: With, out: Out, dataset: Data = None) -> None:
+    """Fit how long people take, for reports against a person's seconds.
+
+    segarena people fit time --with mine --out seconds.toml
+
+    segarena report runs/graph --seconds seconds.toml
+    """
+    from segarena_people.fitting.time_fit import fit_seconds, is_timed
+    from segarena_people.measures.time_calibration import timing_of
+
+    with one_line_errors():
+        rows = [row for row in _opened(given, dataset).only(counts=True).rows if is_timed(row)]
+        habits = fit_seconds(rows, f"{len(rows)} prompts of {given.name}")
+        found = timing_of(rows, habits)
+        _write(habits, out)
+    distance, p_value = found.uniform()
+    told = (
+        f"{len(rows)} prompts, median {found.median_s:.2f} s, predicted {found.predicted_s:.2f} s"
+    )
+    typer.echo(
+        f"{told}; their shares are {distance:.3f} from uniform (KS, p = {p_value:.3f}): {out}"
+    )
+
+
+@app.command("clicks")
+def clicks(given: With, out: Out, dataset: Data = None) -> None:
+    """Fit where people click, and how steady their hands are, for the user `clicker`.
+
+    segarena people fit clicks --with mine --out clicks.toml
+
+    segarena run clicks -u "clicker(fitted='clicks.toml')" -s graph
+    """
+    from segarena_people.fitting.click_fit import fit_clicks
+    from segarena_people.fitting.training_data import clicks_of
+
+    with one_line_errors():
+        found = clicks_of(_opened(given, dataset))
+        habits = fit_clicks(found, f"{len(found)} clicks of {given.name}")
+        _write(habits, out)
+    told = f"power {habits.centredness:g} of depth, {habits.anywhere:.0%} anywhere"
+    typer.echo(f"{len(found)} clicks: {told}, between people {habits.between_people:g}: {out}")
+
+
+def _opened(path: Path, dataset: str | None) -> Collection:
+    from segarena_people.collection import Collection
+
+    return Collection.open(path, dataset)
+
+
+def _write(habits: msgspec.Struct, out: Path) -> None:
+    from segarena.files.whole import write_whole
+    from segarena.users.habits.habit_files import habits_text
+
+    write_whole(out, habits_text(habits))

@@ -1,0 +1,214 @@
+"""The features of every answer: people's, and those of a user who was asked the same.
+
+Each answer is a unit of long work, so that much of it may go to several processes and go on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.distance import squared_distance
+from segarena.arrays.thinning import thin
+from segarena.errors import InvalidInput
+from segarena.prompts import Box, Click
+from segarena.records.prompts import prompts_text, read_prompts
+from segarena.registry import build
+from segarena.roles import Dataset
+from segarena.samples import ImageSample, Mask, Sample, VideoSample, VolumeSample
+from segarena.specs import PluginSpec
+from segarena_people.collection import Collection, Given
+from segarena_people.comparison.user_replies import (
+    Asker,
+    Picture,
+    Planar,
+    Reply,
+    asked_target,
+    in_plane,
+)
+from segarena_people.measures.box_features import BOX_FEATURES, box_features
+from segarena_people.measures.click_features import CLICK_FEATURES, click_features
+from segarena_people.measures.stroke_features import (
+    COARSE,
+    FEATURES,
+    LEAST_GOAL_PX,
+    stroke_features,
+)
+from segarena_people.measures.user_shift import behaviour
+from segarena_people.rasterization import draw_ink
+
+Values = NDArray[np.float64]
+
+DEFINITIONS: Mapping[str, Mapping[str, str]] = {
+    "scribble": FEATURES,
+    "box": BOX_FEATURES,
+    "click": CLICK_FEATURES,
+}
+"""The features of each kind of prompt, and what they are."""
+
+COARSE_OF: Mapping[str, Sequence[str]] = {"scribble": COARSE}
+"""Those of them that the width of a tool cannot fake, where it can fake others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeasuredAnswer:
+    """One answer as numbers.
+
+    Attributes:
+        values: its features; None where there is no answer, or none that can be measured.
+        behaviour: the measures of user shift; None where `values` is, and for boxes.
+        prompts: what was given; () where only a raster is known.
+        refusal: what a user raised.
+    """
+
+    values: Values | None
+    behaviour: Values | None = None
+    prompts: tuple[Planar, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """The job of measuring answers: unit is (place in the collection, number of the dialogue).
+
+    Attributes:
+        people: path of the collection.
+        dataset: what was shown, as `segarena run -d` takes it; None without.
+        user: who is asked; None measures what people gave.
+        name: what the user is called; part of every random stream.
+        seed: of all random numbers.
+    """
+
+    people: str
+    dataset: str | None = None
+    user: PluginSpec | None = None
+    name: str = ""
+    seed: int = 0
+
+    def open(self) -> Callable[[tuple[int, int]], dict[str, Any]]:
+        """Open the collection, build the user."""
+        collection = Collection.open(self.people, self.dataset)
+        if self.user is None:
+            return lambda unit: _plain(measure_person(collection[unit[0]]))
+        asker = Asker(
+            build("user", self.user),
+            name=self.name,
+            seed=self.seed,
+            picture_of=None
+            if self.dataset is None
+            else pictures_of(build("dataset", self.dataset)),
+        )
+        return lambda unit: _plain(
+            measure_reply(collection[unit[0]], asker.ask(collection[unit[0]], unit[1]))
+        )
+
+
+def _plain(measured: MeasuredAnswer) -> dict[str, Any]:
+    return {
+        "values": None if measured.values is None else measured.values.tolist(),
+        "behaviour": None if measured.behaviour is None else measured.behaviour.tolist(),
+        "prompts": prompts_text(measured.prompts),
+        "refusal": measured.refusal,
+    }
+
+
+def read_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
+    """Return what a unit of `Measuring` came to."""
+    values, conduct = (
+        None if plain[name] is None else np.asarray(plain[name], np.float64)
+        for name in ("values", "behaviour")
+    )
+    prompts: Any = read_prompts(plain["prompts"])
+    return MeasuredAnswer(
+        values=values, behaviour=conduct, prompts=prompts, refusal=plain["refusal"]
+    )
+
+
+def measure_person(given: Given) -> MeasuredAnswer:
+    """Return what a person gave, as numbers."""
+    return _measured(given, () if given.row.raster else tuple(map(in_plane, given.prompts)))
+
+
+def measure_reply(given: Given, reply: Reply) -> MeasuredAnswer:
+    """Return what a user gave in the place of a person, as numbers; strokes as wide as the person's."""
+    if not reply.prompts:
+        return MeasuredAnswer(values=None, refusal=reply.refusal)
+    return _measured(given, reply.prompts)
+
+
+def _measured(given: Given, prompts: Sequence[Planar]) -> MeasuredAnswer:
+    """Return the features of prompts, or of a person's raster where there are none."""
+    goal = given.goal
+    target = asked_target(given)
+    if not goal.any() or (given.row.kind == "scribble" and np.count_nonzero(goal) < LEAST_GOAL_PX):
+        return MeasuredAnswer(values=None, prompts=tuple(prompts))
+    match prompts[0] if prompts else None:
+        case Click() as click:
+            values = click_features(click, goal)
+            marked = np.array([click.position])
+        case Box() as box:
+            return MeasuredAnswer(values=box_features(box, goal), prompts=(box,))
+        case _:
+            ink = ink_of(given, prompts)
+            if not ink.any():
+                return MeasuredAnswer(values=None, prompts=tuple(prompts))
+            values = stroke_features(ink, goal)
+            marked = np.argwhere(ink)
+    signs = np.full(len(marked), given.row.is_positive)
+    return MeasuredAnswer(
+        values=values, behaviour=behaviour(marked, signs, target), prompts=tuple(prompts)
+    )
+
+
+def ink_of(given: Given, prompts: Sequence[Planar]) -> Mask:
+    """Return strokes as pixels, as wide as the person's; the person's own raster where there are none."""
+    return draw_ink(prompts, given.shape, width_px(given)) if prompts else given.ink()
+
+
+def width_px(given: Given) -> float:
+    """Return how wide a person's line is: as the table says, else by the depth of its middle line, else one pixel.
+
+    A raster without points has the width of its tool; what a simulated user draws beside it gets the same.
+    """
+    drawn = given.drawn
+    if given.row.stroke_px or drawn is None or not drawn.any():
+        return max(1.0, given.row.stroke_px)
+    depths = np.sqrt(squared_distance(drawn)[thin(drawn)])
+    return max(1.0, 2 * float(np.median(depths)) - 1)
+
+
+def pictures_of(dataset: Dataset) -> Callable[[Given], Picture]:
+    """Return what gives the picture that was shown: the image, the plane of a volume, the frame of a video."""
+
+    @lru_cache(maxsize=1)
+    def load(sample: str) -> Sample:
+        return dataset.load(sample)
+
+    return lambda given: _picture(load(given.row.sample), given)
+
+
+def _picture(sample: Sample, given: Given) -> Picture:
+    plane = given.row.plane
+    match sample:
+        case ImageSample(image=image):
+            shown = image
+        case VideoSample(frames=frames) if plane is not None:
+            shown = frames[plane]
+        case VolumeSample(voxels=voxels) if plane is not None:
+            low, high = np.percentile(voxels[plane], (0.5, 99.5))
+            grey = np.clip((voxels[plane] - low) / max(high - low, 1e-9), 0, 1) * 255
+            shown = np.repeat(grey.astype(np.uint8)[..., None], 3, axis=2)
+        case _:
+            raise InvalidInput(
+                f"prompt {given.row.id}: expected the plane of sample {given.row.sample}, got none"
+            )
+    if shown.shape[:2] != given.shape:
+        raise InvalidInput(
+            f"prompt {given.row.id} was given on {given.shape} pixels, sample {given.row.sample} has {shown.shape[:2]}"
+        )
+    return shown

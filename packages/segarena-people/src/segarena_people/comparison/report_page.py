@@ -1,0 +1,279 @@
+"""The page of a comparison: one HTML file that needs nothing else, and the tables and numbers beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from segarena.files.whole import write_whole
+from segarena.reports.html_document import document, macros
+from segarena.reports.page_parts import Fold, Html, Note, Part, Section, Terms
+from segarena.reports.renderers import sheet_csv
+from segarena.reports.sectioned import section_values
+from segarena.reports.sheets import Sheet
+from segarena.reports.wording import count_text
+from segarena.version import __version__
+from segarena_people.comparison.answer_features import DEFINITIONS
+from segarena_people.comparison.figures import (
+    Drawn,
+    apart_figure,
+    bias_figure,
+    feature_panels,
+    heat_figure,
+    looked_at_figure,
+)
+from segarena_people.comparison.gallery import PictureOf, cards_of, riddles_of
+from segarena_people.comparison.result_sheets import (
+    AUC_DEFINITION,
+    apart_sheet,
+    bias_sheet,
+    features_sheet,
+    people_sheet,
+    ranking_sheet,
+    shift_sheet,
+    slug,
+    tests_sheet,
+)
+from segarena_people.comparison.results import ScopeFound
+from segarena_people.comparison.segmenter_ranking import Ranked
+from segarena_people.comparison.time_sheet import seconds_sheet
+from segarena_people.comparison.user_comparison import PEOPLE, Comparison
+from segarena_people.comparison.verdict_sentences import ranking_verdict, verdict_of
+from segarena_people.prompts import PersonPrompt
+
+_PACKAGE = "segarena_people.comparison"
+
+MOST_CHARTS = 8
+"""Of more scopes the table says more than charts."""
+
+MOST_TOLD = 4
+"""Of more users and scopes the table says more than sentences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What was written: the page, its numbers, and its tables."""
+
+    html: Path
+    json: Path
+    tables: Sequence[Path]
+
+
+def write_comparison(
+    comparison: Comparison, folder: Path, *, command: str = "", picture_of: PictureOf | None = None,
+    ranked: Sequence[Ranked] = (),
+) -> Written:  # fmt: skip
+    """Write page, JSON and CSV into a folder, which is made if it is not there.
+
+    Args:
+        comparison: what was found.
+        folder: gets comparison.html, comparison.json and a CSV for each table.
+        command: by which it can be made again.
+        picture_of: gives what was shown, to be drawn below strokes; None draws masks alone.
+        ranked: what follows for segmenters.
+
+    Raises:
+        StoreError: a place that cannot be written to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    sections = sections_of(comparison, picture_of, ranked)
+    page = comparison_html(comparison, sections, command=command, ranked=ranked)
+    sheets = {sheet.name: sheet for section in sections for sheet in _sheets_in(section.parts)}
+    tables = [
+        write_whole(folder / f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items()
+    ]
+    return Written(
+        html=write_whole(folder / "comparison.html", page),
+        json=write_whole(folder / "comparison.json", comparison_json(comparison, ranked)),
+        tables=tables,
+    )
+
+
+def comparison_json(comparison: Comparison, ranked: Sequence[Ranked] = ()) -> bytes:
+    """Return everything that was found as JSON; what is not a number is null."""
+    found = {
+        "people": {"name": comparison.name, "path": comparison.path, "terms": comparison.terms},
+        "users": comparison.users,
+        "verdict": verdicts(comparison, ranked),
+        "notes": comparison.notes,
+        "version": __version__,
+        "scopes": [
+            {**asdict(one), "ceiling": one.ceiling, "title": one.scope.title}
+            for one in comparison.scopes
+        ],
+        "segmenters": list(map(asdict, ranked)),
+    }
+    return msgspec.json.format(msgspec.json.encode(_finite(found)), indent=1)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def verdicts(comparison: Comparison, ranked: Sequence[Ranked] = ()) -> list[str]:
+    """Return a sentence or two for each user, in the scopes that take all labels together; and one of segmenters."""
+    scopes = [found for found in comparison.scopes if not found.scope.label]
+    several = len(scopes) > 1
+    told = [(found, user) for found in scopes for user in found.users]
+    said = [
+        f"{_capital(found.scope.title) + ': ' if several else ''}{verdict_of(found, user)}"
+        for found, user in told
+    ]
+    return [
+        *said,
+        *(ranking_verdict(one) for one in ranked if one.statistic == ranked[0].statistic),
+    ]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def comparison_html(
+    comparison: Comparison,
+    sections: Sequence[Section],
+    *,
+    command: str = "",
+    ranked: Sequence[Ranked] = (),
+) -> str:
+    """Return the page as one HTML document."""
+    told = verdicts(comparison, ranked)
+    users = ", ".join(comparison.users)
+    return document(
+        _PACKAGE,
+        "comparison.html",
+        style="comparison.css",
+        scripts=("sorting.js", "page.js", "charts.js"),
+        title=f"{users} beside the people of {comparison.name}",
+        verdict=told[:MOST_TOLD],
+        ran=[_counted(comparison), *told[MOST_TOLD:]],
+        notes=comparison.notes,
+        command=command,
+        terms=comparison.terms,
+        version=__version__,
+        **section_values(sections),
+    )
+
+
+def _counted(comparison: Comparison) -> str:
+    people = dict.fromkeys(given.row.person for given in comparison.answers if given.row.person)
+    goals = {(given.row.sample, given.row.target, given.row.plane) for given in comparison.answers}
+    answers = count_text(len(comparison.answers), "answer")
+    return f"{answers} of {count_text(len(people), 'person', 'people')} about {count_text(len(goals), 'object')}"
+
+
+def sections_of(
+    comparison: Comparison, picture_of: PictureOf | None = None, ranked: Sequence[Ranked] = ()
+) -> list[Section]:
+    """Return what the page shows, from top to bottom."""
+    whole = [found for found in comparison.scopes if not found.scope.label]
+    apart = apart_figure(comparison.scopes[:MOST_CHARTS], f"{AUC_DEFINITION}.")
+    every = [Section("apart", "Told from people", [apart, apart_sheet(comparison.scopes)])]
+    if ranked:
+        shown: list[Part] = [bias_figure(ranked), ranking_sheet(ranked), bias_sheet(ranked)]
+        every.append(Section("segmenters", "What follows for segmenters", shown))
+    answered = [found for found in whole if any(user.answered for user in found.users)]
+    every += [
+        _gallery(comparison, found, picture_of, is_only=len(whole) == 1) for found in answered
+    ]
+    every += [
+        section
+        for found in whole
+        for section in _closer(comparison, found, is_only=len(whole) == 1)
+    ]
+    seconds = seconds_sheet([(found.scope, _rows(comparison, found)) for found in whole])
+    every += [Section("seconds", "Seconds", [seconds])] if seconds.rows else []
+    features = {
+        name: text for found in whole for name, text in DEFINITIONS[found.scope.kind].items()
+    }
+    return [*every, Section("notes", "What the numbers are", [Terms(_terms(features))])]
+
+
+def _gallery(
+    comparison: Comparison, found: ScopeFound, picture_of: PictureOf | None, *, is_only: bool
+) -> Section:
+    drawn = macros(_PACKAGE, "pictures.html")
+    shown = [user.user for user in found.users if user.answered]
+    riddles = [
+        Fold(
+            f"Try yourself: a person’s {found.scope.one} and one of {user}",
+            [Html(str(drawn.riddles(made, user)))],
+        )
+        for user in shown
+        if (made := riddles_of(comparison, found, user))
+    ]
+    lead = "The same goals (grey), answered by people (black) and by simulated users (in colour)."
+    title = "Side by side" if is_only else f"Side by side: {found.scope.title}"
+    cards = Html(str(drawn.gallery(cards_of(comparison, found, picture_of))))
+    return Section(
+        f"gallery-{slug(found.scope.title)}", title, [Note(lead, is_lead=True), cards, *riddles]
+    )
+
+
+def _closer(comparison: Comparison, found: ScopeFound, *, is_only: bool) -> list[Section]:
+    """Return what tells users from people: what the classifier looked at, features, other tests."""
+    drawn = _drawn(comparison, found)
+    looked = looked_at_figure(found)
+    heat = heat_figure(drawn) if found.scope.kind == "click" else None
+    parts: list[Part] = [one for one in (looked, heat) if one is not None]
+    for place, user in enumerate(found.users):
+        panels = feature_panels(found, user, place, drawn)
+        inner = [one for one in (panels, features_sheet(found, user)) if one is not None]
+        if user.features:
+            parts += inner if place == 0 else [Fold(f"Features of {user.user}", inner)]
+    parts += [
+        one for one in (tests_sheet(found), shift_sheet(found), people_sheet(found)) if one.rows
+    ]
+    if is_only:
+        title = "What tells them apart"
+    else:
+        title = f"What tells them apart: {found.scope.title}"
+    return [Section(f"why-{slug(found.scope.title)}", title, parts)]
+
+
+def _rows(comparison: Comparison, found: ScopeFound) -> list[PersonPrompt]:
+    return [comparison.answers[place].row for place in comparison.places(found.scope)]
+
+
+def _drawn(comparison: Comparison, found: ScopeFound) -> Drawn:
+    """Return the features of everyone who answered in a scope."""
+    places = comparison.places(found.scope)
+    rows = _rows(comparison, found)
+    people: dict[str, list[Any]] = {}
+    for row, place in zip(rows, places, strict=True):
+        values = comparison.measured[PEOPLE][place].values
+        if values is not None:
+            people.setdefault(row.person, []).append(values)
+    return Drawn(
+        people=people,
+        users={user: comparison.values(user, found.scope) for user in comparison.users},
+    )
+
+
+def _terms(features: Mapping[str, str]) -> list[str]:
+    return [
+        f"AUC: {AUC_DEFINITION}. The classifier is 150 boosted trees; it never judges an image, patient or sequence "
+        "that it learnt from, and has as many answers of both sides. Intervals are over these images.",
+        "The ceiling: no user can be asked to be nearer to people than they are to each other. By person where several "
+        "answered the same, else by halves of one person’s or of nobody known’s answers.",
+        *(f"{name.replace('_', ' ')}: {text}." for name, text in features.items()),
+    ]
+
+
+def _sheets_in(parts: Sequence[Part]) -> list[Sheet]:
+    found: list[Sheet] = []
+    for part in parts:
+        if isinstance(part, Sheet):
+            found.append(part)
+        if isinstance(part, Fold):
+            found += _sheets_in(part.parts)
+    return found

@@ -1,0 +1,149 @@
+"""Segmenters answer the prompts that people gave, and a simulated user's in their place: dialogues of both kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from segarena.engine.session import Rules, Session
+from segarena.objects import begin
+from segarena.prompts import Scribble
+from segarena.readonly import without_truth
+from segarena.registry import build
+from segarena.roles import Metric, Segmenter, Turn, User
+from segarena.samples import ImageSample, Target
+from segarena.specs import PluginSpec
+from segarena_people.collection import Collection, Given
+from segarena_people.comparison.answer_features import pictures_of
+from segarena_people.comparison.user_replies import Planar, in_plane
+from segarena_people.fitting.stroke_tracing import trace
+
+Rounds = tuple[tuple[int, ...], ...]
+"""The answers that one person gave about one object, by round, as places in the collection."""
+
+METRICS = ("dice", "iou")
+
+
+class Replayed:
+    """A user who gives what a person gave, round by round, and nothing after that."""
+
+    def __init__(self, rounds: Sequence[Sequence[Planar]]) -> None:
+        self._rounds = rounds
+
+    def next(self, turn: Turn) -> Sequence[Planar] | None:
+        """Return the prompts of this round, None after the last."""
+        return self._rounds[turn.round - 1] if turn.round <= len(self._rounds) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playing:
+    """The job of holding dialogues with one segmenter: a unit is what people answered about one picture.
+
+    Attributes:
+        people, dataset: as in `segarena_people.comparison.answer_features.Measuring`.
+        segmenter: who answers.
+        users: who gives prompts in the place of people, by name.
+        seed: of all random numbers.
+    """
+
+    people: str
+    dataset: str | None
+    segmenter: PluginSpec
+    users: tuple[tuple[str, PluginSpec], ...]
+    seed: int
+
+    def open(self) -> Callable[[Sequence[tuple[Rounds, int]]], list[dict[str, Any]]]:
+        """Open the collection, build the segmenter and the users."""
+        collection = Collection.open(self.people, self.dataset)
+        segmenter: Segmenter = build("segmenter", self.segmenter)
+        users = {name: build("user", spec) for name, spec in self.users}
+        metrics = tuple(build("metric", name) for name in METRICS)
+        if self.dataset is None:
+            picture_of = None
+        else:
+            picture_of = pictures_of(build("dataset", self.dataset))
+
+        def play(unit: Sequence[tuple[Rounds, int]]) -> list[dict[str, Any]]:
+            first = collection[unit[0][0][0][0]]
+            if picture_of is None:
+                picture = np.zeros((*first.shape, 3), np.uint8)
+            else:
+                picture = picture_of(first)
+            sample = ImageSample(id=first.row.sample, image=picture)
+            table = _Table(
+                segmenter, segmenter.encode(without_truth(sample)), sample, metrics, self.seed
+            )
+            return [_dialogues(table, collection, rounds, users, repeat) for rounds, repeat in unit]
+
+        return play
+
+
+def _dialogues(
+    table: _Table, collection: Collection, places: Rounds, users: Mapping[str, User], repeat: int
+) -> dict[str, Any]:
+    """Return the curves of one dialogue: with the person, and with each user in the person's place."""
+    about = collection[places[0][0]]
+    rounds = len(places)
+    found = {"people": table.curve(about, _replayed(collection, places), "people", 0, rounds)}
+    return found | {
+        name: table.curve(about, user, name, repeat, rounds) for name, user in users.items()
+    }
+
+
+def _replayed(collection: Collection, places: Rounds) -> Replayed:
+    return Replayed(
+        [[prompt for place in own for prompt in drawn_prompts(collection[place])] for own in places]
+    )
+
+
+def drawn_prompts(given: Given) -> tuple[Planar, ...]:
+    """Return what a person gave as prompts along (row, column); a raster as the middle lines of what was drawn."""
+    drawn = given.drawn
+    if drawn is None:
+        return tuple(map(in_plane, given.prompts))
+    most = np.array(given.shape) - 1.0
+    lines = (np.clip(line, 0.0, most) for line in trace(drawn))
+    return tuple(
+        Scribble(tuple(map(tuple, line.tolist())), given.row.is_positive) for line in lines
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Where one segmenter answers about one picture."""
+
+    segmenter: Segmenter
+    encoded: Any
+    sample: ImageSample
+    metrics: tuple[Metric, ...]
+    seed: int
+
+    def curve(
+        self, about: Given, user: User, name: str, repeat: int, rounds: int
+    ) -> dict[str, Any]:
+        """Return the value of each metric after each round; `why` there is none, where something went wrong."""
+        row = about.row
+        target = Target(id=row.target, mask=about.goal, label=row.label)
+        rules = Rules(
+            benchmark="people compare",
+            dataset=row.dataset,
+            metrics=self.metrics,
+            rounds=rounds,
+            seed=self.seed,
+        )
+        found: dict[str, list[float]] = {metric: [] for metric in METRICS}
+        try:
+            session = Session(
+                rules=rules, sample=self.sample, target=target, start=begin(self.sample, target), user=user,
+                user_name=name, repeat=repeat,
+            )  # fmt: skip
+            while (dialogue := session.next()) is not None:
+                values = session.submit(self.segmenter.predict(self.encoded, [dialogue])[0])
+                for metric, curve in found.items():
+                    curve.append(float(values[metric]))
+        except Exception as error:  # users and segmenters are foreign code
+            return {"why": " ".join(f"{type(error).__name__}: {error}".split())}
+        return found if found[METRICS[0]] else {"why": "nothing was given"}

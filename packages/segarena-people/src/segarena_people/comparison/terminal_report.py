@@ -1,0 +1,37 @@
+"""A comparison on the terminal: sentences, the table, and what gives users away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from segarena.terminal.tables import show_sheet
+from segarena_people.comparison.report_page import verdicts
+from segarena_people.comparison.result_sheets import (
+    apart_sheet,
+    bias_sheet,
+    ranking_sheet,
+    why_sheet,
+)
+from segarena_people.comparison.segmenter_ranking import Ranked
+from segarena_people.comparison.user_comparison import Comparison
+
+
+def show_comparison(found: Comparison, ranked: Sequence[Ranked] = ()) -> None:
+    """Print what was found."""
+    console = Console()
+    for sentence in verdicts(found, ranked):
+        console.print(Text(sentence, style="bold"), soft_wrap=not console.is_terminal)
+    for note in found.notes:
+        console.print(Text(note, style="yellow"), soft_wrap=not console.is_terminal)
+    console.print()
+    show_sheet(apart_sheet(found.scopes))
+    why = why_sheet(found.scopes)
+    if why.rows:
+        console.print()
+        show_sheet(why)
+    for sheet in (ranking_sheet(ranked), bias_sheet(ranked)) if ranked else ():
+        console.print()
+        show_sheet(sheet)

@@ -1,0 +1,177 @@
+"""What is in a table of people's prompts, or in a collection, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from segarena.errors import SegarenaError
+from segarena.roles import Finding
+from segarena_people.collection import Collection
+from segarena_people.prompt_table import COLUMNS, WORDS
+
+_FAR = 1.0
+"""So many widths and heights a hand may draw outside the picture."""
+_NEEDED = {"click": 1, "box": 2, "scribble": 1, "lasso": 3}
+_NAMES = ("id", "study", "dataset", "sample", "target")
+_NAMES_IN_BATCHES = ("person", "display_mode")
+
+
+def check_prompts(frame: pl.DataFrame) -> list[Finding]:
+    """Return everything odd about a table as `read_frame` gives it, errors first; [] when nothing is.
+
+    Errors are gaps, words that do not exist, numbers that are not finite, times that run backwards, ids that occur
+    twice, prompts with fewer points than their kind needs, points beside a raster of them, and an image that a person
+    saw for a second time in the main part of a study.
+    """
+    errors = list(_errors(frame))
+    notes = list(_notes(frame))
+    told = [(True, errors), (False, notes)]
+    return [
+        Finding(is_error=is_error, message=f"{n} {text}")
+        for is_error, lines in told
+        for n, text in lines
+        if n
+    ]
+
+
+def check_collection(collection: Collection) -> list[Finding]:
+    """Return what is wrong with the masks that a collection names, errors first; every one of them is read.
+
+    Errors are masks that cannot be used, and goals and strokes that show nothing. Prompts that leave their goal to a
+    dataset are a note.
+    """
+    broken = dict[str, None]()
+    blank = set[str]()
+    for given in collection:
+        try:
+            shown = [given.goal] if given.row.goal_mask else []
+            if not all(
+                mask.any() for mask in (*shown, *([] if given.drawn is None else [given.drawn]))
+            ):
+                blank.add(given.row.id)
+            _ = given.previous
+        except SegarenaError as error:
+            broken[str(error)] = None
+    without = sum(not given.row.goal_mask for given in collection)
+    lines = [
+        (True, len(broken), f"masks that cannot be used, such as {next(iter(broken), '')}"),
+        (
+            True,
+            len(blank),
+            f"prompts whose goal or stroke shows nothing, such as {min(blank, default='')}",
+        ),
+        (False, without, "prompts about whole objects of a dataset, whose masks are not here"),
+    ]
+    return [Finding(is_error=is_error, message=f"{n} {text}") for is_error, n, text in lines if n]
+
+
+def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
+    for name in COLUMNS:
+        if name != "plane":
+            yield frame[name].null_count(), f"rows without {name}"
+    for name, words in WORDS.items():
+        known = ", ".join(word or '""' for word in words)
+        yield (
+            frame.filter(~pl.col(name).is_in(words)).height,
+            f"rows with a {name} other than {known}",
+        )
+    for name in _NAMES:
+        yield frame.filter(pl.col(name) == "").height, f"rows with an empty {name}"
+    dealt = frame.filter(pl.col("batch") > 0)
+    for name in _NAMES_IN_BATCHES:
+        yield dealt.filter(pl.col(name) == "").height, f"rows of a batch with an empty {name}"
+    yield frame.height - frame["id"].n_unique(), "rows with an id that an earlier one has"
+    yield (
+        frame.filter((pl.col("width") < 1) | (pl.col("height") < 1)).height,
+        "rows with a width or height below 1",
+    )
+    floats = [name for name, kind in COLUMNS.items() if kind == pl.Float64]
+    wrong = pl.any_horizontal(~pl.col(floats).is_finite() | (pl.col(floats) < 0))
+    yield (
+        frame.filter(wrong).height,
+        f"rows with a number that is not finite or below 0 in {', '.join(floats)}",
+    )
+    yield from _errors_of_points(frame)
+    main = dealt.filter(pl.col("purpose") == "main")
+    seen = main.group_by("study", "person", "dataset", "sample", "plane").len()
+    yield seen.filter(pl.col("len") > 1).height, "images that a person saw more than once"
+
+
+def _errors_of_points(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
+    counts = frame.select("kind", "raster", count=pl.col("points").list.len())
+    needed = pl.col("kind").replace_strict(_NEEDED, default=1, return_dtype=pl.Int64)
+    is_raster = pl.col("raster") != ""
+    yield (
+        counts.filter(~is_raster & (pl.col("count") < needed)).height,
+        "prompts with fewer points than their kind needs",
+    )
+    yield (
+        counts.filter(is_raster & (pl.col("count") > 0)).height,
+        "prompts with points beside a raster of them",
+    )
+    lines = pl.col("kind").is_in(["scribble", "lasso"])
+    yield (
+        counts.filter(is_raster & ~lines).height,
+        "clicks or boxes with a raster, which only lines have",
+    )
+    points = _points(frame)
+    numbers = pl.col("x", "y", "screen_x", "screen_y", "time_ms", "pressure")
+    yield (
+        points.filter(pl.any_horizontal(~numbers.is_finite())).height,
+        "points that are not finite",
+    )
+    backwards = pl.col("time_ms").diff().over("id") < 0
+    yield points.filter(backwards).height, "points that are earlier than the one before them"
+    x = pl.col("x")
+    y = pl.col("y")
+    reach_x = pl.col("width") * _FAR
+    reach_y = pl.col("height") * _FAR
+    outside = (
+        (x < -reach_x)
+        | (y < -reach_y)
+        | (x > pl.col("width") + reach_x)
+        | (y > pl.col("height") + reach_y)
+    )
+    yield points.filter(outside).height, "points more than a picture's size outside of it"
+
+
+def _notes(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
+    yield (
+        frame.filter(pl.col("device") != pl.col("declared_device")).height,
+        "prompts by another device than declared",
+    )
+    yield (
+        frame.filter(pl.col("extra_presses") > 0).height,
+        "prompts with more presses than needed, as by double taps",
+    )
+    yield (
+        frame.filter(pl.col("early_presses") > 0).height,
+        "prompts with presses before one was allowed",
+    )
+    yield frame.filter(pl.col("page_scale") != 1).height, "prompts on a page that was pinched"
+    yield (
+        frame.filter(pl.col("image_scale") < 1).height,
+        "prompts on a picture that was shown smaller than it is",
+    )
+    ratio = pl.col("device_pixel_ratio") * 4
+    yield (
+        frame.filter(ratio != ratio.round()).height,
+        "prompts in a browser that seems to be zoomed",
+    )
+    yield (
+        frame.filter((pl.col("scrolls") > 0) | (pl.col("leaves") > 0)).height,
+        "prompts with a scroll or a break",
+    )
+    yield frame.filter(pl.col("reloads") > 0).height, "prompts after a reload"
+    yield (
+        frame.filter((pl.col("fate") != "") & (pl.col("purpose") == "main")).height,
+        "prompts that do not count",
+    )
+
+
+def _points(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per point, with the size of its picture."""
+    listed = frame.select("id", "width", "height", "points").filter(pl.col("points").list.len() > 0)
+    return listed.explode("points").unnest("points")

@@ -1,0 +1,181 @@
+"""What was published of people's prompts becomes a collection: a folder with a table and the masks it names."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+from msgspec.structs import replace
+
+from segarena.errors import InvalidInput, RunConflict, SegarenaError, StoreError
+from segarena.files.hashes import fingerprint
+from segarena.files.whole import cannot_write, whole_path, write_whole
+from segarena.roles import Finding
+from segarena.samples import Mask
+from segarena.work.progress import OnProgress, Progress, say_nothing
+from segarena_people.collection import SOURCE, TABLE, Source, source_text
+from segarena_people.import_format import Beside, Format, Imported
+from segarena_people.mask_files import GOALS, PREVIOUS, RASTERS, mask_png
+from segarena_people.prompt_checks import check_prompts
+from segarena_people.prompt_table import frame_parquet, prompts_frame
+from segarena_people.prompts import PersonPrompt
+
+_AT_ONCE = 5000
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{7,79}")
+"""Names of files that no system minds: those of devices are shorter, and capitals are told apart by some only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What an import brought.
+
+    Attributes:
+        prompts: how many.
+        people: how many; those whom nobody knows are not counted.
+        units: of how many files, images or whatever the format counts.
+        left_out: why a unit brought nothing, a line each.
+        findings: what is odd about the table.
+    """
+
+    prompts: int
+    people: int
+    units: int
+    left_out: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+def import_prompts(
+    form: Format,
+    source: Path,
+    out: Path,
+    *,
+    beside: Beside | None = None,
+    most: int | None = None,
+    on_progress: OnProgress = say_nothing,
+) -> Brought:
+    """Make a collection of what was published; the folder is there once all of it is, or not at all.
+
+    Args:
+        form: see `segarena_people.import_format`.
+        source: file or folder, as the format says.
+        out: the folder to be made.
+        beside: what lies beside the source.
+        most: units to be read at most, the first ones; None reads all.
+        on_progress: is told after each unit.
+
+    Raises:
+        InvalidInput: the source is not what the format needs, or nothing in it can be used.
+        RunConflict: `out` is there already.
+        StoreError: it cannot be written.
+    """
+    if out.exists():
+        raise RunConflict(f"{out} is there already; name another folder, or remove it")
+    if not source.exists():
+        raise InvalidInput(f"{source}: expected {form.source}; there is no such file or folder")
+    with tempfile.TemporaryDirectory(prefix="segarena-import-") as scratch, whole_path(out) as part:
+        units = form.open(source, dataclasses.replace(beside or Beside(), scratch=Path(scratch)))
+        chosen = dict(islice(units.items(), most))
+        writer = _Writer(part)
+        progress = Progress(units=len(chosen))
+        left_out = list[str]()
+        on_progress(progress)
+        for name, read in chosen.items():
+            reason = writer.take(name, read)
+            if reason:
+                left_out.append(reason)
+                progress.failures += 1
+            progress.done += 1
+            on_progress(progress)
+        if not writer.prompts:
+            why = left_out[0] if left_out else "it is empty"
+            raise InvalidInput(
+                f"{source}: expected {form.source}, found no prompt that can be used: {why}"
+            )
+        frame = writer.finish(Source(name=form.name, origin=form.origin, terms=form.terms))
+    people = frame.filter(pl.col("person") != "")["person"].n_unique()
+    return Brought(
+        prompts=frame.height, people=people, units=len(chosen), left_out=tuple(left_out),
+        findings=tuple(check_prompts(frame)),
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes a collection into a folder."""
+
+    folder: Path
+    prompts: int = 0
+    _rows: list[PersonPrompt] = field(default_factory=list[PersonPrompt])
+    _frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+
+    def take(self, unit: str, read: Callable[[], Iterable[Imported]]) -> str:
+        """Write what a unit holds; return why it cannot be used, or "".
+
+        Of a unit that fails in the middle nothing is kept, but masks that no row names may lie in the folders.
+        """
+        try:
+            rows = [self._written(one) for one in read()]
+        except StoreError:
+            raise
+        except (SegarenaError, OSError) as error:
+            return str(error) if unit in str(error) else f"{unit}: {error}"
+        self._rows += rows
+        self.prompts += len(rows)
+        if len(self._rows) >= _AT_ONCE:
+            self._pack()
+        return ""
+
+    def finish(self, source: Source) -> pl.DataFrame:
+        """Write the table, and where it is from; return the table."""
+        self._pack()
+        frame = pl.concat(self._frames)
+        write_whole(self.folder / TABLE, frame_parquet(frame))
+        write_whole(self.folder / SOURCE, source_text(source))
+        return frame
+
+    def _pack(self) -> None:
+        self._frames.append(prompts_frame(self._rows))
+        self._rows = []
+
+    def _written(self, one: Imported) -> PersonPrompt:
+        row = one.row
+        if one.goal is not None:
+            row = replace(row, goal_mask=self._save(GOALS, one.goal_name or row.id, one.goal))
+        if one.previous is not None:
+            row = replace(
+                row, previous_mask=self._save(PREVIOUS, one.previous_name or row.id, one.previous)
+            )
+        if one.drawn is not None:
+            row = replace(row, raster=self._save(RASTERS, row.id, one.drawn))
+        return row
+
+    def _save(self, folder: str, name: str, mask: Mask) -> str:
+        file = file_name(name)
+        path = self.folder / folder / file
+        try:
+            if not path.is_file():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(
+                    mask_png(mask)
+                )  # not flushed one by one: there may be many, and they come again
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        return file
+
+
+def file_name(name: str) -> str:
+    """Return the name of a mask file: that of what it shows, made plain and told apart where it must be.
+
+    >>> file_name("patient001_frame01"), file_name("a/b c")
+    ('patient001_frame01.png', 'a-b-c-0af99a60.png')
+    """
+    if _PLAIN.fullmatch(name):
+        return f"{name}.png"
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")[-60:]
+    return f"{plain}-{fingerprint(name)[:8]}.png"

@@ -1,0 +1,124 @@
+"""The tables of a run folder: their columns, and frames and files of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+from itertools import chain
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from segarena.files.hashes import sha256
+from segarena.records.row_types import KeptMask, PartValues, PersonRound, RoundRecord, Row, Timing
+
+_SEAL = b"segarena-sha256:"
+
+TABLES = ("parts", "people", "masks", "timings", "records")
+"""In the order of writing."""
+
+ONLY_WITH_ROWS = ("parts", "people")
+"""Tables that most runs have no use for."""
+
+ROWS: Mapping[str, type[Row]] = {
+    "parts": PartValues,
+    "people": PersonRound,
+    "masks": KeptMask,
+    "timings": Timing,
+    "records": RoundRecord,
+}
+
+_KINDS: Mapping[Any, Any] = {
+    str: pl.String,
+    str | None: pl.String,
+    int: pl.Int32,
+    float: pl.Float64,
+    bytes: pl.Binary,
+    tuple[int, ...]: pl.List(pl.Int32),
+}
+_VALUES = "values"
+
+COLUMNS: Mapping[str, Mapping[str, Any]] = {
+    table: {
+        field.name: _KINDS[field.type]
+        for field in msgspec.structs.fields(row)
+        if field.name != _VALUES
+    }
+    for table, row in ROWS.items()
+}
+"""By table, the columns that it always has; those of the metrics stand where the rows have their values, as floats."""
+
+
+NULLABLE = frozenset({"failure"})
+"""Columns in which a row may have nothing."""
+
+
+def fault_of(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str:
+    """Return what is wrong with those of `columns` that a table always has: missing, of another type, with gaps."""
+    for name in columns:
+        kind = COLUMNS[table].get(name)
+        if kind is None:
+            continue
+        if name not in frame.columns:
+            return f"no column {name!r}"
+        found = frame.schema[name]
+        is_fitting = found == kind or (found.is_integer() and kind.is_integer())
+        if not is_fitting and not (frame[name].null_count() == frame.height and name in NULLABLE):
+            return f"a column {name!r} of type {found}"
+        if frame[name].null_count() and name not in NULLABLE:
+            return f"a column {name!r} with gaps"
+    return ""
+
+
+def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
+    """Return rows of one table as a typed frame."""
+    columns: dict[str, list[Any]] = {}
+    kinds: dict[str, Any] = {}
+    for name in ROWS[table].__struct_fields__:
+        found = [getattr(row, name) for row in rows]
+        if name == _VALUES:
+            for metric in dict.fromkeys(chain.from_iterable(found)):
+                columns[metric] = [values.get(metric) for values in found]
+                kinds[metric] = pl.Float64
+        else:
+            columns[name] = found
+            kinds[name] = COLUMNS[table][name]
+    return pl.DataFrame(columns, schema=kinds)
+
+
+def joined(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return frames of one table one below the other; a metric that some of them lack is null there."""
+    return pl.concat(frames, how="diagonal") if frames else frame_of(table, [])
+
+
+def parquet_of(frame: pl.DataFrame) -> bytes:
+    """Return the bytes of a Parquet file; equal frames have equal bytes."""
+    buffer = BytesIO()
+    frame.write_parquet(buffer, compression="zstd", statistics=False)
+    return buffer.getvalue()
+
+
+def sealed(parquet: bytes) -> bytes:
+    """Return a Parquet file with its own SHA-256 in it.
+
+    It stands between the last page and the footer, where no reader looks: pages are found from the start of the file,
+    the footer from its end.
+    """
+    footer = int.from_bytes(parquet[-8:-4], "little") + 8
+    return parquet[:-footer] + _SEAL + bytes.fromhex(sha256(parquet)) + parquet[-footer:]
+
+
+def check_seal(parquet: bytes) -> bool:
+    """Tell whether a file is sealed; those of earlier versions are not.
+
+    Raises:
+        ValueError: it is, and not as it was written.
+    """
+    place = parquet.rfind(_SEAL)
+    if place < 0:
+        return False
+    start = place + len(_SEAL)
+    if sha256(parquet[:place], parquet[start + 32 :]) != parquet[start : start + 32].hex():
+        raise ValueError("its SHA-256 is not the one in it")
+    return True

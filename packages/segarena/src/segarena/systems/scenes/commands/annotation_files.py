@@ -1,0 +1,241 @@
+"""`segarena amodal`: scenes to try, from format to format, reductions, what is wrong, and the page to review it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.errors import DatasetError, DatasetMissing
+from segarena.terminal.exits import FAILURES, one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.systems.scenes.checks.defects import Defect
+    from segarena.systems.scenes.model.scene import SceneSet
+
+_SHOWN = 40
+_COLOURS = {"error": "red", "warning": "yellow", "note": None}
+
+InArgument = Annotated[
+    Path, typer.Argument(metavar="IN", help="A file of annotations, or a folder of them.")
+]
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="Format of IN: coco-amodal, coco, ann, labelme, cvat or rle. [default: detected]",
+    ),
+]
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option("--images", help="Folder of the photographs. [default: that of the annotations]"),
+]
+AnnotatorOption = Annotated[str | None, typer.Option(help="Only what this annotator drew.")]
+RepairOption = Annotated[
+    bool, typer.Option("--repair", help="Repair what can be repaired without guessing.")
+]
+
+
+def read(
+    path: Path,
+    file_format: str | None = None,
+    images: Path | None = None,
+    *,
+    annotator: str | None = None,
+    repair: bool = False,
+) -> SceneSet:
+    """Return the scenes in a file or folder: those of an annotator, and repaired, when asked."""
+    from segarena.systems.scenes.checks.repair import repair_set
+    from segarena.systems.scenes.files import read_scenes
+
+    if images is not None and not images.is_dir():
+        raise DatasetMissing(f"--images {images}: expected a folder of photographs, found none")
+    scenes = read_scenes(path, file_format=file_format, images=images)
+    if annotator is not None:
+        scenes = replace(
+            scenes, scenes=tuple(scene for scene in scenes.scenes if scene.annotator == annotator)
+        )
+    if not scenes.scenes:
+        first = next((f"; {defect}" for defect in scenes.defects), "")
+        raise DatasetError(f"{path}: expected annotations, found none that can be used{first}")
+    return repair_set(scenes) if repair else scenes
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill.")] = Path("amodal-demo"),
+    images: Annotated[int, typer.Option(min=1, help="How many scenes.")] = 6,
+    seed: Annotated[int, typer.Option(min=0, help="Other seeds give other scenes.")] = 0,
+) -> None:
+    """Write generated scenes of which everything is known, drawn by five annotators of stated sloppiness.
+
+        segarena amodal demo --out DIR
+
+    `scenes.json` is what they drew, `true_scenes.json` what is true, `truth.json` depth, occlusion and overlap.
+    """
+    from segarena.systems.scenes.demo.demo_files import write_demo
+    from segarena.systems.scenes.demo.scene_generator import demo_scenes
+
+    with one_line_errors():
+        files = write_demo(demo_scenes(images=images, seed=seed), out)
+        typer.echo(f"{len(files)} files in {out}")
+        typer.echo(f"check them with: segarena amodal check {out / 'scenes.json'}")
+
+
+def convert(
+    path: InArgument,
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="File to write; for label images and labelme a folder."),
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", help="coco-amodal, coco, coco-modal, png-16, png-palette, rle, labelme or csv."
+        ),
+    ] = "coco-amodal",
+    file_format: FromOption = None,
+    images: ImagesOption = None,
+    annotator: AnnotatorOption = None,
+    repair: RepairOption = False,
+) -> None:
+    """Write annotations in another format, and say what that format cannot carry.
+
+        segarena amodal convert cocoa.json labels --to png-16
+
+        segarena amodal convert labelme_folder scenes.json --repair
+
+    Exit code 0: all was converted; 1: converted, but something of IN was left out; 2: nothing was written.
+    """
+    from segarena.reports.wording import count_text
+    from segarena.systems.scenes.files import kept_scenes, losses, write_scenes
+
+    with one_line_errors():
+        scenes = read(path, file_format, images, annotator=annotator, repair=repair)
+        written = write_scenes(scenes, out, to)
+        show_defects(scenes.defects)
+        for lost in losses(scenes, to):
+            typer.echo(f"{to} cannot carry {lost}")
+        kept = kept_scenes(scenes, to)
+        regions = sum(len(scene.regions) for scene in kept)
+        only = f"{len(kept)} of " if len(kept) < len(scenes.scenes) else ""
+        told = f"{only}{_counted(scenes)}, {count_text(regions, 'region')}"
+        typer.echo(f"{told}: {_named(written, out)}")
+    if any(defect.severity == "error" for defect in scenes.defects):
+        raise typer.Exit(FAILURES)
+
+
+def reduce(
+    path: InArgument,
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="Folder for pictures; for lists a JSON file.")
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="modal, edges, hidden-edges, figure-ground, semantic, shared-edges or boxes.",
+        ),
+    ] = "modal",
+    file_format: FromOption = None,
+    images: ImagesOption = None,
+    annotator: AnnotatorOption = None,
+) -> None:
+    """Reduce annotations to what another task needs: segmentations, edges and their owners, labels, boxes.
+
+        segarena amodal reduce scenes.json edges --to edges
+
+    Exit code 0: all was reduced; 1: reduced, but something of IN was left out; 2: nothing was written.
+    """
+    from segarena.systems.scenes.files.reduction_files import write_reduction
+
+    with one_line_errors():
+        scenes = read(path, file_format, images, annotator=annotator)
+        written = write_reduction(scenes, out, to)
+        show_defects(scenes.defects)
+        told = f"{to} of {_counted(scenes)}"
+        typer.echo(f"{told}: {_named(written, out)}")
+    if any(defect.severity == "error" for defect in scenes.defects):
+        raise typer.Exit(FAILURES)
+
+
+def check(
+    path: InArgument,
+    file_format: FromOption = None,
+    images: ImagesOption = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Check what a repair would leave.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every finding, not the first 40.")
+    ] = False,
+) -> None:
+    """Say what is wrong with annotations: each by itself, and against the others of its image.
+
+        segarena amodal check cocoa.json
+
+    Exit code 0: no errors; 1: errors; 2: there is nothing to look at.
+    """
+    from segarena.systems.scenes.checks.consensus import check_set
+
+    with one_line_errors():
+        scenes = read(path, file_format, images, repair=repair)
+        found = check_set(scenes)
+        show_defects(found, most=None if everything else _SHOWN)
+        counts = Counter(defect.severity for defect in found)
+        told = ", ".join(
+            f"{counts[severity]} {severity}s" for severity in ("error", "warning", "note")
+        )
+        typer.echo(f"{_counted(scenes)}: {told}")
+    if counts["error"]:
+        raise typer.Exit(FAILURES)
+
+
+def review(
+    path: InArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
+        "review.html"
+    ),
+    file_format: FromOption = None,
+    images: ImagesOption = None,
+    annotator: AnnotatorOption = None,
+    most: Annotated[
+        int, typer.Option(min=1, help="Annotations on the page, those with the most errors.")
+    ] = 200,
+) -> None:
+    """Write a page to review annotations from: drawings over photographs, and every finding with its place.
+
+        segarena amodal review DIR/scenes.json --images DIR/images --out review.html
+
+    The page works offline. Decisions are kept in the browser, and saved from there as a file.
+    """
+    from segarena.files.whole import write_whole
+    from segarena.systems.scenes.page.review_page import review_page
+
+    with one_line_errors():
+        scenes = read(path, file_format, images, annotator=annotator)
+        folder = images or (path if path.is_dir() else path.parent)
+        write_whole(out, review_page(scenes, images=folder, title=path.name, most=most))
+        typer.echo(f"The page is at {out.resolve()}\nOpen it in a browser; it works offline.")
+
+
+def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
+    """Print defects, the worst first, and how many more there are."""
+    ranked = sorted(defects, key=lambda defect: list(_COLOURS).index(defect.severity))
+    for defect in ranked[:most]:
+        typer.secho(str(defect), fg=_COLOURS[defect.severity])
+    if most is not None and len(ranked) > most:
+        typer.echo(f"and {len(ranked) - most} more")
+
+
+def _counted(scenes: SceneSet) -> str:
+    from segarena.reports.wording import count_text
+
+    return f"{count_text(len(scenes.scenes), 'annotation')} of {count_text(len(scenes.by_image()), 'image')}"
+
+
+def _named(written: Sequence[Path], out: Path) -> str:
+    return f"{len(written)} files in {out}" if list(written) != [out] else str(out)

@@ -1,0 +1,282 @@
+"""`segarena amodal statistics`, `agreement`, `edges` and `quality`: annotations and detections in numbers."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from segarena.errors import InvalidInput
+from segarena.terminal.exits import one_line_errors
+from segarena.terminal.workers import Share, Workers, takes_workers
+
+if TYPE_CHECKING:
+    from segarena.terminal.progress import ProgressBar
+
+HumansArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH",
+        help="Human segmentations (a folder as of BSDS500), or a file or folder of amodal scenes.",
+    ),
+]
+SplitOption = Annotated[
+    list[str] | None, typer.Option("--split", help="Only this split; repeat for several.")
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", help="Folder for results, page and pictures; one line per finished image."
+    ),
+]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first N images.")]
+
+
+@takes_workers
+def statistics(
+    path: HumansArgument,
+    split: SplitOption = None,
+    estimator: Annotated[
+        str, typer.Option(help="Of simplicity: centres (as in the paper) or cracks.")
+    ] = "centres",
+    out: OutOption = None,
+    workers: Workers = 0,
+    share: Share = False,
+    limit: LimitOption = None,
+) -> None:
+    """Say how many regions there are, of what shapes, how much is hidden and how deep it goes.
+
+    segarena amodal statistics amodal-demo/scenes.json
+
+    segarena amodal statistics DIR/bsds500 --split test --workers 2 --out statistics
+    """
+    from segarena.systems.scenes.measures.annotation_statistics import (
+        AnnotationRecord,
+        summarise_annotations,
+    )
+    from segarena.systems.scenes.measures.human_images import find_images
+    from segarena.systems.scenes.measures.measurement_job import Survey
+    from segarena.systems.scenes.page.measurement_pages import write_statistics_page
+    from segarena.systems.scenes.page.measurement_tables import statistics_sheets
+    from segarena.terminal.tables import show_sheet
+
+    with one_line_errors("stopped; the same command goes on"):
+        survey = Survey.of_statistics(estimator)
+        images = find_images(path, splits=split or ())[:limit]
+        with _bar(workers) as bar:
+            results = survey.run(
+                images, out, data=_place(path), workers=workers, share=share, on_progress=bar.update
+            )
+        annotations = chain.from_iterable(result["annotations"] for result in results.values())
+        records = msgspec.convert(list(annotations), list[AnnotationRecord])
+        summary = summarise_annotations(records)
+        for sheet in statistics_sheets(summary, estimator):
+            show_sheet(sheet)
+        if out is not None:
+            typer.echo(f"page: {write_statistics_page(out, summary, estimator=estimator)}")
+
+
+@takes_workers
+def agreement(
+    path: HumansArgument,
+    split: SplitOption = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Same regions need an IoU of more than 0.5.")
+    ] = False,
+    only: Annotated[
+        str, typer.Option(help="regions or edges; edges take most of the time.")
+    ] = "both",
+    overlays: Annotated[
+        int, typer.Option(min=0, help="Pictures of agreement on single images in the page.")
+    ] = 6,
+    out: OutOption = None,
+    workers: Workers = 0,
+    share: Share = False,
+    limit: LimitOption = None,
+) -> None:
+    """Say how far the annotators of the same images agree: regions, edges, depth order, names.
+
+    segarena amodal agreement amodal-demo/scenes.json --out agreement
+
+    segarena amodal agreement DIR/bsds500 --workers 2 --out agreement
+    """
+    from segarena.systems.scenes.measures.agreement import ImageAgreement
+    from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
+    from segarena.systems.scenes.measures.human_images import find_images
+    from segarena.systems.scenes.measures.measurement_job import Survey
+    from segarena.systems.scenes.page.measurement_pages import write_agreement_page
+    from segarena.systems.scenes.page.measurement_tables import agreement_sheet
+    from segarena.terminal.tables import show_sheet
+
+    with one_line_errors("stopped; the same command goes on"):
+        if only not in ("both", "regions", "edges"):
+            raise InvalidInput(f"--only {only}: expected regions, edges or both")
+        survey = Survey.of_agreement(
+            is_strict=strict, with_regions=only != "edges", with_edges=only != "regions"
+        )
+        images = find_images(path, splits=split or ())[:limit]
+        with _bar(workers) as bar:
+            results = survey.run(
+                images, out, data=_place(path), workers=workers, share=share, on_progress=bar.update
+            )
+        found = msgspec.convert(list(results.values()), list[ImageAgreement])
+        summary = summarise_agreement(found)
+        show_sheet(agreement_sheet(summary))
+        if out is not None:
+            typer.echo(
+                f"page: {write_agreement_page(out, summary, images, found, overlays=overlays)}"
+            )
+
+
+@takes_workers
+def edges(
+    detections: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MAPS",
+            help="Folder with ID.png, .npy, .npz or .mat: soft maps or segmentations.",
+        ),
+    ],
+    path: HumansArgument,
+    split: SplitOption = None,
+    regions: Annotated[
+        bool,
+        typer.Option("--regions", help="Also covering, Rand index and variation of information."),
+    ] = False,
+    thresholds: Annotated[
+        int, typer.Option(min=1, help="Of soft maps; segmentations bring their own.")
+    ] = 99,
+    tolerance: Annotated[
+        float, typer.Option(min=0, help="Farthest match, as a share of the diagonal.")
+    ] = 0.0075,
+    thin: Annotated[bool, typer.Option(help="Thin the maps before matching.")] = True,
+    occurrence: Annotated[
+        str, typer.Option(help="Which of equal recalls AP keeps: first (new MATLAB) or last (old).")
+    ] = "first",
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Leave out images that MAPS has no file for.")
+    ] = False,
+    out: OutOption = None,
+    workers: Workers = 0,
+    share: Share = False,
+    limit: LimitOption = None,
+) -> None:
+    """Judge edges or segmentations against those that people drew: ODS, OIS, AP, R50.
+
+    Matching is exact and gives the same numbers every time.
+
+        segarena amodal edges my_edges DIR/bsds500 --split test --workers 2 --out edges
+
+        segarena amodal edges my_segments DIR/bsds500 --split test --regions
+    """
+    from segarena.systems.scenes.edges.benchmark import (
+        EdgeRules,
+        edge_counts_of,
+        find_detections,
+        region_counts_of,
+    )
+    from segarena.systems.scenes.edges.edge_summary import summarise_edges
+    from segarena.systems.scenes.edges.region_measures import summarise_regions
+    from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
+    from segarena.systems.scenes.measures.human_images import find_images
+    from segarena.systems.scenes.measures.measurement_job import work_on_images
+    from segarena.systems.scenes.page.measurement_pages import write_edges_page
+    from segarena.systems.scenes.page.measurement_tables import edges_sheet, regions_sheet
+    from segarena.terminal.tables import show_sheet
+
+    with one_line_errors("stopped; the same command goes on"):
+        if occurrence not in ("first", "last"):
+            raise InvalidInput(f"--occurrence {occurrence}: expected first or last")
+        judged = ("edges", "regions") if regions else ("edges",)
+        rules = EdgeRules(thresholds=thresholds, tolerance=tolerance, thins=thin, judged=judged)
+        items = find_detections(
+            detections, find_images(path, splits=split or ()), is_partial=partial
+        )
+        items = dict(list(items.items())[:limit])
+        request = {**rules.as_json(), "maps": _place(detections), "data": _place(path)}
+        with _bar(workers) as bar:
+            found = work_on_images(
+                items,
+                rules.work,
+                request,
+                out,
+                workers=workers,
+                share=share,
+                on_progress=bar.update,
+            )
+        results = list(found.values())
+        summary = summarise_edges(
+            [edge_counts_of(result) for result in results], occurrence=occurrence
+        )
+        files = write_edge_files(out, summary) if out is not None else []
+        sheets = [edges_sheet(summary, occurrence)]
+        if regions:
+            cover = summarise_regions([region_counts_of(result) for result in results])
+            files += write_region_files(out, cover) if out is not None else []
+            sheets.append(regions_sheet(cover))
+        for sheet in sheets:
+            show_sheet(sheet)
+        for file in files:
+            typer.echo(str(file))
+        if out is not None:
+            typer.echo(f"page: {write_edges_page(out, summary, sheets)}")
+
+
+def quality(
+    detections: Annotated[
+        list[Path], typer.Argument(metavar="SEGMENTS...", help="COCO results files (JSON).")
+    ],
+    truth: Annotated[
+        Path, typer.Option("--truth", "-t", help="Amodal scenes; the first annotation of an image.")
+    ],
+    against: Annotated[
+        str, typer.Option(help="Which masks to find: amodal or visible.")
+    ] = "amodal",
+    given: Annotated[
+        str, typer.Option(help="Which masks of the segments count: segmentation or amodal.")
+    ] = "segmentation",
+    most: Annotated[
+        list[int] | None,
+        typer.Option(help="Best segments of an image that count. [default: 1 10 100]"),
+    ] = None,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published",
+            help="As published: what the file states is hidden, a quarter counts twice, -1 for nothing.",
+        ),
+    ] = False,
+) -> None:
+    """Say how many regions segments find: average recall over IoU .5 to .95, by occlusion, things and stuff.
+
+    segarena amodal quality segments.json --truth cocoa.json
+    """
+    from segarena.systems.scenes.measures.segment_results import judge_segments
+    from segarena.systems.scenes.page.measurement_tables import recall_sheet
+    from segarena.terminal.tables import show_sheet
+
+    with one_line_errors():
+        results = judge_segments(
+            detections,
+            truth,
+            against=against,
+            given=given,
+            most=tuple(most or (1, 10, 100)),
+            is_published=published,
+        )
+        show_sheet(recall_sheet(results))
+
+
+def _bar(workers: Workers) -> ProgressBar:
+    from rich.console import Console
+
+    from segarena.terminal.progress import ProgressBar
+
+    return ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
+
+
+def _place(path: Path) -> str:
+    return str(path.expanduser().resolve())

@@ -1,0 +1,67 @@
+"""The generated scenes as files: photographs, what everyone drew, and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from segarena.files.whole import write_whole
+from segarena.systems.scenes.demo.scene_generator import DemoDrawing, DemoScene
+from segarena.systems.scenes.files.cocoa import write_cocoa
+from segarena.systems.scenes.files.label_png import encode_png
+from segarena.systems.scenes.files.record_encoding import write_json
+from segarena.systems.scenes.model.scene import SceneSet
+
+SCENES = "scenes.json"
+TRUE_SCENES = "true_scenes.json"
+TRUTH = "truth.json"
+
+
+def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
+    """Write generated scenes into a folder, and return the files.
+
+    They are `images/`, `scenes.json` (what the five annotators drew) and `true_scenes.json` (drawn without fault) as
+    COCO-Amodal, and `truth.json`: depth, occlusion and overlap as generated, and where each annotator went wrong.
+    """
+    drawings = chain.from_iterable(scene.drawings for scene in scenes)
+    drawn = SceneSet(scenes=tuple(drawing.scene for drawing in drawings))
+    true = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
+    photos: list[Path] = []
+    for scene in scenes:
+        file = folder / "images" / scene.truth.scene.image.file_name
+        photos.append(write_whole(file, encode_png(scene.truth.photo)))
+    return [
+        *photos,
+        *write_cocoa(drawn, folder / SCENES),
+        *write_cocoa(true, folder / TRUE_SCENES),
+        write_json([_truth(scene) for scene in scenes], folder / TRUTH),
+    ]
+
+
+def _truth(scene: DemoScene) -> dict[str, Any]:
+    truth = scene.truth
+    return {
+        "image_id": int(truth.scene.image.id),
+        "names": [shape.name for shape in truth.shapes],
+        "kinds": [shape.kind for shape in truth.shapes],
+        "areas_px": truth.overlap_px.diagonal().tolist(),
+        "occlusion": list(truth.occlusion),
+        "overlap_px": truth.overlap_px.tolist(),
+        "pairs": [[front + 1, behind + 1] for front, behind in truth.pairs],
+        "components": [[place + 1 for place in component] for component in truth.components],
+        "layers": list(truth.layers),
+        "annotators": [_errors(drawing) for drawing in scene.drawings],
+    }
+
+
+def _errors(drawing: DemoDrawing) -> dict[str, Any]:
+    how = drawing.sloppiness
+    return {
+        "author": how.annotator,
+        "vertex_noise_px": how.vertex_noise_px,
+        "missing": [int(region_id) for region_id in drawing.missing],
+        "swapped": [[int(a), int(b)] for a, b in drawing.swapped],
+        "renamed": [int(region_id) for region_id in drawing.renamed],
+    }

@@ -1,0 +1,180 @@
+"""Precision and recall of edges of one image, at every threshold, against several people: counts to be added up.
+
+Source: BSDS500, `evaluation_bdry_image`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.components import component_labels
+from segarena.arrays.thinning import thin
+from segarena.errors import InvalidInput, InvalidMask
+from segarena.samples import Mask, Shape
+from segarena.systems.scenes.edges.edge_matching import Candidates, match_radius_px
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeCounts:
+    """Edge pixels of one image at T thresholds; each float64 (T,), whole numbers.
+
+    Attributes:
+        thresholds: a level of the soft map, or the number of the segmentation from 1.
+        target_matched: matched pixels of each reference, added up over the references.
+        target: pixels of all references, added up.
+        prediction_matched: pixels matched to at least one reference.
+        prediction: pixels of the map.
+    """
+
+    thresholds: NDArray[np.float64]
+    target_matched: NDArray[np.float64]
+    target: NDArray[np.float64]
+    prediction_matched: NDArray[np.float64]
+    prediction: NDArray[np.float64]
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """Share of the reference pixels that are matched; 0 without any."""
+        return self.target_matched / np.maximum(self.target, 1)
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """Share of the map's pixels that are matched; 0 without any."""
+        return self.prediction_matched / np.maximum(self.prediction, 1)
+
+    @property
+    def table(self) -> NDArray[np.float64]:
+        """The four counts, (T, 4), in the order of the attributes."""
+        return np.stack(
+            [self.target_matched, self.target, self.prediction_matched, self.prediction], axis=1
+        )
+
+
+def edge_thresholds(count: int = 99) -> NDArray[np.float64]:
+    """Return `count` evenly spaced levels strictly between 0 and 1: 0.01, 0.02, ... 0.99 for 99; at least one."""
+    if count < 1:
+        raise InvalidInput(f"thresholds: expected 1 or more, got {count}")
+    return np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count)
+
+
+def maps_of_soft(
+    levels: NDArray[np.float64], thresholds: NDArray[np.float64], *, thins: bool = True
+) -> Iterable[Mask]:
+    """Yield the edges of a soft map, see `as_soft`, at each threshold: the pixels that reach it, thinned if asked."""
+    for threshold in thresholds:
+        yield thin(levels >= threshold) if thins else levels >= threshold
+
+
+def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDArray[np.float64]:
+    """Return a soft map as float64 (H, W) in 0..1.
+
+    Args:
+        soft: bool, 0 to 1, or 8- or 16-bit numbers, which are divided by the largest of their kind. (H, W), or an
+            ultrametric map of double size (2 H + 1, 2 W + 1), of which the published places are taken.
+        shape: (H, W) of the image.
+        name: how the error names it.
+
+    Raises:
+        InvalidMask: another shape, NaN, below 0 or above 1, or another dtype.
+    """
+    if soft.shape == double_shape(shape):
+        soft = soft[2::2, 2::2]  # as published: the places south-east of each pixel
+    if soft.shape != shape:
+        raise InvalidMask(
+            f"{name}: expected the image's size {shape}, or for an ultrametric map {double_shape(shape)}; "
+            f"got {soft.shape}"
+        )
+    return as_levels(soft, name=name)
+
+
+def as_levels(soft: NDArray[Any], *, name: str = "edge map") -> NDArray[np.float64]:
+    """Return soft edges of any shape as float64 in 0..1, see `as_soft`."""
+    if soft.dtype.kind == "b":
+        return soft.astype(np.float64)
+    if soft.dtype.kind == "u" and soft.dtype.itemsize <= 2:
+        return soft / float(np.iinfo(soft.dtype).max)
+    levels = soft.astype(np.float64) if soft.dtype.kind == "f" else np.full(1, np.nan)
+    if not (
+        np.isfinite(levels).all() and levels.min(initial=0) >= 0 and levels.max(initial=0) <= 1
+    ):
+        raise InvalidMask(
+            f"{name}: expected levels of 0 to 1, or 8- or 16-bit numbers; got {soft.dtype} beyond that"
+        )
+    return levels
+
+
+def regions_of_ultrametric(
+    soft: NDArray[Any], threshold: float, shape: Shape, *, name: str = "map"
+) -> NDArray[Any]:
+    """Return the regions of an ultrametric map at a threshold, int32 (H, W), numbered from 1.
+
+    `soft` is of double size (2 H + 1, 2 W + 1): its edges lie between the pixels of an image of `shape`, and what is at
+    most the threshold joins.
+
+    Raises:
+        InvalidMask: another shape, or as `as_soft`.
+    """
+    if soft.shape != double_shape(shape):
+        raise InvalidMask(
+            f"{name}: expected an ultrametric map of double size {double_shape(shape)}, got {soft.shape}; regions "
+            "can only be read off edges that lie between pixels"
+        )
+    return component_labels(as_levels(soft, name=name) <= threshold)[1::2, 1::2]
+
+
+def double_shape(shape: Shape) -> Shape:
+    """Return the shape of an ultrametric map for an image of (H, W)."""
+    return (2 * shape[0] + 1, 2 * shape[1] + 1)
+
+
+def count_edges(
+    maps: Iterable[Mask],
+    references: Sequence[Mask],
+    *,
+    thresholds: NDArray[np.float64],
+    radius_px: float | None = None,
+) -> EdgeCounts:
+    """Return the counts of one image.
+
+    Each reference is matched by itself. References are taken as they are: they must be thin already.
+
+    Args:
+        maps: bool (H, W), thin, one per threshold; equal ones in a row are matched once.
+        references: bool (H, W), what several people drew, one or more.
+        thresholds: (T,), as many as maps.
+        radius_px: how far matched pixels may lie apart; None: 0.75 % of the diagonal.
+
+    Raises:
+        InvalidMask: no reference, or shapes differ.
+        InvalidInput: other thresholds than maps.
+    """
+    kept = list(maps)
+    if not references or len({edges.shape for edges in (*kept, *references)}) > 1:
+        shapes = sorted({edges.shape for edges in (*kept, *references)})
+        raise InvalidMask(
+            f"edge maps: expected one reference or more, all of one shape; got shapes {shapes}"
+        )
+    if len(kept) != len(thresholds):
+        raise InvalidInput(
+            f"expected as many thresholds as maps, got {len(thresholds)} and {len(kept)}"
+        )
+    shape: Shape = references[0].shape
+    radius = match_radius_px(shape) if radius_px is None else radius_px
+    everything = np.logical_or.reduce(kept) if kept else np.zeros(shape, np.bool_)
+    candidates = [Candidates(everything, reference, radius_px=radius) for reference in references]
+    target = float(sum(int(np.count_nonzero(reference)) for reference in references))
+    rows: list[tuple[float, float, float, float]] = []
+    for index, edges in enumerate(kept):
+        if index and np.array_equal(edges, kept[index - 1]):
+            rows.append(rows[-1])
+            continue
+        matches = [candidate.match(edges) for candidate in candidates]
+        union = np.unique(np.concatenate([match.prediction for match in matches]))
+        rows.append((sum(map(len, matches)), target, len(union), int(np.count_nonzero(edges))))
+    table = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    return EdgeCounts(np.asarray(thresholds, np.float64), *table.T)

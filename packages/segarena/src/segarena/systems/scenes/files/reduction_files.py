@@ -1,0 +1,100 @@
+"""Reductions as files: pictures for what is a value per pixel, JSON for what is a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidInput
+from segarena.files.whole import write_whole
+from segarena.systems.scenes.files.label_png import encode_png, named_scenes
+from segarena.systems.scenes.files.record_encoding import raw_id, write_json
+from segarena.systems.scenes.measures import reductions
+from segarena.systems.scenes.model.rasters import Rasters, rasterise
+from segarena.systems.scenes.model.scene import Scene, SceneSet
+
+_Picture: TypeAlias = Callable[[Rasters], NDArray[Any]]
+
+SHARED_VALUE = 65535
+"""In figure-ground pictures: an edge that belongs to neither side."""
+
+PICTURES: dict[str, _Picture] = {
+    "modal": lambda rasters: rasters.owner.astype(np.uint16),
+    "edges": lambda rasters: 255 * reductions.visible_edges(rasters).astype(np.uint8),
+    "hidden-edges": lambda rasters: 255 * reductions.hidden_edges(rasters).astype(np.uint8),
+    "figure-ground": lambda rasters: reductions.figure_ground(rasters).astype(np.uint16),
+}
+REDUCTIONS = (*PICTURES, "shared-edges", "semantic", "boxes")
+
+
+def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
+    """Write a reduction of every scene: a folder of PNGs, or for `shared-edges` and `boxes` a JSON file.
+
+    - `modal`, `figure-ground`: 16 bits, the region's place in the order from 1; 0 none; 65535 a shared edge
+    - `edges`, `hidden-edges`: 8 bits, 255 on edges
+    - `semantic`: 16 bits, and `classes.json` with the class of each name
+    - `shared-edges`, `boxes`: rows of image, author and what is found, in (x, y)
+    """
+    if reduction in PICTURES:
+        return [
+            write_whole(out / f"{stem}.png", encode_png(PICTURES[reduction](rasterise(scene))))
+            for stem, scene in named_scenes(scenes).items()
+        ]
+    if reduction == "semantic":
+        return _write_semantic(scenes, out)
+    rows = {"shared-edges": _shared_rows, "boxes": _box_rows}
+    if reduction not in rows:
+        raise InvalidInput(f"reduction {reduction!r}: expected one of {', '.join(REDUCTIONS)}")
+    return [write_json(list(chain.from_iterable(map(rows[reduction], scenes.scenes))), out)]
+
+
+def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
+    classes = reductions.vocabulary(scenes.scenes)
+    if len(classes) >= SHARED_VALUE:
+        raise InvalidInput(
+            f"semantic: expected fewer than {SHARED_VALUE} different names, got {len(classes)}"
+        )
+    files = [write_json(classes, out / "classes.json")]
+    for stem, scene in named_scenes(scenes).items():
+        labels = reductions.semantic_labels(scene, rasterise(scene), classes)
+        files.append(write_whole(out / f"{stem}.png", encode_png(labels.astype(np.uint16))))
+    return files
+
+
+def _shared_rows(scene: Scene) -> list[dict[str, Any]]:
+    names = {region.id: region.name for region in scene.regions}
+    rows: list[dict[str, Any]] = []
+    for edge, ids in scene.shared_edges().items():
+        (top, left), (bottom, right) = (scene.vertices[index] for index in edge)
+        orders = [scene.place(region_id) + 1 for region_id in ids]
+        line = [left, top, right, bottom]
+        rows.append(
+            {**_who(scene), "line": line, "names": [names[n] for n in ids], "orders": orders}
+        )
+    return rows
+
+
+def _box_rows(scene: Scene) -> list[dict[str, Any]]:
+    return [
+        {
+            **_who(scene),
+            "order": order,
+            "name": found.name,
+            "bbox": _as_xywh(found.amodal),
+            "visible_bbox": _as_xywh(found.visible),
+        }
+        for order, found in enumerate(reductions.boxes(scene, rasterise(scene)), 1)
+    ]
+
+
+def _who(scene: Scene) -> dict[str, Any]:
+    return {"image_id": raw_id(scene.image.id), "author": scene.annotator}
+
+
+def _as_xywh(box: reductions.Box | None) -> list[int] | None:
+    return None if box is None else [box[1], box[0], box[3] - box[1], box[2] - box[0]]

@@ -1,0 +1,149 @@
+"""One row for each region: masks as JSON, numbers as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import DatasetError, InvalidInput
+from segarena.files.whole import write_whole
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.record_encoding import mask_record, raw_id, write_json
+from segarena.systems.scenes.files.record_parsing import (
+    Record,
+    mask_of,
+    mask_size,
+    number_of,
+    read_json,
+    records,
+    stuff_of,
+    text_of,
+    without,
+)
+from segarena.systems.scenes.model import polygons
+from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
+
+_MASKS = ("segmentation", "visible_mask", "invisible_mask")
+_KEYS = ("image_id", "author", "order", "name", "isStuff", "area", "occlude_rate", *_MASKS)
+
+COLUMNS = (
+    *("image", "annotator", "region", "order", "name", "is_stuff"),
+    *("area_px", "visible_px", "occlusion"),
+    *("vertices", "polygon_area_px", "perimeter_px"),
+    *("top", "left", "bottom", "right"),
+)
+
+
+def write_rle(scenes: SceneSet, path: Path) -> list[Path]:
+    """Write a flat JSON list of regions: full extent, visible and hidden part as COCO run lengths."""
+    rows = [
+        {
+            "image_id": raw_id(scene.image.id),
+            "author": scene.annotator,
+            "order": order,
+            "name": region.name,
+            "isStuff": int(bool(region.is_stuff)),
+            "area": raster.area_px,
+            "occlude_rate": raster.occlusion,
+            "segmentation": mask_record(Rle.of(raster.amodal.full(scene.shape))),
+            "visible_mask": mask_record(Rle.of(raster.visible.full(scene.shape))),
+            "invisible_mask": mask_record(Rle.of(raster.hidden.full(scene.shape))),
+        }
+        for scene, region, raster, order in _regions(scenes)
+    ]
+    return [write_json(rows, path)]
+
+
+def read_rle(path: Path) -> SceneSet:
+    """Return the scenes of a flat list of regions, as `write_rle` leaves it or as COCO results are; all masks.
+
+    Regions that follow one another, of the same image and author, are one scene. It has a depth order when their
+    `order` is 1, 2, 3 and so on. Raises as `read_json`; `DatasetError` also for JSON that is no list.
+    """
+    value, defects = read_json(path)
+    if not isinstance(value, list):
+        raise DatasetError(f"{path}: expected a JSON list of regions, got {type(value).__name__}")
+    groups = groupby(
+        records(value), key=lambda row: (text_of(row.get("image_id")), text_of(row.get("author")))
+    )
+    scenes = [
+        scene
+        for (image, author), rows in groups
+        if (scene := _scene(image, author, list(rows), defects))
+    ]
+    return SceneSet(scenes=tuple(scenes), defects=tuple(defects))
+
+
+def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
+    """Write one row for each region; boxes are of the full extent, half-open, in pixels."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for scene, region, raster, order in _regions(scenes):
+        rows, columns = crop(raster.amodal.full(scene.shape)).window
+        drawn = scene.polygons(region)
+        exact: list[Any] = [sum(len(points) for points in drawn)]
+        exact += (
+            [sum(map(polygons.area, drawn)), sum(map(polygons.perimeter, drawn))]
+            if drawn
+            else ["", ""]
+        )
+        stuff = "" if region.is_stuff is None else int(region.is_stuff)
+        head = [scene.image.id, scene.annotator, region.id, order, region.name, stuff]
+        numbers = [raster.area_px, raster.visible_px, raster.occlusion]
+        writer.writerow(
+            [*head, *numbers, *exact, rows.start, columns.start, rows.stop, columns.stop]
+        )
+    return [write_whole(path, text.getvalue())]
+
+
+def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]) -> Scene | None:
+    regions: list[Region] = []
+    image: ImageRecord | None = None
+    for number, row in enumerate(rows, 1):
+        try:
+            image = image or ImageRecord(id=image_id, shape=mask_size(row.get("segmentation")))
+            regions.append(_region(row, str(number), image.shape))
+        except InvalidInput as error:
+            defects.append(
+                Defect(
+                    "mask",
+                    f"{error}; it is left out",
+                    image=image_id,
+                    annotator=author,
+                    regions=(str(number),),
+                )
+            )
+    orders = [row.get("order") for row in rows]
+    has_depth = orders == list(range(1, len(rows) + 1))
+    return image and Scene(
+        image=image, regions=tuple(regions), annotator=author, has_depth=has_depth
+    )
+
+
+def _region(row: Record, region_id: str, shape: tuple[int, int]) -> Region:
+    visible, hidden = (mask_of(row[key], shape) if row.get(key) else None for key in _MASKS[1:])
+    return Region(
+        id=region_id,
+        name=text_of(row.get("name")),
+        is_stuff=stuff_of(row.get("isStuff")),
+        mask=mask_of(row.get("segmentation"), shape),
+        visible_mask=visible,
+        hidden_mask=hidden,
+        stated_area_px=number_of(row.get("area")),
+        stated_occlusion=number_of(row.get("occlude_rate")),
+        attributes=without(row, _KEYS),
+    )
+
+
+def _regions(scenes: SceneSet) -> Iterator[tuple[Scene, Region, RegionRaster, int]]:
+    for scene in scenes.scenes:
+        pairs = zip(scene.regions, rasterise(scene).regions, strict=True)
+        for order, (region, raster) in enumerate(pairs, 1):
+            yield scene, region, raster, order

@@ -1,0 +1,111 @@
+"""Detected segments in COCO results files, judged against amodal scenes.
+
+Source: amodalAPI (2017): a flat list of {image_id, score, segmentation, amodal_mask?}; several files are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import DatasetError, InvalidInput, InvalidMask
+from segarena.samples import Mask
+from segarena.systems.scenes.files import read_scenes
+from segarena.systems.scenes.files.record_parsing import mask_of, number_of, read_json, records
+from segarena.systems.scenes.measures.segment_recall import (
+    MOST,
+    AmodalQuality,
+    SegmentRecall,
+    TrueRegion,
+)
+from segarena.systems.scenes.model.rasters import rasterise
+from segarena.systems.scenes.model.scene import Scene
+
+_AMODAL_KEYS = ("amodal_mask", "amodalMask")
+
+
+def judge_segments(
+    files: Iterable[Path],
+    truth: Path,
+    *,
+    against: str = "amodal",
+    given: str = "segmentation",
+    most: Sequence[int] = MOST,
+    is_published: bool = False,
+) -> list[SegmentRecall]:
+    """Return the average recall of segments; every image of `truth` counts, also one without segments.
+
+    Of an image with several annotations only the first counts, as published.
+
+    Args:
+        files: COCO results.
+        truth: amodal scenes.
+        against: "amodal" or "visible": which masks are to be found.
+        given: "segmentation" or "amodal": which masks of the segments count; without the latter the former.
+        most: numbers of segments per image that count.
+        is_published: whether what the file states counts (`occlude_rate`, and against visible parts `visible_mask`, or
+            the full extent without one) instead of what follows from the pixels, exactly .25 hidden is partial as well
+            as heavy, and nothing to be found gives -1.
+
+    Raises:
+        InvalidInput: other words than these.
+        DatasetError: a file that is no list of segments.
+        InvalidMask: a mask that does not fit its image.
+    """
+    if against not in ("amodal", "visible") or given not in ("segmentation", "amodal"):
+        raise InvalidInput(
+            f"against={against!r}, given={given!r}: expected amodal or visible, and segmentation or amodal"
+        )
+    segments = read_segments(files)
+    quality = AmodalQuality(
+        most=most,
+        open_upper_end=not is_published,
+        none_value=-1.0 if is_published else float("nan"),
+    )
+    for image_id, scenes in read_scenes(truth).by_image().items():
+        regions = _regions(scenes[0], against, is_published=is_published)
+        found = segments.get(image_id, [])
+        masks = [_mask(segment, scenes[0], given) for segment in found]
+        quality.add(masks, [number_of(segment.get("score")) or 0.0 for segment in found], regions)
+    return quality.results()
+
+
+def read_segments(files: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
+    """Return the segments of COCO results files by image, in the order of the files."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for file in files:
+        value = read_json(file)[0]
+        if not isinstance(value, list):
+            raise DatasetError(
+                f"{file}: expected a list of segments (COCO results), got {type(value).__name__}"
+            )
+        for segment in records(value):
+            found.setdefault(str(segment.get("image_id")), []).append(segment)
+    return found
+
+
+def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegion]:
+    regions: list[TrueRegion] = []
+    for region, raster in zip(scene.regions, rasterise(scene).regions, strict=True):
+        is_stuff = region.is_stuff is True
+        occlusion = raster.occlusion
+        patch = raster.visible if against == "visible" and not is_published else raster.amodal
+        mask = patch.full(scene.shape)
+        if is_published and region.stated_occlusion is not None:
+            occlusion = region.stated_occlusion
+        if is_published and against == "visible" and region.visible_mask is not None:
+            mask = region.visible_mask.decode()
+        regions.append(TrueRegion(mask=mask, occlusion=occlusion, is_stuff=is_stuff))
+    return regions
+
+
+def _mask(segment: dict[str, Any], scene: Scene, given: str) -> Mask:
+    keys = (*_AMODAL_KEYS, "segmentation") if given == "amodal" else ("segmentation",)
+    value = next((segment[key] for key in keys if segment.get(key) is not None), None)
+    try:
+        return mask_of(value, scene.shape).decode()
+    except InvalidMask as cause:
+        raise InvalidMask(
+            f"{scene.title}, segment with score {segment.get('score')}: {cause}"
+        ) from cause

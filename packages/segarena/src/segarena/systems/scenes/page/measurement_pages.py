@@ -1,0 +1,199 @@
+"""Pages about annotations: statistics, and agreement between annotators, with the figures of the amodal paper."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.files.whole import write_whole
+from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
+from segarena.reports.html_document import document
+from segarena.reports.renderers import sheet_html
+from segarena.reports.sheets import Sheet
+from segarena.systems.scenes.edges.edge_summary import EdgeSummary
+from segarena.systems.scenes.measures.agreement import ImageAgreement
+from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
+from segarena.systems.scenes.measures.annotation_statistics import StatisticsSummary
+from segarena.systems.scenes.measures.human_images import HumanImage
+from segarena.systems.scenes.page.measurement_tables import agreement_sheet, statistics_sheets
+from segarena.systems.scenes.page.support_picture import SupportPicture, support_picture
+
+PANEL_PX = (540, 300)
+
+
+def write_statistics_page(folder: Path, summary: StatisticsSummary, *, estimator: str) -> Path:
+    """Write statistics.json and statistics.html into a folder that exists; return the page."""
+    charts = {"layers": _layer_charts(summary)}
+    if summary.occlusions:
+        counts = np.histogram(summary.occlusions, bins=20, range=(0, 1))[0]
+        charts["numbers"] = [
+            (
+                "How much is hidden",
+                _histogram(counts, "hidden share of partly hidden regions", "regions"),
+            )
+        ]
+    sheets = statistics_sheets(summary, estimator)
+    return _write(
+        folder,
+        "statistics",
+        asdict(summary),
+        title="Statistics of annotations",
+        sheets=sheets,
+        charts=charts,
+    )
+
+
+def write_agreement_page(
+    folder: Path,
+    summary: AgreementSummary,
+    images: Sequence[HumanImage],
+    found: Sequence[ImageAgreement],
+    *,
+    overlays: int = 6,
+) -> Path:
+    """Write agreement.json and agreement.html into a folder that exists; return the page.
+
+    `overlays` of the images are drawn: from the best agreement to the worst, evenly spaced.
+    """
+    histograms = [
+        (
+            "Regions",
+            summary.regions,
+            summary.region_histogram,
+            "F of the regions of two annotators",
+        ),
+        ("Edges", summary.edges, summary.edge_histogram, "F of the edges of two annotators"),
+    ]
+    return _write(
+        folder,
+        "agreement",
+        asdict(summary),
+        title="Agreement between annotators",
+        sheet=agreement_sheet(summary),
+        charts=[
+            (name, _histogram(counts, label, "pairs"))
+            for name, value, counts, label in histograms
+            if value.n
+        ],
+        pictures=_pictures(images, found, overlays),
+    )
+
+
+def write_edges_page(folder: Path, summary: EdgeSummary, sheets: Sequence[Sheet]) -> Path:
+    """Write edges.json and edges.html, the tables and the curve, into a folder that exists; return the page."""
+    points = sorted(summary.curve, key=lambda point: point.recall)
+    recall = [point.recall for point in points]
+    precision = [point.precision for point in points]
+    curve = Curve(label="", colour=0, x=recall, y=precision, low=precision, high=precision)
+    title = "Precision and recall"
+    chart = line_chart(
+        [curve],
+        title=title,
+        x_label="recall",
+        y_label="precision",
+        x_range=(0.0, 1.0),
+        size_px=PANEL_PX,
+    )
+    charts = {"edges": [(title, chart)]}
+    return _write(
+        folder,
+        "edges",
+        asdict(summary),
+        template="statistics",
+        title="Edges",
+        sheets=sheets,
+        charts=charts,
+    )
+
+
+def _pictures(
+    images: Sequence[HumanImage], found: Sequence[ImageAgreement], overlays: int
+) -> list[tuple[float, SupportPicture]]:
+    """Return pictures with the mean F of their pairs of annotators, from the best to the worst."""
+    means = {
+        one.image: float(np.mean([pair.regions for pair in one.pairs]))
+        for one in found
+        if one.pairs
+    }
+    ranked = sorted(
+        (image for image in images if image.id in means),
+        key=lambda image: (-means[image.id], image.id),
+    )
+    if not overlays or not ranked or math.isnan(means[ranked[0].id]):
+        return []
+    # Fewer images than places give some place twice.
+    places = np.unique(
+        np.linspace(0, len(ranked) - 1, min(overlays, len(ranked))).round().astype(int)
+    )
+    return [
+        (means[ranked[place].id], support_picture(ranked[place].drawings())) for place in places
+    ]
+
+
+def _layer_charts(summary: StatisticsSummary) -> list[tuple[str, str]]:
+    if not summary.components:
+        return []
+    layers = np.bincount([component.layers for component in summary.components])[1:]
+    bars = [Bars(label="components", colour=0, heights=layers.tolist())]
+    sizes = [float(size) for size, _, _ in summary.growth.sizes]
+    means = [mean for _, mean, _ in summary.growth.sizes]
+    curve = Curve(label="", colour=0, x=sizes, y=means, low=means, high=means)
+    by_layers = bar_chart(
+        bars,
+        [str(k) for k in range(1, len(layers) + 1)],
+        title="Components by layers",
+        x_label="layers",
+        y_label="components",
+        size_px=PANEL_PX,
+    )
+    by_size = line_chart(
+        [curve],
+        title="Layers by size",
+        x_label="regions of the component",
+        y_label="mean layers",
+        y_range=(0.0, max(means, default=1.0) * 1.1),
+        size_px=PANEL_PX,
+    )
+    return [("Components by layers", by_layers), ("Layers by size of the component", by_size)]
+
+
+def _histogram(counts: NDArray[Any], x_label: str, y_label: str) -> str:
+    """Return bars over equal parts of 0..1."""
+    bars = [Bars(label=y_label, colour=0, heights=counts.tolist())]
+    starts = [f"{k / len(counts):.2g}" for k in range(len(counts))]
+    return bar_chart(
+        bars, starts, title=x_label, x_label=x_label, y_label=y_label, size_px=PANEL_PX
+    )
+
+
+def _write(
+    folder: Path, name: str, numbers: dict[str, Any], *, template: str = "", **values: Any
+) -> Path:
+    """Write NAME.json and NAME.html, from the template of that name or of another."""
+    write_whole(folder / f"{name}.json", json.dumps(_plain(numbers), indent=1))
+    page = document(
+        "segarena.systems.scenes.page",
+        f"{template or name}.html",
+        style="pages.css",
+        table=sheet_html,
+        **values,
+    )
+    return write_whole(folder / f"{name}.html", page)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: arrays as lists, NaN as null."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,193 @@
+"""The tables about annotations, segments and edges: on pages and on the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.systems.scenes.edges.edge_summary import EdgeSummary
+from segarena.systems.scenes.edges.region_measures import RegionSummary
+from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
+from segarena.systems.scenes.measures.annotation_statistics import Shape, StatisticsSummary
+from segarena.systems.scenes.measures.segment_recall import SegmentRecall
+
+MOST_NAMES = 50
+NOT_ANNOTATED = "not annotated"
+
+
+def statistics_sheets(summary: StatisticsSummary, estimator: str) -> list[Sheet]:
+    """Return what is known of a set of annotations: numbers, shapes, layers of depth, names."""
+    made = [_numbers(summary), _shapes(summary, estimator), _layers(summary), _names(summary)]
+    return [sheet for sheet in made if sheet.rows]
+
+
+def _numbers(summary: StatisticsSummary) -> Sheet:
+    has_depth = bool(summary.components or summary.occlusions)
+    has_kinds = bool(summary.things or summary.stuff)
+    unknown = Value(mean=math.nan, printed=NOT_ANNOTATED)
+    rows: list[tuple[str, int | Value]] = [
+        ("images", summary.images),
+        ("annotations", summary.annotations),
+        ("regions", summary.regions),
+        ("regions per annotation", Value(mean=summary.regions_per_annotation, decimals=2)),
+        ("points per region", Value(mean=summary.points_per_region, decimals=1)),
+        ("image area covered, %", _share(summary.covered)),
+        ("regions partly hidden, %", _share(summary.occluded) if has_depth else unknown),
+        (
+            "hidden area, mean over all regions, %",
+            _share(summary.occlusion) if has_depth else unknown,
+        ),
+        ("hidden area, mean over partly hidden regions, %", _share(summary.occlusion_of_occluded)),
+        ("things", summary.things if has_kinds else unknown),
+        ("stuff", summary.stuff if has_kinds else unknown),
+    ]
+    known = tuple(
+        row
+        for row in rows
+        if isinstance(row[1], int) or math.isfinite(row[1].mean) or row[1].printed
+    )
+    return Sheet(name="numbers", caption="Annotations in numbers.", head=("", "Value"), rows=known)
+
+
+def _shapes(summary: StatisticsSummary, estimator: str) -> Sheet:
+    named: list[tuple[str, Shape]] = [
+        ("full extents", summary.amodal),
+        ("polygons", summary.polygon),
+    ]
+    if summary.components or summary.occlusions:
+        named.insert(0, ("visible parts", summary.modal))
+    rows = tuple(
+        (
+            name,
+            Value(mean=shape.simplicity),
+            Value(mean=shape.convexity),
+            _share(shape.edge_density, decimals=3),
+        )
+        for name, shape in named
+        if math.isfinite(shape.convexity)
+    )
+    note = (
+        f"Masks are measured with the “{estimator}” estimator, polygons exactly. Simplicity is √(4π · area) / "
+        "perimeter, convexity is area / area of the convex hull, and edge density is the share of pixels on an edge."
+    )
+    return Sheet(
+        name="shapes",
+        caption="Shapes, means over regions.",
+        head=("", "Simplicity", "Convexity", "Edge density, %"),
+        rows=rows,
+        notes=(note,),
+    )
+
+
+def _layers(summary: StatisticsSummary) -> Sheet:
+    growth = summary.growth
+    trend = "All components have the same number of regions."
+    if math.isfinite(growth.slope):
+        trend = f"Each doubling of a component adds {growth.slope:.2f} layers; Spearman {growth.spearman:.2f}."
+    note = "A component is a set of regions joined by occlusion; its layers are the length of its longest chain."
+    rows = tuple((size, Value(mean=mean, decimals=2), count) for size, mean, count in growth.sizes)
+    return Sheet(
+        name="layers",
+        caption="Depth layers.",
+        head=("Regions of a component", "Mean layers", "Components"),
+        rows=rows if summary.components else (),
+        notes=(f"{note} {trend}",),
+    )
+
+
+def _names(summary: StatisticsSummary) -> Sheet:
+    rows = tuple(list(summary.names.items())[:MOST_NAMES])
+    left_out = len(summary.names) - len(rows)
+    return Sheet(
+        name="names",
+        caption="Names of regions.",
+        head=("Name", "Regions"),
+        rows=rows,
+        notes=(f"{left_out} rarer names are not shown.",) if left_out else (),
+    )
+
+
+def agreement_sheet(summary: AgreementSummary) -> Sheet:
+    """Return how well annotators agree; only what was measured has a row."""
+    values = (
+        ("region consistency, median F", summary.regions),
+        ("edge consistency, median F", summary.edges),
+        ("one annotator against the rest, precision", summary.precision),
+        ("one annotator against the rest, recall", summary.recall),
+        ("one annotator against the rest, F", summary.human_f),
+        ("depth order of matched regions", summary.order),
+        ("names of matched regions", summary.names),
+    )
+    return Sheet(
+        name="agreement",
+        caption=f"Agreement on {summary.images} images with {summary.annotations} annotations, "
+        f"{summary.pairs} pairs of annotators.",
+        head=("", "Value", "Of"),
+        rows=tuple(
+            (name, Value(mean=v.mean, low=v.low, high=v.high), v.n) for name, v in values if v.n
+        ),
+        notes=("Brackets hold 95 % intervals; whole images are resampled.",),
+    )
+
+
+def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
+    """Return what a detector of edges reaches; `occurrence` is which of equal recalls AP keeps."""
+    named = {
+        "best threshold for the set (ODS)": summary.ods,
+        "best threshold per image (OIS)": summary.ois,
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for name, score in named.items():
+        values = (score.threshold, score.recall, score.precision, score.f)
+        rows.append((name, *(Value(mean=value) for value in values)))
+    return Sheet(
+        name="edges",
+        caption=f"Edges, {len(summary.images)} images.",
+        head=("", "Threshold", "Recall", "Precision", "F"),
+        rows=tuple(rows),
+        notes=(
+            f"AP {summary.ap:.3f} ({occurrence} of equal recalls), R50 {Value(mean=summary.r50).text}",
+        ),
+    )
+
+
+def regions_sheet(summary: RegionSummary) -> Sheet:
+    """Return what segmentations reach."""
+    named = {
+        "covering": (*summary.covering[1:], summary.covering_best),
+        "Rand index": (*summary.rand[1:], math.nan),
+        "variation of information (bits)": (*summary.information[1:], math.nan),
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for name, values in named.items():
+        rows.append((name, *(Value(mean=value) for value in values)))
+    return Sheet(
+        name="regions", caption="Regions.", head=("", "ODS", "OIS", "Best"), rows=tuple(rows)
+    )
+
+
+def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:
+    """Return average recall by kind and occlusion; of fewer segments than the most only that over all regions."""
+    most = max((result.most for result in results), default=0)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            result.kind,
+            result.occlusion,
+            result.most,
+            Value(mean=result.average_recall),
+            result.regions,
+        )
+        for result in results
+        if result.most == most or result.occlusion == "all"
+    ]
+    return Sheet(
+        name="recall",
+        caption="Average recall.",
+        head=("Kind", "Occlusion", "Segments", "AR", "Regions"),
+        rows=tuple(rows),
+    )
+
+
+def _share(value: float, decimals: int = 1) -> Value:
+    return Value(mean=value, decimals=decimals, is_share=True)

@@ -1,0 +1,242 @@
+"""What all datasets of video files share: reading one video, its objects, its scribbles, and the check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
+from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, SampleInvalid
+from segarena.roles import Finding
+from segarena.samples import VOID, Labels, Target, VideoSample
+from segarena.systems.videos.files.frame_files import (
+    FrameFiles,
+    frame_shape,
+    match_masks,
+    read_label_stack,
+)
+from segarena.systems.videos.scribbles.files import Scribbles, read_scribbles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoFiles:
+    """The files of one video, in order; masks without those that are not there."""
+
+    frames: Files
+    masks: Files = ()
+    scribbles: Files = ()
+
+    @property
+    def all(self) -> Files:
+        """All of them."""
+        return (*self.frames, *self.masks, *self.scribbles)
+
+
+class VideoObjects(NamedTuple):
+    """The target of a video, the highest object id in its files, and the number that each id has become."""
+
+    target: Target
+    highest: int
+    numbers: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectRules:
+    """How the values in masks become objects.
+
+    Attributes:
+        ignore_value: value of pixels excluded from scoring; None: there are none.
+        single: whether all objects are one.
+        renumber: whether gaps in the ids are closed.
+        max_objects: how many objects a video has at most.
+    """
+
+    ignore_value: int | None = VOID
+    single: bool = False
+    renumber: bool = False
+    max_objects: int | None = None
+
+    def objects(self, labels: Labels) -> VideoObjects:
+        """Return the one target of a video, "objects", which takes `labels` and changes them.
+
+        Raises:
+            InvalidMask: no objects, more than stated, or ids with gaps.
+        """
+        ignore = None if self.ignore_value is None else labels == self.ignore_value
+        if ignore is not None and self.single and not ((labels != 0) & ~ignore).any():
+            ignore = None  # masks of one object are often written as 0 and 255
+        if ignore is not None:
+            labels[ignore] = 0
+        highest = int(labels.max(initial=0))
+        numbers = self._numbers(labels)
+        if numbers[-1] != VOID:
+            labels[...] = numbers[labels]
+        target = Target(
+            id="objects",
+            mask=labels,
+            ignore=ignore if ignore is not None and ignore.any() else None,
+        )
+        return VideoObjects(target, highest, numbers)
+
+    def _numbers(self, labels: Labels) -> NDArray[np.uint8]:
+        ids = np.flatnonzero(np.bincount(labels.ravel(), minlength=VOID + 1)[1:]) + 1
+        if not ids.size:
+            raise InvalidMask(
+                "expected at least one object in the masks, found none; leave the sequence out"
+            )
+        numbers = np.arange(VOID + 1, dtype=np.uint8)
+        if self.single:
+            return np.minimum(numbers, 1)
+        if self.max_objects is not None and ids.size > self.max_objects:
+            raise InvalidMask(
+                f"expected at most {self.max_objects} objects, found {ids.size}: {ids.tolist()}"
+            )
+        if ids[-1] == ids.size:
+            return numbers
+        if not self.renumber:
+            raise InvalidMask(
+                f"expected object ids 1 to {ids.size}, found {ids.tolist()}; set renumber=True to close the gaps"
+            )
+        numbers[:] = 0
+        numbers[ids] = np.arange(1, ids.size + 1)
+        return numbers
+
+
+class VideoDataset(ListedDataset[VideoSample]):
+    """Videos whose files are known from a listing.
+
+    Args:
+        name: as it appears in records.
+        videos: the files of each, by sample id, in the order of evaluation.
+        folders: where the masks of each are looked for; for messages.
+        objects: how masks become objects.
+        needs_masks: whether a video without a mask for every frame is an error; otherwise it has no target.
+    """
+
+    sample_kind = "video"
+
+    def __init__(
+        self,
+        name: str,
+        videos: Mapping[str, VideoFiles],
+        folders: Mapping[str, Path],
+        objects: ObjectRules,
+        *,
+        needs_masks: bool = True,
+    ) -> None:
+        self._videos = dict(videos)
+        self._folders = dict(folders)
+        self._objects = objects
+        self._needs_masks = needs_masks
+        super().__init__(name, {key: video.all for key, video in videos.items()}, asdict(objects))
+
+    def _read(self, sample_id: str, files: Files) -> VideoSample:
+        del files
+        video = self._videos[sample_id]
+        shape = frame_shape(video.frames)
+        objects = self._read_objects(sample_id, video, shape)
+        return VideoSample(
+            id=sample_id,
+            frames=FrameFiles(sample_id, video.frames, shape),
+            frame_shape=shape,
+            targets=() if objects is None else (objects.target,),
+            scribbles=tuple(
+                self._read_scribbles(path, sample_id, video, objects) for path in video.scribbles
+            ),
+        )
+
+    def _read_objects(
+        self, sample_id: str, video: VideoFiles, shape: tuple[int, int]
+    ) -> VideoObjects | None:
+        if not self._needs_masks and len(video.masks) < len(video.frames):
+            return None
+        masks = match_masks(video.frames, video.masks, self._folders[sample_id])
+        try:
+            return self._objects.objects(read_label_stack(masks, shape))
+        except InvalidMask as error:
+            where = (
+                ""
+                if str(error).startswith(str(self._folders[sample_id]))
+                else f"{self._folders[sample_id]}: "
+            )
+            raise InvalidMask(f"{where}{error}") from error
+
+    def _read_scribbles(
+        self, path: Path, sample_id: str, video: VideoFiles, objects: VideoObjects | None
+    ) -> Scribbles:
+        highest = None if objects is None or self._objects.single else objects.highest
+        name = sample_id.rpartition("/")[2]
+        try:
+            drawn = read_scribbles(path, frames=len(video.frames), objects=highest, sequence=name)
+        except DatasetMissing as error:
+            raise InvalidInput(str(error)) from error
+        return drawn if objects is None else _renumbered(drawn, objects.numbers)
+
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
+        del tally
+        frames = objects = scribbles = 0
+        drawn: list[str] = []
+        for sample_id in self.sample_ids:
+            try:
+                sample = self.load(sample_id)
+            except SampleInvalid:
+                continue  # told already
+            frames += len(sample.frames)
+            objects += sum(target.objects for target in sample.targets)
+            scribbles += len(sample.scribbles)
+            drawn += [sample_id] if sample.scribbles else []
+            yield from _undecodable(sample)
+        yield from self._compare(len(self.sample_ids), frames, objects)
+        without = [sample_id for sample_id in self.sample_ids if sample_id not in drawn]
+        if scribbles and without:
+            yield Finding(
+                is_error=False, message=f"{len(without)} videos have no scribbles: {some(without)}"
+            )
+        message = (
+            f"{self.name}: {len(self.sample_ids)} sequences, {frames} frames, {objects} objects, "
+            f"{scribbles} files of scribbles"
+        )
+        yield Finding(is_error=False, message=message)
+
+    def _compare(self, sequences: int, frames: int, objects: int) -> Iterable[Finding]:
+        """Return how the counts differ from published ones."""
+        del sequences, frames, objects
+        return ()
+
+
+def _undecodable(sample: VideoSample) -> Iterable[Finding]:
+    for number in range(len(sample.frames)):
+        try:
+            sample.frames[number]
+        except SampleInvalid as error:
+            yield Finding(is_error=True, message=str(error))
+
+
+def _renumbered(drawn: Scribbles, numbers: NDArray[np.uint8]) -> Scribbles:
+    def renumber(line: dict[str, Any]) -> dict[str, Any]:
+        return {**line, "object_id": int(numbers[min(line["object_id"], VOID)])}
+
+    return {**drawn, "scribbles": [list(map(renumber, lines)) for lines in drawn["scribbles"]]}
+
+
+def choose(names: Iterable[str], sequences: str | Iterable[str] | None, where: Path) -> list[str]:
+    """Return those of `names` that `sequences` holds, in the order of `names`; all of them when it is None.
+
+    Raises:
+        DatasetMissing: one of `sequences` is not among them.
+    """
+    known = list(names)
+    if sequences is None:
+        return known
+    wanted = [sequences] if isinstance(sequences, str) else list(sequences)
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise DatasetMissing(
+            f"{where}: expected the sequences {some(missing)}, found none of that name; see {some(known)}"
+        )
+    return [name for name in known if name in wanted]

@@ -1,0 +1,327 @@
+"""A challenge judged on this machine: the engine's sessions, one sample after the other, every answer on disk at once.
+
+    FOLDER/run.json, records/, ...   a run as any other, for `segarena report`; a sequence is written when it is over
+    FOLDER/session.json              the session's key and when it began
+    FOLDER/submissions.jsonl         every answer: its masks, its seconds, and what was spent so far
+
+A session that was killed is continued by giving the answers about its unfinished sequence again: users depend on
+nothing but what they are shown, so they draw the same lines.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from segarena.dialogue import Prediction
+from segarena.engine.evaluate import finish, open_folder
+from segarena.engine.lockstep import load_sample, open_sessions
+from segarena.engine.plan import Plan
+from segarena.engine.rows import Rows, failed_sample
+from segarena.engine.session import Session
+from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, StoreError
+from segarena.options import as_protocol
+from segarena.records.parquet_tables import frame_of
+from segarena.samples import Labels, Mask, VideoSample
+from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, robot_text
+from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
+from segarena.systems.videos.measures.challenge_report import (
+    SampleScore,
+    report_table,
+    sample_scores,
+    unanswered,
+)
+from segarena.systems.videos.measures.challenge_summary import Horizon, video_summary
+from segarena.systems.videos.scribbles.files import Scribbles
+from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
+from segarena.systems.videos.session.connector import OpenedSample
+from segarena.systems.videos.session.journal import SessionJournal
+from segarena.systems.videos.session.report_file import ReportFile
+from segarena.systems.videos.session.submissions import (
+    Submission,
+    answer_of,
+    as_labels,
+    session_file,
+    submission,
+)
+
+
+class LocalConnector:
+    """Judges a plan's samples in this process; see `segarena.systems.videos.session.connector.Connector`.
+
+    A session that was begun in `folder` is continued, under its `session_id` of 64 hexadecimal digits. The report goes
+    to `report_folder`, by default `folder`. With `shuffle_seed` the order of sequences is drawn.
+
+    Raises:
+        RunConflict: the folder holds another session, or is in use.
+        DatasetError, PluginError, StoreError: as for a run.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        *,
+        report_folder: Path | None = None,
+        shuffle_seed: int | None = None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.rules = plan.benchmark
+        self._cast = plan.cast()
+        self._clock = clock
+        self._run = open_folder(plan, self._cast.dataset, folder)
+        with ExitStack() as stack:
+            stack.enter_context(self._run.lock())
+            about = session_file(folder / "session.json", report_folder or folder)
+            self.session_id: str = about["session_id"]
+            self._journal = SessionJournal(folder / "submissions.jsonl")
+            stack.callback(self._journal.close)
+            self.report_name = f"result_{about['started']}"
+            self._tables = [self._finished_table()]
+            self._file = ReportFile(report_folder or folder, about["started"], self._tables[0])
+            stack.callback(self._file.close)
+            self._held = stack.pop_all()
+        self._begun: dict[tuple[str, int], int] = {}
+        self._entries = self._unfinished_entries()
+        order = np.arange(len(self._run.samples))
+        if shuffle_seed is not None:
+            np.random.default_rng(shuffle_seed).shuffle(order)
+        self._order: list[int] = order.tolist()
+        self._samples = self._each_sample()
+        self._session: Session | None = None
+
+    def all_samples(self) -> list[tuple[str, int]]:
+        """See `Connector`; every sequence is read once for it."""
+        names = [self._run.samples[index] for index in self._order]
+        opened = (session for name in names for session in self._sessions(name, Rows()))
+        return [(session.sample.id, session.repeat + 1) for session in opened]
+
+    def frames(self) -> Sequence[Any]:
+        """See `Connector`."""
+        sample = self._open().sample
+        return sample.frames if isinstance(sample, VideoSample) else ()
+
+    def advance(self) -> OpenedSample | None:
+        """Open the next sample that is not over; None when there is none.
+
+        Raises:
+            StoreError: something went wrong before, and samples are left.
+        """
+        opened = next(self._samples, None)
+        if opened is None and self._run.pending():
+            raise StoreError(
+                f"{self._run.path}: an error stopped this session before its end; begin it again to go on"
+            )
+        return opened
+
+    def ask(self) -> Scribbles | None:
+        """See `Connector`."""
+        session = self._open()
+        try:
+            dialogue = session.next()
+        except InvalidInput as error:
+            session.fail(str(error))
+            _pass_over(session.sample.id, error)
+            return None
+        if dialogue is None:
+            if session.is_late:
+                self._note(session, is_over=True)
+            return None
+        return self._scribbles(session)
+
+    def spend(self, seconds: float) -> None:
+        """See `Connector`."""
+        self._open().spend(seconds)
+
+    def give_up(self, seconds: float) -> bool:
+        """See `Connector`."""
+        session = self._open()
+        if not session.is_late_after(seconds):
+            return False
+        session.submit(np.zeros(session.sample.shape, dtype=np.uint8), seconds)
+        self._note(session, seconds=seconds, candidates=None, is_taken=False)
+        return True
+
+    def submit(
+        self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None
+    ) -> bool:
+        """See `Connector`; the answer is on disk when this returns, or `StoreError` is raised."""
+        session = self._open()
+        labels = as_labels(masks, session.target.objects)
+        frames = None if candidates is None else tuple(candidates)
+        before = session.answered
+        session.submit(Prediction(labels, candidates=frames), seconds)
+        is_taken = session.answered > before
+        self._note(session, seconds=seconds, candidates=frames, is_taken=is_taken)
+        if is_taken:
+            self._report_last(session)
+        return is_taken
+
+    def report(self) -> pl.DataFrame:
+        """Return the report so far."""
+        return pl.concat(self._tables)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the published summary of what was answered so far, and how it was come by."""
+        rules = self.rules
+        options = rules.options
+        scores = sample_scores(self.report(), COLUMNS_OF[options["metric"]])
+        answered = {(score.sequence, score.scribble_idx) for score in scores}
+        late = [
+            unanswered(*key, objects) for key, objects in self._begun.items() if key not in answered
+        ]
+        horizon = Horizon(
+            seconds_per_object=options["seconds_per_object"], protocol=as_protocol(rules.protocol)
+        )
+        not_run = self._not_run() if horizon.protocol == "published" else ()
+        rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
+        summary = video_summary([*scores, *late], rounds=rounds, horizon=horizon, not_run=not_run)
+        about = {
+            "session_id": self.session_id,
+            "protocol": rules.protocol,
+            "robot": robot_text(options),
+            "samples": summary.samples,
+            "sequences_run": len({sequence for sequence, _ in self._begun}),
+            "sequences": len(self._run.samples),
+        }
+        return {**summary.to_json(options["metric"]), "segarena": about}
+
+    def finish(self) -> None:
+        """Close the report and the run."""
+        finish(self._run)
+        self._file.finish()
+
+    def close(self) -> None:
+        """Let go of the folder; the session can be continued."""
+        self._held.close()
+
+    def _open(self) -> Session:
+        if self._session is None:
+            raise InvalidInput("no sample is open; call advance() first")
+        return self._session
+
+    def _each_sample(self) -> Iterator[OpenedSample]:
+        pending = set(self._run.pending())
+        for index in self._order:
+            if index not in pending:
+                continue
+            rows = Rows()
+            for session in self._sessions(self._run.samples[index], rows):
+                self._session = session
+                earlier = self._replay(session)
+                if not session.is_over:
+                    yield OpenedSample(
+                        sequence=session.sample.id,
+                        scribble_idx=session.repeat + 1,
+                        shape=session.sample.shape,
+                        objects=session.target.objects,
+                        earlier=earlier,
+                    )
+                rows.extend(session.rows())
+            self._run.write(index, rows)
+
+    def _sessions(self, sequence: str, rows: Rows) -> list[Session]:
+        try:
+            sample = load_sample(self._cast.dataset, sequence)
+            if not isinstance(sample, VideoSample) or len(sample.targets) != 1:
+                raise InvalidInput(
+                    f"sample {sequence}: expected a video with one target of all its objects"
+                )
+            return open_sessions(self._cast, sample, self._clock)
+        except (DatasetError, InvalidInput) as error:
+            rules = self._cast.rules
+            rows.records.append(failed_sample(rules.benchmark, rules.dataset, sequence, str(error)))
+            _pass_over(sequence, error)
+            return []
+
+    def _replay(self, session: Session) -> tuple[Scribbles, ...]:
+        """Give the answers that the journal has about a sample; return the scribbles that they answered."""
+        given: list[Scribbles] = []
+        for entry in self._entries.pop((session.sample.id, session.repeat + 1), ()):
+            if entry["is_over"]:
+                session.is_over = True
+                break
+            session.spent_s = -math.inf  # whether it came in time was decided then
+            if session.next() is None:
+                raise StoreError(
+                    f"{self._run.path}: the answers about {session.sample.id} do not fit; begin elsewhere"
+                )
+            if not entry["is_taken"]:
+                session.spent_s = math.inf
+                session.submit(np.zeros(session.sample.shape, dtype=np.uint8), entry["seconds"])
+                break
+            given.append(self._scribbles(session))
+            try:
+                session.submit(answer_of(entry, session.sample.shape), entry["seconds"])
+            except (InvalidInput, PredictionInvalid) as error:
+                place = f"{self._run.path}: the answers about {session.sample.id}"
+                raise StoreError(f"{place} are damaged ({error}); begin elsewhere") from error
+            session.spent_s = entry["spent_s"]
+            self._report_last(session)
+        return tuple(given)
+
+    def _note(self, session: Session, **told: Any) -> None:
+        self._journal.add(submission(session, **told))
+        self._begun.setdefault((session.sample.id, session.repeat + 1), session.target.objects)
+
+    def _scribbles(self, session: Session) -> Scribbles:
+        """Return the last prompts as a scribble file has them: people's as they drew them."""
+        sample = session.sample
+        rounds = session.dialogue.rounds
+        people = sample.scribbles if isinstance(sample, VideoSample) else ()
+        if people and len(rounds) == 1:
+            return copy.deepcopy(dict(people[session.repeat]))
+        name = people[session.repeat]["sequence"] if people else sample.id
+        fractions = "size" if self.rules.protocol == "published" else "last-pixel"
+        return scribbles_from_prompts(rounds[-1], sample.shape, name, fractions=fractions)
+
+    def _report_last(self, session: Session) -> None:
+        """Add the rows of the last answer to the report, and to its file."""
+        rows = session.rows()
+        parts = frame_of("parts", [row for row in rows.parts if row.round == session.answered])
+        timings = frame_of(
+            "timings", [row for row in rows.timings if row.round == session.answered]
+        )
+        table = report_table(parts, timings, self.session_id)
+        self._tables.append(table)
+        self._file.add(table)
+
+    def _unfinished_entries(self) -> dict[tuple[str, int], list[Submission]]:
+        pending = {self._run.samples[index] for index in self._run.pending()}
+        found: dict[tuple[str, int], list[Submission]] = {}
+        for entry in self._journal.take_entries():
+            key = (entry["sequence"], entry["scribble_idx"])
+            self._begun[key] = entry["objects"]
+            if entry["sequence"] in pending:
+                found.setdefault(key, []).append(entry)
+        return found
+
+    def _finished_table(self) -> pl.DataFrame:
+        """Return the report of the sequences that are over and written."""
+        return report_table(self._run.parts(), self._run.timings(), self.session_id)
+
+    def _not_run(self) -> list[SampleScore]:
+        found: list[SampleScore] = []
+        for index in range(len(self._run.samples)):
+            sequence = self._run.samples[index]
+            if (
+                any(name == sequence for name, _ in self._begun)
+                and index not in self._run.pending()
+            ):
+                continue
+            for session in self._sessions(sequence, Rows()):
+                key = (sequence, session.repeat + 1)
+                found += [] if key in self._begun else [unanswered(*key, session.target.objects)]
+        return found
+
+
+def _pass_over(sequence: str, error: Exception) -> None:
+    warnings.warn(f"sequence {sequence} is passed over: {error}", stacklevel=5)

@@ -1,0 +1,174 @@
+"""Functions and the robot under the names that scripts of DAVIS participants use, by their documented behaviour.
+
+Source: the pages of `davisinteractive` 1.0.4 on sessions, metrics, robot and scribbles. They give what that package
+gives, with the exceptions that `docs/davis.md` names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidInput
+from segarena.samples import VOID, Shape, as_labels
+from segarena.systems.videos.measures.jaccard_contour import JaccardContour, jaccard_contour
+from segarena.systems.videos.robot.scribble_lines import draw_lines
+from segarena.systems.videos.robot.settings import RobotSettings
+from segarena.systems.videos.scribbles.files import Scribbles, annotated_frames_of_object
+from segarena.systems.videos.scribbles.files import annotated_frames as frames_drawn_in
+from segarena.systems.videos.scribbles.masks import (
+    ScribblePoints,
+    scribbles_to_masks,
+    scribbles_to_points,
+)
+from segarena.systems.videos.scribbles.prompt_conversion import in_frame, scribbles_from_prompts
+
+
+def scribbles2mask(
+    scribbles: Scribbles,
+    output_resolution: Shape,
+    bezier_curve_sampling: bool = False,
+    nb_points: int = 1000,
+    bresenham: bool = True,
+    default_value: int = -1,
+) -> NDArray[np.int64]:
+    """Return which object is drawn on where, (B, H, W), `default_value` elsewhere; positions are cut off to pixels."""
+    masks = scribbles_to_masks(
+        scribbles,
+        output_resolution,
+        default=default_value,
+        is_joined=bresenham,
+        bezier_points=nb_points if bezier_curve_sampling else None,
+        rounding="down",
+    )
+    return masks.astype(np.int64)
+
+
+def scribbles2points(
+    scribbles_data: Scribbles, output_resolution: Shape | None = None
+) -> ScribblePoints:
+    """Return all points, (N, 3) as (frame, row, column), and their objects (N,)."""
+    return scribbles_to_points(scribbles_data, output_resolution)
+
+
+def annotated_frames(scribbles_data: Scribbles) -> list[int]:
+    """Return the frames with at least one line, in order."""
+    return list(frames_drawn_in(scribbles_data))
+
+
+def annotated_frames_object(scribbles_data: Scribbles, object_id: int) -> list[int]:
+    """Return the frames with at least one line of an object, in order."""
+    return list(annotated_frames_of_object(scribbles_data, object_id))
+
+
+def batched_jaccard(
+    y_true: Any, y_pred: Any, average_over_objects: bool = True, nb_objects: int | None = None
+) -> NDArray[np.float64]:
+    """Return J of each frame (B,), or of each frame and object (B, N); the target comes first, 255 is background."""
+    values = _judged(y_true, y_pred, nb_objects).jaccard.T
+    return values.mean(axis=1) if average_over_objects else values
+
+
+def batched_f_measure(
+    y_true: Any,
+    y_pred: Any,
+    average_over_objects: bool = True,
+    nb_objects: int | None = None,
+    bound_th: float = 0.008,
+) -> NDArray[np.float64]:
+    """Return F of each frame (B,), or of each frame and object (B, N); the target comes first, 255 is background."""
+    values = _judged(y_true, y_pred, nb_objects, bound_th).contour.T
+    return values.mean(axis=1) if average_over_objects else values
+
+
+class InteractiveScribblesRobot:
+    """The published robot, with its own defaults; a session draws with `preset='local-1.0.4'`.
+
+    Args:
+        kernel_size: diameter of the disk that opens an error, as a share of the square root of the error's pixels.
+        max_kernel_radius: the largest radius of that disk, in pixels.
+        min_nb_nodes: skeletons of fewer pixels give no line.
+        nb_points: how many points a line has.
+
+    Raises:
+        InvalidInput: a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        kernel_size: float = 0.15,
+        max_kernel_radius: float = 16,
+        min_nb_nodes: int = 4,
+        nb_points: int = 1000,
+    ) -> None:
+        self._settings = RobotSettings(
+            kernel_size=kernel_size,
+            max_radius_px=max_kernel_radius,
+            min_nodes=min_nb_nodes,
+            max_points=nb_points,
+            mode="published",
+            ties="permutation",
+        )
+
+    @classmethod
+    def drawing_by(cls, settings: RobotSettings) -> Self:
+        """Return the robot that draws by `settings`, which may be checked lines, as a session of ours draws them."""
+        robot = cls()
+        robot._settings = settings
+        return robot
+
+    def interact(
+        self,
+        sequence: str,
+        pred_masks: Any,
+        gt_masks: Any,
+        nb_objects: int | None = None,
+        frame: int | None = None,
+    ) -> dict[str, Any]:
+        """Return scribbles on what is wrong in `frame`, by default the first one of lowest mean J; maybe none at all.
+
+        Raises:
+            InvalidInput: masks that do not fit or are no labels, a target without objects, or no such frame.
+        """
+        target = as_labels(gt_masks, name="gt_masks")
+        prediction = as_labels(pred_masks, name="pred_masks")
+        if target.shape != prediction.shape or target.ndim != 3:
+            raise InvalidInput(
+                f"expected masks of one shape (B, H, W), got {prediction.shape} and {target.shape}"
+            )
+        if frame is not None and not 0 <= frame < len(target):
+            raise InvalidInput(f"frame: frames go from 0 to {len(target) - 1}, got {frame}")
+        if frame is None:
+            drawn = int(np.argmin(batched_jaccard(target, prediction, nb_objects=nb_objects)))
+        else:
+            drawn = frame
+        objects = nb_objects or int(target[target != VOID].max(initial=0))
+        lines = draw_lines(prediction[drawn], target[drawn], self._settings, objects=objects)
+        prompts = [in_frame(drawn, line.points, line.object_id) for line in lines]
+        fractions = "size" if self._settings.mode == "published" else "last-pixel"
+        return scribbles_from_prompts(prompts, target.shape, sequence, fractions=fractions)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What judges and draws in a session; of it scripts use the robot."""
+
+    robot: InteractiveScribblesRobot
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConnector:
+    """The way to the service, as `session.connector` is called by scripts."""
+
+    service: Service
+
+
+def _judged(
+    y_true: Any, y_pred: Any, nb_objects: int | None, bound_share: float = 0.008
+) -> JaccardContour:
+    return jaccard_contour(
+        y_pred, y_true, objects=nb_objects, bound_share=bound_share, void="background"
+    )

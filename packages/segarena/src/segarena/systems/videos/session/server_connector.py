@@ -1,0 +1,237 @@
+"""A challenge judged by a server: the session's calls, over the dialogues of `segarena.client`.
+
+    FOLDER/run.json, records/, ...   the run as far as participants know it; a sequence is written when it is over
+    FOLDER/challenge.json, turns/    which run at which server it is; what was sent and what came back
+
+The same folder again continues the session where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from segarena.client.participate import join, standing
+from segarena.client.participation import forget_turns
+from segarena.client.session import RemoteSession
+from segarena.dialogue import Dialogue, Prediction
+from segarena.engine.evaluate import finish, open_folder
+from segarena.engine.lockstep import load_sample
+from segarena.engine.plan import make_plan
+from segarena.engine.rows import Rows
+from segarena.errors import InvalidInput
+from segarena.records.parquet_tables import frame_of
+from segarena.samples import Labels, Mask, VideoSample
+from segarena.systems.videos.scribbles.files import Scribbles
+from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
+from segarena.systems.videos.session.connector import OpenedSample
+from segarena.systems.videos.session.local_images import LocalImages
+from segarena.systems.videos.session.submissions import as_labels
+
+REPORT = ("session_id", "sequence", "scribble_idx", "interaction", "timing")
+"""The columns of the report: a row per interaction. What the server judged it tells in the summary."""
+
+
+class ServerConnector:
+    """Lets a server judge; see `segarena.systems.videos.session.connector.Connector`.
+
+    Args:
+        challenge: `https://host/challenges/NAME`, about videos.
+        token: of the participant; by default the one that is kept.
+        folder: of the session; one that was begun there is continued.
+        name: what the model is called.
+        images: by which sequences are known that the participant has, and called as they are there.
+
+    Raises:
+        InvalidInput: the challenge is not about videos.
+        RemoteError: the server refuses, or is not reached.
+        RunConflict: the folder holds another session, or is in use.
+    """
+
+    def __init__(
+        self,
+        challenge: str,
+        *,
+        token: str | None,
+        folder: Path,
+        name: str,
+        images: LocalImages | None,
+    ) -> None:
+        with ExitStack() as stack:
+            joined = join(challenge, called=name, out=folder, token=token)
+            stack.callback(joined.close)
+            self.rules = joined.benchmark
+            if self.rules.sample_kind != "video":
+                raise InvalidInput(
+                    f"host: {challenge} is about {self.rules.sample_kind}s; expected one about videos"
+                )
+            self._samples = replace(joined.samples, is_together=False)
+            self._keep_rounds = tuple(range(1, self.rules.rounds + 1))
+            plan = make_plan(
+                self.rules,
+                dataset=self._samples,
+                segmenter=None,
+                name=name,
+                keep_rounds=self._keep_rounds,
+            )
+            self._run = open_folder(plan, self._samples, folder)
+            stack.enter_context(self._run.lock())
+            self._held = stack.pop_all()
+        self._token = token
+        self._images = images
+        self._names: dict[str, str] = {}
+        self._opened = self._each_sample()
+        self._session: RemoteSession | None = None
+        self._sample: VideoSample | None = None
+        self._waiting: Dialogue | None = None
+
+    @property
+    def session_id(self) -> str:
+        """The id of the run at the server."""
+        return self._samples.begun.run
+
+    @property
+    def report_name(self) -> str:
+        """See `Connector`."""
+        return f"result_{self.session_id}"
+
+    def all_samples(self) -> list[tuple[str, int]]:
+        """See `Connector`; every sequence is fetched for it."""
+        return [
+            (self._called(self._load(place.key)), told.repeat + 1)
+            for place in self._samples.begun.places
+            for told in place.dialogues
+        ]
+
+    def advance(self) -> OpenedSample | None:
+        """See `Connector`."""
+        return next(self._opened, None)
+
+    def frames(self) -> Sequence[Any]:
+        """See `Connector`."""
+        return self._open()[1].frames
+
+    def ask(self) -> Scribbles | None:
+        """See `Connector`.
+
+        Raises:
+            RemoteError: the server is not reached; the session can be continued.
+        """
+        session, _ = self._open()
+        if self._waiting is None:
+            self._waiting = session.next()
+        return None if self._waiting is None else self._scribbles()
+
+    def spend(self, seconds: float) -> None:
+        """Do nothing: the server's clock decides."""
+
+    def give_up(self, seconds: float) -> bool:
+        """Return False: the server's clock decides, when the answer comes."""
+        del seconds
+        return False
+
+    def submit(
+        self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None
+    ) -> bool:
+        """See `Connector`; the answer is at the server when this returns, and the next scribbles are here.
+
+        Raises:
+            RemoteError: as `ask`.
+        """
+        session, _ = self._open()
+        frames = None if candidates is None else tuple(candidates)
+        session.submit(Prediction(as_labels(masks, session.objects), candidates=frames), seconds)
+        self._waiting = session.next()
+        return not session.is_late
+
+    def report(self) -> pl.DataFrame:
+        """Return a row per interaction so far, with the columns `REPORT`."""
+        now = [] if self._session is None else self._session.rows().timings
+        timings = pl.concat([self._run.timings(), frame_of("timings", now)]).unique(
+            maintain_order=True
+        )
+        return timings.filter(timings["round"] > 0).select(
+            pl.lit(self.session_id).alias("session_id"),
+            pl.col("sample").replace(self._names).alias("sequence"),
+            (pl.col("repeat") + 1).alias("scribble_idx"),
+            pl.col("round").alias("interaction"),
+            pl.col("predict_s").alias("timing"),
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the server shows of the run: its state, its scores, its place on the board."""
+        _, told = standing(self._run.path, token=self._token)
+        return {"session_id": self.session_id, **told}
+
+    def finish(self) -> None:
+        """See `Connector`."""
+        finish(self._run)
+        forget_turns(self._run.path)
+
+    def close(self) -> None:
+        """See `Connector`."""
+        self._held.close()
+
+    def _open(self) -> tuple[RemoteSession, VideoSample]:
+        if self._session is None or self._sample is None:
+            raise InvalidInput("no sample is open; call advance() first")
+        return self._session, self._sample
+
+    def _each_sample(self) -> Iterator[OpenedSample]:
+        for index in self._run.pending():
+            sample = self._sample = self._load(self._run.samples[index])
+            rows = Rows()
+            for session in self._samples.open_sessions(sample, self._keep_rounds):
+                self._session = session
+                self._waiting = None
+                earlier = self._replay(session)
+                if not session.is_over:
+                    yield OpenedSample(
+                        sequence=self._called(sample),
+                        scribble_idx=session.repeat + 1,
+                        shape=sample.shape,
+                        objects=session.objects,
+                        earlier=earlier,
+                    )
+                rows.extend(session.rows())
+            self._run.write(index, rows)
+            self._session = None
+
+    def _replay(self, session: RemoteSession) -> tuple[Scribbles, ...]:
+        """Say again what was sent about a sample before; return the scribbles that it answered."""
+        given: list[Scribbles] = []
+        while session.was_sent:
+            self._waiting = session.next()
+            before = session.said_before() if self._waiting is not None else None
+            if before is None:
+                break
+            given.append(self._scribbles())
+            session.submit(before, 0.0)
+            self._waiting = None
+        return tuple(given)
+
+    def _load(self, key: str) -> VideoSample:
+        sample = load_sample(self._samples, key)
+        if not isinstance(sample, VideoSample):
+            raise InvalidInput(f"sample {key}: expected a video, got {type(sample).__name__}")
+        return sample
+
+    def _called(self, sample: VideoSample) -> str:
+        """Return the name of a sequence: that of the participant's own copy, else its key at the server."""
+        if sample.id not in self._names:
+            here = None if self._images is None else self._images.name_of(sample)
+            self._names[sample.id] = sample.id if here is None else here
+        return self._names[sample.id]
+
+    def _scribbles(self) -> Scribbles:
+        session, sample = self._open()
+        fractions = "size" if self.rules.protocol == "published" else "last-pixel"
+        rounds = session.dialogue.rounds
+        return scribbles_from_prompts(
+            rounds[-1], sample.shape, self._called(sample), fractions=fractions
+        )

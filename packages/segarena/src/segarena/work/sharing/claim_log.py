@@ -1,0 +1,107 @@
+"""A log that processes on any hosts write together: numbered files, each of which only one of them can make.
+
+An entry is written under a name of its own and then linked to the next number. Only one link can succeed, on network
+file systems too; who comes second reads what the first said, and thinks again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from segarena.errors import StoreError
+from segarena.files.whole import cannot_write
+from segarena.work.sharing.claim_state import Entry, Shares
+from segarena.work.sharing.presence import removed
+
+
+class Log:
+    """A log, read up to some entry.
+
+    Args:
+        folder: of its files.
+
+    Attributes:
+        shares: the sum of the entries that were read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.shares = Shares()
+        self._folder = folder
+        self._count = 0
+
+    def read(self) -> Shares:
+        """Read what was said since, and return the sum of all."""
+        while (entry := self._entry(self._count + 1)) is not None:
+            self._take_in(entry)
+        return self.shares
+
+    def say(self, entry: Callable[[], Entry | None]) -> bool:
+        """Add an entry once it is what would be said after all that others said; return False where that is nothing.
+
+        Args:
+            entry: called again whenever others said something meanwhile.
+
+        Raises:
+            Lapsed: the log is gone.
+            StoreError: it cannot be written.
+        """
+        while True:
+            self.read()
+            wanted = entry()
+            if wanted is None:
+                return False
+            if self._add(wanted):
+                self._take_in(wanted)
+                return True
+
+    def _add(self, entry: Entry) -> bool:
+        """Write an entry under the next number; return False if another process has taken it."""
+        part = self._folder / f".{secrets.token_hex(8)}.entry"
+        number = self._path(self._count + 1)
+        try:
+            part.write_bytes(msgspec.json.encode(entry))
+            try:
+                os.link(part, number)
+            except FileExistsError:
+                return (
+                    part.stat().st_nlink == 2
+                )  # ours: only the answer of a network file system was lost
+        except FileNotFoundError as error:
+            raise removed(self._folder) from error
+        except OSError as error:
+            if error.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+                without = (
+                    f"{self._folder}: --share needs a file system with hard links; leave it out"
+                )
+                raise StoreError(without) from error
+            raise cannot_write(self._folder, error) from error
+        finally:
+            with suppress(OSError):
+                part.unlink()
+        return True
+
+    def _entry(self, number: int) -> Entry | None:
+        try:
+            return msgspec.json.decode(self._path(number).read_bytes(), type=Entry)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self._path(number)} cannot be read: {error.strerror}") from error
+        except (
+            msgspec.DecodeError
+        ):  # the machine stopped before it was on disk: as if nothing had been said
+            return Entry(who="")
+
+    def _take_in(self, entry: Entry) -> None:
+        self.shares.add(entry)
+        self._count += 1
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:09d}"

@@ -1,0 +1,74 @@
+"""A segmenter whose answers depend on more than the prompts is found, and on what they depend."""
+
+from pathlib import Path
+
+import pytest
+
+from segarena.engine.plan import make_plan
+from segarena.engine.segmenter_check import ask_in_every_way, check_segmenter, fitting
+from segarena.errors import PluginInvalid, SegmenterError
+from segarena.specs import PluginSpec
+
+MOODY = Path(__file__).parent / "moody.py"
+ALL = {"hidden state or chance", "the instance", "batches", "order"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Steady", set()),
+        ("Random", ALL),
+        ("OfBatch", {"batches"}),
+        ("OfOrder", {"batches", "order"}),
+        ("Counting", ALL - {"the instance"}),
+        ("CountingInModule", ALL - {"hidden state or chance"}),
+        ("OfProcess", set()),
+    ],
+)
+def test_on_what_answers_depend_within_a_process(rules, name, expected):
+    found = ask_in_every_way(
+        make_plan(rules, segmenter=f"{MOODY}:{name}", dataset="sample-squares(count=2)", repeats=2)
+    ).dependences
+    assert {each.on for each in found if each.found.differed} == expected
+    assert {each.on for each in found} == ALL
+    assert {each.found.asked for each in found} == {2 * 2 * 3}
+
+
+def test_what_one_process_keeps_to_itself_is_found_on_the_demo_photographs(monkeypatch):
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    found = check_segmenter(f"{MOODY}:OfHashSeed", samples=1)
+    assert [each.on for each in found if each.found.differed] == ["the process"]
+    assert found[-1].found.worst.startswith("sample ")
+
+
+@pytest.mark.parametrize(
+    ("segmenter", "benchmark"),
+    [
+        ("grabcut", "clicks"),
+        ("superpixel-prototypes", "toss"),
+        ("geodesic", "cvpr2025"),
+        ("colour-flow", "davis"),
+        ("slices(segmenter='graph')", "cvpr2025"),
+    ],
+)
+def test_the_users_are_those_of_a_benchmark_that_fits(segmenter, benchmark):
+    assert fitting(PluginSpec.parse(segmenter)) == benchmark
+
+
+def test_a_segmenter_that_no_benchmark_fits_is_refused(plugin, tmp_path):
+    file = tmp_path / "odd.py"
+    file.write_text(
+        "class Odd:\n    sample_kinds = {'smell'}\n    def encode(self, sample): ...\n    predict = encode\n"
+    )
+    with pytest.raises(
+        PluginInvalid, match="no benchmark's users and samples fit it; name one with --benchmark"
+    ):
+        fitting(PluginSpec.parse(f"{file}:Odd"))
+
+
+def test_who_answers_nothing_is_refused_with_the_reason(rules, plugin):
+    plan = make_plan(rules, segmenter=plugin("Silent"), dataset="sample-squares(count=1)")
+    with pytest.raises(
+        SegmenterError, match=r"nothing was answered; the first failure: predict: expected a list"
+    ):
+        ask_in_every_way(plan)

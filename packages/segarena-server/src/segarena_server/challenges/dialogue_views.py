@@ -15,26 +15,26 @@ import msgspec
 import numpy as np
 
 from segarena.dialogue import Lift
-from segarena.engine.round_recorder import About, DialogueKey
+from segarena.engine.round_recorder import DialogueInfo, DialogueKey
 from segarena.engine.rows import Rows
 from segarena.errors import SampleInvalid
 from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import unpack_turn
-from segarena.reports.round_table import DialogueKey
+from segarena.reports.round_table import DialogueId
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
 from segarena_server.challenges.description import ChallengeDescription
+from segarena_server.challenges.dialogue_rendering import RenderedSample, render_dialogues
 from segarena_server.challenges.evaluation_request import EvaluationRequest
 from segarena_server.challenges.evaluator import Evaluator, ReplayedSample
 from segarena_server.challenges.run_plan import participant_plan
-from segarena_server.challenges.sample_view import RenderedSample, render_dialogues
 
 ANONYMOUS_SAMPLE = "sample"
 """What a participant's sample is called where it needs a name."""
 
-_Dialogues: TypeAlias = Mapping[int, DialogueKey]
+_Dialogues: TypeAlias = Mapping[int, DialogueId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,11 +186,11 @@ def _heard(
     return heard, supports
 
 
-def _about_told(benchmark: str, told: DialogueInfo) -> About:
+def _about_told(benchmark: str, told: DialogueInfo) -> DialogueInfo:
     key = DialogueKey(
         sample=ANONYMOUS_SAMPLE, target=told.target, user=told.user, repeat=told.repeat
     )
-    return About(benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects)
+    return DialogueInfo(benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects)
 
 
 def _lift(told: DialogueInfo) -> Lift | None:

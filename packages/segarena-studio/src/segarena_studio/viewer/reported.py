@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import urlencode
 
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.reports.pages import page_of
-from segarena.reports.recorded_run import DialogueKey, read_runs
+from segarena.reports.recorded_run import DialogueId, read_runs
 from segarena.reports.report import report_html
 from segarena_studio.viewer.shelf import Collection
 from segarena_studio.viewer.table import KEY
@@ -25,11 +25,11 @@ def report_of(here: Collection, address: str, file_address: Callable[[str], str]
         RunConflict: the runs followed different rules.
     """
 
-    def viewer(key: DialogueKey) -> str:
+    def viewer(key: DialogueId) -> str:
         names = list(zip(KEY, map(str, key), strict=True))
         return f"{address}/view?{urlencode(names)}"
 
-    with reading(trust=here.trust):
+    with restrict_plugins(trust=here.trust):
         runs = read_runs([folder.path for _, folder in here.runs], trust=here.trust, data=here.data)
         own = page_of(runs)
         own.viewer = viewer

@@ -10,14 +10,14 @@ from dataclasses import replace
 from itertools import chain
 
 from segarena.errors import NotTrusted
-from segarena.records.configuration import RunConfiguration, located, moved
-from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
+from segarena.records.configuration import RunConfiguration, move_data, resolve_paths
+from segarena.records.trust import HOW_TO_TRUST, rebuild_plugin, source_change
 from segarena.reports.chart_series import area_statistic, labelled_colours, run_column_names
 from segarena.reports.hardest_targets import failed_dialogue_keys
 from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.pages import Page
 from segarena.reports.pictures import DialoguePictures, RunDialogue
-from segarena.reports.recorded_run import DialogueKey, Run
+from segarena.reports.recorded_run import DialogueId, Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import summary_thresholds
 from segarena.reports.viewer import Pane, Stack, viewer_html
@@ -30,7 +30,7 @@ BUDGET_BYTES = 12_000_000
 DATA_FOLDER_HINT = "If its files moved, say where they are: segarena report --data FOLDER."
 
 
-def all_dialogue_keys(own: Page) -> list[DialogueKey]:
+def all_dialogue_keys(own: Page) -> list[DialogueId]:
     """Return what a page can show: the worst dialogue of each target, the hardest first, then others that failed."""
     return list(
         dict.fromkeys(
@@ -42,9 +42,9 @@ def all_dialogue_keys(own: Page) -> list[DialogueKey]:
 def make_gallery(
     own: Page,
     drawn: DialoguePictures,
-    keys: Sequence[DialogueKey],
+    keys: Sequence[DialogueId],
     *,
-    every: Sequence[DialogueKey],
+    every: Sequence[DialogueId],
     budget_bytes: float = BUDGET_BYTES,
 ) -> Gallery:
     """Return cards for `keys`, in this order; each shows that dialogue in every run that has it, drawn by `drawn`.
@@ -55,7 +55,7 @@ def make_gallery(
     sources = [open_run_dataset(run) for run in own.drawn_runs]
     notes = list(dict.fromkeys(note for _, note in sources if note))
     cards: list[Card] = []
-    shown: dict[DialogueKey, str] = {}
+    shown: dict[DialogueId, str] = {}
     size = 0
     for key in keys:
         if size >= budget_bytes:
@@ -93,12 +93,12 @@ def open_configured_dataset(
     config: RunConfiguration, data: str | None, *, trust: bool
 ) -> tuple[Dataset | None, str]:
     """Return the dataset that a configuration names, or a line about why not; `data` is where its files are now."""
-    described = located(config.dataset, config.directory)
+    described = resolve_paths(config.dataset, config.directory)
     if data is not None:
-        described = moved(described, data)
+        described = move_data(described, data)
     try:
-        dataset: Dataset = rebuilt("dataset", described, trust=trust)
-        changed = change_of(described) if trust else ""
+        dataset: Dataset = rebuild_plugin("dataset", described, trust=trust)
+        changed = source_change(described) if trust else ""
         if not changed and dataset.fingerprint != config.dataset.fingerprint:
             changed = f"Dataset {described.name} has changed since the run"
     except NotTrusted as error:
@@ -119,7 +119,7 @@ def make_card(
     own: Page,
     datasets: Sequence[Dataset | None],
     drawn: DialoguePictures,
-    key: DialogueKey,
+    key: DialogueId,
     anchor: str,
 ) -> tuple[Card | None, str]:
     """Return one card, if there is one, and a line about what went wrong, if anything did."""
@@ -162,7 +162,7 @@ def make_card(
     ), problem
 
 
-def _dialogue_of(run: Run, key: DialogueKey) -> DialogueRecord | None:
+def _dialogue_of(run: Run, key: DialogueId) -> DialogueRecord | None:
     """Return a run's dialogue, or the failure of the sample as a whole; None where it has neither."""
     there = (*run.about(*key[:3]), *run.about(key[0], "", ""))
     return next(

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from segarena.records.failures import by_cause
+from segarena.records.failures import group_by_cause
 from segarena.reports.chart_series import area_statistic, run_column_names
 from segarena.reports.hardest_targets import RankedTarget
 from segarena.reports.page_parts import Fold, Note, Part
-from segarena.reports.recorded_run import DialogueKey, Run
+from segarena.reports.recorded_run import DialogueId, Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import (
     difference_direction,
@@ -136,7 +136,7 @@ def timings_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 def hardest_sheet(
-    runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[DialogueKey, str]
+    runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[DialogueId, str]
 ) -> Sheet:
     """Return the hardest targets; each row leads to its dialogue in the gallery when that is shown."""
     statistic = area_statistic(runs[0])
@@ -171,7 +171,7 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
         if any(run.dialogues for run in runs):
             return [Note("None: every dialogue was finished.")]
         return []
-    causes = by_cause(chain.from_iterable(run.causes for run in runs))[:MAX_MESSAGE_ROWS]
+    causes = group_by_cause(chain.from_iterable(run.causes for run in runs))[:MAX_MESSAGE_ROWS]
     messages = Sheet(
         name="messages",
         caption="",

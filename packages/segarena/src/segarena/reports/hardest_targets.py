@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from segarena.reports.chart_series import area_statistic
-from segarena.reports.recorded_run import DialogueKey, DialogueRecord, Run
+from segarena.reports.recorded_run import DialogueId, DialogueRecord, Run
 from segarena.reports.run_statistics import TargetKey, mean_over_users, summary_thresholds
 
 MAX_FAILED_CARDS = 12
@@ -32,7 +32,7 @@ class RankedTarget:
     best: float
     solved: int
     dialogues: int
-    worst: DialogueKey
+    worst: DialogueId
 
 
 def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
@@ -52,9 +52,7 @@ def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
     return sorted(ranked, key=lambda target: target.score)
 
 
-def gallery_keys(
-    targets: Sequence[RankedTarget], *, hardest: int, others: int
-) -> list[DialogueKey]:
+def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) -> list[DialogueId]:
     """Return the worst dialogue of the hardest targets, then of others spread evenly from hard to easy."""
     rest = targets[hardest:]
     count = min(others, len(rest))
@@ -62,9 +60,9 @@ def gallery_keys(
     return [target.worst for target in [*targets[:hardest], *spread]]
 
 
-def failed_dialogue_keys(runs: Sequence[Run]) -> list[DialogueKey]:
+def failed_dialogue_keys(runs: Sequence[Run]) -> list[DialogueId]:
     """Return what went wrong in any run: the first dialogue of each target and user, or a sample as a whole."""
-    found: dict[tuple[str, str, str], DialogueKey] = {}
+    found: dict[tuple[str, str, str], DialogueId] = {}
     for run in runs:
         for dialogue in run.failures:
             found.setdefault(dialogue.key[:3], dialogue.key)

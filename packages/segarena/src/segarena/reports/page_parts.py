@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from segarena.reports.chart_series import Figure
-from segarena.reports.recorded_run import DialogueKey
+from segarena.reports.recorded_run import DialogueId
 from segarena.reports.sheets import Sheet
 
 
@@ -86,7 +86,7 @@ class Gallery:
     cards: Sequence[Card]
     told: str
     others: Mapping[int, str] = field(default_factory=dict[int, str])
-    shown: Mapping[DialogueKey, str] = field(default_factory=dict[DialogueKey, str])
+    shown: Mapping[DialogueId, str] = field(default_factory=dict[DialogueId, str])
     notes: Sequence[str] = ()
 
 

@@ -20,14 +20,14 @@ from segarena.reports.chart_series import round_word
 from segarena.reports.hardest_targets import RankedTarget, gallery_keys, ranked_targets
 from segarena.reports.page_parts import Fold, Part, Section
 from segarena.reports.pictures import DialoguePictures, find_pictures
-from segarena.reports.recorded_run import DialogueKey, Run
+from segarena.reports.recorded_run import DialogueId, Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet
 from segarena.reports.verdict import UnitWords, verdict_texts
 from segarena.reports.wording import count_text, sample_word
 from segarena.roles import Statistic
-from segarena.users.habits.prompt_time import Pace
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 PAGES_ENTRY_POINTS = "segarena.pages"
 
@@ -52,7 +52,7 @@ class Page:
     """
 
     beside: Sequence[Sheet] = ()
-    viewer: Callable[[DialogueKey], str] | None = None
+    viewer: Callable[[DialogueId], str] | None = None
     benchmarks: ClassVar[tuple[str, ...]] = ()
     draws_floors: ClassVar[bool] = True
     leaves_out: ClassVar[frozenset[str]] = frozenset()
@@ -97,9 +97,9 @@ class Page:
         return tuple(map(self.usual, self.runs))
 
     @cached_property
-    def pace(self) -> Pace:
+    def pace(self) -> PromptTimeModel:
         """How quickly somebody is taken to prompt, in figures against seconds; as published unless it is set."""
-        return Pace()
+        return PromptTimeModel()
 
     @cached_property
     def word(self) -> str:
@@ -151,7 +151,7 @@ class Page:
         """Every target of the gallery, the hardest first."""
         return ranked_targets(self.shown_runs)
 
-    def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueKey]:
+    def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueId]:
         """Return the dialogues that the gallery shows: by default the hardest, and others from hard to easy."""
         hardest, others = drawn.how_many(len(self.runs))
         return gallery_keys(self.ranked, hardest=hardest, others=others)

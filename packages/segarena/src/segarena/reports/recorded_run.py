@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
-from segarena.records.configuration import RunConfiguration, moved, plain_configuration
-from segarena.records.failures import Cause, Failure, by_cause
+from segarena.records.configuration import RunConfiguration, move_data, plain_configuration
+from segarena.records.failures import Failure, FailureCause, group_by_cause
 from segarena.registry import names
 from segarena.reports.display_names import dataset_names, distinct_names, metric_name, run_labels
 from segarena.reports.round_table import (
-    DialogueKey,
+    DialogueId,
     DialogueRecord,
     RoundTable,
     iterate_dialogues,
@@ -59,7 +59,7 @@ class Run:
         thresholds: asked for beyond those of the benchmark.
         further: the last values of metrics beyond those of the benchmark, which all runs of the report have.
         trust: whether plug-ins from elsewhere may be built again; see `segarena.records.trust`.
-        data_folder: where the dataset's files are now, as in `segarena.records.configuration.moved`; None for where
+        data_folder: where the dataset's files are now, as in `segarena.records.configuration.move_data`; None for where
             they were.
         computed: numbers that several tables and figures show, kept by `segarena.reports.run_statistics`.
     """
@@ -129,9 +129,11 @@ class Run:
         return tuple(dialogue for dialogue in self.dialogues if dialogue.failure is not None)
 
     @cached_property
-    def causes(self) -> list[Cause]:
+    def causes(self) -> list[FailureCause]:
         """Why dialogues went wrong, the most frequent cause first."""
-        return by_cause(Failure(d.sample, d.target, d.user, d.failure or "") for d in self.failures)
+        return group_by_cause(
+            Failure(d.sample, d.target, d.user, d.failure or "") for d in self.failures
+        )
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -223,7 +225,7 @@ class Run:
         )
         return [decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)]
 
-    def masks(self, key: DialogueKey) -> dict[int, Mask]:
+    def masks(self, key: DialogueId) -> dict[int, Mask]:
         """Return the kept predictions of one dialogue, by round."""
         sample, target, user, repeat = key
         rows = (
@@ -278,7 +280,7 @@ def read_runs(
             raise InvalidInput(
                 f"data: expected runs on one dataset, got {', '.join(dict.fromkeys(names))}"
             )
-        moved(folders[0].config.dataset, str(data))
+        move_data(folders[0].config.dataset, str(data))
     given: dict[str, Any] = {
         "thresholds": tuple(thresholds),
         "trust": trust,

@@ -32,7 +32,7 @@ from segarena.reports.pages import Page, fold_title
 from segarena.reports.people_section import people_parts
 from segarena.reports.person_variation import person_variation_parts
 from segarena.reports.ranking_tables import pairs_sheet, ranks_sheet
-from segarena.reports.recorded_run import DialogueKey, Run
+from segarena.reports.recorded_run import DialogueId, Run
 from segarena.reports.run_statistics import paired_rows, user_names
 from segarena.reports.sectioned import section_values
 from segarena.reports.sheets import Sheet
@@ -215,7 +215,7 @@ def _differences(own: Page) -> list[Part]:
     return [Fold(f"To {baseline_text(runs)}", told)] if len(runs) > MAX_OPEN_COMPARED_RUNS else told
 
 
-def _hardest(own: Page, shown: Mapping[DialogueKey, str]) -> Part:
+def _hardest(own: Page, shown: Mapping[DialogueId, str]) -> Part:
     # A page that leaves them out need not look for them.
     is_there = "hardest" not in own.leaves_out and own.ranked
     if is_there:
@@ -223,7 +223,7 @@ def _hardest(own: Page, shown: Mapping[DialogueKey, str]) -> Part:
     return None
 
 
-def _targets(own: Page, shown: Mapping[DialogueKey, str]) -> list[Part]:
+def _targets(own: Page, shown: Mapping[DialogueId, str]) -> list[Part]:
     runs = own.usual_runs
     decides = own.decides
     sheet = target_values_sheet(runs, decides, shown, target=own.target_word) if decides else None
@@ -233,7 +233,7 @@ def _targets(own: Page, shown: Mapping[DialogueKey, str]) -> list[Part]:
     return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MAX_HARDEST_ROWS else sheet]
 
 
-def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[DialogueKey, str]]:
+def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[DialogueId, str]]:
     """Return the gallery, and for each dialogue in it the id of its card."""
     if "gallery" in own.leaves_out:
         return [], {}

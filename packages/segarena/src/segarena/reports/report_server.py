@@ -19,7 +19,7 @@ from typing import Any
 from segarena.reports.gallery import all_dialogue_keys, make_card, open_run_dataset
 from segarena.reports.html_document import macros
 from segarena.reports.pages import Page
-from segarena.reports.recorded_run import DialogueKey
+from segarena.reports.recorded_run import DialogueId
 from segarena.reports.report import report_html
 from segarena.roles import Dataset
 
@@ -82,7 +82,7 @@ class ReportServer(ThreadingHTTPServer):
         return None if card is None else str(html.card(card, True))
 
     @cached_property
-    def _keys(self) -> list[DialogueKey]:
+    def _keys(self) -> list[DialogueId]:
         return all_dialogue_keys(self.own)
 
     @cached_property

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreError
-from segarena.records.parquet_scan import AGAIN
+from segarena.records.parquet_scan import RETRY_HINT
 from segarena.records.parquet_tables import COLUMNS
 from segarena.records.prompts import RecordedPrompt, read_prompts
 from segarena.records.row_types import read_attributes
 
-DialogueKey: TypeAlias = tuple[str, str, str, int]
+DialogueId: TypeAlias = tuple[str, str, str, int]
 """Sample, target, user, repeat."""
 
 _DIALOGUE = ["sample", "target", "user", "repeat"]
@@ -84,7 +84,7 @@ class DialogueRecord:
         return slice(self.first, self.first + self.rounds)
 
     @property
-    def key(self) -> DialogueKey:
+    def key(self) -> DialogueId:
         """Sample, target, user, repeat."""
         return self.sample, self.target, self.user, self.repeat
 
@@ -154,7 +154,7 @@ def read_rounds(folder: RunFolder) -> RoundTable:
     for name in names:  # a damaged name of a column in a folder without checksums
         if not rows[name].dtype.is_numeric() and rows[name].dtype != pl.Null:
             raise StoreError(
-                f"{folder.path}: expected numbers in column {name!r} of records/, got text; {AGAIN}"
+                f"{folder.path}: expected numbers in column {name!r} of records/, got text; {RETRY_HINT}"
             )
     metrics = {name: rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in names}
     return RoundTable(folder, rows.drop(names), metrics)

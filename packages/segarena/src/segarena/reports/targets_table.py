@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from segarena.reports.chart_series import run_column_names
-from segarena.reports.recorded_run import DialogueKey, Run
+from segarena.reports.recorded_run import DialogueId, Run
 from segarena.reports.run_statistics import TargetKey, target_values, user_names
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
 from segarena.reports.wording import statistic_definition, value_text
@@ -16,7 +16,7 @@ from segarena.roles import Statistic
 def target_values_sheet(
     runs: Sequence[Run],
     statistic: Statistic,
-    shown: Mapping[DialogueKey, str],
+    shown: Mapping[DialogueId, str],
     *,
     target: str = "target",
 ) -> Sheet:
@@ -75,7 +75,7 @@ def target_values_sheet(
     )
 
 
-def _linked(key: TargetKey, user: str, shown: Mapping[DialogueKey, str]) -> Link:
+def _linked(key: TargetKey, user: str, shown: Mapping[DialogueId, str]) -> Link:
     anchors = [
         anchor for (sample, target, _, _), anchor in shown.items() if (sample, target) == key
     ]

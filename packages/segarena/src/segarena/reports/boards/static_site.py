@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segarena.files.whole import write_whole
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.reports.boards.board import Board, Choice, Entry
 from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_targets
 from segarena.reports.boards.json_export import board_json
@@ -20,7 +20,7 @@ from segarena.reports.gallery import make_gallery
 from segarena.reports.page_parts import Gallery
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
-from segarena.reports.round_table import DialogueKey
+from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import TargetKey
 
 MAX_PICTURED_RUNS = 6
@@ -83,7 +83,7 @@ def write_site(
     }
     notes: list[str] = []
     anchors: dict[TargetKey, str] = {}
-    with reading(trust=trust):
+    with restrict_plugins(trust=trust):
         if runs:
             drawn = _Drawn(board, key, choice, runs, hardest, trust=trust, data=data)
         else:
@@ -170,7 +170,7 @@ class _Drawn:
         self._own = page_of(
             [replace(run, label=board.names[entry]) for run, entry in zip(read, best, strict=True)]
         )
-        self._targets: dict[str, list[DialogueKey]] = {}
+        self._targets: dict[str, list[DialogueId]] = {}
         for sample, target in hardest:
             self._targets.setdefault(sample, []).append((sample, target, key.user, 0))
 

@@ -14,7 +14,7 @@ from segarena.reports.chart_series import segmenter_colours
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.pictures import DialoguePictures
-from segarena.reports.recorded_run import DialogueKey, Run
+from segarena.reports.recorded_run import DialogueId, Run
 from segarena.reports.renderers import sheet_csv, sheet_terminal
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet, Value
@@ -82,7 +82,7 @@ class TossPage(Page):
         """All pairs, also those whose right answer is nothing."""
         return self.runs
 
-    def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueKey]:
+    def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueId]:
         """Return two pairs of every part."""
         groups = by_data(self.runs).values()
         return list(chain.from_iterable(map(choose_pairs, groups)))

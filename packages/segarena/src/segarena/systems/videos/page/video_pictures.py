@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle
 from segarena.prompts import Lasso, Scribble
-from segarena.records.prompts import GivenSupport, RecordedPrompt
+from segarena.records.prompts import RecordedPrompt, RecordedSupport
 from segarena.reports.axes import Frame, element, px
 from segarena.reports.charts import colour_class
 from segarena.reports.html_document import macros
@@ -23,7 +23,7 @@ from segarena.reports.pictures import (
     pictures,
     spread_evenly,
 )
-from segarena.reports.recorded_run import DialogueKey, DialogueRecord, Run, sample_rows
+from segarena.reports.recorded_run import DialogueId, DialogueRecord, Run, sample_rows
 from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
 from segarena.samples import Labels, Mask, Target, VideoSample
 
@@ -119,7 +119,7 @@ def _pane(
     )
 
 
-def kept_labels(run: Run, key: DialogueKey) -> dict[int, Labels]:
+def kept_labels(run: Run, key: DialogueId) -> dict[int, Labels]:
     """Return the kept predictions of a dialogue as labels of all objects, by round."""
     found: dict[int, Labels] = {}
     for row in _rows(run, "masks", key).iter_rows(named=True):
@@ -129,7 +129,7 @@ def kept_labels(run: Run, key: DialogueKey) -> dict[int, Labels]:
     return found
 
 
-def frame_values(run: Run, key: DialogueKey, round_: int) -> NDArray[np.float64]:
+def frame_values(run: Run, key: DialogueId, round_: int) -> NDArray[np.float64]:
     """Return the mean of J&F over objects in each frame after a round; empty where there is none."""
     rows = _rows(run, "parts", key).filter(round=round_)
     if not {"jaccard", "contour"} <= set(rows.columns):
@@ -138,7 +138,7 @@ def frame_values(run: Run, key: DialogueKey, round_: int) -> NDArray[np.float64]
     return rows.group_by("frame").agg(value).sort("frame")["value"].to_numpy()
 
 
-def _rows(run: Run, table: str, key: DialogueKey) -> pl.DataFrame:
+def _rows(run: Run, table: str, key: DialogueId) -> pl.DataFrame:
     sample, target, user, repeat = key
     return sample_rows(run, table, sample).filter(target=target, user=user, repeat=repeat)
 
@@ -158,7 +158,7 @@ def _outlines(labels: Labels | Mask, objects: int, view: View) -> list[str]:
 
 
 def _colour(prompt: RecordedPrompt) -> str:
-    number = 0 if isinstance(prompt, GivenSupport) else prompt.object_id
+    number = 0 if isinstance(prompt, RecordedSupport) else prompt.object_id
     return colour_class(number - 1) if number else "ground"
 
 

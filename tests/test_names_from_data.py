@@ -18,7 +18,7 @@ from segarena.systems.scenes.files.reduction_files import write_reduction
 from segarena.systems.scenes.measures.human_images import HumanImage
 from segarena.systems.scenes.model.scene import ImageRecord, SceneSet, make_scene
 from segarena.systems.scenes.page.review_page import review_page
-from segarena.systems.videos.session.submissions import session_file
+from segarena.systems.videos.session.submissions import open_session_file
 from segarena.work.ledger import Ledger
 from segarena_people.import_format import read_goal
 from segarena_people.mask_files import MaskFiles
@@ -75,7 +75,7 @@ def photograph(root, name):
 def davis_report(root, name):
     file = root / "session.json"
     file.write_text(json.dumps({"session_id": "0" * 64, "started": name}), encoding="utf-8")
-    return session_file(file, root)
+    return open_session_file(file, root)
 
 
 TAKERS = {

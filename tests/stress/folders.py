@@ -369,8 +369,8 @@ def _read_stage(folder: Path) -> None:
     import polars as pl
 
     from segarena.systems.oneshot.tier_building.stage_cache import make_stage_job, run_stage
-    from segarena.work.executors import executor_of
-    from segarena.work.progress import say_nothing
+    from segarena.work.executors import make_executor
+    from segarena.work.progress import ignore_progress
 
     run_stage(
         folder,
@@ -379,8 +379,8 @@ def _read_stage(folder: Path) -> None:
         make_stage_job(lambda: lambda label, image: {"salience": 0.5}),
         columns={"salience": pl.Float64},
         parameters=STAGE["parameters"],
-        executor=executor_of(0),
-        on_progress=say_nothing,
+        executor=make_executor(0),
+        on_progress=ignore_progress,
     )
 
 

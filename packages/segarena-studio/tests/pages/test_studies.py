@@ -20,7 +20,7 @@ from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena.systems.clicks.crowd.clicks_table import check_clicks, read_clicks
 from segarena_people.prompt_checks import check_prompts
-from segarena_people.prompt_table import read_frame
+from segarena_people.prompt_table import read_prompt_frame
 from segarena_server.auth.permissions import cookie_name
 from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.db import orm_models
@@ -288,7 +288,7 @@ def test_three_people_with_mouse_finger_and_keys(
         assert hand.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     with export_of(leader, collected.slug) as archive:
         archive.extractall(tmp_path)
-    frame = read_frame(tmp_path / "prompts.parquet")
+    frame = read_prompt_frame(tmp_path / "prompts.parquet")
     assert [finding for finding in check_prompts(frame) if finding.is_error] == []
     assert frame.height == 9
     found = frame.select("person", "pointer", "kind", "device").unique()

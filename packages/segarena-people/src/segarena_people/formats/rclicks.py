@@ -20,12 +20,18 @@ from segarena.errors import SampleInvalid
 from segarena.systems.clicks.crowd.clicks_table import read_clicks
 from segarena.systems.clicks.crowd.dataset_instances import match_dataset, target_loader
 from segarena.systems.clicks.crowd.instances import TargetLoader, place_clicks, read_previous_mask
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
-from segarena_people.prompts import Device, Goal, PersonPrompt
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
+from segarena_people.prompts import DeviceKind, GoalKind, PersonPrompt
 
 _PICTURES = "the pictures that were clicked on"
-_GOALS: dict[str, Goal] = {"first": "object", "fn": "missing", "fp": "surplus"}
-_DEVICES: dict[str, Device] = {"pc": "pc", "mobile": "mobile"}
+_GOALS: dict[str, GoalKind] = {"first": "object", "fn": "missing", "fp": "surplus"}
+_DEVICES: dict[str, DeviceKind] = {"pc": "pc", "mobile": "mobile"}
 
 
 @prompt_format(
@@ -36,7 +42,7 @@ _DEVICES: dict[str, Device] = {"pc": "pc", "mobile": "mobile"}
     terms="CC BY-NC 4.0; cite Antonov et al. 2024",
     origin="emb-ai/rclicks",
 )
-def open_rclicks(source: Path, beside: Beside) -> Units:
+def open_rclicks(source: Path, beside: ImportInputs) -> Units:
     """Return the instances of the table that lie on images of the dataset."""
     dataset = beside.need_targets(_PICTURES).dataset
     table = place_clicks(match_dataset(read_clicks(source), dataset).table)
@@ -47,7 +53,9 @@ def open_rclicks(source: Path, beside: Beside) -> Units:
     }
 
 
-def _instance(rows: list[dict[str, Any]], load: TargetLoader, beside: Beside) -> Iterator[Imported]:
+def _instance(
+    rows: list[dict[str, Any]], load: TargetLoader, beside: ImportInputs
+) -> Iterator[ImportedPrompt]:
     first = rows[0]
     name = first["full_stem"]
     size = (first["height"], first["width"])
@@ -72,8 +80,8 @@ def _instance(rows: list[dict[str, Any]], load: TargetLoader, beside: Beside) ->
             round=1 if previous is None else 2, kind="click", is_positive=click["click_type"] != "fp",
             display_mode=str(click.get("display_mode", "")), device=_DEVICES[click["device"]],
             declared_device=_DEVICES[click["device"]],
-            points=points_of([(click["column"] + 0.5, click["row"] + 0.5)]),
+            points=build_stroke([(click["column"] + 0.5, click["row"] + 0.5)]),
         )  # fmt: skip
-        yield Imported(
+        yield ImportedPrompt(
             row=row, goal=np.asarray(goal), goal_name=name, previous=previous, previous_name=name
         )

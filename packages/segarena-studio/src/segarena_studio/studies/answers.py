@@ -15,7 +15,7 @@ from segarena.arrays.boxes import bounding_window
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
 from segarena.systems.clicks.crowd.click_filter import is_near
-from segarena_people.prompts import Device, Kind, Pointer
+from segarena_people.prompts import DeviceKind, PointerKind, PromptKind
 
 MOST_BYTES = 1024 * 1024
 MOST_STROKES = 200
@@ -43,7 +43,7 @@ class Stroke(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         points: every sample.
     """
 
-    pointer: Pointer
+    pointer: PointerKind
     clicks: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
     points: Annotated[tuple[_Point, ...], msgspec.Meta(min_length=1, max_length=MOST_POINTS)]
 
@@ -92,7 +92,7 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return self.strokes[0]
 
     @property
-    def device(self) -> Device:
+    def device(self) -> DeviceKind:
         """What it was given with: a mouse and keys belong to a computer, a finger or pen to what one holds."""
         return "pc" if self.decisive.pointer in ("mouse", "keyboard") else "mobile"
 
@@ -104,7 +104,7 @@ class Judged(NamedTuple):
     is_near: bool
 
 
-def check_answer(answer: TrialAnswer, kind: Kind, size: tuple[int, int]) -> None:
+def check_answer(answer: TrialAnswer, kind: PromptKind, size: tuple[int, int]) -> None:
     """Raise `InvalidInput` unless an answer can be of this kind, on a picture of (height, width) `size`."""
     points = [point for stroke in answer.strokes for point in stroke.points]
     if len(points) > MOST_POINTS:
@@ -125,7 +125,7 @@ def check_answer(answer: TrialAnswer, kind: Kind, size: tuple[int, int]) -> None
         raise InvalidInput(f"strokes: expected at least {least} different points for a {kind}")
 
 
-def judge(answer: TrialAnswer, kind: Kind, mask: Mask, radius_share: float) -> Judged:
+def judge(answer: TrialAnswer, kind: PromptKind, mask: Mask, radius_share: float) -> Judged:
     """Return whether an answer is right.
 
     A click is right on the mask, and near within a radius of it (RClicks, section 3.2). Nobody published a rule for the

@@ -15,7 +15,7 @@ from segarena.systems.clicks.crowd.clicks_table import (
     DISPLAY_MODES,
     OBJECT_SEPARATOR,
 )
-from segarena_people.prompts import Fate, PersonPrompt, Point
+from segarena_people.prompts import Exclusion, PersonPrompt, PointerSample
 from segarena_studio.studies.answers import TrialAnswer
 from segarena_studio.studies.description import Mode, read_study_text
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
@@ -118,10 +118,10 @@ def _prompt(
     )  # fmt: skip
 
 
-def _points(answer: TrialAnswer) -> Iterator[Point]:
+def _points(answer: TrialAnswer) -> Iterator[PointerSample]:
     for number, stroke in enumerate(answer.strokes):
         for x, y, screen_x, screen_y, time_ms, pressure in stroke.points:
-            yield Point(
+            yield PointerSample(
                 stroke=number,
                 x=x,
                 y=y,
@@ -132,7 +132,7 @@ def _points(answer: TrialAnswer) -> Iterator[Point]:
             )
 
 
-def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Fate:
+def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
     if trial.purpose != "main":
         return ""
     if visitor.missed * 2 > visitor.checks:

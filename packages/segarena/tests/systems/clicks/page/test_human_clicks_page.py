@@ -1,7 +1,7 @@
 """Where people clicked first, against maps: who clicks in the middle is told by depth, not by the uniform map."""
 
 import segarena
-from segarena.records.parquet_tables import frame_of
+from segarena.records.parquet_tables import table_frame
 from segarena.records.row_types import PersonRound
 from segarena.reports.pages import page_of
 from segarena.reports.people_section import HumanRounds
@@ -16,7 +16,7 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     seconds = {"person": "aa", "user_s": 1.0, "away_s": 0.0, "pointer": "mouse", "note": ""}
     key = ["sample", "target", "user", "repeat", "round"]
     rows = [PersonRound(**row, **seconds) for row in folder.records().select(key).to_dicts()]
-    asked = HumanRounds(run, frame_of("people", rows), ("human",))
+    asked = HumanRounds(run, table_frame("people", rows), ("human",))
     sheet, note, pictures = click_model_parts(asked, segarena.registry.build("dataset", "demo"))
 
     found = {row[0]: row for row in sheet.rows}

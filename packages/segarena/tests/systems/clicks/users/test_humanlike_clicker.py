@@ -12,8 +12,8 @@ from segarena.prompts import Click, check_prompt
 from segarena.registry import build
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
-from segarena.users.habits.click_habits import ClickHabits, Hand
-from segarena.users.habits.habit_files import habits_text
+from segarena.users.habits.click_habits import ClickHabits, PointerSteadiness
+from segarena.users.habits.habit_files import format_habits
 
 SHAPE = (90, 120)
 
@@ -52,10 +52,10 @@ def somebody(tmp_path):
     def make(**told):
         habits = {
             "source": "made here", "centredness": 1.0, "anywhere": 0.0, "avoid": 0.0, "reach": 0.1,
-            "between_people": 0.0, "hands": {"mouse": Hand(unsteady=0.0), "touch": Hand(unsteady=0.05)},
+            "between_people": 0.0, "hands": {"mouse": PointerSteadiness(unsteady=0.0), "touch": PointerSteadiness(unsteady=0.05)},
         } | told  # fmt: skip
         path = tmp_path / "clicks.toml"
-        path.write_text(habits_text(ClickHabits(**habits)), encoding="utf-8")
+        path.write_text(format_habits(ClickHabits(**habits)), encoding="utf-8")
         return str(path)
 
     return make

@@ -1,7 +1,7 @@
-"""Clicks tables and datasets together: which rows belong to a dataset, and the instances of both.
+"""Clicks tables matched with datasets: rows on a dataset's images, and the instances of both.
 
-A table names images by `image_stem`, which is the sample's id, and objects by `object_stem`, which is the target's id,
-or empty when the image has one object.
+A clicks table names an image by `image_stem`, which is the sample's id, and an object by
+`object_stem`, which is the target's id, or empty when the image has one object.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance, 
 if TYPE_CHECKING:
     import polars as pl
 
-KEPT_IMAGES = 16
-"""So many images are kept: training asks for the instances of an image in random order."""
+CACHED_IMAGES = 16
+"""Images kept in memory, because training loads the instances of an image in random order."""
 NO_CLICKS = np.zeros((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DatasetMatch:
-    """A clicks table compared with a dataset.
+    """Result of matching a clicks table with a dataset.
 
     Attributes:
         table: the rows on images of the dataset.
-        instances: how many instances those are.
-        elsewhere: instances on images that the dataset does not have.
+        instances: number of instances in `table`.
+        elsewhere: number of instances on images that the dataset lacks.
         without: ids of the dataset's samples without a row.
     """
 
@@ -55,62 +55,80 @@ class DatasetMatch:
 def match_dataset(
     table: pl.DataFrame, dataset: Dataset, *, rows_of: str | None = None
 ) -> DatasetMatch:
-    """Return the rows of a table that are about images of a dataset; with `rows_of` only those of this `dataset`.
+    """Select the rows of a clicks table on images of a dataset.
+
+    Args:
+        table: the clicks table.
+        dataset: its sample ids are compared with the column `image_stem`.
+        rows_of: select only rows with this value in the column `dataset`; None selects all.
 
     Raises:
-        InvalidInput: no row is left, or rows of several datasets are.
+        InvalidInput: no row is left, or the rows left belong to several datasets.
     """
     import polars as pl
 
-    chosen = table if rows_of is None else table.filter(pl.col("dataset") == rows_of)
-    kept = chosen.filter(pl.col("image_stem").is_in(list(dataset.sample_ids)))
-    names = kept["dataset"].unique(maintain_order=True).to_list()
+    candidates = table if rows_of is None else table.filter(pl.col("dataset") == rows_of)
+    matched = candidates.filter(pl.col("image_stem").is_in(list(dataset.sample_ids)))
+    names = matched["dataset"].unique(maintain_order=True).to_list()
     if not names:
-        found = (
-            ", ".join(map(repr, chosen["image_stem"].unique(maintain_order=True).head(3)))
-            or "no rows"
-        )
+        examples = candidates["image_stem"].unique(maintain_order=True).head(3)
+        listed = ", ".join(map(repr, examples)) or "no rows"
         raise InvalidInput(
-            f"no click is on an image of {dataset.name}; its images are not those of the table: {found}"
+            f"no click is on an image of {dataset.name}; the table's images are: {listed}"
         )
     if len(names) > 1:
         raise InvalidInput(
-            f"clicks of several datasets are on images of {dataset.name}: {names}; say which are meant"
+            f"clicks of several datasets are on images of {dataset.name}: {names}; "
+            "name the one you mean"
         )
-    seen = set(kept["image_stem"].unique())
-    total, here = (frame.select("dataset", "full_stem").n_unique() for frame in (chosen, kept))
-    without = tuple(sample_id for sample_id in dataset.sample_ids if sample_id not in seen)
-    return DatasetMatch(table=kept, instances=here, elsewhere=total - here, without=without)
+    clicked_images = set(matched["image_stem"].unique())
+    instance_columns = ("dataset", "full_stem")
+    all_instances = candidates.select(*instance_columns).n_unique()
+    matched_instances = matched.select(*instance_columns).n_unique()
+    without = tuple(
+        sample_id for sample_id in dataset.sample_ids if sample_id not in clicked_images
+    )
+    return DatasetMatch(
+        table=matched,
+        instances=matched_instances,
+        elsewhere=all_instances - matched_instances,
+        without=without,
+    )
 
 
 def clicked_instances(
     table: pl.DataFrame, dataset: Dataset, *, previous_masks: Path | str | None = None
 ) -> ClickedInstances:
-    """Return the instances of a table, which must be about images of `dataset`; see `match_dataset`.
+    """Return the instances of a clicks table whose rows all lie on images of `dataset`.
 
-    `previous_masks` is the folder of previous masks; None when there are only first rounds.
+    Args:
+        table: the rows, see `match_dataset`.
+        dataset: provides images and targets.
+        previous_masks: the folder of previous masks; None when the table has only first rounds.
     """
-    names = table["dataset"].unique().to_list()
-    folders: Mapping[str, Path] = (
-        {} if previous_masks is None else dict.fromkeys(names, Path(previous_masks))
-    )
+    folders: Mapping[str, Path] = {}
+    if previous_masks is not None:
+        names = table["dataset"].unique().to_list()
+        folders = dict.fromkeys(names, Path(previous_masks))
     return ClickedInstances(table, target_loader(dataset), previous_masks=folders)
 
 
 def target_loader(dataset: Dataset) -> TargetLoader:
-    """Return what loads image and object by the names of a clicks table; keeps the last few images."""
+    """Return a function that loads an image and a target by the names of a clicks table.
 
-    @lru_cache(maxsize=KEPT_IMAGES)
-    def sample_of(image_stem: str) -> ImageSample:
-        return _image(dataset.load(image_stem))
+    It caches the last few images.
+    """
+
+    @lru_cache(maxsize=CACHED_IMAGES)
+    def load_image(image_stem: str) -> ImageSample:
+        return _require_image(dataset.load(image_stem))
 
     def load(_: str, image_stem: str, object_stem: str) -> tuple[NDArray[np.uint8], Mask]:
-        sample = sample_of(image_stem)
-        masks = [
-            np.asarray(target.mask > 0)
-            for target in sample.targets
-            if object_stem in ("", target.id)
-        ]
+        sample = load_image(image_stem)
+        masks: list[Mask] = []
+        for target in sample.targets:
+            if object_stem in ("", target.id):
+                masks.append(np.asarray(target.mask > 0))
         if not masks:
             ids = ", ".join(target.id for target in sample.targets) or "none"
             raise SampleInvalid(
@@ -122,25 +140,29 @@ def target_loader(dataset: Dataset) -> TargetLoader:
 
 
 def first_rounds(dataset: Dataset, *, limit: int | None = None) -> Iterator[Instance]:
-    """Yield every target of the first `limit` samples as an instance without clicks, sample by sample."""
+    """Yield every target of the first `limit` samples as an instance without clicks."""
     for sample_id in list(dataset.sample_ids)[:limit]:
-        sample = _image(dataset.load(sample_id))
+        sample = _require_image(dataset.load(sample_id))
         for target in sample.targets:
-            code = target.id if len(sample.targets) > 1 else ""
+            object_stem = target.id if len(sample.targets) > 1 else ""
+            full_stem = sample_id
+            if object_stem:
+                full_stem = f"{sample_id}{OBJECT_SEPARATOR}{object_stem}"
             yield Instance(
-                full_stem=f"{sample_id}{OBJECT_SEPARATOR}{code}" if code else sample_id,
+                full_stem=full_stem,
                 image=sample.image,
                 target=target.mask > 0,
                 positions=NO_CLICKS,
                 dataset=dataset.name,
                 image_stem=sample_id,
-                object_stem=code,
+                object_stem=object_stem,
             )
 
 
-def _image(sample: Sample) -> ImageSample:
+def _require_image(sample: Sample) -> ImageSample:
     if not isinstance(sample, ImageSample):
         raise SampleInvalid(
-            f"sample {sample.id}: people clicked on images, this is a {type(sample).__name__}"
+            f"sample {sample.id}: expected an image, got a {type(sample).__name__}; "
+            "clicks tables are about images"
         )
     return sample

@@ -1,8 +1,8 @@
-"""Where the people of the synthetic crowd like to click: one map per habit.
+"""Probability maps of where people of the synthetic crowd like to click, one per habit.
 
-The habits are ours. They put into numbers what the paper shows of real clicks (figures 1 and 10 to 12): not always the
-centre, often a part that stands out, seldom the edge, for upright things rather the upper part, and in later rounds the
-largest error.
+The habits are our own. They quantify what the paper shows of real clicks (figures 1 and 10 to
+12): people do not always click the centre, often click a part that stands out, seldom click near
+the edge, prefer the upper part of upright objects, and in later rounds click the largest error.
 """
 
 from __future__ import annotations
@@ -20,124 +20,144 @@ from segarena.arrays.components import component_labels
 from segarena.samples import Mask
 
 Habit = Callable[[NDArray[np.uint8], Mask], NDArray[np.float64]]
+"""From an RGB crop and its error mask to unnormalised click weights, (h, w)."""
+
 WORK_SIDE_PX = 256
-UPRIGHT = 1.2
-"""From this ratio of height to width on, an object counts as upright."""
+UPRIGHT_RATIO = 1.2
+"""Height over width above which an object counts as upright."""
+INTERIOR_DEPTH = 0.35
+"""Share of the largest depth from which on a pixel counts as away from the edge."""
 
 
 def depth_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Centre-seekers: the cube of the distance to the edge."""
-    return _depth(error) ** 3
+    """Weigh pixels by the cube of their distance to the edge: people who aim for the centre."""
+    return _relative_depth(error) ** 3
 
 
 def salience_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Part-seekers: where colours change most, and where they are least like the surroundings."""
+    """Weigh pixels by local colour contrast and by colour difference to the surroundings."""
     lab = as_lab(crop).astype(np.float64)
-    around = ~error
-    context = lab[around].mean(axis=0) if around.any() else lab.mean(axis=(0, 1))
-    unlike = np.linalg.norm(lab - context, axis=-1)
-    reach = max(1.0, 0.06 * max(error.shape))
+    surroundings = ~error
+    if surroundings.any():
+        context = lab[surroundings].mean(axis=0)
+    else:
+        context = lab.mean(axis=(0, 1))
+    difference = np.linalg.norm(lab - context, axis=-1)
+    blur_px = max(1.0, 0.06 * max(error.shape))
+    variance = _blur(lab**2, blur_px) - _blur(lab, blur_px) ** 2
     # Rounding can leave a variance just below zero.
-    detail = np.sqrt(np.maximum(_blur(lab**2, reach) - _blur(lab, reach) ** 2, 0).sum(axis=-1))
-    strength = _blur(_unit(unlike, error) + 2 * _unit(detail, error), reach)
-    return np.exp(10 * _unit(strength, error)) * np.minimum(_depth(error) * 4, 1)
+    local_contrast = np.sqrt(np.maximum(variance, 0).sum(axis=-1))
+    strength = _rescale(difference, error) + 2 * _rescale(local_contrast, error)
+    strength = _rescale(_blur(strength, blur_px), error)
+    edge_taper = np.minimum(_relative_depth(error) * 4, 1)
+    return np.exp(10 * strength) * edge_taper
 
 
 def interior_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Edge-avoiders: anywhere deeper than a third of the deepest point."""
-    depth = _depth(error)
-    return (depth >= 0.35).astype(np.float64)
+    """Weigh all pixels alike that are deeper than about a third of the deepest point."""
+    return (_relative_depth(error) >= INTERIOR_DEPTH).astype(np.float64)
 
 
 def upper_part_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Upper-part clickers: where the head of an upright thing is; the upper middle of others."""
+    """Prefer the head of upright objects, and the upper middle of other objects."""
     box = bounding_window(error)
     height, width = window_shape(box)
-    aim, spread = (0.14, 0.09) if height > UPRIGHT * width else (0.4, 0.2)
+    if height > UPRIGHT_RATIO * width:
+        preferred_row = 0.14
+        spread = 0.09
+    else:
+        preferred_row = 0.4
+        spread = 0.2
     rows = (np.arange(error.shape[0]) - box[0].start) / height
-    return np.exp(-0.5 * ((rows - aim) / spread) ** 2)[:, None] * _depth(error)
+    row_weights = np.exp(-0.5 * ((rows - preferred_row) / spread) ** 2)
+    return row_weights[:, None] * _relative_depth(error)
 
 
 def uniform_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Hasty clickers: any pixel of it."""
+    """Weigh all pixels alike: people in a hurry."""
     return np.ones(error.shape)
 
 
 HABITS: dict[str, Habit] = {
-    habit.__name__: habit
-    for habit in (depth_habit, salience_habit, interior_habit, upper_part_habit, uniform_habit)
+    "deep": depth_habit,
+    "conspicuous": salience_habit,
+    "off_edge": interior_habit,
+    "upper": upper_part_habit,
+    "anywhere": uniform_habit,
 }
 
 
 def habit_maps(
     image: NDArray[np.uint8], error: NDArray[Any]
 ) -> tuple[Window, dict[str, NDArray[np.float64]]]:
-    """Return where people of each habit click: the window looked at, and maps on it that each sum to 1.
+    """Return the window around the error and, for each habit, a click map on it that sums to 1.
 
-    Errors in several parts draw clicks to the large ones: a part's share of the clicks grows with its area to the
-    power of 1.5. Large windows are looked at in a reduced size, of at most 256 pixels a side. Without an error the
-    window is empty and there are no maps.
+    In an error of several connected parts, the share of the clicks on a part grows with its area
+    to the power of 1.5. Windows above 256 pixels a side are reduced to that size. Without an error
+    the window is empty and there are no maps.
 
     Args:
         image: uint8 (H, W, 3).
-        error: bool or float in [0, 1] (H, W); counts from 0.5 on.
+        error: bool or float in [0, 1] (H, W); pixels from 0.5 on are errors.
     """
-    inside = np.asarray(error) >= 0.5
-    box = bounding_window(inside)
+    is_error = np.asarray(error) >= 0.5
+    box = bounding_window(is_error)
     if is_empty(box):
         return box, {}
     margin = max(4, max(window_shape(box)) // 4)
-    window = grow_window(box, margin, inside.shape)
-    crop, mask = _reduced(image[window], inside[window])
+    window = grow_window(box, margin, is_error.shape)
+    crop, mask = _reduce_size(image[window], is_error[window])
     parts = component_labels(mask)
     maps: dict[str, NDArray[np.float64]] = {}
     for name, habit in HABITS.items():
         weights = np.where(mask, habit(crop, mask), 0)
-        maps[name] = _weighed(weights, parts)
+        maps[name] = _weigh_parts(weights, parts)
     return window, maps
 
 
-def _reduced(crop: NDArray[np.uint8], mask: Mask) -> tuple[NDArray[np.uint8], Mask]:
+def _reduce_size(crop: NDArray[np.uint8], mask: Mask) -> tuple[NDArray[np.uint8], Mask]:
     scale = WORK_SIDE_PX / max(mask.shape)
     if scale >= 1:
         return crop, mask
-    size = (max(1, round(mask.shape[1] * scale)), max(1, round(mask.shape[0] * scale)))
-    small = cv2.resize(crop, size, interpolation=cv2.INTER_AREA)
-    # Half of a pixel's area keeps most masks; where it keeps nothing, thin ones, any part of it does.
-    share = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
-    kept = share >= 0.5
-    return small.astype(np.uint8), kept if kept.any() else share > 0
+    height = max(1, round(mask.shape[0] * scale))
+    width = max(1, round(mask.shape[1] * scale))
+    size = (width, height)
+    small = cv2.resize(crop, size, interpolation=cv2.INTER_AREA).astype(np.uint8)
+    covered_share = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    half_covered = covered_share >= 0.5
+    # A thin mask covers no reduced pixel by half; then any covered part of a pixel counts.
+    if half_covered.any():
+        return small, half_covered
+    return small, covered_share > 0
 
 
-def _weighed(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Give each part the share that its size deserves, and sum to 1."""
-    sizes = np.bincount(parts.ravel()).astype(np.float64)
+def _weigh_parts(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Scale the weights so that each part gets the share its area deserves and all sum to 1."""
+    areas = np.bincount(parts.ravel()).astype(np.float64)
     sums = np.bincount(parts.ravel(), weights.ravel())
-    shares = np.where(sums > 0, sizes**1.5, 0)
-    shares[0] = 0  # the background is no part
+    shares = np.where(sums > 0, areas**1.5, 0)
+    shares[0] = 0  # label 0 is the background
     factors = np.divide(shares, sums, out=np.zeros_like(sums), where=sums > 0)
     result = weights * factors[parts]
     return result / result.sum()
 
 
-def _depth(mask: Mask) -> NDArray[np.float64]:
-    """Return the distance to the edge divided by the largest; 0 outside."""
-    # Padded: the frame is an edge too.
-    distances = cv2.distanceTransform(
-        np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE
-    )
+def _relative_depth(mask: Mask) -> NDArray[np.float64]:
+    """Return the distance to the edge divided by the largest distance; 0 outside the mask."""
+    # The padding makes the frame count as an edge.
+    padded = np.pad(mask, 1).astype(np.uint8)
+    distances = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     depth = np.asarray(distances[1:-1, 1:-1], dtype=np.float64)
     return depth / depth.max()
 
 
-def _unit(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
-    """Stretch the values on the mask to [0, 1]; elsewhere they are cut to it."""
+def _rescale(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
+    """Map the range of the values on the mask to [0, 1], and clip the other values to it."""
     low = values[mask].min()
     high = values[mask].max()
     return np.clip((values - low) / max(high - low, 1e-9), 0, 1)
 
 
 def _blur(values: NDArray[np.float64], sigma_px: float) -> NDArray[np.float64]:
-    return np.asarray(
-        cv2.GaussianBlur(values, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT), dtype=np.float64
-    )
+    blurred = cv2.GaussianBlur(values, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT)
+    return np.asarray(blurred, dtype=np.float64)

@@ -1,7 +1,8 @@
 """Instances: one object of one image in one round, with the clicks that people made on it.
 
-An *instance* is what people were shown: the image, the target and, after the first round, the mask to correct. Its
-clicks come from the clicks table, clipped to the image and scaled to the size that the image is loaded in.
+An *instance* is what an annotator saw: the image, the target and, after the first round, the mask
+to correct. Its clicks come from the clicks table, clipped to the image and scaled to the size in
+which the image is loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAX_SIDE_PX: Mapping[str, int] = {"TETRIS": 2048}
-"""The datasets whose images are loaded smaller than they are: the longer side is at most this."""
+"""Upper limit of the longer side, for the datasets that load their images reduced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,12 +39,12 @@ class Instance:
         image: uint8 (H, W, 3), RGB.
         target: bool (H, W).
         previous: the mask to correct, float in [0, 1] (H, W); None in the first round.
-        positions: int (n, 2), the (row, column) of every click, possibly none.
-        click_type: what the clicks correct.
-        dataset: where the image is from.
+        positions: int (n, 2), the (row, column) of every click; n may be 0.
+        click_type: the kind of error that the clicks correct.
+        dataset: the dataset of the image.
         image_stem: the image's name.
         object_stem: the object's code; empty when the image has one object.
-        model_type: whose mask `previous` is; empty in the first round.
+        model_type: the model that made `previous`; empty in the first round.
     """
 
     full_stem: str
@@ -59,23 +60,32 @@ class Instance:
 
     @property
     def error(self) -> NDArray[np.float32]:
-        """What the clicks correct, float32 (H, W) in [0, 1]."""
+        """Error mask that the clicks correct, float32 (H, W) in [0, 1]."""
         return error_mask(self.target, self.previous, self.click_type)
 
 
-INSTANCE_COLUMNS = ("full_stem", "dataset", "image_stem", "object_stem", "model_type", "click_type")
+INSTANCE_COLUMNS = (
+    "full_stem",
+    "dataset",
+    "image_stem",
+    "object_stem",
+    "model_type",
+    "click_type",
+)
 
 TargetLoader = Callable[[str, str, str], tuple[NDArray[np.uint8], Mask]]
-"""(dataset, image_stem, object_stem) to the image and the object's mask, of one size."""
+"""From (dataset, image_stem, object_stem) to the image and the object's mask, of one size."""
 
 
 class ClickedInstances(Sequence[Instance]):
-    """The instances of a clicks table, in order of first appearance; images are loaded when asked for.
+    """The instances of a clicks table in order of first appearance, loaded lazily.
 
     Args:
         table: the clicks.
-        load: gives the image and the object's mask; without an object code that is any label above 0.
-        previous_masks: dataset to its folder of previous masks; may be empty when there are only first rounds.
+        load: returns the image and the object's mask; without an object code, the mask holds every
+            label above 0.
+        previous_masks: dataset to its folder of previous masks; may be empty when the table has
+            only first rounds.
     """
 
     def __init__(
@@ -87,11 +97,12 @@ class ClickedInstances(Sequence[Instance]):
     ) -> None:
         self._load = load
         self._folders = previous_masks or {}
-        self._rows = list(group_clicks(place_clicks(table)).iter_rows(named=True))
+        grouped = group_clicks(place_clicks(table))
+        self._rows = list(grouped.iter_rows(named=True))
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short hash of the instances' names and clicks."""
+        """Short hash of the instances' names and clicks."""
         return fingerprint(repr(self._rows))
 
     def __len__(self) -> int:
@@ -103,27 +114,30 @@ class ClickedInstances(Sequence[Instance]):
     def __getitem__(self, index: slice) -> Sequence[Instance]: ...
     def __getitem__(self, index: int | slice) -> Instance | Sequence[Instance]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            indices = range(*index.indices(len(self)))
+            return [self[i] for i in indices]
         return self._read(self._rows[index])
 
     def __iter__(self) -> Iterator[Instance]:
         return map(self._read, self._rows)
 
     def _read(self, row: dict[str, Any]) -> Instance:
-        names = {key: row[key] for key in INSTANCE_COLUMNS}
         image, target = self._load(row["dataset"], row["image_stem"], row["object_stem"])
         size = (row["height"], row["width"])
         if target.shape != size:
             raise SampleInvalid(
-                f"{row['full_stem']}: its clicks are for a size of {size}, the mask has {target.shape}"
+                f"{row['full_stem']}: its clicks are for a size of {size}, "
+                f"the mask has {target.shape}"
             )
         previous = None
         if row["click_type"] != "first":
             if row["dataset"] not in self._folders:
                 raise DatasetMissing(
-                    f"{row['full_stem']}: no folder of previous masks was given for {row['dataset']}"
+                    f"{row['full_stem']}: no folder of previous masks was given "
+                    f"for {row['dataset']}"
                 )
             previous = read_previous_mask(self._folders[row["dataset"]], row["full_stem"], size)
+        names = {column: row[column] for column in INSTANCE_COLUMNS}
         return Instance(
             image=image, target=target, previous=previous, positions=click_positions(row), **names
         )
@@ -132,18 +146,21 @@ class ClickedInstances(Sequence[Instance]):
 def place_clicks(
     table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SIDE_PX
 ) -> pl.DataFrame:
-    """Return the table with `row`, `column`, `height`, `width`: clicks inside the image as it is loaded.
+    """Add the columns `row`, `column`, `height`, `width`: clicks in the image as it is loaded.
 
-    Clicks are clipped to the image of the first row of their instance, then scaled with it and cut to whole pixels.
-    The longer side of an image becomes at most `max_side_px` of its dataset, the other one follows, rounded.
+    Clicks are clipped to the image size in the first row of their instance, scaled with the image
+    and truncated to whole pixels. The longer side of an image becomes at most the `max_side_px` of
+    its dataset; the shorter side keeps the ratio, rounded.
 
     Source: RClicks, published code.
     """
     import polars as pl
 
     instance = ["dataset", "full_stem"]
-    width, height = (pl.col(side).cast(pl.Int64).first().over(instance) for side in ("w", "h"))
-    table = table.with_columns(width=width, height=height)
+    table = table.with_columns(
+        width=pl.col("w").cast(pl.Int64).first().over(instance),
+        height=pl.col("h").cast(pl.Int64).first().over(instance),
+    )
     width = pl.col("width")
     height = pl.col("height")
     column = pl.min_horizontal(pl.col("x").clip(lower_bound=0), width - 1)
@@ -151,46 +168,49 @@ def place_clicks(
     limits = [pl.when(pl.col("dataset") == name).then(limit) for name, limit in max_side_px.items()]
     longer = pl.max_horizontal(width, height)
     shorter = pl.min_horizontal(width, height)
-    limited = pl.min_horizontal(longer, *limits)
-    other = (shorter / longer * limited + 0.5).cast(
-        pl.Int64
-    )  # half a pixel rounds up, as published
+    new_longer = pl.min_horizontal(longer, *limits)
+    # Half a pixel rounds up, as in the published code.
+    new_shorter = (shorter / longer * new_longer + 0.5).cast(pl.Int64)
     is_tall = height > width
     table = table.with_columns(
-        new_height=pl.when(is_tall).then(limited).otherwise(other),
-        new_width=pl.when(is_tall).then(other).otherwise(limited),
+        new_height=pl.when(is_tall).then(new_longer).otherwise(new_shorter),
+        new_width=pl.when(is_tall).then(new_shorter).otherwise(new_longer),
     )
-    return table.with_columns(
-        # Whole pixels, cut and not rounded: a click never leaves the scaled image.
+    table = table.with_columns(
+        # Truncated and not rounded, so that a click never leaves the scaled image.
         row=row * pl.col("new_height") // height,
         column=column * pl.col("new_width") // width,
         height=pl.col("new_height"),
         width=pl.col("new_width"),
-    ).drop("new_height", "new_width")
+    )
+    return table.drop("new_height", "new_width")
 
 
 def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per instance of what `place_clicks` gives, in order of first appearance: lists `row`, `column`."""
+    """Group the result of `place_clicks` by instance, in order of first appearance.
+
+    The columns `row` and `column` become lists.
+    """
     import polars as pl
 
-    same = ("image_stem", "object_stem", "model_type", "click_type", "height", "width")
+    constant = ("image_stem", "object_stem", "model_type", "click_type", "height", "width")
     return placed.group_by("dataset", "full_stem", maintain_order=True).agg(
-        pl.col(*same).first(), pl.col("row", "column")
+        pl.col(*constant).first(), pl.col("row", "column")
     )
 
 
 def click_positions(row: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the clicks of a row of `group_clicks`, int (n, 2), rows and columns."""
+    """Return the clicks in a row of `group_clicks`, int (n, 2), as (row, column)."""
     return np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
 
 
 def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the mask that people were asked to correct, float32 (H, W) in [0, 1].
+    """Read the mask that people were asked to correct, float32 (H, W) in [0, 1].
 
     Raises:
         DatasetMissing: there is no `<full_stem>.png` in the folder.
         DatasetError: the name leads out of the folder.
-        SampleInvalid: it cannot be read, or has another size.
+        SampleInvalid: the file is unreadable, or the mask has another size.
     """
     path = within(folder, f"{full_stem}.png")
     if not path.is_file():

@@ -18,7 +18,7 @@ from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
 from segarena.users.centre import CentreClicker
 from segarena.users.habits.click_habits import ClickHabits
 from segarena.users.habits.crowd import Crowd
-from segarena.users.habits.habit_files import SHIPPED, read_habits
+from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
 
 PointingDevice = Literal["mouse", "pen", "touch"]
 
@@ -53,7 +53,7 @@ class HumanlikeClicker:
         people: int = 1,
         crowd: int = 0,
     ) -> None:
-        self._habits = read_habits(fitted or SHIPPED / "clicks.toml", ClickHabits)
+        self._habits = read_habits(fitted or SHIPPED_HABITS / "clicks.toml", ClickHabits)
         if pointer not in self._habits.hands:
             known = ", ".join(self._habits.hands)
             raise InvalidInput(

@@ -21,7 +21,7 @@ from segarena.systems.clicks.sampling.error_weights import (
     uniform_map,
 )
 from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
-from segarena.users.centre import CentreClicker, WhenSolved
+from segarena.users.centre import CentreClicker, SolvedBehaviour
 
 Groups = Literal["exact", "published"]
 
@@ -60,7 +60,7 @@ class MapClicker:
         low: float = 0.0,
         high: float = 1.0,
         groups: Groups = "exact",
-        when_solved: WhenSolved = "stop",
+        when_solved: SolvedBehaviour = "stop",
     ) -> None:
         if not 0.0 <= low < high <= 1.0:
             raise InvalidInput(f"expected 0 <= low < high <= 1, got low={low}, high={high}")
@@ -89,7 +89,7 @@ def uniform_clicker(
     low: float = 0.0,
     high: float = 1.0,
     groups: Groups = "exact",
-    when_solved: WhenSolved = "stop",
+    when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
     """Clicks anywhere in the error, every pixel being equally likely; options are those of `MapClicker`."""
     return MapClicker(uniform_map, low=low, high=high, groups=groups, when_solved=when_solved)
@@ -102,7 +102,7 @@ def depth_clicker(
     low: float = 0.0,
     high: float = 1.0,
     groups: Groups = "exact",
-    when_solved: WhenSolved = "stop",
+    when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
     """Clicks deep in the error, with probability proportional to depth.
 
@@ -126,7 +126,7 @@ def group_clicker(
     low: float = 0.0,
     high: float = 1.0,
     groups: Groups = "exact",
-    when_solved: WhenSolved = "stop",
+    when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
     """Clicks where a click model expects people to click, within bounds of likelihood.
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from segarena.prompts import Box
 from segarena.registry import build
 from segarena_people.collection import Collection
-from segarena_people.comparison.user_replies import Asker
+from segarena_people.comparison.user_replies import ReplyCollector
 from segarena_people.measures.box_features import box_features, size_class
-from segarena_people.measures.box_size_tests import SizeTest, by_size
+from segarena_people.measures.box_size_tests import SizeTest, run_size_tests
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     people, classes = people_of(how.folder)
     for user in how.users:
         tests = [
-            by_size(asked(user, how.folder, seed), people, classes, seed=seed)
+            run_size_tests(asked(user, how.folder, seed), people, classes, seed=seed)
             for seed in range(how.times)
         ]
         show(user, tests)
@@ -59,7 +59,7 @@ def people_of(folder: str) -> tuple[NDArray[np.float64], list[str]]:
 
 def asked(user: str, folder: str, seed: int) -> NDArray[np.float64]:
     """Return the features of a user's boxes."""
-    asker = Asker(build("user", user), name=user, seed=seed)
+    asker = ReplyCollector(build("user", user), name=user, seed=seed)
     found: list[NDArray[np.float64]] = []
     for given in Collection.open(folder).only(kind="box"):
         reply = asker.ask(given)
@@ -84,7 +84,7 @@ def beside(
         one, two = others[np.array(names) == name], people[np.array(classes) == name]
         count = min(len(one), len(two))
         pairs.append((rng.permutation(one)[:count], rng.permutation(two)[:count], name))
-    return by_size(
+    return run_size_tests(
         np.concatenate([one for one, _, _ in pairs]),
         np.concatenate([two for _, two, _ in pairs]),
         [name for one, _, name in pairs for _ in one],

@@ -18,8 +18,8 @@ import time
 import cv2
 import numpy as np
 
-from segarena.users.stroke_model.model import read_fitted
-from segarena.users.stroke_model.stroke_sampling import draw
+from segarena.users.stroke_model.model import read_stroke_model
+from segarena.users.stroke_model.stroke_sampling import sample_strokes
 
 BAR_MS = 30
 ROWS, COLUMNS = np.mgrid[:480, :854]
@@ -43,14 +43,14 @@ GOALS = {
 
 def per_stroke_ms(goal, person, repeats):
     """Return the mean time of a drawing, and of one of its lines."""
-    hand = read_fitted()
+    hand = read_stroke_model()
     habits = hand.habits_of(person)
     drawings, strokes = [], 0
     for seed in range(repeats):
         times = []
         for _ in range(2):
             start = time.thread_time()
-            lines = draw(goal, habits, hand, np.random.default_rng(seed))
+            lines = sample_strokes(goal, habits, hand, np.random.default_rng(seed))
             times.append(time.thread_time() - start)
         drawings.append(1000 * min(times))
         strokes += len(lines)
@@ -63,10 +63,17 @@ def main():
     arguments.add_argument("--repeats", type=int, default=5)
     repeats = arguments.parse_args().repeats
     cv2.setNumThreads(1)
-    draw(disc(20), read_fitted().habits_of("acdc-expert"), read_fitted(), np.random.default_rng(0))
+    sample_strokes(
+        disc(20),
+        read_stroke_model().habits_of("acdc-expert"),
+        read_stroke_model(),
+        np.random.default_rng(0),
+    )
     spent_ms, strokes, worst_ms = 0.0, 0.0, 0.0
     for name, goal in GOALS.items():
-        found = {person: per_stroke_ms(goal, person, repeats) for person in read_fitted().people}
+        found = {
+            person: per_stroke_ms(goal, person, repeats) for person in read_stroke_model().people
+        }
         told = "  ".join(f"{drawing:5.1f} ({stroke:4.1f})" for drawing, stroke in found.values())
         print(f"{name:18} ms a drawing (a stroke): {told}")
         spent_ms += sum(drawing for drawing, _ in found.values())

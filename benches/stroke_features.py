@@ -24,7 +24,7 @@ from scipy import ndimage
 from skimage.morphology import thin
 
 from segarena_people.measures.goal_shape import GoalShape
-from segarena_people.measures.stroke_features import features_of
+from segarena_people.measures.stroke_features import stroke_feature_table
 
 SHAPE = (256, 256)
 BAR = 1 / 8
@@ -106,7 +106,7 @@ def main() -> int:
 
     def ours():
         shape = GoalShape(goal)
-        return features_of((ink, shape) for ink in inks)
+        return stroke_feature_table((ink, shape) for ink in inks)
 
     def plain():
         return np.array([plain_features(ink, goal) for ink in inks])

@@ -8,15 +8,15 @@ from segarena.errors import DatasetError, InvalidInput, InvalidMask, InvalidProm
 from segarena.prompts import Scribble
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
-from segarena_people.prompt_table import read_frame, read_prompts, write_prompts
-from segarena_people.prompts import PersonPrompt, Point
+from segarena_people.prompt_table import read_prompt_frame, read_prompt_table, write_prompt_table
+from segarena_people.prompts import PersonPrompt, PointerSample
 
 
 def changed(folder, number, **values):
     """Change one row of a collection."""
-    rows = read_prompts(folder / "prompts.parquet")
+    rows = read_prompt_table(folder / "prompts.parquet")
     rows[number] = replace(rows[number], **values)
-    write_prompts(rows, folder / "prompts.parquet")
+    write_prompt_table(rows, folder / "prompts.parquet")
     return Collection.open(folder)[number]
 
 
@@ -150,10 +150,10 @@ def test_a_source_that_is_no_table_of_texts_is_told(tmp_path):
 def test_a_table_of_before_reads_as_one_without_rasters(tmp_path):
     row = PersonPrompt(
         id="a", study="s", dataset="d", sample="x", target="t", width=9, height=9, person="p1", kind="click",
-        points=(Point(stroke=0, x=1.0, y=2.0),),
+        points=(PointerSample(stroke=0, x=1.0, y=2.0),),
     )  # fmt: skip
-    write_prompts([row], tmp_path / "new.parquet")
-    read_frame(tmp_path / "new.parquet").drop("group", "raster", "stroke_px").write_parquet(
+    write_prompt_table([row], tmp_path / "new.parquet")
+    read_prompt_frame(tmp_path / "new.parquet").drop("group", "raster", "stroke_px").write_parquet(
         tmp_path / "old.parquet"
     )
     (given,) = Collection.open(tmp_path / "old.parquet")

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from segarena_people.collection import Collection
 from segarena_people.prompt_checks import check_collection
-from segarena_people.prompt_table import read_prompts, write_prompts
+from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 
 
 def told(folder):
@@ -32,8 +32,8 @@ def test_masks_that_cannot_be_used_and_that_show_nothing_are_errors(tmp_path):
 
 def test_prompts_that_leave_their_goal_to_a_dataset_are_a_note(tmp_path):
     collection(tmp_path)
-    rows = [replace(row, goal_mask="") for row in read_prompts(tmp_path / "prompts.parquet")]
-    write_prompts(rows, tmp_path / "prompts.parquet")
+    rows = [replace(row, goal_mask="") for row in read_prompt_table(tmp_path / "prompts.parquet")]
+    write_prompt_table(rows, tmp_path / "prompts.parquet")
     assert told(tmp_path) == [
         (False, "8 prompts about whole objects of a dataset, whose masks are not here")
     ]

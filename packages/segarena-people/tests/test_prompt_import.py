@@ -6,33 +6,40 @@ from msgspec.structs import replace
 
 from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena_people.collection import Collection, read_source
-from segarena_people.import_format import Beside, Format, Imported, find_format, formats, points_of
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportFormat,
+    ImportInputs,
+    build_stroke,
+    find_format,
+    import_formats,
+)
 from segarena_people.prompt_import import file_name, import_prompts
 from segarena_people.prompts import PersonPrompt
 
 ROW = PersonPrompt(
     id="a", study="s", dataset="d", sample="x", target="t", width=9, height=7, kind="click",
-    points=points_of([(1.0, 2.0)]),
+    points=build_stroke([(1.0, 2.0)]),
 )  # fmt: skip
 MASK = np.eye(7, 9, dtype=bool)
 
 
 def made_format(units):
     texts = dict.fromkeys(("source", "holds", "terms", "origin"), 'a "file"\n')
-    return Format(name="made", open=lambda source, beside: units, **texts)
+    return ImportFormat(name="made", open=lambda source, beside: units, **texts)
 
 
 def failing():
-    yield Imported(row=replace(ROW, id="c"), goal=MASK, goal_name="half")
+    yield ImportedPrompt(row=replace(ROW, id="c"), goal=MASK, goal_name="half")
     raise InvalidInput("it ends early")
 
 
 def test_a_unit_that_fails_brings_nothing_and_the_others_do(tmp_path):
     units = {
-        "one": lambda: [Imported(row=ROW, goal=MASK, previous=~MASK, previous_name="p/q")],
+        "one": lambda: [ImportedPrompt(row=ROW, goal=MASK, previous=~MASK, previous_name="p/q")],
         "two": failing,
         "three": lambda: [
-            Imported(row=replace(ROW, id="b", sample="y"), goal=MASK, goal_name="other")
+            ImportedPrompt(row=replace(ROW, id="b", sample="y"), goal=MASK, goal_name="other")
         ],
     }
     states = []
@@ -62,7 +69,7 @@ def test_a_file_that_may_not_be_read_costs_itself_and_a_place_that_may_not_be_wr
     def unreadable():
         raise PermissionError(13, "Permission denied", "b.xml")
 
-    units = {"a": lambda: [Imported(row=ROW, goal=MASK)], "b.xml": unreadable}
+    units = {"a": lambda: [ImportedPrompt(row=ROW, goal=MASK)], "b.xml": unreadable}
     told = import_prompts(made_format(units), tmp_path, tmp_path / "out")
     assert told.left_out == ("[Errno 13] Permission denied: 'b.xml'",)
 
@@ -76,7 +83,7 @@ def test_a_file_that_may_not_be_read_costs_itself_and_a_place_that_may_not_be_wr
 
 
 def test_only_the_first_units_are_read_when_that_is_asked(tmp_path):
-    units = {"one": lambda: [Imported(row=ROW, goal=MASK)], "two": failing}
+    units = {"one": lambda: [ImportedPrompt(row=ROW, goal=MASK)], "two": failing}
     assert import_prompts(made_format(units), tmp_path, tmp_path / "out", most=1).left_out == ()
 
 
@@ -93,7 +100,7 @@ def test_an_interrupted_import_leaves_nothing(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         import_prompts(
-            made_format({"one": lambda: [Imported(row=ROW, goal=MASK)], "two": stopped}),
+            made_format({"one": lambda: [ImportedPrompt(row=ROW, goal=MASK)], "two": stopped}),
             tmp_path,
             tmp_path / "o",
         )
@@ -110,8 +117,8 @@ def test_what_is_there_is_not_written_over(tmp_path):
 
 def test_ids_that_occur_twice_are_told(tmp_path):
     units = {
-        "one": lambda: [Imported(row=ROW, goal=MASK)],
-        "two": lambda: [Imported(row=ROW, goal=MASK)],
+        "one": lambda: [ImportedPrompt(row=ROW, goal=MASK)],
+        "two": lambda: [ImportedPrompt(row=ROW, goal=MASK)],
     }
     told = import_prompts(made_format(units), tmp_path, tmp_path / "out")
     assert [finding.message for finding in told.findings] == [
@@ -142,7 +149,7 @@ def test_names_of_files_are_plain_and_differ():
 
 def test_all_formats_say_what_they_are_and_the_page_says_so_too():
     page = (Path(__file__).parents[3] / "docs" / "people.md").read_text(encoding="utf-8")
-    for name, form in formats().items():
+    for name, form in import_formats().items():
         assert form.name == name
         assert f"| `{name}` |" in page
         assert all((form.source, form.holds, form.terms, form.origin))
@@ -152,9 +159,9 @@ def test_all_formats_say_what_they_are_and_the_page_says_so_too():
 
 def test_what_a_format_needs_beside_its_source_is_asked_for(tmp_path):
     with pytest.raises(InvalidInput, match="expected --masks with the masks, got none"):
-        Beside().need_masks("the masks")
+        ImportInputs().need_masks("the masks")
     with pytest.raises(InvalidInput, match=r"--previous-masks .*expected a folder"):
-        Beside(previous=tmp_path / "none").need_previous("the masks")
+        ImportInputs(previous=tmp_path / "none").need_previous("the masks")
     with pytest.raises(InvalidInput, match="expected --dataset"):
-        Beside().need_targets("the pictures")
-    assert Beside(masks=tmp_path).need_masks("the masks") == tmp_path
+        ImportInputs().need_targets("the pictures")
+    assert ImportInputs(masks=tmp_path).need_masks("the masks") == tmp_path

@@ -8,11 +8,11 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena_people.prompt_checks import check_prompts
 from segarena_people.prompt_table import (
-    COLUMNS,
-    prompts_frame,
-    read_frame,
-    read_prompts,
-    write_prompts,
+    PROMPT_COLUMNS,
+    build_prompt_frame,
+    read_prompt_frame,
+    read_prompt_table,
+    write_prompt_table,
 )
 from segarena_people.prompts import PersonPrompt
 
@@ -27,12 +27,12 @@ PROMPTS = [
 
 
 def test_what_is_written_is_read(tmp_path):
-    write_prompts(PROMPTS, tmp_path / "prompts.parquet")
-    assert read_prompts(tmp_path / "prompts.parquet") == PROMPTS
+    write_prompt_table(PROMPTS, tmp_path / "prompts.parquet")
+    assert read_prompt_table(tmp_path / "prompts.parquet") == PROMPTS
 
 
 def test_points_are_a_list_that_any_reader_of_parquet_has(tmp_path):
-    write_prompts(PROMPTS, tmp_path / "prompts.parquet")
+    write_prompt_table(PROMPTS, tmp_path / "prompts.parquet")
     frame = pl.read_parquet(tmp_path / "prompts.parquet")
     found = frame.explode("points").unnest("points").filter(pl.col("id") == "b")
     assert found.select("x", "y", "screen_x", "time_ms").rows() == [
@@ -42,9 +42,9 @@ def test_points_are_a_list_that_any_reader_of_parquet_has(tmp_path):
 
 
 def test_a_table_without_rows_has_all_columns(tmp_path):
-    write_prompts([], tmp_path / "prompts.parquet")
-    assert read_frame(tmp_path / "prompts.parquet").schema == pl.Schema(COLUMNS)
-    assert read_prompts(tmp_path / "prompts.parquet") == []
+    write_prompt_table([], tmp_path / "prompts.parquet")
+    assert read_prompt_frame(tmp_path / "prompts.parquet").schema == pl.Schema(PROMPT_COLUMNS)
+    assert read_prompt_table(tmp_path / "prompts.parquet") == []
 
 
 @pytest.mark.parametrize(
@@ -59,21 +59,21 @@ def test_a_table_without_rows_has_all_columns(tmp_path):
     ],
 )
 def test_other_tables_are_refused_in_one_line(tmp_path, change, told):
-    change(prompts_frame(PROMPTS)).write_parquet(tmp_path / "other.parquet")
+    change(build_prompt_frame(PROMPTS)).write_parquet(tmp_path / "other.parquet")
     with pytest.raises(InvalidInput, match=told):
-        read_prompts(tmp_path / "other.parquet")
+        read_prompt_table(tmp_path / "other.parquet")
 
 
 def test_what_is_no_table_is_told(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
     with pytest.raises(InvalidInput, match="Parquet"):
-        read_prompts(tmp_path / "x.parquet")
+        read_prompt_table(tmp_path / "x.parquet")
     with pytest.raises(InvalidInput, match="there is no table"):
-        read_prompts(tmp_path / "none.parquet")
+        read_prompt_table(tmp_path / "none.parquet")
 
 
 def findings(*prompts, **columns):
-    frame = prompts_frame(prompts).with_columns(**columns)
+    frame = build_prompt_frame(prompts).with_columns(**columns)
     return [(finding.is_error, finding.message) for finding in check_prompts(frame)]
 
 
@@ -135,6 +135,6 @@ def test_oddities_of_hands_and_screens_are_noted():
 
 def test_every_field_of_a_prompt_is_documented():
     page = (Path(__file__).parents[3] / "docs" / "people.md").read_text(encoding="utf-8")
-    assert [name for name in COLUMNS if f"| `{name}`" not in page] == []
+    assert [name for name in PROMPT_COLUMNS if f"| `{name}`" not in page] == []
     fields = [field.name for field in msgspec.structs.fields(PersonPrompt)]
-    assert fields == list(COLUMNS)
+    assert fields == list(PROMPT_COLUMNS)

@@ -5,40 +5,40 @@ import pytest
 from scipy import ndimage
 
 from segarena.prompts import Box, Click, Lasso, Scribble
-from segarena_people.rasterization import draw_ink
+from segarena_people.rasterization import rasterize_prompts
 
 SHAPE = (20, 30)
 
 
 def test_nothing_given_is_nothing_drawn():
-    assert not draw_ink([], SHAPE).any()
+    assert not rasterize_prompts([], SHAPE).any()
 
 
 def test_thin_lines_are_their_pixels():
-    assert np.argwhere(draw_ink([Scribble(((3.0, 4.0), (3.0, 7.0)))], SHAPE)).tolist() == [
+    assert np.argwhere(rasterize_prompts([Scribble(((3.0, 4.0), (3.0, 7.0)))], SHAPE)).tolist() == [
         [3, c] for c in range(4, 8)
     ]
-    assert np.argwhere(draw_ink([Click((5, 6)), Click((2, 9, 1))], SHAPE)).tolist() == [
+    assert np.argwhere(rasterize_prompts([Click((5, 6)), Click((2, 9, 1))], SHAPE)).tolist() == [
         [5, 6],
         [9, 1],
     ]
-    assert draw_ink([Scribble(((5.2, 6.4),))], SHAPE).sum() == 1
+    assert rasterize_prompts([Scribble(((5.2, 6.4),))], SHAPE).sum() == 1
 
 
 def test_a_box_is_the_outline_of_its_pixels_and_a_lasso_is_closed():
-    box = draw_ink([Box((2, 3), (6, 9))], SHAPE)
+    box = rasterize_prompts([Box((2, 3), (6, 9))], SHAPE)
     filled = ndimage.binary_fill_holes(box)
     assert filled[2:6, 3:9].all()
     assert filled.sum() == 24
     assert not box[3:5, 4:8].any()
-    lasso = draw_ink([Lasso(((2.0, 3.0), (12.0, 3.0), (12.0, 20.0)))], SHAPE)
+    lasso = rasterize_prompts([Lasso(((2.0, 3.0), (12.0, 3.0), (12.0, 20.0)))], SHAPE)
     assert ndimage.binary_fill_holes(lasso).sum() > lasso.sum()
 
 
 @pytest.mark.parametrize("width", [1.5, 2, 3, 5, 8])
 def test_a_pen_reaches_half_its_width(width, rng):
     points = rng.uniform(10, 40, (6, 2))
-    drawn = draw_ink([Scribble(tuple(map(tuple, points)))], (50, 60), width)
+    drawn = rasterize_prompts([Scribble(tuple(map(tuple, points)))], (50, 60), width)
     steps = np.linspace(0, 1, 500)[:, None]
     line = np.concatenate([a + steps * (b - a) for a, b in pairwise(points)])
     distance = np.sqrt(
@@ -49,5 +49,5 @@ def test_a_pen_reaches_half_its_width(width, rng):
 
 
 def test_dots_and_ends_at_the_edge_are_cut_off():
-    assert draw_ink([Click((0, 0))], SHAPE, 3).sum() == 4
-    assert draw_ink([Scribble(((10.0, 15.0),))], SHAPE, 3).sum() == 9
+    assert rasterize_prompts([Click((0, 0))], SHAPE, 3).sum() == 4
+    assert rasterize_prompts([Scribble(((10.0, 15.0),))], SHAPE, 3).sum() == 9

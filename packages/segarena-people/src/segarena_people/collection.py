@@ -25,16 +25,16 @@ from segarena.prompts import Box, Click, Lasso, Scribble
 from segarena.roles import Dataset
 from segarena.samples import Mask
 from segarena_people.mask_files import GOALS, PREVIOUS, RASTERS, MaskFiles
-from segarena_people.prompt_table import read_prompts
-from segarena_people.prompts import Kind, PersonPrompt, prompt_of, prompts_of
-from segarena_people.rasterization import draw_ink
+from segarena_people.prompt_table import read_prompt_table
+from segarena_people.prompts import PersonPrompt, PromptKind, convert_prompt, convert_prompts
+from segarena_people.rasterization import rasterize_prompts
 from segarena_people.target_masks import TargetMasks
 
-TABLE = "prompts.parquet"
-SOURCE = "source.toml"
+TABLE_FILE = "prompts.parquet"
+SOURCE_FILE = "source.toml"
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class CollectionSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where a collection is from.
 
     Attributes:
@@ -49,7 +49,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Given:
+class CollectedPrompt:
     """One prompt of a person, with the masks that belong to it; these are read when asked for, bool (H, W).
 
     Attributes:
@@ -125,16 +125,16 @@ class Given:
         Raises:
             InvalidPrompt: only a raster of it is known.
         """
-        return prompt_of(self.row)
+        return convert_prompt(self.row)
 
     @property
     def prompts(self) -> tuple[Click | Box | Scribble | Lasso, ...]:
-        """All lines that were given together; see `segarena_people.prompts.prompts_of`.
+        """All lines that were given together; see `segarena_people.prompts.convert_prompts`.
 
         Raises:
             InvalidPrompt: only a raster of it is known.
         """
-        return prompts_of(self.row)
+        return convert_prompts(self.row)
 
     def ink(self, stroke_px: float | None = None) -> Mask:
         """Return what was drawn as pixels: its raster, or else its lines in the width given, their own, or one pixel.
@@ -145,10 +145,10 @@ class Given:
         drawn = self.drawn
         if drawn is not None:
             return drawn
-        return draw_ink(self.prompts, self.shape, stroke_px or self.row.stroke_px or 1.0)
+        return rasterize_prompts(self.prompts, self.shape, stroke_px or self.row.stroke_px or 1.0)
 
 
-class Collection(Sequence[Given]):
+class Collection(Sequence[CollectedPrompt]):
     """What people gave, in the order of the table; `Collection.open` reads one.
 
     Attributes:
@@ -160,7 +160,7 @@ class Collection(Sequence[Given]):
         rows: Sequence[PersonPrompt],
         files: MaskFiles,
         targets: TargetMasks | None,
-        source: Source,
+        source: CollectionSource,
     ) -> None:
         self._rows = tuple(rows)
         self._files = files
@@ -180,7 +180,7 @@ class Collection(Sequence[Given]):
         """
         given = Path(path)
         folder = given if given.is_dir() else given.parent
-        rows = read_prompts(folder / TABLE if given.is_dir() else given)
+        rows = read_prompt_table(folder / TABLE_FILE if given.is_dir() else given)
         targets = None if dataset is None else TargetMasks(dataset)
         return cls(rows, MaskFiles(folder), targets, read_source(folder))
 
@@ -188,15 +188,15 @@ class Collection(Sequence[Given]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, index: int) -> Given: ...
+    def __getitem__(self, index: int) -> CollectedPrompt: ...
     @overload
     def __getitem__(self, index: slice) -> Collection: ...
-    def __getitem__(self, index: int | slice) -> Given | Collection:
+    def __getitem__(self, index: int | slice) -> CollectedPrompt | Collection:
         if isinstance(index, slice):
             return self._with(self._rows[index])
         return self._given(self._rows[index])
 
-    def __iter__(self) -> Iterator[Given]:
+    def __iter__(self) -> Iterator[CollectedPrompt]:
         return map(self._given, self._rows)
 
     @property
@@ -215,7 +215,7 @@ class Collection(Sequence[Given]):
         return self.source.terms
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[PromptKind, ...]:
         """The kinds of prompts in it, in order of appearance."""
         return tuple(dict.fromkeys(row.kind for row in self._rows))
 
@@ -232,7 +232,7 @@ class Collection(Sequence[Given]):
     def only(
         self,
         *,
-        kind: Kind | None = None,
+        kind: PromptKind | None = None,
         person: str | None = None,
         groups: Several[str] | None = None,
         label: str | None = None,
@@ -261,7 +261,7 @@ class Collection(Sequence[Given]):
         asked = {name: value for name, value in wanted.items() if value is not None}
         chosen = None if groups is None else set(groups)
 
-        def fits(given: Given) -> bool:
+        def fits(given: CollectedPrompt) -> bool:
             row = given.row
             in_group = chosen is None or given.group in chosen
             as_counted = counts is None or (row.purpose == "main" and row.fate == "") == counts
@@ -273,31 +273,31 @@ class Collection(Sequence[Given]):
 
         return self._with([given.row for given in self if fits(given)])
 
-    def _given(self, row: PersonPrompt) -> Given:
-        return Given(row, self._files, self._targets)
+    def _given(self, row: PersonPrompt) -> CollectedPrompt:
+        return CollectedPrompt(row, self._files, self._targets)
 
     def _with(self, rows: Sequence[PersonPrompt]) -> Collection:
         return Collection(rows, self._files, self._targets, self.source)
 
 
-def read_source(folder: Path) -> Source:
+def read_source(folder: Path) -> CollectionSource:
     """Return what a folder says about where it is from; nothing where it does not.
 
     Raises:
         DatasetError: the file is no TOML, or has other types.
     """
-    path = folder / SOURCE
+    path = folder / SOURCE_FILE
     if not path.is_file():
-        return Source()
+        return CollectionSource()
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Source)
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), CollectionSource)
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise DatasetError(
             f"{path}: expected name, origin and terms as text in TOML, got: {error}"
         ) from error
 
 
-def source_text(source: Source) -> str:
+def format_source(source: CollectionSource) -> str:
     """Return what a folder says about where it is from, as TOML."""
     # JSON's strings are TOML's, but for a character that neither of them prints.
     return "".join(

@@ -20,12 +20,12 @@ from segarena.errors import InvalidInput, InvalidMask
 from segarena.files.images import read_values
 from segarena.files.within import within
 from segarena.samples import Mask
-from segarena_people.prompts import PersonPrompt, Point
+from segarena_people.prompts import PersonPrompt, PointerSample
 from segarena_people.target_masks import TargetMasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Imported:
+class ImportedPrompt:
     """A prompt with its masks, bool (H, W); the row does not name their files yet.
 
     Attributes:
@@ -45,12 +45,12 @@ class Imported:
     drawn: Mask | None = None
 
 
-Units: TypeAlias = Mapping[str, Callable[[], Iterable[Imported]]]
+Units: TypeAlias = Mapping[str, Callable[[], Iterable[ImportedPrompt]]]
 """What there is to be read, by the names that messages call it, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class ImportInputs:
     """What lies beside a source; which of these a format needs, it says itself.
 
     Attributes:
@@ -95,11 +95,11 @@ class Beside:
         return given
 
 
-Opener: TypeAlias = Callable[[Path, Beside], Units]
+FormatOpener: TypeAlias = Callable[[Path, ImportInputs], Units]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class ImportFormat:
     """A format, and what is to be known before it is used.
 
     Attributes:
@@ -118,24 +118,24 @@ class Format:
     holds: str
     terms: str
     origin: str
-    open: Opener
+    open: FormatOpener
 
 
-_formats: dict[str, Format] = {}
+_formats: dict[str, ImportFormat] = {}
 
 
-def prompt_format(name: str, **about: str) -> Callable[[Opener], Opener]:
+def prompt_format(name: str, **about: str) -> Callable[[FormatOpener], FormatOpener]:
     """Return a decorator that makes a function the `open` of a format; `about` are the texts of `Format`."""
 
-    def add(opener: Opener) -> Opener:
-        _formats[name] = Format(name=name, open=opener, **about)
+    def add(opener: FormatOpener) -> FormatOpener:
+        _formats[name] = ImportFormat(name=name, open=opener, **about)
         return opener
 
     return add
 
 
 @cache
-def formats() -> Mapping[str, Format]:
+def import_formats() -> Mapping[str, ImportFormat]:
     """Return all formats by name, in alphabetical order."""
     room = import_module("segarena_people.formats")
     for module in pkgutil.iter_modules(room.__path__):
@@ -143,19 +143,19 @@ def formats() -> Mapping[str, Format]:
     return dict(sorted(_formats.items()))
 
 
-def find_format(name: str) -> Format:
+def find_format(name: str) -> ImportFormat:
     """Return a format.
 
     Raises:
         InvalidInput: there is none of this name; the message says which there are.
     """
-    known = formats()
+    known = import_formats()
     if name not in known:
         raise InvalidInput(f"there is no format {name!r}; there is {', '.join(known)}")
     return known[name]
 
 
-def sized(row: PersonPrompt, mask: Mask) -> PersonPrompt:
+def with_mask_size(row: PersonPrompt, mask: Mask) -> PersonPrompt:
     """Return a row of a picture as high and wide as a mask of it."""
     return replace(row, height=mask.shape[0], width=mask.shape[1])
 
@@ -174,8 +174,8 @@ def read_goal(masks: Path, image: str) -> Mask:
     return goal
 
 
-def points_of(
+def build_stroke(
     places: Iterable[tuple[float, float]], stroke: int = 0, **values: Any
-) -> tuple[Point, ...]:
+) -> tuple[PointerSample, ...]:
     """Return a stroke through places x, y, in px of the picture, of which nothing else is known."""
-    return tuple(Point(stroke=stroke, x=float(x), y=float(y), **values) for x, y in places)
+    return tuple(PointerSample(stroke=stroke, x=float(x), y=float(y), **values) for x, y in places)

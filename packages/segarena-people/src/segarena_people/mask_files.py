@@ -59,6 +59,6 @@ class MaskFiles:
         return mask
 
 
-def mask_png(mask: Mask) -> bytes:
+def encode_mask_png(mask: Mask) -> bytes:
     """Return a mask as a PNG of 0 and 255."""
     return cv2.imencode(".png", np.where(mask, np.uint8(255), np.uint8(0)))[1].tobytes()

@@ -9,7 +9,7 @@ import polars as pl
 from segarena.errors import SegarenaError
 from segarena.roles import Finding
 from segarena_people.collection import Collection
-from segarena_people.prompt_table import COLUMNS, WORDS
+from segarena_people.prompt_table import CATEGORICAL_COLUMNS, PROMPT_COLUMNS
 
 _FAR = 1.0
 """So many widths and heights a hand may draw outside the picture."""
@@ -68,10 +68,10 @@ def check_collection(collection: Collection) -> list[Finding]:
 
 
 def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
-    for name in COLUMNS:
+    for name in PROMPT_COLUMNS:
         if name != "plane":
             yield frame[name].null_count(), f"rows without {name}"
-    for name, words in WORDS.items():
+    for name, words in CATEGORICAL_COLUMNS.items():
         known = ", ".join(word or '""' for word in words)
         yield (
             frame.filter(~pl.col(name).is_in(words)).height,
@@ -87,7 +87,7 @@ def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
         frame.filter((pl.col("width") < 1) | (pl.col("height") < 1)).height,
         "rows with a width or height below 1",
     )
-    floats = [name for name, kind in COLUMNS.items() if kind == pl.Float64]
+    floats = [name for name, kind in PROMPT_COLUMNS.items() if kind == pl.Float64]
     wrong = pl.any_horizontal(~pl.col(floats).is_finite() | (pl.col(floats) < 0))
     yield (
         frame.filter(wrong).height,

@@ -18,12 +18,12 @@ from segarena.files.hashes import fingerprint
 from segarena.files.whole import cannot_write, whole_path, write_whole
 from segarena.roles import Finding
 from segarena.samples import Mask
-from segarena.work.progress import OnProgress, Progress, say_nothing
-from segarena_people.collection import SOURCE, TABLE, Source, source_text
-from segarena_people.import_format import Beside, Format, Imported
-from segarena_people.mask_files import GOALS, PREVIOUS, RASTERS, mask_png
+from segarena.work.progress import OnProgress, Progress, ignore_progress
+from segarena_people.collection import SOURCE_FILE, TABLE_FILE, CollectionSource, format_source
+from segarena_people.import_format import ImportedPrompt, ImportFormat, ImportInputs
+from segarena_people.mask_files import GOALS, PREVIOUS, RASTERS, encode_mask_png
 from segarena_people.prompt_checks import check_prompts
-from segarena_people.prompt_table import frame_parquet, prompts_frame
+from segarena_people.prompt_table import build_prompt_frame, encode_prompt_frame
 from segarena_people.prompts import PersonPrompt
 
 _AT_ONCE = 5000
@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{7,79}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class ImportSummary:
     """What an import brought.
 
     Attributes:
@@ -51,14 +51,14 @@ class Brought:
 
 
 def import_prompts(
-    form: Format,
+    form: ImportFormat,
     source: Path,
     out: Path,
     *,
-    beside: Beside | None = None,
+    beside: ImportInputs | None = None,
     most: int | None = None,
-    on_progress: OnProgress = say_nothing,
-) -> Brought:
+    on_progress: OnProgress = ignore_progress,
+) -> ImportSummary:
     """Make a collection of what was published; the folder is there once all of it is, or not at all.
 
     Args:
@@ -79,7 +79,9 @@ def import_prompts(
     if not source.exists():
         raise InvalidInput(f"{source}: expected {form.source}; there is no such file or folder")
     with tempfile.TemporaryDirectory(prefix="segarena-import-") as scratch, whole_path(out) as part:
-        units = form.open(source, dataclasses.replace(beside or Beside(), scratch=Path(scratch)))
+        units = form.open(
+            source, dataclasses.replace(beside or ImportInputs(), scratch=Path(scratch))
+        )
         chosen = dict(islice(units.items(), most))
         writer = _Writer(part)
         progress = Progress(units=len(chosen))
@@ -97,9 +99,11 @@ def import_prompts(
             raise InvalidInput(
                 f"{source}: expected {form.source}, found no prompt that can be used: {why}"
             )
-        frame = writer.finish(Source(name=form.name, origin=form.origin, terms=form.terms))
+        frame = writer.finish(
+            CollectionSource(name=form.name, origin=form.origin, terms=form.terms)
+        )
     people = frame.filter(pl.col("person") != "")["person"].n_unique()
-    return Brought(
+    return ImportSummary(
         prompts=frame.height, people=people, units=len(chosen), left_out=tuple(left_out),
         findings=tuple(check_prompts(frame)),
     )  # fmt: skip
@@ -114,7 +118,7 @@ class _Writer:
     _rows: list[PersonPrompt] = field(default_factory=list[PersonPrompt])
     _frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
 
-    def take(self, unit: str, read: Callable[[], Iterable[Imported]]) -> str:
+    def take(self, unit: str, read: Callable[[], Iterable[ImportedPrompt]]) -> str:
         """Write what a unit holds; return why it cannot be used, or "".
 
         Of a unit that fails in the middle nothing is kept, but masks that no row names may lie in the folders.
@@ -131,19 +135,19 @@ class _Writer:
             self._pack()
         return ""
 
-    def finish(self, source: Source) -> pl.DataFrame:
+    def finish(self, source: CollectionSource) -> pl.DataFrame:
         """Write the table, and where it is from; return the table."""
         self._pack()
         frame = pl.concat(self._frames)
-        write_whole(self.folder / TABLE, frame_parquet(frame))
-        write_whole(self.folder / SOURCE, source_text(source))
+        write_whole(self.folder / TABLE_FILE, encode_prompt_frame(frame))
+        write_whole(self.folder / SOURCE_FILE, format_source(source))
         return frame
 
     def _pack(self) -> None:
-        self._frames.append(prompts_frame(self._rows))
+        self._frames.append(build_prompt_frame(self._rows))
         self._rows = []
 
-    def _written(self, one: Imported) -> PersonPrompt:
+    def _written(self, one: ImportedPrompt) -> PersonPrompt:
         row = one.row
         if one.goal is not None:
             row = replace(row, goal_mask=self._save(GOALS, one.goal_name or row.id, one.goal))
@@ -162,7 +166,7 @@ class _Writer:
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(
-                    mask_png(mask)
+                    encode_mask_png(mask)
                 )  # not flushed one by one: there may be many, and they come again
         except OSError as error:
             raise cannot_write(path, error) from error

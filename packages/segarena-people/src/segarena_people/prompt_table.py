@@ -13,7 +13,7 @@ import polars as pl
 from segarena.errors import InvalidInput
 from segarena.files.parquet import read_parquet
 from segarena.files.whole import write_whole
-from segarena_people.prompts import PersonPrompt, Point
+from segarena_people.prompts import PersonPrompt, PointerSample
 
 _KINDS: dict[Any, Any] = {
     str: pl.String,
@@ -25,8 +25,8 @@ _KINDS: dict[Any, Any] = {
 
 
 def _kind(declared: Any) -> Any:
-    if declared == tuple[Point, ...]:
-        return pl.List(pl.Struct(_schema(Point)))
+    if declared == tuple[PointerSample, ...]:
+        return pl.List(pl.Struct(_schema(PointerSample)))
     return _KINDS.get(declared, pl.String)  # the others are words from a list
 
 
@@ -34,48 +34,48 @@ def _schema(of: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.name: _kind(field.type) for field in msgspec.structs.fields(of)}
 
 
-COLUMNS = _schema(PersonPrompt)
+PROMPT_COLUMNS = _schema(PersonPrompt)
 """The columns and their types, in order."""
 
-WORDS = {
+CATEGORICAL_COLUMNS = {
     field.name: get_args(field.type)
     for field in msgspec.structs.fields(PersonPrompt)
     if field.type not in _KINDS and field.name != "points"
 }
 """Columns that hold one of a few words."""
 
-ADDED = {"group": "", "raster": "", "stroke_px": 0.0}
+LATER_COLUMNS = {"group": "", "raster": "", "stroke_px": 0.0}
 """Columns that older tables lack, and what is in them then."""
 
 
-def prompts_frame(prompts: Iterable[PersonPrompt]) -> pl.DataFrame:
+def build_prompt_frame(prompts: Iterable[PersonPrompt]) -> pl.DataFrame:
     """Return prompts as a frame with all columns."""
     rows = [msgspec.to_builtins(prompt) for prompt in prompts]
-    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    return pl.DataFrame(rows, schema=PROMPT_COLUMNS, orient="row")
 
 
-def write_prompts(prompts: Iterable[PersonPrompt], path: Path) -> None:
+def write_prompt_table(prompts: Iterable[PersonPrompt], path: Path) -> None:
     """Write a table; the same prompts give the same bytes.
 
     Raises:
         StoreError: it cannot be written.
     """
-    write_whole(path, prompts_parquet(prompts))
+    write_whole(path, encode_prompts(prompts))
 
 
-def prompts_parquet(prompts: Iterable[PersonPrompt]) -> bytes:
+def encode_prompts(prompts: Iterable[PersonPrompt]) -> bytes:
     """Return the bytes of a table."""
-    return frame_parquet(prompts_frame(prompts))
+    return encode_prompt_frame(build_prompt_frame(prompts))
 
 
-def frame_parquet(frame: pl.DataFrame) -> bytes:
+def encode_prompt_frame(frame: pl.DataFrame) -> bytes:
     """Return the bytes of a table that is a frame already."""
     buffer = BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 
-def read_frame(path: Path) -> pl.DataFrame:
+def read_prompt_frame(path: Path) -> pl.DataFrame:
     """Return the table in a file; further columns are kept, and those that older tables lack are added.
 
     Raises:
@@ -84,9 +84,9 @@ def read_frame(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise InvalidInput(f"there is no table of prompts {path}")
     frame = read_parquet(path, error=InvalidInput)
-    lacking = {name: value for name, value in ADDED.items() if name not in frame.columns}
+    lacking = {name: value for name, value in LATER_COLUMNS.items() if name not in frame.columns}
     frame = frame.with_columns(pl.lit(value).alias(name) for name, value in lacking.items())
-    for name, kind in COLUMNS.items():
+    for name, kind in PROMPT_COLUMNS.items():
         if name not in frame.columns:
             raise InvalidInput(
                 f"{path}: expected a table of people's prompts, got one without a column {name!r}"
@@ -98,14 +98,16 @@ def read_frame(path: Path) -> pl.DataFrame:
     return frame
 
 
-def read_prompts(path: Path) -> list[PersonPrompt]:
+def read_prompt_table(path: Path) -> list[PersonPrompt]:
     """Return the prompts in a file.
 
     Raises:
         InvalidInput: as `read_frame`, or a row holds what no prompt can; see `segarena_people.prompt_checks` for the rest.
     """
     try:
-        return msgspec.convert(read_frame(path).select(*COLUMNS).to_dicts(), list[PersonPrompt])
+        return msgspec.convert(
+            read_prompt_frame(path).select(*PROMPT_COLUMNS).to_dicts(), list[PersonPrompt]
+        )
     except msgspec.ValidationError as error:
         raise InvalidInput(
             f"{path}: {error}; `segarena people check` lists what is wrong"

@@ -19,17 +19,17 @@ import msgspec
 from segarena.errors import InvalidPrompt
 from segarena.prompts import Box, Click, Lasso, Scribble
 
-Kind: TypeAlias = Literal["click", "box", "scribble", "lasso"]
-Goal: TypeAlias = Literal["object", "missing", "surplus"]
+PromptKind: TypeAlias = Literal["click", "box", "scribble", "lasso"]
+GoalKind: TypeAlias = Literal["object", "missing", "surplus"]
 """What was asked for: the object, a part of it that the previous mask misses, or what that mask has too much."""
-Purpose: TypeAlias = Literal["main", "training", "attention"]
-Device: TypeAlias = Literal["pc", "mobile"]
-Pointer: TypeAlias = Literal["mouse", "touch", "pen", "keyboard"]
-Fate: TypeAlias = Literal["", "batch", "far", "attention"]
+TrialPurpose: TypeAlias = Literal["main", "training", "attention"]
+DeviceKind: TypeAlias = Literal["pc", "mobile"]
+PointerKind: TypeAlias = Literal["mouse", "touch", "pen", "keyboard"]
+Exclusion: TypeAlias = Literal["", "batch", "far", "attention"]
 """Why a prompt does not count: too few of its batch were right, it is far off, its person failed checks; "" counts."""
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class PointerSample(msgspec.Struct, frozen=True, kw_only=True):
     """One sample of a pointer.
 
     Attributes:
@@ -103,22 +103,22 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     width: int
     height: int
-    goal: Goal = "object"
+    goal: GoalKind = "object"
     goal_mask: str = ""
     previous_mask: str = ""
     model: str = ""
     person: str = ""
     batch: int = 0
     place: int = 0
-    purpose: Purpose = "main"
+    purpose: TrialPurpose = "main"
     round: int = 1
-    kind: Kind
+    kind: PromptKind
     is_positive: bool = True
     display_mode: str = ""
-    device: Literal[Device, ""] = ""
-    declared_device: Literal[Device, ""] = ""
-    pointer: Literal[Pointer, ""] = ""
-    points: tuple[Point, ...] = ()
+    device: Literal[DeviceKind, ""] = ""
+    declared_device: Literal[DeviceKind, ""] = ""
+    pointer: Literal[PointerKind, ""] = ""
+    points: tuple[PointerSample, ...] = ()
     device_pixel_ratio: float = 1.0
     page_scale: float = 1.0
     image_scale: float = 1.0
@@ -137,18 +137,18 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
     early_presses: int = 0
     extra_presses: int = 0
     reloads: int = 0
-    fate: Fate = ""
+    fate: Exclusion = ""
     group: str = ""
     raster: str = ""
     stroke_px: float = 0.0
 
     @property
-    def strokes(self) -> tuple[tuple[Point, ...], ...]:
+    def strokes(self) -> tuple[tuple[PointerSample, ...], ...]:
         """The points of each stroke."""
         return tuple(tuple(points) for _, points in groupby(self.points, attrgetter("stroke")))
 
     @property
-    def meant(self) -> tuple[tuple[Point, ...], ...]:
+    def meant(self) -> tuple[tuple[PointerSample, ...], ...]:
         """The strokes that count: those after the `extra_presses`, at least the last one.
 
         In a study that is the last stroke; where people were free to draw several lines, it is all of them.
@@ -157,7 +157,7 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
         return strokes[-max(1, len(strokes) - self.extra_presses) :]
 
 
-def prompt_of(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
+def convert_prompt(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
     """Return what a person gave as simulated users give it, along the axes of the sample, inside the picture.
 
     A click is where the pointer was pressed; a box lies between the first and the last point of its stroke, both
@@ -167,10 +167,10 @@ def prompt_of(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
     Raises:
         InvalidPrompt: it has no points, or one that is not finite.
     """
-    return prompts_of(given)[-1]
+    return convert_prompts(given)[-1]
 
 
-def prompts_of(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...]:
+def convert_prompts(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...]:
     """Return all lines of a prompt that count, as `prompt_of` gives the last one; a click or box is always one.
 
     Raises:
@@ -190,7 +190,7 @@ def prompts_of(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...
     return tuple(_line(given, stroke) for stroke in given.meant)
 
 
-def _line(given: PersonPrompt, stroke: tuple[Point, ...]) -> Scribble | Lasso:
+def _line(given: PersonPrompt, stroke: tuple[PointerSample, ...]) -> Scribble | Lasso:
     made = Scribble if given.kind == "scribble" else Lasso
     points = tuple((*map(float, _plane(given)), *_position(given, point)) for point in stroke)
     return made(points, given.is_positive, given.object_id)
@@ -207,14 +207,14 @@ def _plane(given: PersonPrompt) -> tuple[int, ...]:
     return () if given.plane is None else (given.plane,)
 
 
-def _pixel(given: PersonPrompt, point: Point) -> tuple[int, int]:
+def _pixel(given: PersonPrompt, point: PointerSample) -> tuple[int, int]:
     """Return the (row, column) of the pixel that a point lies in: pixel 0 reaches from 0 to 1."""
     row = min(max(int(point.y // 1), 0), given.height - 1)
     column = min(max(int(point.x // 1), 0), given.width - 1)
     return row, column
 
 
-def _position(given: PersonPrompt, point: Point) -> tuple[float, float]:
+def _position(given: PersonPrompt, point: PointerSample) -> tuple[float, float]:
     """Return the (row, column) of a point where the middle of pixel 0 is 0, as simulated users have it."""
     return min(max(point.y - 0.5, 0.0), given.height - 1.0), min(
         max(point.x - 0.5, 0.0), given.width - 1.0

@@ -12,7 +12,7 @@ from segarena.prompts import Box, Click, Lasso, Scribble
 from segarena.samples import Mask
 
 
-def draw_ink(
+def rasterize_prompts(
     prompts: Iterable[Click | Box | Scribble | Lasso], shape: tuple[int, int], width_px: float = 1.0
 ) -> Mask:
     """Return the pixels that a pen of some width leaves, bool (H, W); nothing is drawn where there are no prompts.

@@ -13,7 +13,7 @@ from segarena.files.images import read_values
 from segarena.files.matlab import read_matlab
 from segarena.files.within import within
 
-CLASSES = (
+VOC_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
     *(
         "diningtable",
@@ -29,8 +29,8 @@ CLASSES = (
     ),
 )
 """Class 1 to 20; 0 is the background, 255 belongs to none."""
-VOID = 255
-MASKS = "class masks of VOC (SegmentationClass/NAME.png) or SBD (cls/NAME.mat)"
+VOC_VOID = 255
+VOC_MASKS = "class masks of VOC (SegmentationClass/NAME.png) or SBD (cls/NAME.mat)"
 
 
 def read_classes(folder: Path, image: str) -> NDArray[np.int32]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from segarena.registry import build
 from segarena.users.habits.habit_files import read_habits
 from segarena.users.habits.time_habits import TimeHabits
-from segarena_people.prompt_table import read_prompts, write_prompts
+from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 
 
 def test_boxes_of_people_become_habits_of_a_user(segarena, tmp_path):
@@ -24,12 +24,12 @@ def test_boxes_of_people_become_habits_of_a_user(segarena, tmp_path):
 
 def test_times_of_people_become_a_pace_of_reports(segarena, tmp_path):
     given = collection(tmp_path / "given", objects=12)
-    rows = read_prompts(given / "prompts.parquet")
+    rows = read_prompt_table(given / "prompts.parquet")
     later = [
         replace(row, points=tuple(replace(p, time_ms=p.time_ms + 2000) for p in row.points))
         for row in rows
     ]
-    write_prompts(later, given / "prompts.parquet")
+    write_prompt_table(later, given / "prompts.parquet")
     done = segarena("people", "fit", "time", "--with", given, "--out", tmp_path / "seconds.toml")
     assert done.exit_code == 0, done.stderr
     assert "24 prompts, median 2.11 s" in done.stdout

@@ -4,9 +4,9 @@ from made_up import Boxer, write_people
 
 from segarena_people.collection import Collection
 from segarena_people.comparison.answer_features import MeasuredAnswer, measure_person
-from segarena_people.comparison.gallery import cards_of, riddles_of
-from segarena_people.comparison.results import Scope, ScopeFound, UserFound
-from segarena_people.comparison.user_comparison import PEOPLE, Comparison
+from segarena_people.comparison.gallery import build_cards, build_guessing_pairs
+from segarena_people.comparison.results import AnswerScope, ScopeResult, UserResult
+from segarena_people.comparison.user_comparison import PEOPLE, UserComparison
 
 
 @pytest.fixture
@@ -17,19 +17,19 @@ def found(tmp_path):
         Collection.open(write_people(tmp_path / "p", people, images=12, labels=("leaf", "<i>")))
     )
     measured = [measure_person(given) for given in answers]
-    comparison = Comparison(
+    comparison = UserComparison(
         name="p", terms="", path="", users=("copy",), scopes=(), notes=(), answers=answers,
         measured={PEOPLE: measured, "copy": [MeasuredAnswer(values=None, refusal="no"), *measured[1:]]},
     )  # fmt: skip
-    one = ScopeFound(
-        scope=Scope(kind="box"), people=("anna", "ben"), questions=12, groups=12, answers=24,
-        users=(UserFound(user="copy", asked=24, answered=23),),
+    one = ScopeResult(
+        scope=AnswerScope(kind="box"), people=("anna", "ben"), questions=12, groups=12, answers=24,
+        users=(UserResult(user="copy", asked=24, answered=23),),
     )  # fmt: skip
     return comparison, one
 
 
 def test_every_card_has_all_people_and_users_about_one_goal(found):
-    cards = cards_of(*found)
+    cards = build_cards(*found)
     assert [[pane.who for pane in card.panes] for card in cards] == [["anna", "ben", "copy"]] * len(
         cards
     )
@@ -42,7 +42,7 @@ def test_the_answer_to_a_riddle_is_where_the_persons_drawing_is(found):
     comparison.measured["copy"][1:] = [
         MeasuredAnswer(values=np.zeros(4), prompts=(Boxer,)[:0]) for _ in range(23)
     ]
-    riddles = riddles_of(comparison, one, "copy", count=6)
+    riddles = build_guessing_pairs(comparison, one, "copy", count=6)
     for riddle in riddles:
         person = riddle.first if "left" in riddle.answer else riddle.second
         other = riddle.second if "left" in riddle.answer else riddle.first

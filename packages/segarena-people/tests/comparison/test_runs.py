@@ -5,11 +5,11 @@ import pytest
 
 import segarena
 from segarena.errors import InvalidInput
-from segarena.records.parquet_tables import frame_of
+from segarena.records.parquet_tables import table_frame
 from segarena.records.row_types import PersonRound
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.run_statistics import target_values
-from segarena_people.comparison.segmenter_comparison import rank_read, rank_runs
+from segarena_people.comparison.segmenter_comparison import rank_loaded_runs, rank_runs
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def runs(tmp_path_factory):
             )
             for row in folder.records().filter(user="human").iter_rows(named=True)
         ]  # fmt: skip
-        found.append((folder.path, frame_of("people", rows)))
+        found.append((folder.path, table_frame("people", rows)))
     read = read_runs([path for path, _ in found])
     for run, (_, frame) in zip(read, found, strict=True):
         run.folder.people = lambda frame=frame: frame
@@ -35,7 +35,7 @@ def runs(tmp_path_factory):
 
 
 def test_each_statistic_of_the_summary_is_ranked_for_each_simulated_user(runs):
-    found = rank_read(runs)
+    found = rank_loaded_runs(runs)
     assert [(one.user, one.statistic) for one in found] == [
         ("uniform", one.name) for one in runs[0].summary
     ]

@@ -3,25 +3,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from segarena_people.comparison.results import Scope
-from segarena_people.comparison.time_sheet import seconds_sheet
-from segarena_people.prompts import PersonPrompt, Point
+from segarena_people.comparison.results import AnswerScope
+from segarena_people.comparison.time_sheet import prompt_time_sheet
+from segarena_people.prompts import PersonPrompt, PointerSample
 
 
 def clicks(seconds):
     return [
         PersonPrompt(
             id=str(number), study="s", dataset="d", sample=str(number), target="t", width=100, height=100, kind="click",
-            points=(Point(stroke=0, x=50.0, y=50.0, time_ms=1000 * took),),
+            points=(PointerSample(stroke=0, x=50.0, y=50.0, time_ms=1000 * took),),
         )
         for number, took in enumerate(seconds)
     ]  # fmt: skip
 
 
 def test_seconds_stand_beside_what_is_predicted_where_they_are_known():
-    scope = Scope(kind="click")
+    scope = AnswerScope(kind="click")
     slow, unknown = clicks(np.linspace(29, 31, 21)), clicks(np.zeros(21))
-    (row,) = seconds_sheet([(scope, [*slow, *unknown]), (scope, slow[:9])]).rows
+    (row,) = prompt_time_sheet([(scope, [*slow, *unknown]), (scope, slow[:9])]).rows
     assert row[0] == "first clicks"
     assert row[1].mean == pytest.approx(30)
     # 2.4 s for the first point on an object (Bearman 2016).

@@ -7,14 +7,14 @@ from made_up import Aimer, Boxer, write_people
 from msgspec.structs import replace
 
 from segarena.errors import InvalidInput
-from segarena.users.habits.habit_files import SHIPPED
+from segarena.users.habits.habit_files import SHIPPED_HABITS
 from segarena_people.collection import Collection
-from segarena_people.comparison.participants import named
+from segarena_people.comparison.participants import named_plugin
 from segarena_people.comparison.report_page import verdicts, write_comparison
-from segarena_people.comparison.result_sheets import apart_sheet
+from segarena_people.comparison.result_sheets import separation_sheet
 from segarena_people.comparison.user_comparison import PEOPLE, compare_users
-from segarena_people.comparison.user_replies import Asker
-from segarena_people.prompt_table import read_prompts, write_prompts
+from segarena_people.comparison.user_replies import ReplyCollector
+from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 
 pytest.importorskip("sklearn")
 MADE_UP = Path(made_up.__file__)
@@ -49,7 +49,7 @@ def test_a_user_who_is_the_one_that_made_the_people_passes(two_people):
     assert 0.3 < aimer.apart < 0.65
     assert aimer.n == 40
     assert 0.3 < found.scopes[0].pairs[0].auc.value < 0.7
-    assert [row[-1] for row in apart_sheet(found.scopes).rows] == [
+    assert [row[-1] for row in separation_sheet(found.scopes).rows] == [
         "", "passes", "told apart", "no answers", "no answers",
     ]  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_users_give_the_same_whenever_they_are_asked_and_other_things_for_anothe
     two_people,
 ):
     folder, found = two_people
-    asker = Asker(Aimer(), name="Aimer")
+    asker = ReplyCollector(Aimer(), name="Aimer")
     backwards = [asker.ask(given).prompts for given in reversed(Collection.open(folder))]
     assert backwards[::-1] == [one.prompts for one in found.measured["Aimer"]]
     assert len({one.prompts for one in found.measured["Aimer"]}) > 60
@@ -137,21 +137,21 @@ def test_too_few_answers_are_refused_with_how_many_there_are(tmp_path):
 
 
 def test_tables_call_a_user_as_short_as_they_can():
-    assert named("a/b.py:Hand(ink=2)")[0] == "Hand(ink=2)"
-    assert named("left=a/b.py:Hand")[0] == "left"
-    assert named("centre")[0] == "centre"
+    assert named_plugin("a/b.py:Hand(ink=2)")[0] == "Hand(ink=2)"
+    assert named_plugin("left=a/b.py:Hand")[0] == "left"
+    assert named_plugin("centre")[0] == "centre"
 
 
 def test_what_cannot_be_compared_is_counted_and_said(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=14)
     table = folder / "prompts.parquet"
-    rows = read_prompts(table)
+    rows = read_prompt_table(table)
     first, second, third = (
         replace(rows[0], round=2),
         replace(rows[1], fate="far"),
         replace(rows[2], kind="lasso"),
     )
-    write_prompts([first, second, third, *rows[3:]], table)
+    write_prompt_table([first, second, third, *rows[3:]], table)
     found = compare_users([f"{MADE_UP}:Boxer"], folder)
     assert found.scopes[0].answers == 11
     assert found.notes == (
@@ -188,8 +188,8 @@ def test_what_is_no_collection_is_told_how_to_become_one(tmp_path, name, told):
 
 def test_answers_with_one_id_are_refused(tmp_path):
     folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
-    rows = read_prompts(folder / "prompts.parquet")
-    write_prompts([*rows[:-1], replace(rows[-1], id=rows[0].id)], folder / "prompts.parquet")
+    rows = read_prompt_table(folder / "prompts.parquet")
+    write_prompt_table([*rows[:-1], replace(rows[-1], id=rows[0].id)], folder / "prompts.parquet")
     with pytest.raises(InvalidInput, match="'anna-0' 2 times"):
         compare_users([f"{MADE_UP}:Aimer"], folder)
 
@@ -199,9 +199,9 @@ def test_other_groups_are_tested_anew(tmp_path):
     first = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
     rows = [
         replace(row, group=str(number // 2))
-        for number, row in enumerate(read_prompts(folder / "prompts.parquet"))
+        for number, row in enumerate(read_prompt_table(folder / "prompts.parquet"))
     ]
-    write_prompts(rows, folder / "prompts.parquet")
+    write_prompt_table(rows, folder / "prompts.parquet")
     again = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
     assert again.scopes == compare_users([f"{MADE_UP}:Aimer"], folder).scopes != first.scopes
 
@@ -209,7 +209,7 @@ def test_other_groups_are_tested_anew(tmp_path):
 def test_a_user_whose_file_was_fitted_anew_is_asked_again(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
     file, user = tmp_path / "boxes.toml", f"box-drawer(fitted={str(tmp_path / 'boxes.toml')!r})"
-    shipped = (SHIPPED / "boxes-drag.toml").read_text(encoding="utf-8")
+    shipped = (SHIPPED_HABITS / "boxes-drag.toml").read_text(encoding="utf-8")
     file.write_text(shipped, encoding="utf-8")
     first = compare_users([user], folder, kept=tmp_path / "done")
     file.write_text(
@@ -227,12 +227,12 @@ def test_the_page_shows_seconds_where_they_are_known(tmp_path):
     untimed = write_comparison(compare_users(["centre"], folder), tmp_path / "untimed")
     assert not (tmp_path / "untimed" / "seconds.csv").exists()
     assert 'id="seconds"' not in untimed.html.read_text(encoding="utf-8")
-    rows = read_prompts(folder / "prompts.parquet")
+    rows = read_prompt_table(folder / "prompts.parquet")
     timed = [
         replace(row, points=tuple(replace(point, time_ms=1500.0) for point in row.points))
         for row in rows
     ]
-    write_prompts(timed, folder / "prompts.parquet")
+    write_prompt_table(timed, folder / "prompts.parquet")
     written = write_comparison(compare_users(["centre"], folder), tmp_path / "timed")
     lines = (tmp_path / "timed" / "seconds.csv").read_text(encoding="utf-8").splitlines()
     assert lines[1].startswith("first clicks,1.5,")

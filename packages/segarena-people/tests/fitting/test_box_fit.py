@@ -6,7 +6,7 @@ from scipy import stats
 
 from segarena.errors import InvalidInput
 from segarena.users.habits.box_habits import copula_shares
-from segarena_people.fitting.box_fit import PeoplesBoxes, box_iou, fit_boxes
+from segarena_people.fitting.box_fit import PersonBoxes, box_iou, fit_boxes
 
 
 def people_s(
@@ -28,7 +28,7 @@ def people_s(
     who = np.arange(count) % people
     factors = np.exp(between * stats.norm.ppf((np.arange(people) + 0.5) / people))
     offsets *= factors[who][:, None]
-    return PeoplesBoxes(sides, offsets * sides[:, [0, 1, 0, 1]], [f"p{k}" for k in who])
+    return PersonBoxes(sides, offsets * sides[:, [0, 1, 0, 1]], [f"p{k}" for k in who])
 
 
 def test_quantiles_are_those_that_the_boxes_were_drawn_with():
@@ -71,7 +71,7 @@ def test_nothing_is_said_of_people_who_are_not_known():
     given = people_s(100, between=0.5)
     assert (
         fit_boxes(
-            PeoplesBoxes(given.sides_px, given.offsets_px, [""] * 100), "made here"
+            PersonBoxes(given.sides_px, given.offsets_px, [""] * 100), "made here"
         ).between_people
         == 0.0
     )
@@ -88,7 +88,7 @@ def test_the_same_boxes_give_the_same_habits():
 
 
 def test_exact_boxes_fit_exact_habits():
-    exact = PeoplesBoxes(np.full((12, 2), 30.0), np.zeros((12, 4)), ["a", "b"] * 6)
+    exact = PersonBoxes(np.full((12, 2), 30.0), np.zeros((12, 4)), ["a", "b"] * 6)
     assert not fit_boxes(exact, "x").offsets_px([(30, 30)], np.random.default_rng(0)).any()
 
 
@@ -99,7 +99,7 @@ def test_too_few_boxes_are_refused():
 
 def test_offsets_that_are_no_numbers_are_refused():
     with pytest.raises(InvalidInput, match="finite"):
-        fit_boxes(PeoplesBoxes(np.ones((12, 2)), np.full((12, 4), np.nan), [""] * 12), "x")
+        fit_boxes(PersonBoxes(np.ones((12, 2)), np.full((12, 4), np.nan), [""] * 12), "x")
 
 
 def test_iou_of_boxes_is_that_of_their_pixels():

@@ -10,12 +10,15 @@ import pytest
 from scipy.ndimage import distance_transform_edt
 
 from segarena.errors import InvalidInput
-from segarena.users.habits.click_habits import ClickHabits, Hand
-from segarena.users.habits.habit_files import SHIPPED, read_habits
-from segarena_people.fitting.click_fit import PeoplesClick, fit_clicks
+from segarena.users.habits.click_habits import ClickHabits, PointerSteadiness
+from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
+from segarena_people.fitting.click_fit import PersonClick, fit_clicks
 
 HABITS = msgspec.structs.replace(
-    read_habits(SHIPPED / "clicks.toml", ClickHabits), anywhere=0.001, between_people=0.0, avoid=0.0
+    read_habits(SHIPPED_HABITS / "clicks.toml", ClickHabits),
+    anywhere=0.001,
+    between_people=0.0,
+    avoid=0.0,
 )
 SHAPE = (90, 120)
 DIAGONAL = math.hypot(*SHAPE)
@@ -42,7 +45,7 @@ def given(habits, count=240, *, people=1, pointer="mouse", earlier=False, seed=0
         place = pixels[rng.choice(len(pixels), p=weights / weights.sum())] + somebody.slip(
             rng, DIAGONAL
         )
-        yield PeoplesClick(goal, tuple(place.tolist()), before, f"p{name}", pointer)
+        yield PersonClick(goal, tuple(place.tolist()), before, f"p{name}", pointer)
 
 
 @pytest.mark.parametrize("power", [1.5, 4.0])
@@ -59,15 +62,15 @@ def test_clicks_anywhere_are_told_from_those_in_the_middle():
 def thin_clicks(unsteady, count=60):
     """Clicks on lines narrower than the hand slips: of wider things all is explained by where people aim."""
     rng = np.random.default_rng(0)
-    somebody = msgspec.structs.replace(HABITS, hands={"touch": Hand(unsteady=unsteady)}).of(
-        rng, "touch"
-    )
+    somebody = msgspec.structs.replace(
+        HABITS, hands={"touch": PointerSteadiness(unsteady=unsteady)}
+    ).of(rng, "touch")
     for _ in range(count):
         goal = np.zeros(SHAPE, dtype=bool)
         row = int(rng.integers(20, 70))
         goal[row : row + 3, 20:100] = True
         place = np.array([row + 1.0, rng.uniform(20, 100)]) + somebody.slip(rng, DIAGONAL)
-        yield PeoplesClick(goal, tuple(place.tolist()), (), "p", "touch")
+        yield PersonClick(goal, tuple(place.tolist()), (), "p", "touch")
 
 
 def test_how_steady_the_hand_is_shows_on_thin_things():
@@ -91,7 +94,7 @@ def test_whether_earlier_clicks_repel_or_draw_is_told():
 
 
 def test_without_later_clicks_what_earlier_ones_do_stays_as_shipped():
-    shipped = read_habits(SHIPPED / "clicks.toml", ClickHabits)
+    shipped = read_habits(SHIPPED_HABITS / "clicks.toml", ClickHabits)
     assert fit_clicks(given(HABITS, 30), "made here").avoid == shipped.avoid
 
 
@@ -101,11 +104,11 @@ def test_the_same_clicks_give_the_same_habits():
 
 def test_a_click_that_nothing_explains_does_not_decide():
     clicks = [*given(msgspec.structs.replace(HABITS, centredness=4.0), 100)]
-    astray = PeoplesClick(clicks[0].goal, (0.0, 0.0), (), "p0", "mouse")
+    astray = PersonClick(clicks[0].goal, (0.0, 0.0), (), "p0", "mouse")
     assert fit_clicks([*clicks, astray], "x").centredness >= 2.0
 
 
 def test_too_few_clicks_on_something_are_refused():
-    nothing = [PeoplesClick(np.zeros(SHAPE, dtype=bool), (1.0, 1.0))] * 30
+    nothing = [PersonClick(np.zeros(SHAPE, dtype=bool), (1.0, 1.0))] * 30
     with pytest.raises(InvalidInput, match="20 at least"):
         fit_clicks(nothing, "x")

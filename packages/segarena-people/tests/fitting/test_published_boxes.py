@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from segarena.users.habits.box_habits import BoxHabits
-from segarena.users.habits.habit_files import SHIPPED, read_habits
+from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
 from segarena_people.fitting.published_boxes import published_boxes
 
 
 @pytest.mark.parametrize("drawn", ["drag", "extreme"])
 def test_the_habits_that_are_shipped_are_those_fitted_to_what_is_published(drawn):
     shipped, fitted = (
-        read_habits(SHIPPED / f"boxes-{drawn}.toml", BoxHabits),
+        read_habits(SHIPPED_HABITS / f"boxes-{drawn}.toml", BoxHabits),
         published_boxes(drawn),
     )
     assert (shipped.levels, shipped.correlation, shipped.tail) == (

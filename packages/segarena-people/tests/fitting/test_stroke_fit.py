@@ -7,13 +7,13 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from segarena.errors import InvalidInput
-from segarena.users.stroke_model.model import read_fitted
-from segarena.users.stroke_model.stroke_sampling import draw
+from segarena.users.stroke_model.model import read_stroke_model
+from segarena.users.stroke_model.stroke_sampling import sample_strokes
 from segarena_people.collection import Collection
 from segarena_people.commands.app import app
-from segarena_people.fitting.drawings import drawings_of
-from segarena_people.fitting.stroke_fit import Drawing, fit_scribbler
-from segarena_people.prompt_table import read_prompts, write_prompts
+from segarena_people.fitting.drawings import read_drawings
+from segarena_people.fitting.stroke_fit import PersonDrawing, fit_scribbler
+from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 
 pytest.importorskip("sklearn")
 
@@ -32,18 +32,20 @@ def fitted_file(tmp_path_factory):
 
 
 def test_the_same_strokes_give_the_same_bytes(fitted_file):
-    again = fit_scribbler(drawings_of(Collection.open(fitted_file.parent / "given")))
+    again = fit_scribbler(read_drawings(Collection.open(fitted_file.parent / "given")))
     assert again.packed() == fitted_file.read_bytes()
 
 
 def test_who_draws_more_goes_on_drawing_more(fitted_file):
-    fitted = read_fitted(fitted_file)
+    fitted = read_stroke_model(fitted_file)
     rng = np.random.default_rng(0)
 
     def ink(person):
         goals = [ellipse(np.random.default_rng(seed)) for seed in range(6)]
         lines = [
-            line for goal in goals for line in draw(goal, fitted.habits_of(person), fitted, rng)
+            line
+            for goal in goals
+            for line in sample_strokes(goal, fitted.habits_of(person), fitted, rng)
         ]
         return sum(np.hypot(*np.diff(line, axis=0).T).sum() for line in lines)
 
@@ -53,30 +55,32 @@ def test_who_draws_more_goes_on_drawing_more(fitted_file):
 def test_nothing_can_be_learnt_from_a_single_stroke():
     goal = np.ones((20, 20), np.bool_)
     with pytest.raises(InvalidInput, match="two or more strokes"):
-        fit_scribbler([Drawing("p1", goal, np.eye(20, dtype=np.bool_))])
+        fit_scribbler([PersonDrawing("p1", goal, np.eye(20, dtype=np.bool_))])
 
 
 def test_strokes_on_the_background_have_the_background_as_their_goal(tmp_path):
     folder = collection(tmp_path / "given", objects=2, people=1)
-    rows = read_prompts(folder / "prompts.parquet")
-    write_prompts([replace(row, is_positive=False) for row in rows], folder / "prompts.parquet")
+    rows = read_prompt_table(folder / "prompts.parquet")
+    write_prompt_table(
+        [replace(row, is_positive=False) for row in rows], folder / "prompts.parquet"
+    )
     given = Collection.open(folder)
-    drawings = drawings_of(given, background=True)
+    drawings = read_drawings(given, background=True)
     assert len(drawings) == 2
     assert not (drawings[0].goal & given[0].goal).any()
     with pytest.raises(InvalidInput, match="expected strokes of people on goals, got scribble"):
-        drawings_of(given)
+        read_drawings(given)
 
 
 def test_slices_of_a_volume_are_a_series_of_each_person(tmp_path):
     folder = collection(tmp_path / "given", objects=3, people=2)
-    rows = read_prompts(folder / "prompts.parquet")
+    rows = read_prompt_table(folder / "prompts.parquet")
     slices = [
         replace(row, sample="volume", plane=number // 2, group="g")
         for number, row in enumerate(rows)
     ]
-    write_prompts(slices, folder / "prompts.parquet")
-    drawings = drawings_of(Collection.open(folder))
+    write_prompt_table(slices, folder / "prompts.parquet")
+    drawings = read_drawings(Collection.open(folder))
     assert [drawing.plane for drawing in drawings] == [0, 0, 1, 1, 2, 2]
     assert len({drawing.series for drawing in drawings}) == 2
 
@@ -84,7 +88,7 @@ def test_slices_of_a_volume_are_a_series_of_each_person(tmp_path):
 def test_boxes_are_no_strokes(tmp_path):
     given = Collection.open(collection(tmp_path / "given", objects=2, people=1, kind="box"))
     with pytest.raises(InvalidInput, match="expected strokes of people on goals, got box"):
-        drawings_of(given)
+        read_drawings(given)
 
 
 def test_dots_alone_say_nothing_of_courses():
@@ -92,4 +96,4 @@ def test_dots_alone_say_nothing_of_courses():
     ink[20, 20] = True
     goal = np.ones((40, 40), np.bool_)
     with pytest.raises(InvalidInput, match="only dots"):
-        fit_scribbler([Drawing("p1", goal, ink), Drawing("p2", goal, ink)])
+        fit_scribbler([PersonDrawing("p1", goal, ink), PersonDrawing("p2", goal, ink)])

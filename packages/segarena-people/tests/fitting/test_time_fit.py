@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.users.habits.prompt_time import REST, Pace
-from segarena.users.habits.time_habits import Act
-from segarena_people.fitting.time_fit import fit_seconds, is_timed
-from segarena_people.measures.time_calibration import timing_of
-from segarena_people.prompts import PersonPrompt, Point
+from segarena.users.habits.prompt_time import REST_DISTANCE, PromptTimeModel
+from segarena.users.habits.time_habits import ActTime
+from segarena_people.fitting.time_fit import fit_seconds, has_times
+from segarena_people.measures.time_calibration import calibrate_times
+from segarena_people.prompts import PersonPrompt, PointerSample
 
-PUBLISHED = Pace().habits
+PUBLISHED = PromptTimeModel().habits
 SLOW = msgspec.structs.replace(
     PUBLISHED,
     between_people=0.4,
     look={
-        "first": Act(median_s=4.0, spread=0.6),
-        "another": Act(median_s=1.2, spread=0.4),
-        "correction": Act(median_s=2.5, spread=0.5),
+        "first": ActTime(median_s=4.0, spread=0.6),
+        "another": ActTime(median_s=1.2, spread=0.4),
+        "correction": ActTime(median_s=2.5, spread=0.5),
     },
-    adjust=Act(median_s=6.0, spread=0.5),
+    adjust=ActTime(median_s=6.0, spread=0.5),
     draw_per_s=0.3,
     draw_spread=0.35,
 )
@@ -36,7 +36,7 @@ def drawn(rng, one):
 
 
 def point(x, y, time_s, stroke=0):
-    return Point(stroke=stroke, x=x, y=y, time_ms=1000 * time_s)
+    return PointerSample(stroke=stroke, x=x, y=y, time_ms=1000 * time_s)
 
 
 def given(kind, number, person, points, round_=1):
@@ -56,7 +56,7 @@ def clicks(habits, count=1500, people=30, seed=0):
         person, round_ = number % people, 1 + number % 3 // 2
         acts = (
             habits.look["first" if round_ == 1 else "correction"].seconds,
-            mouse.point(REST, habits.aim),
+            mouse.point(REST_DISTANCE, habits.aim),
         )
         took = sum(drawn(rng, act) for act in (*acts, habits.press.seconds)) * factors[person]
         yield given("click", number, person, [point(100, 100, took)], round_)
@@ -71,7 +71,7 @@ def lines(habits, count=300, seed=1):
 
 
 def habits_speed(habits):
-    return Act(median_s=habits.draw_per_s, spread=habits.draw_spread).seconds
+    return ActTime(median_s=habits.draw_per_s, spread=habits.draw_spread).seconds
 
 
 def boxes(habits, count=300, seed=2):
@@ -95,10 +95,10 @@ def test_looking_is_what_is_left_beside_moving_and_pressing():
 
 def test_seconds_that_are_predicted_after_a_fit_are_those_of_other_people():
     habits = fit_seconds(clicks(SLOW, 4000, people=500), "made here")
-    others = timing_of(clicks(SLOW, 400, people=400, seed=7), habits)
+    others = calibrate_times(clicks(SLOW, 400, people=400, seed=7), habits)
     assert others.predicted_s == pytest.approx(others.median_s, rel=0.2)
     assert others.uniform()[1] > 0.05
-    as_published = timing_of(clicks(SLOW, 400, people=400, seed=7), PUBLISHED)
+    as_published = calibrate_times(clicks(SLOW, 400, people=400, seed=7), PUBLISHED)
     assert as_published.uniform()[1] < 1e-6
 
 
@@ -141,8 +141,8 @@ def test_what_nobody_gave_stays_as_published():
 
 
 def test_times_that_are_not_there_or_run_backwards_are_passed_over():
-    assert not is_timed(given("click", 0, 0, []))
-    assert not is_timed(given("click", 0, 0, [point(1, 1, 0.0)]))
-    assert not is_timed(given("scribble", 0, 0, [point(1, 1, 2.0), point(1, 1, 1.0)]))
+    assert not has_times(given("click", 0, 0, []))
+    assert not has_times(given("click", 0, 0, [point(1, 1, 0.0)]))
+    assert not has_times(given("scribble", 0, 0, [point(1, 1, 2.0), point(1, 1, 1.0)]))
     with pytest.raises(InvalidInput, match="times of 10"):
         fit_seconds([given("click", 0, 0, [point(1, 1, 0.0)])] * 20, "made here")

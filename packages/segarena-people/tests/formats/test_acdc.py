@@ -3,7 +3,7 @@ import pytest
 
 from segarena.errors import InvalidInput, InvalidMask
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 
 SHAPE = (24, 20)
@@ -175,4 +175,4 @@ def test_shapes_that_no_slice_has_are_refused(tmp_path, shapes):
     blank = np.zeros(4 if shapes.dtype.kind == "f" else 0, np.uint8)
     np.savez(tmp_path / "slices.npz", name=names, shape=shapes, label=blank, scribble=blank)
     with pytest.raises(InvalidMask, match="as the shapes of the slices say"):
-        find_format("acdc-scribbles").open(tmp_path / "slices.npz", Beside())
+        find_format("acdc-scribbles").open(tmp_path / "slices.npz", ImportInputs())

@@ -9,7 +9,7 @@ from scipy.io import savemat
 from segarena.errors import InvalidInput
 from segarena.prompts import Box
 from segarena_people.collection import Collection
-from segarena_people.fitting.training_data import boxes_of
+from segarena_people.fitting.training_data import read_boxes
 from segarena_people.import_format import find_format
 from segarena_people.prompt_import import import_prompts
 
@@ -53,7 +53,7 @@ def test_boxes_are_those_of_the_regions_that_match(tmp_path, is_compact):
     assert all((given.goal == (PEOPLE[0] == 2)).all() for given in found)
     assert {given.group for given in found} == {"2018"}
     assert found.people == ()
-    offsets = boxes_of(found)
+    offsets = read_boxes(found)
     assert offsets.offsets_px.tolist() == [[1, 0, 1, 2], [-2, 2, 0, 0]]
     assert offsets.sides_px.tolist() == [[20, 30]] * 2
 
@@ -73,4 +73,4 @@ def test_a_folder_without_segmentations_is_refused(tmp_path):
 def test_a_collection_without_boxes_fits_nothing(tmp_path):
     import_prompts(find_format("bsds-boxes"), written(tmp_path / "val", PEOPLE), tmp_path / "out")
     with pytest.raises(InvalidInput, match="expected boxes"):
-        boxes_of(Collection.open(tmp_path / "out").only(kind="click"))
+        read_boxes(Collection.open(tmp_path / "out").only(kind="click"))

@@ -6,7 +6,7 @@ from PIL import Image
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 
 SHAPE = (21, 41)
@@ -44,7 +44,9 @@ def published(root, sets=("001",), frames=3, drawn=LINES):
 
 
 def brought(source, out, **beside):
-    told = import_prompts(find_format("davis-scribbles"), source, out, beside=Beside(**beside))
+    told = import_prompts(
+        find_format("davis-scribbles"), source, out, beside=ImportInputs(**beside)
+    )
     return told, Collection.open(out)
 
 
@@ -109,4 +111,4 @@ def test_a_file_that_cannot_be_used_costs_only_itself(tmp_path, change, told):
 
 def test_what_holds_no_scribbles_is_refused(tmp_path):
     with pytest.raises(DatasetError, match=r"expected scribble files VIDEO/001\.json"):
-        find_format("davis-scribbles").open(tmp_path, Beside(masks=tmp_path))
+        find_format("davis-scribbles").open(tmp_path, ImportInputs(masks=tmp_path))

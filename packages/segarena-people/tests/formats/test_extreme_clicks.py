@@ -7,7 +7,7 @@ import pytest
 from segarena.errors import DatasetError, InvalidInput
 from segarena.prompts import Box
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,7 +33,7 @@ def brought(folder, has_masks=True):
     if has_masks:
         path = folder / "masks" / "train-annotations-object-segmentation.csv"
         path.write_text("\n".join((HEAD, *MASKED, "")))
-    beside = Beside(masks=folder / "masks")
+    beside = ImportInputs(masks=folder / "masks")
     told = import_prompts(
         find_format("extreme-clicks"), folder / "boxes.csv", folder / "out", beside=beside
     )
@@ -57,7 +57,7 @@ def test_the_table_of_masks_must_lie_beside_them(tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     (tmp_path / "boxes.csv").write_text("ImageID,Source\n")
     with pytest.raises(InvalidInput, match="LabelName, XMin, XMax, YMin, YMax is missing"):
-        find_format("extreme-clicks").open(tmp_path / "boxes.csv", Beside(masks=tmp_path))
+        find_format("extreme-clicks").open(tmp_path / "boxes.csv", ImportInputs(masks=tmp_path))
     (tmp_path / "boxes.csv").write_text(BOXES + "\n")
     with pytest.raises(InvalidInput, match="found no PNG"):
-        find_format("extreme-clicks").open(tmp_path / "boxes.csv", Beside(masks=tmp_path))
+        find_format("extreme-clicks").open(tmp_path / "boxes.csv", ImportInputs(masks=tmp_path))

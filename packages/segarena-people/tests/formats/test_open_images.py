@@ -5,7 +5,7 @@ from PIL import Image
 from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 
 HEAD = "MaskPath,ImageID,LabelName,BoxID,BoxXMin,BoxXMax,BoxYMin,BoxYMax,PredictedIoU,Clicks"
@@ -30,7 +30,7 @@ def masks(folder):
 def brought(folder, rows=ROWS, head=HEAD):
     (folder / "table.csv").write_text("\n".join((head, *rows, "")))
     mask = masks(folder / "masks")
-    beside = Beside(masks=folder / "masks")
+    beside = ImportInputs(masks=folder / "masks")
     told = import_prompts(
         find_format("open-images"), folder / "table.csv", folder / "out", beside=beside
     )
@@ -80,4 +80,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "table.csv").write_bytes(b"\xff\xfe\x00" * 50)
     (tmp_path / "masks").mkdir()
     with pytest.raises(InvalidInput, match="expected"):
-        find_format("open-images").open(tmp_path / "table.csv", Beside(masks=tmp_path / "masks"))
+        find_format("open-images").open(
+            tmp_path / "table.csv", ImportInputs(masks=tmp_path / "masks")
+        )

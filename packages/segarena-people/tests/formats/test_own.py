@@ -8,7 +8,7 @@ from segarena.errors import DatasetError, InvalidInput
 from segarena.prompts import Box, Click, Scribble
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 from segarena_people.target_masks import TargetMasks
 
@@ -54,7 +54,7 @@ class Pictures:
 
 
 def brought(name, source, folder, **beside):
-    beside = Beside(**beside) if beside else Beside(masks=masks(folder / "masks"))
+    beside = ImportInputs(**beside) if beside else ImportInputs(masks=masks(folder / "masks"))
     told = import_prompts(find_format(name), source, folder / "out", beside=beside)
     return told, Collection.open(folder / "out")
 
@@ -153,4 +153,4 @@ def test_a_picture_that_cannot_be_used_costs_only_itself(tmp_path, damage, told)
 
 def test_a_folder_without_pictures_is_refused(tmp_path):
     with pytest.raises(DatasetError, match=r"expected pictures PERSON/IMAGE\.png"):
-        find_format("rasters").open(tmp_path, Beside(masks=tmp_path))
+        find_format("rasters").open(tmp_path, ImportInputs(masks=tmp_path))

@@ -5,7 +5,7 @@ from PIL import Image
 from segarena.errors import DatasetError
 from segarena.prompts import Click
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 
 TARGET = np.zeros((12, 20), bool)
@@ -44,7 +44,7 @@ def published(root, people=("st1",), pictures=1):
 
 
 def brought(root):
-    beside = Beside(masks=root / "Image datasets")
+    beside = ImportInputs(masks=root / "Image datasets")
     told = import_prompts(
         find_format("pointprompt"), root / "Prompting Results", root / "out", beside=beside
     )
@@ -125,7 +125,7 @@ def test_a_dialogue_that_cannot_be_used_costs_only_itself(tmp_path, damage, told
 
 def test_what_holds_no_dialogues_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="expected folders SET/PERSON/points"):
-        find_format("pointprompt").open(tmp_path, Beside(masks=tmp_path))
+        find_format("pointprompt").open(tmp_path, ImportInputs(masks=tmp_path))
 
 
 def test_a_step_without_a_try_costs_its_picture_only(tmp_path):

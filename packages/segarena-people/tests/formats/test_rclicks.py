@@ -6,7 +6,7 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 from segarena_people.target_masks import TargetMasks
 
@@ -50,7 +50,7 @@ def brought(folder, rows=ROWS, head=HEAD, previous=True, targets=True):
     for kind in ("fn", "fp"):
         mask = Image.fromarray(np.where(square(2, 6), 255, 0).astype(np.uint8))
         mask.save(folder / "previous" / f"two_______b_sam_{kind}.png")
-    beside = Beside(
+    beside = ImportInputs(
         previous=folder / "previous" if previous else None,
         targets=TargetMasks(Pictures()) if targets else None,
     )

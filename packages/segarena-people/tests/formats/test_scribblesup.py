@@ -4,11 +4,11 @@ from PIL import Image
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
-from segarena_people.voc_masks import CLASSES
+from segarena_people.voc_masks import VOC_CLASSES
 
-DOG, PERSON = CLASSES.index("dog") + 1, CLASSES.index("person") + 1
+DOG, PERSON = VOC_CLASSES.index("dog") + 1, VOC_CLASSES.index("person") + 1
 
 
 def polygon(tag, *points):
@@ -36,7 +36,7 @@ def brought(folder):
         find_format("scribblesup"),
         folder / "xml",
         folder / "out",
-        beside=Beside(masks=folder / "masks"),
+        beside=ImportInputs(masks=folder / "masks"),
     )
     return told, Collection.open(folder / "out")
 
@@ -124,6 +124,6 @@ def test_what_is_missing_is_named(tmp_path):
     found, _ = brought(tmp_path)
     assert "expected 2007_000034.png or 2007_000034.mat" in found.left_out[0]
     with pytest.raises(DatasetError, match="expected XML files"):
-        find_format("scribblesup").open(tmp_path / "masks", Beside(masks=tmp_path))
+        find_format("scribblesup").open(tmp_path / "masks", ImportInputs(masks=tmp_path))
     with pytest.raises(InvalidInput, match="--masks"):
-        find_format("scribblesup").open(tmp_path / "xml", Beside())
+        find_format("scribblesup").open(tmp_path / "xml", ImportInputs())

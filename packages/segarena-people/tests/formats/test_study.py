@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from segarena.errors import DatasetError, InvalidInput
 from segarena.samples import ImageSample, Target
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
-from segarena_people.prompt_table import read_prompts, write_prompts
+from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 from segarena_people.target_masks import TargetMasks
 
 
@@ -42,12 +42,12 @@ def exported(folder):
     part = np.eye(48, 64, dtype=bool)
     save(folder / "goals" / "part.png", part)
     save(folder / "previous" / "part.png", ~part)
-    rows = [replace(row, goal_mask="") for row in read_prompts(folder / "prompts.parquet")]
+    rows = [replace(row, goal_mask="") for row in read_prompt_table(folder / "prompts.parquet")]
     rows[1] = replace(
         rows[1], goal="missing", goal_mask="part.png", previous_mask="part.png", round=2
     )
     rows[3] = replace(rows[3], fate="far")
-    write_prompts(rows, folder / "prompts.parquet")
+    write_prompt_table(rows, folder / "prompts.parquet")
     (folder / "README.txt").write_text("What people gave in a study.")
     return folder
 
@@ -64,7 +64,7 @@ def zipped(folder):
 @pytest.mark.parametrize("pack", [zipped, lambda folder: folder])
 def test_what_counts_comes_back_with_its_masks(tmp_path, pack):
     source = pack(exported(tmp_path / "study"))
-    beside = Beside(targets=TargetMasks(Pictures()))
+    beside = ImportInputs(targets=TargetMasks(Pictures()))
     told = import_prompts(find_format("study"), source, tmp_path / "out", beside=beside)
     assert (told.prompts, told.people, told.left_out) == (3, 2, ())
     given = Collection.open(tmp_path / "out")
@@ -91,7 +91,11 @@ def test_what_is_no_export_is_refused(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "x.txt").write_text("x")
     with pytest.raises(InvalidInput, match=r"expected the export of a study"):
-        find_format("study").open(zipped(tmp_path / "other"), Beside(scratch=tmp_path / "scratch"))
+        find_format("study").open(
+            zipped(tmp_path / "other"), ImportInputs(scratch=tmp_path / "scratch")
+        )
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 no")
     with pytest.raises(DatasetError, match="whole zip archive"):
-        find_format("study").open(tmp_path / "broken.zip", Beside(scratch=tmp_path / "scratch"))
+        find_format("study").open(
+            tmp_path / "broken.zip", ImportInputs(scratch=tmp_path / "scratch")
+        )

@@ -7,7 +7,7 @@ from PIL import Image
 from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 
 POINTS = {
@@ -26,7 +26,7 @@ def brought(folder, text=None):
     classes[2:9, 3:12] = 4
     (folder / "masks").mkdir()
     Image.fromarray(classes).save(folder / "masks" / "2008_007574.png")
-    beside = Beside(masks=folder / "masks")
+    beside = ImportInputs(masks=folder / "masks")
     told = import_prompts(
         find_format("voc-points"), folder / "points.json", folder / "out", beside=beside
     )
@@ -62,4 +62,4 @@ def test_what_is_not_such_a_file_is_refused(tmp_path, text):
 def test_names_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "points.json").write_bytes(b'{"\xda": []}')
     with pytest.raises(InvalidInput, match="expected images with points"):
-        find_format("voc-points").open(tmp_path / "points.json", Beside(masks=tmp_path))
+        find_format("voc-points").open(tmp_path / "points.json", ImportInputs(masks=tmp_path))

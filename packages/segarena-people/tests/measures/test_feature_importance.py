@@ -3,7 +3,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.statistics import classifier
-from segarena_people.measures.feature_importance import what_tells
+from segarena_people.measures.feature_importance import rank_features
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def test_what_differs_comes_first_with_its_direction():
     people, simulated = rng.normal(size=(2, 60, 3))
     simulated[:, 1] -= 2.5
     groups = np.arange(60), np.arange(60)
-    test, told = what_tells(people, simulated, groups, ["length", "depth", "ends"], exchanges=2)
+    test, told = rank_features(people, simulated, groups, ["length", "depth", "ends"], exchanges=2)
     first, *others = told
     assert first.feature == "depth"
     assert first.ks > 0.7
@@ -35,7 +35,7 @@ def test_together_they_tell_what_neither_tells_alone():
     one, two = rng.choice([-1.0, 1.0], (2, 150))
     size = 1 + rng.random(150)
     people, simulated = np.stack([one, one * size], axis=1), np.stack([two, -two * size], axis=1)
-    test, told = what_tells(
+    test, told = rank_features(
         people, simulated, (np.arange(150), np.arange(150)), ["row", "column"], exchanges=1
     )
     assert test.auc > 0.95
@@ -46,7 +46,7 @@ def test_together_they_tell_what_neither_tells_alone():
 def test_it_looks_at_the_rows_that_were_drawn():
     rng = np.random.default_rng(3)
     people, simulated = rng.normal(size=(50, 1)), rng.normal(size=(30, 1))
-    test, (only,) = what_tells(
+    test, (only,) = rank_features(
         people, simulated, (np.arange(50), np.arange(30)), ["length"], n=20, exchanges=1
     )
     assert only.people == pytest.approx(np.median(people[test.rows[0]]))
@@ -55,4 +55,4 @@ def test_it_looks_at_the_rows_that_were_drawn():
 
 def test_names_must_fit():
     with pytest.raises(InvalidInput, match="a name for each"):
-        what_tells(np.zeros((9, 2)), np.zeros((9, 2)), (range(9), range(9)), ["length"])
+        rank_features(np.zeros((9, 2)), np.zeros((9, 2)), (range(9), range(9)), ["length"])

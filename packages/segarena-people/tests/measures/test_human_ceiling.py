@@ -6,7 +6,11 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena.statistics import classifier
 from segarena_people.measures import human_ceiling
-from segarena_people.measures.human_ceiling import beyond, by_halves, by_person
+from segarena_people.measures.human_ceiling import (
+    ceiling_by_halves,
+    ceiling_by_person,
+    excess_over_ceiling,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +28,7 @@ def three_people(images=24, shift=(0, 0, 4), seed=1):
 
 
 def test_who_differs_is_told_from_the_others_and_they_not_from_each_other():
-    found = by_person(*three_people())
+    found = ceiling_by_person(*three_people())
     areas = dict(zip(found.names, (test.auc for test in found.tests), strict=True))
     assert list(areas) == [("ann", "bob"), ("ann", "eve"), ("bob", "eve")]
     assert areas["ann", "bob"] < 0.75
@@ -49,7 +53,7 @@ def test_people_are_compared_on_what_both_were_asked_for(monkeypatch):
         return classifier.c2st(first, second, groups, **options)
 
     monkeypatch.setattr(human_ceiling, "c2st", noted)
-    found = by_person(features[kept], persons[kept], images[kept])
+    found = ceiling_by_person(features[kept], persons[kept], images[kept])
     assert seen[0] == ([list(range(20))] * 2, 20, 20, 10)  # ann and bob
     assert seen[1] == ([list(range(10, 20))] * 2, 10, 10, 10)  # ann and eve
     assert seen[2] == ([list(range(10, 24))] * 2, 14, 14, 10)  # bob and eve
@@ -59,15 +63,15 @@ def test_people_are_compared_on_what_both_were_asked_for(monkeypatch):
 def test_pairs_with_too_little_in_common_are_left_out_and_named():
     features, persons, images = three_people()
     kept = ~((persons == "eve") & (images >= 4))
-    found = by_person(features[kept], persons[kept], images[kept])
+    found = ceiling_by_person(features[kept], persons[kept], images[kept])
     assert (found.names, found.left_out) == ((("ann", "bob"),), (("ann", "eve"), ("bob", "eve")))
     with pytest.raises(InvalidInput, match="compare halves"):
-        by_person(features[kept], persons[kept], images[kept], n=25)
+        ceiling_by_person(features[kept], persons[kept], images[kept], n=25)
 
 
 def test_halves_of_one_crowd_are_not_told_apart_though_its_people_are():
     features, _, images = three_people(images=60)
-    found = by_halves(features, images, splits=4)
+    found = ceiling_by_halves(features, images, splits=4)
     assert 0.35 < found.auc < 0.65
     assert found.n == 90
     assert len({test.auc for test in found.tests}) > 1  # splits differ, not only folds
@@ -82,7 +86,7 @@ def test_halves_divide_each_group_evenly_and_at_random(monkeypatch):
     monkeypatch.setattr(
         human_ceiling, "c2st", lambda *args, **options: seen.append((args, options["n"]))
     )
-    by_halves(np.arange(71.0)[:, None], groups, splits=4)
+    ceiling_by_halves(np.arange(71.0)[:, None], groups, splits=4)
     for (first, second, (in_first, in_second)), n in seen:
         assert sorted([*first[:, 0], *second[:, 0]]) == list(range(71))
         assert (len(first), len(second), n) == (36, 35, 35)
@@ -112,39 +116,39 @@ def against_each(features, persons, images, user):
 
 def test_a_user_like_one_more_person_is_not_beyond_people_and_another_is():
     features, persons, images = three_people(images=40, shift=(0, 1, 2))
-    people = by_person(features, persons, images)
+    people = ceiling_by_person(features, persons, images)
     rng = np.random.default_rng(7)
     like, unlike = rng.normal(1, size=(40, 2)), rng.normal(8, size=(40, 2))
-    more, low, high = beyond(against_each(features, persons, images, like), people)
+    more, low, high = excess_over_ceiling(against_each(features, persons, images, like), people)
     assert low < 0.05
     assert low < more < high
-    more, low, high = beyond(against_each(features, persons, images, unlike), people)
+    more, low, high = excess_over_ceiling(against_each(features, persons, images, unlike), people)
     assert more == pytest.approx(1 - people.auc)
     assert 0 < low < more < high
 
 
 def test_the_same_tests_are_nothing_beyond_themselves():
-    people = by_person(*three_people())
-    assert beyond(people.tests, people) == (0, 0, 0)
+    people = ceiling_by_person(*three_people())
+    assert excess_over_ceiling(people.tests, people) == (0, 0, 0)
 
 
 def test_nothing_is_beyond_without_tests_or_with_other_draws():
-    people = by_person(*three_people())
+    people = ceiling_by_person(*three_people())
     with pytest.raises(InvalidInput, match="tests"):
-        beyond([], people)
+        excess_over_ceiling([], people)
     fewer = [classifier.c2st(np.zeros((9, 1)), np.ones((9, 1)), (range(9), range(9)), repeats=9)]
     with pytest.raises(InvalidInput, match="draws"):
-        beyond(fewer, people)
+        excess_over_ceiling(fewer, people)
 
 
 @pytest.mark.parametrize(
     ("measure", "said"),
     [
-        (lambda: by_person(np.zeros((9, 2)), ["a"] * 9, range(8)), "an id for each row"),
-        (lambda: by_person(np.zeros((9, 2)), ["a"] * 9, range(9)), "two people"),
-        (lambda: by_halves(np.zeros((9, 2)), range(9)), "10 rows"),
-        (lambda: by_halves(np.zeros((10, 2)), range(10), splits=0), "a split"),
-        (lambda: by_halves(np.zeros((10, 2)), range(10), n=6), "at most what there are"),
+        (lambda: ceiling_by_person(np.zeros((9, 2)), ["a"] * 9, range(8)), "an id for each row"),
+        (lambda: ceiling_by_person(np.zeros((9, 2)), ["a"] * 9, range(9)), "two people"),
+        (lambda: ceiling_by_halves(np.zeros((9, 2)), range(9)), "10 rows"),
+        (lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), splits=0), "a split"),
+        (lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), n=6), "at most what there are"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(measure, said):

@@ -13,10 +13,10 @@ from skimage.morphology import thin as thin_of_skimage
 from segarena.errors import InvalidMask
 from segarena_people.measures.goal_shape import GoalShape
 from segarena_people.measures.stroke_features import (
-    COARSE,
-    COARSE_COLUMNS,
-    FEATURES,
-    features_of,
+    COARSE_STROKE_COLUMNS,
+    COARSE_STROKE_FEATURES,
+    STROKE_FEATURES,
+    stroke_feature_table,
     stroke_features,
 )
 
@@ -114,7 +114,7 @@ def test_by_hand():
     goal, ink = np.zeros((2, 9, 16), bool)
     goal[2:7, 3:13] = True  # 50 pixels; the middle row is three deep, but for its ends
     ink[4, 5:15] = True  # ten pixels, two of them beyond the goal
-    found = dict(zip(FEATURES, stroke_features(ink, goal).tolist(), strict=True))
+    found = dict(zip(STROKE_FEATURES, stroke_features(ink, goal).tolist(), strict=True))
     side = math.sqrt(50)
     assert found["length"] == pytest.approx(math.log(10 / side))
     assert (found["pieces"], found["ends"], found["branching"]) == (1, 2, 0)
@@ -136,7 +136,9 @@ def test_wide_ink_is_measured_along_its_middle():
     thin[20, 12:48] = True
     wide[18:23, 10:50] = True
     one, other = stroke_features(thin, goal), stroke_features(wide, goal)
-    assert one[list(COARSE_COLUMNS)] == pytest.approx(other[list(COARSE_COLUMNS)], abs=0.06)
+    assert one[list(COARSE_STROKE_COLUMNS)] == pytest.approx(
+        other[list(COARSE_STROKE_COLUMNS)], abs=0.06
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,8 +147,10 @@ def test_wide_ink_is_measured_along_its_middle():
 def test_where_and_how_the_picture_lies_changes_little(turn):
     goal, ink = np.zeros((2, 30, 50), bool)
     goal[4:25, 6:44] = ink[10, 10:40] = ink[20, 12:20] = True
-    found = dict(zip(FEATURES, stroke_features(turn(ink).copy(), turn(goal).copy()), strict=True))
-    before = dict(zip(FEATURES, stroke_features(ink, goal), strict=True))
+    found = dict(
+        zip(STROKE_FEATURES, stroke_features(turn(ink).copy(), turn(goal).copy()), strict=True)
+    )
+    before = dict(zip(STROKE_FEATURES, stroke_features(ink, goal), strict=True))
     if turn(ink).shape == ink.T.shape:
         found["cover_height"], found["cover_width"] = found["cover_width"], found["cover_height"]
     assert found == pytest.approx(before, abs=1e-9)
@@ -159,13 +163,14 @@ def test_a_goal_measured_once_gives_the_same():
     inks = [rng.random(goal.shape) < share for share in (0.01, 0.1, 0.4)]
     shape = GoalShape(goal)
     assert np.array_equal(
-        features_of((ink, shape) for ink in inks), [stroke_features(ink, goal) for ink in inks]
+        stroke_feature_table((ink, shape) for ink in inks),
+        [stroke_features(ink, goal) for ink in inks],
     )
 
 
 def test_coarse_are_the_seven_of_the_fourteen():
-    assert COARSE_COLUMNS == (0, 2, 5, 6, 7, 12, 13)
-    assert (len(FEATURES), len(COARSE)) == (14, 7)
+    assert COARSE_STROKE_COLUMNS == (0, 2, 5, 6, 7, 12, 13)
+    assert (len(STROKE_FEATURES), len(COARSE_STROKE_FEATURES)) == (14, 7)
 
 
 @pytest.mark.parametrize(

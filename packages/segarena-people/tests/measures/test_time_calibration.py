@@ -8,17 +8,22 @@ from scipy import stats
 
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click
-from segarena.users.habits.prompt_time import Pace
-from segarena.users.habits.time_habits import Seconds
-from segarena_people.measures.time_calibration import Timing, ks_uniform, predict, timing_of
-from segarena_people.prompts import PersonPrompt, Point
+from segarena.users.habits.prompt_time import PromptTimeModel
+from segarena.users.habits.time_habits import LogNormalSeconds
+from segarena_people.measures.time_calibration import (
+    TimeCalibration,
+    calibrate_times,
+    ks_uniform,
+    predict_seconds,
+)
+from segarena_people.prompts import PersonPrompt, PointerSample
 
-HABITS = Pace().habits
+HABITS = PromptTimeModel().habits
 
 
 def given(kind, places, *, seconds=3.0, pointer="touch", round_=1, strokes=None):
     points = tuple(
-        Point(
+        PointerSample(
             stroke=(strokes or [0] * len(places))[k],
             x=x,
             y=y,
@@ -33,28 +38,32 @@ def given(kind, places, *, seconds=3.0, pointer="touch", round_=1, strokes=None)
 
 
 def test_a_prompt_is_predicted_for_the_device_it_was_given_with():
-    expected = Pace.read(pointer="touch").until([[Click((20, 10))]], 500.0)[0]
-    assert predict(given("click", [(10.5, 20.5)]), HABITS) == expected
+    expected = PromptTimeModel.read(pointer="touch").until([[Click((20, 10))]], 500.0)[0]
+    assert predict_seconds(given("click", [(10.5, 20.5)]), HABITS) == expected
     assert (
-        predict(given("click", [(10.5, 20.5)], pointer="keyboard"), HABITS)
-        == Pace().until([[Click((20, 10))]], 500.0)[0]
+        predict_seconds(given("click", [(10.5, 20.5)], pointer="keyboard"), HABITS)
+        == PromptTimeModel().until([[Click((20, 10))]], 500.0)[0]
     )
 
 
 def test_a_correction_is_predicted_as_one():
-    first, later = (predict(given("click", [(10, 20)], round_=k), HABITS).median for k in (1, 2))
+    first, later = (
+        predict_seconds(given("click", [(10, 20)], round_=k), HABITS).median for k in (1, 2)
+    )
     assert later < first
 
 
 def test_a_box_of_one_stroke_was_dragged():
-    drag = Pace.read(pointer="touch", boxes="drag").until([[Box((20, 10), (91, 61))]], 500.0)[0]
-    assert predict(given("box", [(10, 20), (60, 90)]), HABITS) == drag
+    drag = PromptTimeModel.read(pointer="touch", boxes="drag").until(
+        [[Box((20, 10), (91, 61))]], 500.0
+    )[0]
+    assert predict_seconds(given("box", [(10, 20), (60, 90)]), HABITS) == drag
 
 
 def test_shares_and_medians_are_those_of_each_prompt():
     prompts = [given("click", [(10, 20)], seconds=s) for s in (0.5, 2.0, 9.0)]
-    found = timing_of(prompts, HABITS)
-    one = predict(prompts[0], HABITS)
+    found = calibrate_times(prompts, HABITS)
+    one = predict_seconds(prompts[0], HABITS)
     assert found.seconds.tolist() == [0.5, 2.0, 9.0]
     assert found.shares.tolist() == [one.share(0.5), one.share(2.0), one.share(9.0)]
     assert found.median_s == 2.0
@@ -62,13 +71,15 @@ def test_shares_and_medians_are_those_of_each_prompt():
 
 
 def test_the_histogram_counts_shares():
-    one = Seconds(2.0, 0.5)
-    found = Timing(np.array([one.quantile(share) for share in (0.05, 0.45, 0.55, 0.99)]), [one] * 4)
+    one = LogNormalSeconds(2.0, 0.5)
+    found = TimeCalibration(
+        np.array([one.quantile(share) for share in (0.05, 0.45, 0.55, 0.99)]), [one] * 4
+    )
     assert found.histogram(2).tolist() == [0.5, 0.5]
 
 
 def test_nothing_timed_has_no_median():
-    assert math.isnan(timing_of([], HABITS).median_s)
+    assert math.isnan(calibrate_times([], HABITS).median_s)
 
 
 def test_the_distance_from_uniform_is_that_of_its_definition():

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from segarena_people.mask_files import GOALS, RASTERS, mask_png
-from segarena_people.prompt_table import write_prompts
-from segarena_people.prompts import PersonPrompt, Point, prompts_of
-from segarena_people.rasterization import draw_ink
+from segarena_people.mask_files import GOALS, RASTERS, encode_mask_png
+from segarena_people.prompt_table import write_prompt_table
+from segarena_people.prompts import PersonPrompt, PointerSample, convert_prompts
+from segarena_people.rasterization import rasterize_prompts
 
 
 def ellipse(rng, shape=(48, 64)):
@@ -53,7 +53,7 @@ def collection(
             )
             for person in range(people)
         ]
-    write_prompts(rows, folder / "prompts.parquet")
+    write_prompt_table(rows, folder / "prompts.parquet")
     (folder / "source.toml").write_text(
         'name = "made up"\norigin = "tests"\nterms = "none"\n', encoding="utf-8"
     )
@@ -63,7 +63,7 @@ def collection(
 def save(path: Path, mask):
     """Write a mask, and the folder it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(mask_png(mask))
+    path.write_bytes(encode_mask_png(mask))
 
 
 def _given(folder, mask, number, person, kind, as_raster, rng):
@@ -72,11 +72,14 @@ def _given(folder, mask, number, person, kind, as_raster, rng):
     row = PersonPrompt(
         id=name, study="made up", dataset="made up", sample=f"s{number}", target="t", width=mask.shape[1],
         height=mask.shape[0], goal_mask=f"{number}.png", person=f"p{person + 1}", kind=kind, group=f"g{number // 2}",
-        stroke_px=3.0, points=tuple(Point(stroke=0, x=x, y=y, time_ms=10.0 * i) for i, (x, y) in enumerate(drawn)),
+        stroke_px=3.0, points=tuple(PointerSample(stroke=0, x=x, y=y, time_ms=10.0 * i) for i, (x, y) in enumerate(drawn)),
     )  # fmt: skip
     if not as_raster:
         return row
-    save(folder / RASTERS / f"{name}.png", draw_ink(prompts_of(row), mask.shape, row.stroke_px))
+    save(
+        folder / RASTERS / f"{name}.png",
+        rasterize_prompts(convert_prompts(row), mask.shape, row.stroke_px),
+    )
     return replace(row, raster=f"{name}.png", points=())
 
 

@@ -7,9 +7,9 @@ from segarena.objects import begin
 from segarena.prompts import Box, Click, Scribble
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
-from segarena_people.mask_files import GOALS, mask_png
-from segarena_people.prompt_table import write_prompts
-from segarena_people.prompts import PersonPrompt, Point
+from segarena_people.mask_files import GOALS, encode_mask_png
+from segarena_people.prompt_table import write_prompt_table
+from segarena_people.prompts import PersonPrompt, PointerSample
 
 SHAPE = (96, 128)
 
@@ -99,7 +99,7 @@ def write_people(folder, drawers, *, images=24, seed=7, labels=("leaf",)):
     rows = []
     for number in range(images):
         mask = blob(rng)
-        (folder / GOALS / f"{number}.png").write_bytes(mask_png(mask))
+        (folder / GOALS / f"{number}.png").write_bytes(encode_mask_png(mask))
         target = Target(id="1", mask=mask)
         sample = ImageSample(
             id=f"image-{number}", image=np.zeros((*SHAPE, 3), np.uint8), targets=(target,)
@@ -114,7 +114,7 @@ def write_people(folder, drawers, *, images=24, seed=7, labels=("leaf",)):
                 _row(f"{person}-{number}", person, number, label, prompt)
                 for prompt in user.next(turn)
             ]
-    write_prompts(rows, folder / "prompts.parquet")
+    write_prompt_table(rows, folder / "prompts.parquet")
     return folder
 
 
@@ -126,7 +126,7 @@ def _row(name, person, number, label, prompt):
             places = [start, tuple(end - 1 for end in stop)]
         case Scribble(points=points):
             places = points
-    points = tuple(Point(stroke=0, x=column + 0.5, y=row + 0.5) for row, column in places)
+    points = tuple(PointerSample(stroke=0, x=column + 0.5, y=row + 0.5) for row, column in places)
     return PersonPrompt(
         id=name, study="made up", dataset="blobs", sample=f"image-{number}", target="1", label=label, width=SHAPE[1],
         height=SHAPE[0], goal_mask=f"{number}.png", person=person, kind=prompt.kind, points=points, stroke_px=3.0,

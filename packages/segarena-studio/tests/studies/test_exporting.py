@@ -4,7 +4,7 @@ import numpy as np
 from collected import Taker, answer, link_of, study_of
 
 from segarena_people.collection import Collection
-from segarena_people.import_format import Beside, find_format
+from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 from segarena_people.target_masks import TargetMasks
 from segarena_studio.studies.exporting import export_study
@@ -21,7 +21,7 @@ def test_the_archive_of_a_study_becomes_a_collection(served, tmp_path):
         taker = Taker(served.client(), link)
         taker.give(taker.post("batch").json(), answer(place))
     export_study(served.site, "for-others", tmp_path / "study.zip")
-    beside = Beside(targets=TargetMasks(dataset))
+    beside = ImportInputs(targets=TargetMasks(dataset))
     told = import_prompts(
         find_format("study"), tmp_path / "study.zip", tmp_path / "out", beside=beside
     )

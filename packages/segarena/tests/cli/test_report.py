@@ -10,7 +10,7 @@ from PIL import Image
 
 import segarena as package
 from segarena.cli import demo
-from segarena.users.habits.habit_files import SHIPPED
+from segarena.users.habits.habit_files import SHIPPED_HABITS
 
 
 def small_run(folder, segmenter="sample-disc"):
@@ -40,7 +40,7 @@ def test_two_runs_go_into_one_report_where_asked(segarena, tmp_path):
 def test_a_run_is_read_against_the_seconds_of_other_people(segarena, refused, tmp_path):
     small_run(tmp_path / "r")
     (tmp_path / "slow.toml").write_text(
-        (SHIPPED / "seconds.toml")
+        (SHIPPED_HABITS / "seconds.toml")
         .read_text(encoding="utf-8")
         .replace("median_s = 1.9", "median_s = 19.0"),
         encoding="utf-8",

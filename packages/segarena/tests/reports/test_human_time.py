@@ -13,7 +13,7 @@ from segarena.reports.human_time import human_time_parts, human_time_sheet, pred
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
-from segarena.users.habits.prompt_time import Pace
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 ROUNDS = 2
 
@@ -34,7 +34,7 @@ def run(tmp_path_factory):
 
 
 def test_seconds_are_those_of_the_prompts_in_the_records(run):
-    pace = Pace()
+    pace = PromptTimeModel()
     found = predict_seconds(run, "centre", pace)
     shapes = {row["sample"]: row["shape"] for row in run.folder.read("masks").iter_rows(named=True)}
     for row, dialogue in enumerate(found.dialogues):
@@ -49,7 +49,7 @@ def test_seconds_are_those_of_the_prompts_in_the_records(run):
 
 
 def test_the_value_at_a_moment_is_what_draws_of_people_give(run):
-    found = predict_seconds(run, "centre", Pace())
+    found = predict_seconds(run, "centre", PromptTimeModel())
     rng = np.random.default_rng(0)
     dialogue = found.dialogues[0]
     # All rounds of a dialogue are late, or early, together: one draw moves them all.
@@ -62,7 +62,7 @@ def test_the_value_at_a_moment_is_what_draws_of_people_give(run):
 
 
 def test_long_after_the_end_the_value_is_the_last_one(run):
-    found = predict_seconds(run, "boxes", Pace())
+    found = predict_seconds(run, "boxes", PromptTimeModel())
     ends = [dialogue.values_of("iou")[-1] for dialogue in found.dialogues]
     assert found.values_at(np.array([1e9]))[:, 0].tolist() == pytest.approx(ends)
 
@@ -72,12 +72,12 @@ def test_a_box_takes_longer_than_a_click_and_a_drag_longer_than_extreme_clicks(r
         (row,) = (row for row in human_time_sheet([run], pace).rows if row[0] == user)
         return row[3].mean
 
-    assert per_round("boxes", Pace()) > per_round("centre", Pace())
-    assert per_round("boxes", Pace(boxes="drag")) > per_round("boxes", Pace())
+    assert per_round("boxes", PromptTimeModel()) > per_round("centre", PromptTimeModel())
+    assert per_round("boxes", PromptTimeModel(boxes="drag")) > per_round("boxes", PromptTimeModel())
 
 
 def test_the_range_is_that_of_people_and_prompts(run):
-    (row, _) = human_time_sheet([run], Pace()).rows
+    (row, _) = human_time_sheet([run], PromptTimeModel()).rows
     assert row[3].low < row[3].mean < row[3].high
     assert row[4].mean > row[3].mean  # a dialogue takes longer than a round
     assert "to" in row[3].bounds
@@ -94,7 +94,7 @@ def test_the_report_shows_quality_against_seconds_beside_quality_against_prompts
 
 def test_the_pace_of_a_page_can_be_set(run):
     own = page_of([run])
-    own.pace = Pace.read(pointer="touch", boxes="drag")
+    own.pace = PromptTimeModel.read(pointer="touch", boxes="drag")
     (note,) = (part for part in human_time_parts(own) if "Predicted" in getattr(part, "text", ""))
     assert "a finger" in note.text
     assert "drag from corner" in note.text
@@ -102,6 +102,6 @@ def test_the_pace_of_a_page_can_be_set(run):
 
 def test_without_masks_the_prompts_tell_how_large_a_picture_is(make_run, make_ramps):
     (bare,) = read_runs([make_run(make_ramps(), "bare")])
-    found = predict_seconds(bare, "centre", Pace())
+    found = predict_seconds(bare, "centre", PromptTimeModel())
     assert isinstance(found.dialogues[0].prompts[0][0], Click)
     assert np.isfinite(found.round_centres).all()

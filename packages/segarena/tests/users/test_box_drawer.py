@@ -11,7 +11,7 @@ from segarena.registry import build
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
 from segarena.users.habits.box_habits import BoxHabits, SizeClass
-from segarena.users.habits.habit_files import habits_text
+from segarena.users.habits.habit_files import format_habits
 
 
 def ask(user, target, *, prediction=None, rounds=(), repeat=0, seed=0, name="s"):
@@ -58,7 +58,7 @@ def exactly(tmp_path):
             sizes=(SizeClass(side_px=10.0, edges=0, quantiles=((offset, offset),)),),
         )
         path = tmp_path / "boxes.toml"
-        path.write_text(habits_text(habits), encoding="utf-8")
+        path.write_text(format_habits(habits), encoding="utf-8")
         return str(path)
 
     return write

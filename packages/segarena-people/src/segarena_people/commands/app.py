@@ -7,12 +7,12 @@ import typer
 from segarena_people.commands import check, compare, fit, import_prompts
 
 app = typer.Typer(
-    help="What people gave: prompts with masks, from elsewhere or by studies; how near simulated users come to it.",
+    help="Collect, import and compare prompts that people gave.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-app.command("check")(check.check)
-app.command("compare")(compare.compare)
-app.command("formats")(import_prompts.formats)
-app.command("import")(import_prompts.import_)
-app.add_typer(fit.app, name="fit")
+app.command("check")(check.check_command)
+app.command("compare")(compare.compare_command)
+app.command("formats")(import_prompts.formats_command)
+app.command("import")(import_prompts.import_command)
+app.add_typer(fit.fit_app, name="fit")

@@ -10,7 +10,7 @@ import typer
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 
-def check(
+def check_command(
     table: Annotated[
         Path,
         typer.Argument(help="A table of people's prompts (Parquet), or a folder with masks too."),
@@ -24,12 +24,12 @@ def check(
 
     Exit code 0: usable; 1: something is wrong; 2: it cannot be read.
     """
-    from segarena_people.collection import TABLE, Collection
+    from segarena_people.collection import TABLE_FILE, Collection
     from segarena_people.prompt_checks import check_collection, check_prompts
-    from segarena_people.prompt_table import read_frame
+    from segarena_people.prompt_table import read_prompt_frame
 
     with one_line_errors():
-        frame = read_frame(table / TABLE if table.is_dir() else table)
+        frame = read_prompt_frame(table / TABLE_FILE if table.is_dir() else table)
         findings = check_prompts(frame)
         if table.is_dir() and not any(finding.is_error for finding in findings):
             findings += check_collection(Collection.open(table))

@@ -12,10 +12,10 @@ import typer
 from segarena.terminal.exits import one_line_errors
 from segarena.terminal.workers import WORKERS
 
-PROGRAM = ("segarena", "people", "compare")
+COMPARE_COMMAND = ("segarena", "people", "compare")
 
 
-def compare(
+def compare_command(
     users: Annotated[
         list[str],
         typer.Argument(
@@ -79,10 +79,10 @@ def compare(
     from segarena.errors import InvalidInput
     from segarena.registry import build
     from segarena.terminal.progress import ProgressBar
-    from segarena_people.comparison.answer_features import pictures_of
-    from segarena_people.comparison.answers import KINDS
-    from segarena_people.comparison.participants import named
-    from segarena_people.comparison.report_page import comparison_json, write_comparison
+    from segarena_people.comparison.answer_features import picture_reader
+    from segarena_people.comparison.answers import COMPARABLE_KINDS
+    from segarena_people.comparison.participants import named_plugin
+    from segarena_people.comparison.report_page import encode_comparison, write_comparison
     from segarena_people.comparison.segmenter_comparison import (
         check_segmenters,
         compare_segmenters,
@@ -91,17 +91,21 @@ def compare(
     from segarena_people.comparison.terminal_report import show_comparison
     from segarena_people.comparison.user_comparison import compare_users
 
-    command = shlex.join([*PROGRAM, *sys.argv[3:]])
+    command = shlex.join([*COMPARE_COMMAND, *sys.argv[3:]])
     with one_line_errors("stopped; the same command with --out goes on where it was"):
-        unknown = [kind for kind in kinds or () if kind not in KINDS]
+        unknown = [kind for kind in kinds or () if kind not in COMPARABLE_KINDS]
         if unknown:
-            raise InvalidInput(f"--kind {unknown[0]}: expected one of {', '.join(KINDS)}")
+            raise InvalidInput(
+                f"--kind {unknown[0]}: expected one of {', '.join(COMPARABLE_KINDS)}"
+            )
         ranked = rank_runs(runs) if runs else []
         if segmenters:
-            check_segmenters(dict(map(named, segmenters)), (), has_pictures=dataset is not None)
+            check_segmenters(
+                dict(map(named_plugin, segmenters)), (), has_pictures=dataset is not None
+            )
         shared: dict[str, Any] = {
             "dataset": dataset,
-            "kinds": kinds or KINDS,
+            "kinds": kinds or COMPARABLE_KINDS,
             "seed": seed,
             "workers": workers,
             "kept": None if out is None else out / "done",
@@ -114,14 +118,14 @@ def compare(
                 ranked += compare_segmenters(
                     segmenters, users, people, **shared, on_progress=progress.update
                 )
-        picture_of = None if dataset is None else pictures_of(build("dataset", dataset))
+        picture_of = None if dataset is None else picture_reader(build("dataset", dataset))
         written = None
         if out is not None:
             written = write_comparison(
                 found, out, command=command, picture_of=picture_of, ranked=ranked
             )
         if as_json:
-            typer.echo(comparison_json(found, ranked).decode())
+            typer.echo(encode_comparison(found, ranked).decode())
         else:
             show_comparison(found, ranked)
     if not as_json:

@@ -14,30 +14,32 @@ if TYPE_CHECKING:
 
     from segarena_people.collection import Collection
 
-app = typer.Typer(
+fit_app = typer.Typer(
     help="Habits of simulated users, fitted to what people gave: the same prompts give the same file.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
-With = Annotated[
+CollectionOption = Annotated[
     Path,
     typer.Option(
         "--with", help="What people gave: a folder that `segarena people import` made, or a table."
     ),
 ]
-Out = Annotated[
+OutputOption = Annotated[
     Path,
     typer.Option("--out", "-o", help="The file to write, for the option `fitted` of the user."),
 ]
-Data = Annotated[
+DatasetOption = Annotated[
     str | None,
     typer.Option("--dataset", "-d", help="What was shown, where the table alone does not tell."),
 ]
 
 
-@app.command("boxes")
-def boxes(given: With, out: Out, dataset: Data = None) -> None:
+@fit_app.command("boxes")
+def fit_boxes_command(
+    given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
+) -> None:
     """Fit how far off people's boxes are, by size, for the user `box-drawer`.
 
     segarena people fit boxes --with mine --out boxes.toml
@@ -45,23 +47,23 @@ def boxes(given: With, out: Out, dataset: Data = None) -> None:
     segarena run radioactive -u "box-drawer(fitted='boxes.toml')" -s graph
     """
     from segarena_people.fitting.box_fit import fit_boxes
-    from segarena_people.fitting.training_data import boxes_of
+    from segarena_people.fitting.training_data import read_boxes
 
     with one_line_errors():
-        found = boxes_of(_opened(given, dataset))
+        found = read_boxes(_opened(given, dataset))
         habits = fit_boxes(found, f"{len(found.people)} boxes of {given.name}")
         _write(habits, out)
     typer.echo(f"{len(found.people)} boxes in {len(habits.sizes)} size classes: {out}")
 
 
-@app.command("scribbler")
-def scribbler(
+@fit_app.command("scribbler")
+def fit_scribbler_command(
     given: Annotated[
         list[Path],
         typer.Option("--with", help="What people drew: a folder of a collection; may be repeated."),
     ],
-    out: Out,
-    dataset: Data = None,
+    out: OutputOption,
+    dataset: DatasetOption = None,
     background: Annotated[
         bool,
         typer.Option(
@@ -77,35 +79,37 @@ def scribbler(
     segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
     """
     from segarena.files.whole import write_whole
-    from segarena_people.fitting.drawings import drawings_of
+    from segarena_people.fitting.drawings import read_drawings
     from segarena_people.fitting.stroke_fit import fit_scribbler
 
     with one_line_errors():
         drawings = [
             each
             for path in given
-            for each in drawings_of(_opened(path, dataset), background=background)
+            for each in read_drawings(_opened(path, dataset), background=background)
         ]
         fitted = fit_scribbler(drawings)
         write_whole(out, fitted.packed())
     typer.echo(f"{len(drawings)} drawings of {', '.join(fitted.people)}: {out}")
 
 
-@app.command("time")
-def time(given: With, out: Out, dataset: Data = None) -> None:
+@fit_app.command("time")
+def fit_time_command(
+    given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
+) -> None:
     """Fit how long people take, for reports against a person's seconds.
 
     segarena people fit time --with mine --out seconds.toml
 
     segarena report runs/graph --seconds seconds.toml
     """
-    from segarena_people.fitting.time_fit import fit_seconds, is_timed
-    from segarena_people.measures.time_calibration import timing_of
+    from segarena_people.fitting.time_fit import fit_seconds, has_times
+    from segarena_people.measures.time_calibration import calibrate_times
 
     with one_line_errors():
-        rows = [row for row in _opened(given, dataset).only(counts=True).rows if is_timed(row)]
+        rows = [row for row in _opened(given, dataset).only(counts=True).rows if has_times(row)]
         habits = fit_seconds(rows, f"{len(rows)} prompts of {given.name}")
-        found = timing_of(rows, habits)
+        found = calibrate_times(rows, habits)
         _write(habits, out)
     distance, p_value = found.uniform()
     told = (
@@ -116,8 +120,10 @@ def time(given: With, out: Out, dataset: Data = None) -> None:
     )
 
 
-@app.command("clicks")
-def clicks(given: With, out: Out, dataset: Data = None) -> None:
+@fit_app.command("clicks")
+def fit_clicks_command(
+    given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
+) -> None:
     """Fit where people click, and how steady their hands are, for the user `clicker`.
 
     segarena people fit clicks --with mine --out clicks.toml
@@ -125,10 +131,10 @@ def clicks(given: With, out: Out, dataset: Data = None) -> None:
     segarena run clicks -u "clicker(fitted='clicks.toml')" -s graph
     """
     from segarena_people.fitting.click_fit import fit_clicks
-    from segarena_people.fitting.training_data import clicks_of
+    from segarena_people.fitting.training_data import read_person_clicks
 
     with one_line_errors():
-        found = clicks_of(_opened(given, dataset))
+        found = read_person_clicks(_opened(given, dataset))
         habits = fit_clicks(found, f"{len(found)} clicks of {given.name}")
         _write(habits, out)
     told = f"power {habits.centredness:g} of depth, {habits.anywhere:.0%} anywhere"
@@ -143,6 +149,6 @@ def _opened(path: Path, dataset: str | None) -> Collection:
 
 def _write(habits: msgspec.Struct, out: Path) -> None:
     from segarena.files.whole import write_whole
-    from segarena.users.habits.habit_files import habits_text
+    from segarena.users.habits.habit_files import format_habits
 
-    write_whole(out, habits_text(habits))
+    write_whole(out, format_habits(habits))

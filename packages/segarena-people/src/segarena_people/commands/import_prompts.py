@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from segarena.reports.sheets import Sheet
-    from segarena_people.import_format import Format
+    from segarena_people.import_format import ImportFormat
 
 _SHOWN = 5
 
 
-def formats(
+def formats_command(
     name: Annotated[
         str | None, typer.Argument(help="One of them; without it, all are listed.")
     ] = None,
@@ -33,13 +33,13 @@ def formats(
     """
     from segarena.terminal.tables import show_sheet
     from segarena_people.import_format import find_format
-    from segarena_people.import_format import formats as known
+    from segarena_people.import_format import import_formats as known
 
     with one_line_errors():
         show_sheet(_sheet([find_format(name)] if name else known().values()), out)
 
 
-def _sheet(known: Iterable[Format]) -> Sheet:
+def _sheet(known: Iterable[ImportFormat]) -> Sheet:
     from segarena.reports.sheets import Column, Sheet
 
     head = (
@@ -52,7 +52,7 @@ def _sheet(known: Iterable[Format]) -> Sheet:
     return Sheet(name="formats", caption="Formats of people's prompts", head=head, rows=rows)
 
 
-def import_(
+def import_command(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help="See `segarena people formats`.")],
     source: Annotated[Path, typer.Argument(help="The file or folder that was published.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to be made.")],
@@ -78,13 +78,13 @@ def import_(
     2: nothing can be read.
     """
     from segarena.terminal.progress import ProgressBar
-    from segarena_people.import_format import Beside, find_format
+    from segarena_people.import_format import ImportInputs, find_format
     from segarena_people.prompt_import import import_prompts
     from segarena_people.target_masks import TargetMasks
 
     with one_line_errors("stopped; nothing was written"):
         found = find_format(form)
-        beside = Beside(
+        beside = ImportInputs(
             masks=masks,
             previous=previous,
             targets=None if dataset is None else TargetMasks(dataset),

@@ -22,36 +22,36 @@ from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Mask, Sample, VideoSample, VolumeSample
 from segarena.specs import PluginSpec
-from segarena_people.collection import Collection, Given
+from segarena_people.collection import CollectedPrompt, Collection
 from segarena_people.comparison.user_replies import (
-    Asker,
-    Picture,
-    Planar,
-    Reply,
-    asked_target,
-    in_plane,
+    PlanarPrompt,
+    ReplyCollector,
+    RgbPicture,
+    UserReply,
+    project_to_plane,
+    requested_target,
 )
 from segarena_people.measures.box_features import BOX_FEATURES, box_features
 from segarena_people.measures.click_features import CLICK_FEATURES, click_features
 from segarena_people.measures.stroke_features import (
-    COARSE,
-    FEATURES,
+    COARSE_STROKE_FEATURES,
     LEAST_GOAL_PX,
+    STROKE_FEATURES,
     stroke_features,
 )
-from segarena_people.measures.user_shift import behaviour
-from segarena_people.rasterization import draw_ink
+from segarena_people.measures.user_shift import measure_behaviour
+from segarena_people.rasterization import rasterize_prompts
 
-Values = NDArray[np.float64]
+FeatureVector = NDArray[np.float64]
 
-DEFINITIONS: Mapping[str, Mapping[str, str]] = {
-    "scribble": FEATURES,
+FEATURE_DEFINITIONS: Mapping[str, Mapping[str, str]] = {
+    "scribble": STROKE_FEATURES,
     "box": BOX_FEATURES,
     "click": CLICK_FEATURES,
 }
 """The features of each kind of prompt, and what they are."""
 
-COARSE_OF: Mapping[str, Sequence[str]] = {"scribble": COARSE}
+COARSE_FEATURES: Mapping[str, Sequence[str]] = {"scribble": COARSE_STROKE_FEATURES}
 """Those of them that the width of a tool cannot fake, where it can fake others."""
 
 
@@ -66,14 +66,14 @@ class MeasuredAnswer:
         refusal: what a user raised.
     """
 
-    values: Values | None
-    behaviour: Values | None = None
-    prompts: tuple[Planar, ...] = ()
+    values: FeatureVector | None
+    behaviour: FeatureVector | None = None
+    prompts: tuple[PlanarPrompt, ...] = ()
     refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measuring:
+class MeasurementJob:
     """The job of measuring answers: unit is (place in the collection, number of the dialogue).
 
     Attributes:
@@ -95,13 +95,13 @@ class Measuring:
         collection = Collection.open(self.people, self.dataset)
         if self.user is None:
             return lambda unit: _plain(measure_person(collection[unit[0]]))
-        asker = Asker(
+        asker = ReplyCollector(
             build("user", self.user),
             name=self.name,
             seed=self.seed,
             picture_of=None
             if self.dataset is None
-            else pictures_of(build("dataset", self.dataset)),
+            else picture_reader(build("dataset", self.dataset)),
         )
         return lambda unit: _plain(
             measure_reply(collection[unit[0]], asker.ask(collection[unit[0]], unit[1]))
@@ -117,7 +117,7 @@ def _plain(measured: MeasuredAnswer) -> dict[str, Any]:
     }
 
 
-def read_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
+def decode_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
     """Return what a unit of `Measuring` came to."""
     values, conduct = (
         None if plain[name] is None else np.asarray(plain[name], np.float64)
@@ -129,22 +129,22 @@ def read_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
     )
 
 
-def measure_person(given: Given) -> MeasuredAnswer:
+def measure_person(given: CollectedPrompt) -> MeasuredAnswer:
     """Return what a person gave, as numbers."""
-    return _measured(given, () if given.row.raster else tuple(map(in_plane, given.prompts)))
+    return _measured(given, () if given.row.raster else tuple(map(project_to_plane, given.prompts)))
 
 
-def measure_reply(given: Given, reply: Reply) -> MeasuredAnswer:
+def measure_reply(given: CollectedPrompt, reply: UserReply) -> MeasuredAnswer:
     """Return what a user gave in the place of a person, as numbers; strokes as wide as the person's."""
     if not reply.prompts:
         return MeasuredAnswer(values=None, refusal=reply.refusal)
     return _measured(given, reply.prompts)
 
 
-def _measured(given: Given, prompts: Sequence[Planar]) -> MeasuredAnswer:
+def _measured(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> MeasuredAnswer:
     """Return the features of prompts, or of a person's raster where there are none."""
     goal = given.goal
-    target = asked_target(given)
+    target = requested_target(given)
     if not goal.any() or (given.row.kind == "scribble" and np.count_nonzero(goal) < LEAST_GOAL_PX):
         return MeasuredAnswer(values=None, prompts=tuple(prompts))
     match prompts[0] if prompts else None:
@@ -154,23 +154,25 @@ def _measured(given: Given, prompts: Sequence[Planar]) -> MeasuredAnswer:
         case Box() as box:
             return MeasuredAnswer(values=box_features(box, goal), prompts=(box,))
         case _:
-            ink = ink_of(given, prompts)
+            ink = answer_ink(given, prompts)
             if not ink.any():
                 return MeasuredAnswer(values=None, prompts=tuple(prompts))
             values = stroke_features(ink, goal)
             marked = np.argwhere(ink)
     signs = np.full(len(marked), given.row.is_positive)
     return MeasuredAnswer(
-        values=values, behaviour=behaviour(marked, signs, target), prompts=tuple(prompts)
+        values=values, behaviour=measure_behaviour(marked, signs, target), prompts=tuple(prompts)
     )
 
 
-def ink_of(given: Given, prompts: Sequence[Planar]) -> Mask:
+def answer_ink(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Mask:
     """Return strokes as pixels, as wide as the person's; the person's own raster where there are none."""
-    return draw_ink(prompts, given.shape, width_px(given)) if prompts else given.ink()
+    return (
+        rasterize_prompts(prompts, given.shape, stroke_width_px(given)) if prompts else given.ink()
+    )
 
 
-def width_px(given: Given) -> float:
+def stroke_width_px(given: CollectedPrompt) -> float:
     """Return how wide a person's line is: as the table says, else by the depth of its middle line, else one pixel.
 
     A raster without points has the width of its tool; what a simulated user draws beside it gets the same.
@@ -182,7 +184,7 @@ def width_px(given: Given) -> float:
     return max(1.0, 2 * float(np.median(depths)) - 1)
 
 
-def pictures_of(dataset: Dataset) -> Callable[[Given], Picture]:
+def picture_reader(dataset: Dataset) -> Callable[[CollectedPrompt], RgbPicture]:
     """Return what gives the picture that was shown: the image, the plane of a volume, the frame of a video."""
 
     @lru_cache(maxsize=1)
@@ -192,7 +194,7 @@ def pictures_of(dataset: Dataset) -> Callable[[Given], Picture]:
     return lambda given: _picture(load(given.row.sample), given)
 
 
-def _picture(sample: Sample, given: Given) -> Picture:
+def _picture(sample: Sample, given: CollectedPrompt) -> RgbPicture:
     plane = given.row.plane
     match sample:
         case ImageSample(image=image):

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segarena.errors import InvalidInput
-from segarena_people.collection import TABLE, Collection, Given
-from segarena_people.comparison.results import Scope
+from segarena_people.collection import TABLE_FILE, CollectedPrompt, Collection
+from segarena_people.comparison.results import AnswerScope
 from segarena_people.prompts import PersonPrompt
 
-KINDS = ("scribble", "box", "click")
+COMPARABLE_KINDS = ("scribble", "box", "click")
 """Kinds of prompts that can be compared."""
 
 
@@ -20,7 +20,7 @@ _FORMATS = {".csv": "csv", ".zip": "study"}
 """What a file that is no collection is imported as, by its ending."""
 
 
-def open_people(path: str | Path, dataset: str | None = None) -> Collection:
+def open_collection(path: str | Path, dataset: str | None = None) -> Collection:
     """Return what people gave; of what is something else say how to make a collection of it.
 
     Raises:
@@ -35,21 +35,21 @@ def open_people(path: str | Path, dataset: str | None = None) -> Collection:
             f"--with {given}: expected a folder of what people gave; this makes one: segarena people import {name} "
             f"{given} -o {given.stem} (segarena people formats says what it needs beside it)"
         )
-    if given.is_dir() and not (given / TABLE).is_file():
+    if given.is_dir() and not (given / TABLE_FILE).is_file():
         pictures = any(given.rglob("*.png"))
         if pictures:
             hint = f"segarena people import rasters {given} --masks MASKS -o mine"
         else:
             hint = "segarena people formats"
         raise InvalidInput(
-            f"--with {given}: expected {TABLE} in it, as segarena people import makes; "
+            f"--with {given}: expected {TABLE_FILE} in it, as segarena people import makes; "
             f"{'strokes in pictures become one by' if pictures else 'what can be imported:'} {hint}"
         )
     return Collection.open(given, dataset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answers:
+class ComparableAnswers:
     """What people answered, as far as it can be compared.
 
     Attributes:
@@ -57,14 +57,16 @@ class Answers:
         left_out: how many were left out, by what they are.
     """
 
-    all: tuple[Given, ...]
+    all: tuple[CollectedPrompt, ...]
     left_out: dict[str, int]
 
 
-def answers_of(collection: Collection, kinds: Iterable[str] = KINDS) -> Answers:
+def select_answers(
+    collection: Collection, kinds: Iterable[str] = COMPARABLE_KINDS
+) -> ComparableAnswers:
     """Return the answers that count and that a user can be asked for."""
     wanted = set(kinds)
-    kept: list[Given] = []
+    kept: list[CollectedPrompt] = []
     reasons: Counter[str] = Counter()
     for given in collection:
         reason = _reason(given.row, wanted)
@@ -72,12 +74,12 @@ def answers_of(collection: Collection, kinds: Iterable[str] = KINDS) -> Answers:
             reasons[reason] += 1
         else:
             kept.append(given)
-    return Answers(all=tuple(kept), left_out=dict(reasons))
+    return ComparableAnswers(all=tuple(kept), left_out=dict(reasons))
 
 
 def _reason(row: PersonPrompt, wanted: set[str]) -> str:
     """Return what an answer is that is left out, after how many there are; "" when it is not."""
-    if row.kind not in KINDS:
+    if row.kind not in COMPARABLE_KINDS:
         return f"answers by {row.kind}, which is not compared yet,"
     if row.kind not in wanted:
         return f"answers by {row.kind}, which was not asked for,"
@@ -88,20 +90,22 @@ def _reason(row: PersonPrompt, wanted: set[str]) -> str:
     return ""
 
 
-def scope_of(row: PersonPrompt) -> Scope:
+def answer_scope(row: PersonPrompt) -> AnswerScope:
     """Return what an answer may be compared with, whatever its object is called."""
-    return Scope(kind=row.kind, is_correction=bool(row.previous_mask), is_positive=row.is_positive)
+    return AnswerScope(
+        kind=row.kind, is_correction=bool(row.previous_mask), is_positive=row.is_positive
+    )
 
 
-def scopes_of(rows: Sequence[PersonPrompt], *, fewest: int) -> dict[Scope, list[int]]:
+def group_by_scope(rows: Sequence[PersonPrompt], *, fewest: int) -> dict[AnswerScope, list[int]]:
     """Return the places of the answers of each scope that has enough of them: all labels together, then each.
 
     A scope with one label only is not given twice.
     """
-    found: dict[Scope, list[int]] = {}
+    found: dict[AnswerScope, list[int]] = {}
     for place, row in enumerate(rows):
-        found.setdefault(scope_of(row), []).append(place)
-    scopes: dict[Scope, list[int]] = {}
+        found.setdefault(answer_scope(row), []).append(place)
+    scopes: dict[AnswerScope, list[int]] = {}
     for scope, places in found.items():
         if len(places) < fewest:
             continue
@@ -123,7 +127,7 @@ def scopes_of(rows: Sequence[PersonPrompt], *, fewest: int) -> dict[Scope, list[
     return scopes
 
 
-def question_of(row: PersonPrompt) -> str:
+def question_key(row: PersonPrompt) -> str:
     """Return what answers to the same question have in common."""
     about = (
         row.dataset,

@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, element, px
 from segarena.reports.chart_series import Figure
 from segarena.reports.charts import draw_legend, marker
-from segarena_people.comparison.answer_features import DEFINITIONS
-from segarena_people.comparison.results import ScopeFound, UserFound
-from segarena_people.comparison.segmenter_ranking import Ranked
-from segarena_people.comparison.verdict_sentences import hundred, name_of
+from segarena_people.comparison.answer_features import FEATURE_DEFINITIONS
+from segarena_people.comparison.results import ScopeResult, UserResult
+from segarena_people.comparison.segmenter_ranking import SegmenterRanking
+from segarena_people.comparison.verdict_sentences import feature_title, percent_text
 
-Values = NDArray[np.float64]
+Histogram = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Drawn:
+class ScopeFeatures:
     """The features of everyone who answered in a scope: of each person, and of each user as (answers, features)."""
 
-    people: Mapping[str, Sequence[Values]]
-    users: Mapping[str, Values]
+    people: Mapping[str, Sequence[Histogram]]
+    users: Mapping[str, Histogram]
 
 
 _ROW_PX = 26.0
@@ -37,7 +37,7 @@ _INNER = (0.005, 0.995)
 """Histograms reach over this part of all values, so that one that is far off does not flatten them."""
 
 
-def apart_figure(every: Sequence[ScopeFound], definition: str) -> Figure | None:
+def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure | None:
     """Return how well each user is told from people, over the range in which people are from each other.
 
     Args:
@@ -68,14 +68,14 @@ def apart_figure(every: Sequence[ScopeFound], definition: str) -> Figure | None:
     return Figure(title="Told from people", caption=caption, charts=charts, is_wide=True)
 
 
-def _lowest(found: ScopeFound) -> float:
+def _lowest(found: ScopeResult) -> float:
     """Return where the axis begins: below everything that is drawn, and below guessing."""
     values = [one.auc.value for user in found.users for one in user.each]
     values += [end for user in found.users for end in _interval(user) or ()]
     return min(0.45, *(math.floor(20 * value) / 20 for value in values)) if values else 0.45
 
 
-def _apart_chart(found: ScopeFound, low: float) -> str:
+def _apart_chart(found: ScopeResult, low: float) -> str:
     users = [user for user in found.users if user.apart is not None]
     colours = [place for place, user in enumerate(found.users) if user.apart is not None]
     names = [user.user for user in users] + (["two people"] if found.pairs else [])
@@ -120,7 +120,7 @@ def _apart_chart(found: ScopeFound, low: float) -> str:
     return frame.svg()
 
 
-def _interval(user: UserFound) -> tuple[float, float] | None:
+def _interval(user: UserResult) -> tuple[float, float] | None:
     """Return the interval over images where everybody is taken together."""
     if user.each or user.together is None or math.isnan(user.together.auc.low):
         return None
@@ -140,12 +140,14 @@ def _cut(name: str, room: float) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-def feature_panels(found: ScopeFound, user: UserFound, place: int, drawn: Drawn) -> Figure | None:
+def feature_panels(
+    found: ScopeResult, user: UserResult, place: int, drawn: ScopeFeatures
+) -> Figure | None:
     """Return a small chart for each feature, the most telling first: people as an area, the user as a line."""
     own = drawn.users[user.user]
     if not len(own) or not drawn.people:
         return None
-    names = list(DEFINITIONS[found.scope.kind])
+    names = list(FEATURE_DEFINITIONS[found.scope.kind])
     people = [np.stack(values) for values in drawn.people.values()]
     charts: list[tuple[str, str]] = []
     for feature in user.features:
@@ -156,7 +158,7 @@ def feature_panels(found: ScopeFound, user: UserFound, place: int, drawn: Drawn)
             place,
             f"{feature.name} of {user.user}",
         )
-        charts.append((f"{name_of(feature.name)}", chart))
+        charts.append((f"{feature_title(feature.name)}", chart))
     several = " Thin lines are single people." if len(people) > 1 else ""
     caption = (
         f"How people’s answers (area) and those of {user.user} (line) are spread; the feature that differs most comes "
@@ -165,7 +167,7 @@ def feature_panels(found: ScopeFound, user: UserFound, place: int, drawn: Drawn)
     return Figure(title=f"Features of {user.user}", caption=caption, charts=charts, is_wide=True)
 
 
-def _panel(people: Sequence[Values], own: Values, place: int, title: str) -> str:
+def _panel(people: Sequence[Histogram], own: Histogram, place: int, title: str) -> str:
     together = np.concatenate(people)
     edges = bin_edges(np.concatenate([together, own]), len(own))
     heights = [_shares(values, edges) for values in (together, own, *people)]
@@ -190,7 +192,7 @@ def _panel(people: Sequence[Values], own: Values, place: int, title: str) -> str
     return frame.svg()
 
 
-def bin_edges(values: Values, count: int) -> Values:
+def bin_edges(values: Histogram, count: int) -> Histogram:
     """Return the edges of a histogram: one bin for each whole number where there are few, else evenly spaced.
 
     >>> bin_edges(np.array([1.0, 2.0, 2.0]), 3).tolist()
@@ -205,14 +207,14 @@ def bin_edges(values: Values, count: int) -> Values:
     return np.linspace(low, high, bins + 1)
 
 
-def _shares(values: Values, edges: Values) -> Values:
+def _shares(values: Histogram, edges: Histogram) -> Histogram:
     """Return which share of the values lies in each bin; those beyond the ends are in the first and the last."""
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
     return counts / max(1, len(values))
 
 
 def _steps(
-    heights: Values, edges: Values, x_scale: Scale, y_scale: Scale
+    heights: Histogram, edges: Histogram, x_scale: Scale, y_scale: Scale
 ) -> list[tuple[float, float]]:
     places: list[tuple[float, float]] = []
     for (left, right), height in zip(pairwise(edges.tolist()), heights.tolist(), strict=True):
@@ -220,7 +222,7 @@ def _steps(
     return places
 
 
-def looked_at_figure(found: ScopeFound) -> Figure | None:
+def importance_figure(found: ScopeResult) -> Figure | None:
     """Return what the classifier goes by, for each user."""
     charts = [
         (user.user, _bars(user, place))
@@ -241,7 +243,7 @@ def looked_at_figure(found: ScopeFound) -> Figure | None:
     )
 
 
-def _bars(user: UserFound, place: int) -> str:
+def _bars(user: UserResult, place: int) -> str:
     ranked = sorted(user.features, key=lambda feature: -feature.lost)[:7]
     frame = Frame(
         350,
@@ -255,8 +257,8 @@ def _bars(user: UserFound, place: int) -> str:
     for row, feature in enumerate(ranked):
         y = frame.top + 8 + 20 * row
         width = max(0.0, scale(max(0.0, feature.lost)) - scale(0))
-        told = f"{name_of(feature.name)}: {feature.lost:.3f}"
-        frame.text(98, y + 10, name_of(feature.name), css="tick", anchor="end")
+        told = f"{feature_title(feature.name)}: {feature.lost:.3f}"
+        frame.text(98, y + 10, feature_title(feature.name), css="tick", anchor="end")
         frame.draw(
             element(
                 "rect",
@@ -277,7 +279,7 @@ _HEAT_REACH = 0.75
 """Cells along a side; and how far a map reaches from the middle of the object's box, in sides of it."""
 
 
-def heat_figure(drawn: Drawn) -> Figure | None:
+def click_heat_map(drawn: ScopeFeatures) -> Figure | None:
     """Return where people and users click, in the box of the object."""
     whose = {
         "people": np.concatenate([np.stack(values) for values in drawn.people.values()]),
@@ -288,7 +290,7 @@ def heat_figure(drawn: Drawn) -> Figure | None:
     return Figure(title="Where they click", caption=caption, charts=charts, is_wide=True)
 
 
-def _heat(values: Values, name: str) -> str:
+def _heat(values: Histogram, name: str) -> str:
     edges = np.linspace(0.5 - _HEAT_REACH, 0.5 + _HEAT_REACH, _HEAT_CELLS + 1)
     counts, _, _ = np.histogram2d(values[:, 0], values[:, 1], bins=[edges, edges])
     frame = Frame(240, 240, f"clicks of {name}", left=4, right=4, top=4, bottom=4)
@@ -300,7 +302,7 @@ def _heat(values: Values, name: str) -> str:
         strength = px(0.1 + 0.9 * share / most)
         x = scale(float(edges[column]))
         y = scale(float(edges[row]))
-        told = f"{hundred(share / len(values))} %"
+        told = f"{percent_text(share / len(values))} %"
         cell = element(
             "rect", x=x, y=y, width=side + 0.3, height=side + 0.3, css="heat-cell", title=told
         )
@@ -318,7 +320,7 @@ def _heat(values: Values, name: str) -> str:
     return frame.svg()
 
 
-def bias_figure(ranked: Sequence[Ranked]) -> Figure | None:
+def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
     """Return the first statistic of every segmenter: with people across, with each user up; equal on the diagonal."""
     first = [one for one in ranked if one.statistic == ranked[0].statistic]
     if not first:

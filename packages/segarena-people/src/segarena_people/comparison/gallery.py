@@ -10,31 +10,31 @@ from typing import TypeAlias
 import numpy as np
 
 from segarena.arrays.boxes import bounding_window, join_windows
-from segarena.engine.random_streams import stream
+from segarena.engine.random_streams import random_stream
 from segarena.prompts import Box, Click
 from segarena.reports.axes import element, px
 from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
-from segarena_people.collection import Given
-from segarena_people.comparison.answer_features import ink_of
-from segarena_people.comparison.answers import question_of
-from segarena_people.comparison.results import ScopeFound
-from segarena_people.comparison.user_comparison import PEOPLE, Comparison
-from segarena_people.comparison.user_replies import Picture
+from segarena_people.collection import CollectedPrompt
+from segarena_people.comparison.answer_features import answer_ink
+from segarena_people.comparison.answers import question_key
+from segarena_people.comparison.results import ScopeResult
+from segarena_people.comparison.user_comparison import PEOPLE, UserComparison
+from segarena_people.comparison.user_replies import RgbPicture
 
-PictureOf: TypeAlias = Callable[[Given], Picture]
+PictureReader: TypeAlias = Callable[[CollectedPrompt], RgbPicture]
 """Gives what was shown."""
 
-LEAST_VIEW_PX = 32
-MARGIN = 0.2
+SMALLEST_VIEW_PX = 32
+VIEW_MARGIN = 0.2
 """A picture is at least so wide, and shows so much around what is in it."""
 
 MOST_CARDS = 8
-MOST_PEOPLE = 3
-MOST_USERS = 6
+MOST_PERSON_PANES = 3
+MOST_USER_PANES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pane:
+class GalleryPane:
     """One picture: who gave it, SVG, and a word below where nothing was given."""
 
     who: str
@@ -45,26 +45,26 @@ class Pane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class GalleryCard:
     """One goal, and what everyone gave about it."""
 
     title: str
     where: str
-    panes: Sequence[Pane]
+    panes: Sequence[GalleryPane]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Riddle:
+class GuessingPair:
     """Two pictures of one goal, and which of them a person drew."""
 
-    first: Pane
-    second: Pane
+    first: GalleryPane
+    second: GalleryPane
     answer: str
 
 
-def cards_of(
-    comparison: Comparison, found: ScopeFound, picture_of: PictureOf | None = None
-) -> list[Card]:
+def build_cards(
+    comparison: UserComparison, found: ScopeResult, picture_of: PictureReader | None = None
+) -> list[GalleryCard]:
     """Return cards for some of the goals, spread over labels and sizes."""
     by_question = _by_question(comparison, found)
     chosen = _spread([places[0] for places in by_question.values()], comparison, MOST_CARDS)
@@ -72,20 +72,20 @@ def cards_of(
     return [_card(comparison, found, every[place], picture_of) for place in chosen]
 
 
-def riddles_of(
-    comparison: Comparison, found: ScopeFound, user: str, count: int = 4
-) -> list[Riddle]:
+def build_guessing_pairs(
+    comparison: UserComparison, found: ScopeResult, user: str, count: int = 4
+) -> list[GuessingPair]:
     """Return pairs of one person's and one user's answer in random order, for people to try themselves on."""
     places = [
         place for place in comparison.places(found.scope)
         if comparison.measured[user][place].values is not None and comparison.measured[PEOPLE][place].values is not None
     ]  # fmt: skip
-    made: list[Riddle] = []
+    made: list[GuessingPair] = []
     for place in _spread(places, comparison, count, reverse=True):
         given = comparison.answers[place]
         view = _view(given)
         panes = [
-            Pane(
+            GalleryPane(
                 who="",
                 is_person=False,
                 box=view.box,
@@ -93,23 +93,23 @@ def riddles_of(
             )
             for who in (PEOPLE, user)
         ]
-        is_swapped = bool(stream(0, "riddle", given.row.id).integers(2))
+        is_swapped = bool(random_stream(0, "riddle", given.row.id).integers(2))
         first, second = reversed(panes) if is_swapped else panes
         answer = "The right one is a person’s." if is_swapped else "The left one is a person’s."
-        made.append(Riddle(first=first, second=second, answer=answer))
+        made.append(GuessingPair(first=first, second=second, answer=answer))
     return made
 
 
-def _by_question(comparison: Comparison, found: ScopeFound) -> dict[str, list[int]]:
+def _by_question(comparison: UserComparison, found: ScopeResult) -> dict[str, list[int]]:
     places: dict[str, list[int]] = {}
     for place in comparison.places(found.scope):
         if comparison.measured[PEOPLE][place].values is not None:
-            places.setdefault(question_of(comparison.answers[place].row), []).append(place)
+            places.setdefault(question_key(comparison.answers[place].row), []).append(place)
     return places
 
 
 def _spread(
-    places: Sequence[int], comparison: Comparison, most: int, *, reverse: bool = False
+    places: Sequence[int], comparison: UserComparison, most: int, *, reverse: bool = False
 ) -> list[int]:
     """Return some places: label by label in turn, of each those evenly over the sizes of goals."""
     sized = sorted(places, key=lambda place: comparison.answers[place].row.label)
@@ -127,16 +127,19 @@ def _spread(
 
 
 def _card(
-    comparison: Comparison, found: ScopeFound, places: Sequence[int], picture_of: PictureOf | None
-) -> Card:
+    comparison: UserComparison,
+    found: ScopeResult,
+    places: Sequence[int],
+    picture_of: PictureReader | None,
+) -> GalleryCard:
     place = places[0]
     given = comparison.answers[place]
-    people = places[:MOST_PEOPLE]
-    users = [user.user for user in found.users if user.answered][:MOST_USERS]
+    people = places[:MOST_PERSON_PANES]
+    users = [user.user for user in found.users if user.answered][:MOST_USER_PANES]
     view = _view(given)
     picture = None if picture_of is None else picture_of(given)
     panes = [
-        Pane(
+        GalleryPane(
             who=_person(comparison.answers[one]), is_person=True, box=view.box,
             svg=_drawing(comparison, PEOPLE, one, view, picture, "people"),
         )
@@ -149,24 +152,24 @@ def _card(
         else:
             note = "refused" if measured.refusal else "nothing given"
         svg = _drawing(comparison, user, place, view, picture, f"c{number % 7}")
-        panes.append(Pane(who=user, is_person=False, box=view.box, svg=svg, note=note))
+        panes.append(GalleryPane(who=user, is_person=False, box=view.box, svg=svg, note=note))
     row = given.row
     plane = "" if row.plane is None else f", plane {row.plane}"
-    return Card(title=row.label or row.target, where=f"{row.sample}{plane}", panes=panes)
+    return GalleryCard(title=row.label or row.target, where=f"{row.sample}{plane}", panes=panes)
 
 
-def _person(given: Given) -> str:
+def _person(given: CollectedPrompt) -> str:
     name = given.row.person
     return f"person {name}" if name and len(name) < 3 else name or "person"
 
 
-def _view(given: Given) -> View:
+def _view(given: CollectedPrompt) -> View:
     """Return a square around the goal and what a person drew."""
     drawn = given.drawn
     window = bounding_window(given.goal)
     window = window if drawn is None else join_windows(window, bounding_window(drawn))
     sides = [side.stop - side.start for side in window]
-    length = max(LEAST_VIEW_PX, round(max(sides) * (1 + 2 * MARGIN)))
+    length = max(SMALLEST_VIEW_PX, round(max(sides) * (1 + 2 * VIEW_MARGIN)))
     spans = [_span(side, length, size) for side, size in zip(window, given.shape, strict=True)]
     return View((spans[0], spans[1]), VIEW_PX / max(span.stop - span.start for span in spans))
 
@@ -178,7 +181,12 @@ def _span(side: slice, length: int, size: int) -> slice:
 
 
 def _drawing(
-    comparison: Comparison, who: str, place: int, view: View, picture: Picture | None, css: str
+    comparison: UserComparison,
+    who: str,
+    place: int,
+    view: View,
+    picture: RgbPicture | None,
+    css: str,
 ) -> str:
     """Return the goal, the mask that was corrected, and over them what somebody gave."""
     given = comparison.answers[place]
@@ -207,7 +215,7 @@ def _drawing(
         parts.append(_rectangle(view, first, css))
     else:
         parts.append(
-            element("path", d=outline(ink_of(given, measured.prompts), view), css=f"ink {css}")
+            element("path", d=outline(answer_ink(given, measured.prompts), view), css=f"ink {css}")
         )
     return "".join(parts)
 

@@ -11,11 +11,11 @@ from segarena.errors import InvalidInput
 from segarena.registry import build, names
 from segarena.reports.display_names import short_name
 from segarena.specs import Plugin, PluginSpec
-from segarena_people.collection import Given
-from segarena_people.comparison.user_replies import Asker
+from segarena_people.collection import CollectedPrompt
+from segarena_people.comparison.user_replies import ReplyCollector
 
 
-def named(user: Plugin) -> tuple[str, PluginSpec]:
+def named_plugin(user: Plugin) -> tuple[str, PluginSpec]:
     """Return what tables call a user, and the plug-in: the name given to it, or how it is written, without folders.
 
     >>> named("mine/hands.py:Left(ink=2)")[0], named("left=mine/hands.py:Left")[0]
@@ -50,10 +50,11 @@ def _gives(user: str) -> frozenset[str]:
     return frozenset()
 
 
-def notes_on_pictures(specs: Mapping[str, PluginSpec], given: Given, seed: int) -> list[str]:
+def picture_notes(specs: Mapping[str, PluginSpec], given: CollectedPrompt, seed: int) -> list[str]:
     """Return a note for each user who looks at pictures, which nobody has."""
     askers = {
-        name: Asker(build("user", spec), name=name, seed=seed) for name, spec in specs.items()
+        name: ReplyCollector(build("user", spec), name=name, seed=seed)
+        for name, spec in specs.items()
     }
     looking = [name for name, asker in askers.items() if asker.looks_at_pictures(given)]
     return [

@@ -18,32 +18,32 @@ from segarena.reports.sectioned import section_values
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
 from segarena.version import __version__
-from segarena_people.comparison.answer_features import DEFINITIONS
+from segarena_people.comparison.answer_features import FEATURE_DEFINITIONS
 from segarena_people.comparison.figures import (
-    Drawn,
-    apart_figure,
+    ScopeFeatures,
     bias_figure,
+    click_heat_map,
     feature_panels,
-    heat_figure,
-    looked_at_figure,
+    importance_figure,
+    separation_figure,
 )
-from segarena_people.comparison.gallery import PictureOf, cards_of, riddles_of
+from segarena_people.comparison.gallery import PictureReader, build_cards, build_guessing_pairs
 from segarena_people.comparison.result_sheets import (
     AUC_DEFINITION,
-    apart_sheet,
     bias_sheet,
     features_sheet,
-    people_sheet,
-    ranking_sheet,
-    shift_sheet,
+    people_pairs_sheet,
+    segmenter_ranking_sheet,
+    separation_sheet,
     slug,
     tests_sheet,
+    user_shift_sheet,
 )
-from segarena_people.comparison.results import ScopeFound
-from segarena_people.comparison.segmenter_ranking import Ranked
-from segarena_people.comparison.time_sheet import seconds_sheet
-from segarena_people.comparison.user_comparison import PEOPLE, Comparison
-from segarena_people.comparison.verdict_sentences import ranking_verdict, verdict_of
+from segarena_people.comparison.results import ScopeResult
+from segarena_people.comparison.segmenter_ranking import SegmenterRanking
+from segarena_people.comparison.time_sheet import prompt_time_sheet
+from segarena_people.comparison.user_comparison import PEOPLE, UserComparison
+from segarena_people.comparison.verdict_sentences import ranking_verdict, user_verdict
 from segarena_people.prompts import PersonPrompt
 
 _PACKAGE = "segarena_people.comparison"
@@ -51,12 +51,12 @@ _PACKAGE = "segarena_people.comparison"
 MOST_CHARTS = 8
 """Of more scopes the table says more than charts."""
 
-MOST_TOLD = 4
+MOST_SENTENCES = 4
 """Of more users and scopes the table says more than sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenComparison:
     """What was written: the page, its numbers, and its tables."""
 
     html: Path
@@ -65,9 +65,9 @@ class Written:
 
 
 def write_comparison(
-    comparison: Comparison, folder: Path, *, command: str = "", picture_of: PictureOf | None = None,
-    ranked: Sequence[Ranked] = (),
-) -> Written:  # fmt: skip
+    comparison: UserComparison, folder: Path, *, command: str = "", picture_of: PictureReader | None = None,
+    ranked: Sequence[SegmenterRanking] = (),
+) -> WrittenComparison:  # fmt: skip
     """Write page, JSON and CSV into a folder, which is made if it is not there.
 
     Args:
@@ -81,20 +81,20 @@ def write_comparison(
         StoreError: a place that cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    sections = sections_of(comparison, picture_of, ranked)
-    page = comparison_html(comparison, sections, command=command, ranked=ranked)
+    sections = build_sections(comparison, picture_of, ranked)
+    page = render_comparison(comparison, sections, command=command, ranked=ranked)
     sheets = {sheet.name: sheet for section in sections for sheet in _sheets_in(section.parts)}
     tables = [
         write_whole(folder / f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items()
     ]
-    return Written(
+    return WrittenComparison(
         html=write_whole(folder / "comparison.html", page),
-        json=write_whole(folder / "comparison.json", comparison_json(comparison, ranked)),
+        json=write_whole(folder / "comparison.json", encode_comparison(comparison, ranked)),
         tables=tables,
     )
 
 
-def comparison_json(comparison: Comparison, ranked: Sequence[Ranked] = ()) -> bytes:
+def encode_comparison(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> bytes:
     """Return everything that was found as JSON; what is not a number is null."""
     found = {
         "people": {"name": comparison.name, "path": comparison.path, "terms": comparison.terms},
@@ -119,13 +119,13 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def verdicts(comparison: Comparison, ranked: Sequence[Ranked] = ()) -> list[str]:
+def verdicts(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> list[str]:
     """Return a sentence or two for each user, in the scopes that take all labels together; and one of segmenters."""
     scopes = [found for found in comparison.scopes if not found.scope.label]
     several = len(scopes) > 1
     told = [(found, user) for found in scopes for user in found.users]
     said = [
-        f"{_capital(found.scope.title) + ': ' if several else ''}{verdict_of(found, user)}"
+        f"{_capital(found.scope.title) + ': ' if several else ''}{user_verdict(found, user)}"
         for found, user in told
     ]
     return [
@@ -138,12 +138,12 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def comparison_html(
-    comparison: Comparison,
+def render_comparison(
+    comparison: UserComparison,
     sections: Sequence[Section],
     *,
     command: str = "",
-    ranked: Sequence[Ranked] = (),
+    ranked: Sequence[SegmenterRanking] = (),
 ) -> str:
     """Return the page as one HTML document."""
     told = verdicts(comparison, ranked)
@@ -154,8 +154,8 @@ def comparison_html(
         style="comparison.css",
         scripts=("sorting.js", "page.js", "charts.js"),
         title=f"{users} beside the people of {comparison.name}",
-        verdict=told[:MOST_TOLD],
-        ran=[_counted(comparison), *told[MOST_TOLD:]],
+        verdict=told[:MOST_SENTENCES],
+        ran=[_counted(comparison), *told[MOST_SENTENCES:]],
         notes=comparison.notes,
         command=command,
         terms=comparison.terms,
@@ -164,22 +164,28 @@ def comparison_html(
     )
 
 
-def _counted(comparison: Comparison) -> str:
+def _counted(comparison: UserComparison) -> str:
     people = dict.fromkeys(given.row.person for given in comparison.answers if given.row.person)
     goals = {(given.row.sample, given.row.target, given.row.plane) for given in comparison.answers}
     answers = count_text(len(comparison.answers), "answer")
     return f"{answers} of {count_text(len(people), 'person', 'people')} about {count_text(len(goals), 'object')}"
 
 
-def sections_of(
-    comparison: Comparison, picture_of: PictureOf | None = None, ranked: Sequence[Ranked] = ()
+def build_sections(
+    comparison: UserComparison,
+    picture_of: PictureReader | None = None,
+    ranked: Sequence[SegmenterRanking] = (),
 ) -> list[Section]:
     """Return what the page shows, from top to bottom."""
     whole = [found for found in comparison.scopes if not found.scope.label]
-    apart = apart_figure(comparison.scopes[:MOST_CHARTS], f"{AUC_DEFINITION}.")
-    every = [Section("apart", "Told from people", [apart, apart_sheet(comparison.scopes)])]
+    apart = separation_figure(comparison.scopes[:MOST_CHARTS], f"{AUC_DEFINITION}.")
+    every = [Section("apart", "Told from people", [apart, separation_sheet(comparison.scopes)])]
     if ranked:
-        shown: list[Part] = [bias_figure(ranked), ranking_sheet(ranked), bias_sheet(ranked)]
+        shown: list[Part] = [
+            bias_figure(ranked),
+            segmenter_ranking_sheet(ranked),
+            bias_sheet(ranked),
+        ]
         every.append(Section("segmenters", "What follows for segmenters", shown))
     answered = [found for found in whole if any(user.answered for user in found.users)]
     every += [
@@ -190,16 +196,22 @@ def sections_of(
         for found in whole
         for section in _closer(comparison, found, is_only=len(whole) == 1)
     ]
-    seconds = seconds_sheet([(found.scope, _rows(comparison, found)) for found in whole])
+    seconds = prompt_time_sheet([(found.scope, _rows(comparison, found)) for found in whole])
     every += [Section("seconds", "Seconds", [seconds])] if seconds.rows else []
     features = {
-        name: text for found in whole for name, text in DEFINITIONS[found.scope.kind].items()
+        name: text
+        for found in whole
+        for name, text in FEATURE_DEFINITIONS[found.scope.kind].items()
     }
     return [*every, Section("notes", "What the numbers are", [Terms(_terms(features))])]
 
 
 def _gallery(
-    comparison: Comparison, found: ScopeFound, picture_of: PictureOf | None, *, is_only: bool
+    comparison: UserComparison,
+    found: ScopeResult,
+    picture_of: PictureReader | None,
+    *,
+    is_only: bool,
 ) -> Section:
     drawn = macros(_PACKAGE, "pictures.html")
     shown = [user.user for user in found.users if user.answered]
@@ -209,21 +221,21 @@ def _gallery(
             [Html(str(drawn.riddles(made, user)))],
         )
         for user in shown
-        if (made := riddles_of(comparison, found, user))
+        if (made := build_guessing_pairs(comparison, found, user))
     ]
     lead = "The same goals (grey), answered by people (black) and by simulated users (in colour)."
     title = "Side by side" if is_only else f"Side by side: {found.scope.title}"
-    cards = Html(str(drawn.gallery(cards_of(comparison, found, picture_of))))
+    cards = Html(str(drawn.gallery(build_cards(comparison, found, picture_of))))
     return Section(
         f"gallery-{slug(found.scope.title)}", title, [Note(lead, is_lead=True), cards, *riddles]
     )
 
 
-def _closer(comparison: Comparison, found: ScopeFound, *, is_only: bool) -> list[Section]:
+def _closer(comparison: UserComparison, found: ScopeResult, *, is_only: bool) -> list[Section]:
     """Return what tells users from people: what the classifier looked at, features, other tests."""
     drawn = _drawn(comparison, found)
-    looked = looked_at_figure(found)
-    heat = heat_figure(drawn) if found.scope.kind == "click" else None
+    looked = importance_figure(found)
+    heat = click_heat_map(drawn) if found.scope.kind == "click" else None
     parts: list[Part] = [one for one in (looked, heat) if one is not None]
     for place, user in enumerate(found.users):
         panels = feature_panels(found, user, place, drawn)
@@ -231,7 +243,9 @@ def _closer(comparison: Comparison, found: ScopeFound, *, is_only: bool) -> list
         if user.features:
             parts += inner if place == 0 else [Fold(f"Features of {user.user}", inner)]
     parts += [
-        one for one in (tests_sheet(found), shift_sheet(found), people_sheet(found)) if one.rows
+        one
+        for one in (tests_sheet(found), user_shift_sheet(found), people_pairs_sheet(found))
+        if one.rows
     ]
     if is_only:
         title = "What tells them apart"
@@ -240,11 +254,11 @@ def _closer(comparison: Comparison, found: ScopeFound, *, is_only: bool) -> list
     return [Section(f"why-{slug(found.scope.title)}", title, parts)]
 
 
-def _rows(comparison: Comparison, found: ScopeFound) -> list[PersonPrompt]:
+def _rows(comparison: UserComparison, found: ScopeResult) -> list[PersonPrompt]:
     return [comparison.answers[place].row for place in comparison.places(found.scope)]
 
 
-def _drawn(comparison: Comparison, found: ScopeFound) -> Drawn:
+def _drawn(comparison: UserComparison, found: ScopeResult) -> ScopeFeatures:
     """Return the features of everyone who answered in a scope."""
     places = comparison.places(found.scope)
     rows = _rows(comparison, found)
@@ -253,7 +267,7 @@ def _drawn(comparison: Comparison, found: ScopeFound) -> Drawn:
         values = comparison.measured[PEOPLE][place].values
         if values is not None:
             people.setdefault(row.person, []).append(values)
-    return Drawn(
+    return ScopeFeatures(
         people=people,
         users={user: comparison.values(user, found.scope) for user in comparison.users},
     )

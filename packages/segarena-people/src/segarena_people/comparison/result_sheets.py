@@ -7,16 +7,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from segarena.reports.sheets import Cell, CellMark, Column, Sheet, Value, p_value_text
-from segarena_people.comparison.answer_features import COARSE_OF, DEFINITIONS
-from segarena_people.comparison.results import FeatureFound, Measured, ScopeFound, UserFound
-from segarena_people.comparison.segmenter_ranking import Ranked
-from segarena_people.comparison.verdict_sentences import judgement, medians_of, name_of, short
-from segarena_people.measures.user_shift import BEHAVIOUR
+from segarena_people.comparison.answer_features import COARSE_FEATURES, FEATURE_DEFINITIONS
+from segarena_people.comparison.results import Estimate, FeatureResult, ScopeResult, UserResult
+from segarena_people.comparison.segmenter_ranking import SegmenterRanking
+from segarena_people.comparison.verdict_sentences import (
+    feature_medians,
+    feature_title,
+    judge_user,
+    short_number,
+)
+from segarena_people.measures.user_shift import BEHAVIOUR_MEASURES
 
-NOTHING = Value(mean=math.nan)
+NO_VALUE = Value(mean=math.nan)
 
 
-def apart_sheet(scopes: Sequence[ScopeFound]) -> Sheet:
+def separation_sheet(scopes: Sequence[ScopeResult]) -> Sheet:
     """Return how well each user is told from people in each scope, beside how well two people are."""
     rows = [row for found in scopes for row in _apart_rows(found)]
     head = (
@@ -46,11 +51,11 @@ COARSE_DEFINITION = "the same with the features that the width of a tool cannot 
 BEYOND_DEFINITION = "AUC minus that of two people; to pass it must be at most 0.05"
 
 
-def _note(scopes: Sequence[ScopeFound]) -> list[str]:
+def _note(scopes: Sequence[ScopeResult]) -> list[str]:
     notes = [
         f"AUC: {AUC_DEFINITION}. A user passes who is told apart at most 0.05 better than two people."
     ]
-    if any(found.scope.kind in COARSE_OF for found in scopes):
+    if any(found.scope.kind in COARSE_FEATURES for found in scopes):
         notes.append(f"Coarse: {COARSE_DEFINITION}.")
     if any(not found.pairs for found in scopes):
         notes.append(
@@ -59,7 +64,7 @@ def _note(scopes: Sequence[ScopeFound]) -> list[str]:
     return notes
 
 
-def _apart_rows(found: ScopeFound) -> list[tuple[Cell, ...]]:
+def _apart_rows(found: ScopeResult) -> list[tuple[Cell, ...]]:
     title = found.scope.title
     rows = list[tuple[Cell, ...]]()
     if found.pairs:
@@ -69,30 +74,30 @@ def _apart_rows(found: ScopeFound) -> list[tuple[Cell, ...]]:
             _range([one.coarse for one in found.pairs]),
         ]
         who = f"people ({len(found.pairs)} pairs)" if len(found.pairs) > 1 else "two people"
-        rows.append((title, who, *values, NOTHING, n, 0, ""))
+        rows.append((title, who, *values, NO_VALUE, n, 0, ""))
     elif found.halves:
         values = [
             _range([one.auc for one in found.halves]),
             _range([one.coarse for one in found.halves]),
         ]
-        rows.append((title, "half of the answers", *values, NOTHING, found.halves[0].n, 0, ""))
+        rows.append((title, "half of the answers", *values, NO_VALUE, found.halves[0].n, 0, ""))
     for user in found.users:
         rows.append((title, user.user, *_apart_cells(user)))
     return rows
 
 
-def _apart_cells(user: UserFound) -> tuple[Cell, ...]:
+def _apart_cells(user: UserResult) -> tuple[Cell, ...]:
     silent = user.silent + user.refused
     if user.apart is None:
         return (
-            NOTHING,
-            NOTHING,
-            NOTHING,
+            NO_VALUE,
+            NO_VALUE,
+            NO_VALUE,
             0,
             silent,
             "no answers" if not user.answered else "too few answers",
         )
-    word = judgement(user)
+    word = judge_user(user)
     mark: CellMark = (
         "better" if word == "passes" else "worse" if word == "told apart" else "unclear"
     )
@@ -108,21 +113,21 @@ def _apart_cells(user: UserFound) -> tuple[Cell, ...]:
             _value(together.coarse if together else None),
         ]
     above = user.beyond_people
-    beyond = NOTHING if above is None else replace(_value(above), is_signed=True)
+    beyond = NO_VALUE if above is None else replace(_value(above), is_signed=True)
     return (*values, beyond, user.n, silent, word)
 
 
-def _value(one: Measured | None, mark: CellMark = "") -> Value:
+def _value(one: Estimate | None, mark: CellMark = "") -> Value:
     if one is None:
-        return NOTHING
+        return NO_VALUE
     return Value(mean=one.value, low=one.low, high=one.high, decimals=2, mark=mark)
 
 
-def _range(each: Sequence[Measured | None], mark: CellMark = "") -> Value:
+def _range(each: Sequence[Estimate | None], mark: CellMark = "") -> Value:
     """Return the median with the least and the greatest, in words."""
     values = sorted(one.value for one in each if one is not None)
     if not values:
-        return NOTHING
+        return NO_VALUE
     middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
     bounds = "" if len(values) == 1 else f"{values[0]:.2f} to {values[-1]:.2f}"
     return Value(
@@ -135,12 +140,12 @@ def _range(each: Sequence[Measured | None], mark: CellMark = "") -> Value:
     )
 
 
-def features_sheet(found: ScopeFound, user: UserFound) -> Sheet:
+def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
     """Return every feature of a user's answers beside people's, the one that differs most first."""
-    definitions = DEFINITIONS[found.scope.kind]
+    definitions = FEATURE_DEFINITIONS[found.scope.kind]
     rows = tuple(
         (
-            name_of(one.name),
+            feature_title(one.name),
             Value(mean=one.people, decimals=2),
             Value(mean=one.user, decimals=2),
             Value(mean=one.above, decimals=2),
@@ -179,7 +184,7 @@ def features_sheet(found: ScopeFound, user: UserFound) -> Sheet:
     )
 
 
-def why_sheet(scopes: Sequence[ScopeFound], most: int = 3) -> Sheet:
+def top_features_sheet(scopes: Sequence[ScopeResult], most: int = 3) -> Sheet:
     """Return what gives each user away, in a line each: the features that differ most, with the medians of both."""
     rows = tuple(
         (
@@ -195,12 +200,12 @@ def why_sheet(scopes: Sequence[ScopeFound], most: int = 3) -> Sheet:
     return Sheet(name="why", caption="What differs most.", head=head, rows=rows)
 
 
-def _why(one: FeatureFound) -> str:
-    people, user = medians_of(one)
-    return f"{name_of(one.name)} {short(people)} → {short(user)}"
+def _why(one: FeatureResult) -> str:
+    people, user = feature_medians(one)
+    return f"{feature_title(one.name)} {short_number(people)} → {short_number(user)}"
 
 
-def tests_sheet(found: ScopeFound) -> Sheet:
+def tests_sheet(found: ScopeResult) -> Sheet:
     """Return the other two-sample tests of every user."""
     rows = tuple(
         (user.user, name, Value(mean=one.statistic, decimals=3), p_value_text(one.p_value), one.n)
@@ -224,9 +229,9 @@ def tests_sheet(found: ScopeFound) -> Sheet:
     )
 
 
-def shift_sheet(found: ScopeFound) -> Sheet:
+def user_shift_sheet(found: ScopeResult) -> Sheet:
     """Return the measures of user shift."""
-    named = list(BEHAVIOUR)
+    named = list(BEHAVIOUR_MEASURES)
     rows = tuple(
         (user.user, *(_signed(user.shift.get(name)) for name in named))
         for user in found.users
@@ -234,22 +239,25 @@ def shift_sheet(found: ScopeFound) -> Sheet:
     )
     head = (
         "User",
-        *(Column(f"Δ {name}", "interval", key=name, definition=BEHAVIOUR[name]) for name in named),
+        *(
+            Column(f"Δ {name}", "interval", key=name, definition=BEHAVIOUR_MEASURES[name])
+            for name in named
+        ),
     )
     caption = f"User shift, user minus people: {found.scope.title}."
-    notes = tuple(f"{name}: {definition}." for name, definition in BEHAVIOUR.items())
+    notes = tuple(f"{name}: {definition}." for name, definition in BEHAVIOUR_MEASURES.items())
     return Sheet(
         name=f"shift-{slug(found.scope.title)}", caption=caption, head=head, rows=rows, notes=notes
     )
 
 
-def _signed(one: Measured | None) -> Value:
+def _signed(one: Estimate | None) -> Value:
     if one is None:
-        return NOTHING
+        return NO_VALUE
     return Value(mean=one.value, low=one.low, high=one.high, decimals=3, is_signed=True)
 
 
-def people_sheet(found: ScopeFound) -> Sheet:
+def people_pairs_sheet(found: ScopeResult) -> Sheet:
     """Return how well people are told from each other, pair by pair."""
     rows = tuple(
         (one.first, one.second, _value(one.auc), _value(one.coarse), one.n) for one in found.pairs
@@ -271,13 +279,13 @@ def slug(text: str) -> str:
     return "-".join(words)[:60]
 
 
-def ranking_sheet(ranked: Sequence[Ranked]) -> Sheet:
+def segmenter_ranking_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
     """Return how each user ranks segmenters, beside people."""
     rows = tuple(
         (
             one.user,
             one.statistic,
-            NOTHING if math.isnan(one.tau.value) else _value(one.tau),
+            NO_VALUE if math.isnan(one.tau.value) else _value(one.tau),
             *one.winners,
             Value(mean=one.mean_bias, decimals=3, is_signed=True),
             one.dialogues,
@@ -304,7 +312,7 @@ def ranking_sheet(ranked: Sequence[Ranked]) -> Sheet:
     return Sheet(name="ranking", caption=caption, head=head, rows=rows)
 
 
-def bias_sheet(ranked: Sequence[Ranked]) -> Sheet:
+def bias_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
     """Return every segmenter with people and with each user."""
     rows = tuple(
         (one.user, one.statistic, name, _value(people), _value(simulated), _signed(bias))

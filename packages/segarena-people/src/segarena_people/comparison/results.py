@@ -7,14 +7,14 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-NEAR = 0.05
+PASS_MARGIN = 0.05
 """A user passes who is told from a person at most so much better than two people from each other."""
 
-EVERYBODY = "everybody"
+ALL_PEOPLE = "everybody"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class AnswerScope:
     """Which answers are held against each other: others differ too much to be one distribution.
 
     Attributes:
@@ -49,7 +49,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Estimate:
     """A number with its 95 % interval over images; NaN ends where there is none."""
 
     value: float
@@ -58,7 +58,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Separation:
+class SeparationResult:
     """How well a classifier tells two sets of answers to the same questions apart.
 
     Attributes:
@@ -71,12 +71,12 @@ class Separation:
     first: str
     second: str
     n: int
-    auc: Measured
-    coarse: Measured | None = None
+    auc: Estimate
+    coarse: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class TwoSampleTest:
     """A two-sample test: its statistic, and how often such a difference comes by chance alone."""
 
     statistic: float
@@ -85,7 +85,7 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureFound:
+class FeatureResult:
     """One feature of a user's answers beside people's.
 
     Attributes:
@@ -112,7 +112,7 @@ class FeatureFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserFound:
+class UserResult:
     """What was found of one simulated user.
 
     Attributes:
@@ -135,12 +135,12 @@ class UserFound:
     silent: int = 0
     refused: int = 0
     why: str = ""
-    each: tuple[Separation, ...] = ()
-    together: Separation | None = None
-    beyond: Measured | None = None
-    features: tuple[FeatureFound, ...] = ()
-    tests: Mapping[str, Tested] = field(default_factory=dict[str, Tested])
-    shift: Mapping[str, Measured] = field(default_factory=dict[str, Measured])
+    each: tuple[SeparationResult, ...] = ()
+    together: SeparationResult | None = None
+    beyond: Estimate | None = None
+    features: tuple[FeatureResult, ...] = ()
+    tests: Mapping[str, TwoSampleTest] = field(default_factory=dict[str, TwoSampleTest])
+    shift: Mapping[str, Estimate] = field(default_factory=dict[str, Estimate])
 
     @property
     def apart(self) -> float | None:
@@ -150,12 +150,12 @@ class UserFound:
         return None if self.together is None else self.together.auc.value
 
     @property
-    def beyond_people(self) -> Measured | None:
+    def beyond_people(self) -> Estimate | None:
         """How far above the ceiling the user is: above two people, or above 0.5 where no two answered the same."""
         if self.beyond is not None or self.together is None:
             return self.beyond
         auc = self.together.auc
-        return Measured(value=auc.value - 0.5, low=auc.low - 0.5, high=auc.high - 0.5)
+        return Estimate(value=auc.value - 0.5, low=auc.low - 0.5, high=auc.high - 0.5)
 
     @property
     def apart_coarse(self) -> float | None:
@@ -175,7 +175,7 @@ class UserFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeFound:
+class ScopeResult:
     """What was found in one scope.
 
     Attributes:
@@ -186,14 +186,14 @@ class ScopeFound:
         users: each simulated user.
     """
 
-    scope: Scope
+    scope: AnswerScope
     people: tuple[str, ...]
     questions: int
     groups: int
     answers: int
-    pairs: tuple[Separation, ...] = ()
-    halves: tuple[Separation, ...] = ()
-    users: tuple[UserFound, ...] = ()
+    pairs: tuple[SeparationResult, ...] = ()
+    halves: tuple[SeparationResult, ...] = ()
+    users: tuple[UserResult, ...] = ()
 
     @property
     def ceiling(self) -> float:
@@ -206,6 +206,6 @@ class ScopeFound:
         return self._median([one.coarse for one in self.pairs])
 
     @staticmethod
-    def _median(each: Sequence[Measured | None]) -> float:
+    def _median(each: Sequence[Estimate | None]) -> float:
         values = [one.value for one in each if one is not None]
         return max(0.5, statistics.median(values)) if values else 0.5

@@ -23,15 +23,15 @@ from segarena.roles import Statistic
 from segarena.specs import Plugin, PluginSpec
 from segarena.statistics.curves import area_under_curve, at_round, hold_last, number_of_clicks
 from segarena.work.jobs import Workers
-from segarena.work.progress import OnProgress, say_nothing
-from segarena_people.collection import Given
-from segarena_people.comparison.answers import KINDS, answers_of, open_people
-from segarena_people.comparison.participants import named
-from segarena_people.comparison.segmenter_dialogues import Playing, Rounds
-from segarena_people.comparison.segmenter_ranking import Ranked, rank
-from segarena_people.comparison.work_cache import contents_of, remember, who_is
+from segarena.work.progress import OnProgress, ignore_progress
+from segarena_people.collection import CollectedPrompt
+from segarena_people.comparison.answers import COMPARABLE_KINDS, open_collection, select_answers
+from segarena_people.comparison.participants import named_plugin
+from segarena_people.comparison.segmenter_dialogues import AnswerRounds, DialogueJob
+from segarena_people.comparison.segmenter_ranking import SegmenterRanking, rank_segmenters
+from segarena_people.comparison.work_cache import collection_hash, plugin_identity, run_cached
 
-Values = NDArray[np.float64]
+StatisticArray = NDArray[np.float64]
 
 
 def compare_segmenters(
@@ -40,12 +40,12 @@ def compare_segmenters(
     people: str | Path,
     *,
     dataset: str | None = None,
-    kinds: Sequence[str] = KINDS,
+    kinds: Sequence[str] = COMPARABLE_KINDS,
     seed: int = 0,
     workers: Workers = 0,
     kept: Path | None = None,
-    on_progress: OnProgress = say_nothing,
-) -> list[Ranked]:
+    on_progress: OnProgress = ignore_progress,
+) -> list[SegmenterRanking]:
     """Return how segmenters come out with people's prompts and with each user's in their place.
 
     A dialogue is what one person gave about one object, round by round; corrections of people were meant for the mask
@@ -66,14 +66,14 @@ def compare_segmenters(
         InvalidInput: a segmenter needs pictures and there are none, or takes no such prompts; no dialogue begins with
             a whole object.
     """
-    collection = open_people(people, dataset)
+    collection = open_collection(people, dataset)
     place_of = {row.id: place for place, row in enumerate(collection.rows)}
-    answers = answers_of(collection, kinds).all
-    named_segmenters = dict(map(named, segmenters))
-    named_users = dict(map(named, users))
+    answers = select_answers(collection, kinds).all
+    named_segmenters = dict(map(named_plugin, segmenters))
+    named_users = dict(map(named_plugin, users))
     there = list(dict.fromkeys(given.row.kind for given in answers))
     check_segmenters(named_segmenters, there, has_pictures=dataset is not None)
-    pictures = dialogues_of([(place_of[given.row.id], given) for given in answers])
+    pictures = group_dialogues([(place_of[given.row.id], given) for given in answers])
     if not pictures:
         raise InvalidInput("expected people who began with a whole object, got corrections alone")
     number = {person: place for place, person in enumerate(collection.people)}
@@ -83,7 +83,7 @@ def compare_segmenters(
     }
     curves: dict[str, list[Mapping[str, Any]]] = {}
     for name, spec in named_segmenters.items():
-        job = Playing(
+        job = DialogueJob(
             people=str(people),
             dataset=dataset,
             segmenter=spec,
@@ -91,13 +91,13 @@ def compare_segmenters(
             seed=seed,
         )
         identity = {
-            "table": contents_of(collection),
-            "played": [name, who_is("segmenter", spec)],
-            "users": {user: who_is("user", one) for user, one in named_users.items()},
+            "table": collection_hash(collection),
+            "played": [name, plugin_identity("segmenter", spec)],
+            "users": {user: plugin_identity("user", one) for user, one in named_users.items()},
             "dataset": dataset,
             "units": units,
         }
-        done = remember(
+        done = run_cached(
             job,
             units,
             identity,
@@ -120,7 +120,7 @@ def rank_curves(
     users: Sequence[str],
     groups: Sequence[str],
     rounds: int,
-) -> list[Ranked]:
+) -> list[SegmenterRanking]:
     """Return the rankings by what `segarena_people.comparison.segmenter_dialogues` found.
 
     Args:
@@ -130,7 +130,7 @@ def rank_curves(
         rounds: of the longest dialogue with people.
     """
     return [
-        rank(
+        rank_segmenters(
             user, name, tuple(curves), sides[0], sides[1], groups, higher_is_better=name != "NoC90"
         )
         for user in users
@@ -140,7 +140,9 @@ def rank_curves(
     ]
 
 
-def _statistics(rounds: int) -> Iterator[tuple[str, str, Callable[[Values], Values]]]:
+def _statistics(
+    rounds: int,
+) -> Iterator[tuple[str, str, Callable[[StatisticArray], StatisticArray]]]:
     yield "Dice@1", "dice", lambda values: at_round(values, 1)
     if rounds > 1:
         yield f"Dice@{rounds}", "dice", lambda values: at_round(values, rounds)
@@ -152,9 +154,9 @@ def _table(
     curves: Mapping[str, Sequence[Mapping[str, Any]]],
     who: str,
     metric: str,
-    of: Callable[[Values], Values],
+    of: Callable[[StatisticArray], StatisticArray],
     rounds: int,
-) -> Values:
+) -> StatisticArray:
     """Return a statistic of each segmenter's dialogues, NaN where there was none."""
     found = np.full((len(curves), len(next(iter(curves.values())))), np.nan)
     for row, dialogues in enumerate(curves.values()):
@@ -166,17 +168,17 @@ def _table(
     return found
 
 
-def rank_runs(folders: Sequence[str | Path]) -> list[Ranked]:
+def rank_runs(folders: Sequence[str | Path]) -> list[SegmenterRanking]:
     """Return the rankings by run folders in which people took part beside simulated users, a run per segmenter.
 
     Raises:
         InvalidInput: fewer than two runs, or no person in one of them.
         RunMissing, RunConflict: see `segarena.reports.recorded_run.read_runs`.
     """
-    return rank_read(read_runs(folders))
+    return rank_loaded_runs(read_runs(folders))
 
 
-def rank_read(runs: Sequence[Run]) -> list[Ranked]:
+def rank_loaded_runs(runs: Sequence[Run]) -> list[SegmenterRanking]:
     """Return the same of runs that are read already."""
     asked = [human_rounds_of(run) for run in runs]
     if len(runs) < 2 or any(one is None for one in asked):
@@ -193,13 +195,13 @@ def rank_read(runs: Sequence[Run]) -> list[Ranked]:
     ]
 
 
-def _of_runs(runs: Sequence[Run], people: str, user: str, statistic: Statistic) -> Ranked:
+def _of_runs(runs: Sequence[Run], people: str, user: str, statistic: Statistic) -> SegmenterRanking:
     tables = [[target_values(run, who, statistic) for run in runs] for who in (people, user)]
     keys = [key for key in tables[0][0] if all(key in own for side in tables for own in side)]
     sides = [np.array([[own[key] for key in keys] for own in side], np.float64) for side in tables]
     labels = [run.segmenter for run in runs]
     better = statistic.higher_is_better
-    return rank(
+    return rank_segmenters(
         user,
         statistic.name,
         labels,
@@ -234,7 +236,9 @@ def check_segmenters(
             )
 
 
-def dialogues_of(rows: Sequence[tuple[int, Given]]) -> dict[str, list[tuple[Rounds, str, str]]]:
+def group_dialogues(
+    rows: Sequence[tuple[int, CollectedPrompt]],
+) -> dict[str, list[tuple[AnswerRounds, str, str]]]:
     """Return what people answered as dialogues, by the picture they are about: rounds, person, group.
 
     Args:
@@ -258,7 +262,7 @@ def dialogues_of(rows: Sequence[tuple[int, Given]]) -> dict[str, list[tuple[Roun
         about.setdefault(
             key, (f"{row.dataset}\t{row.sample}\t{row.plane}", row.person, given.group)
         )
-    found: dict[str, list[tuple[Rounds, str, str]]] = {}
+    found: dict[str, list[tuple[AnswerRounds, str, str]]] = {}
     for key, rounds in chains.items():
         if 1 in rounds:
             picture, person, group = about[key]

@@ -16,34 +16,34 @@ from segarena.registry import build
 from segarena.roles import Metric, Segmenter, Turn, User
 from segarena.samples import ImageSample, Target
 from segarena.specs import PluginSpec
-from segarena_people.collection import Collection, Given
-from segarena_people.comparison.answer_features import pictures_of
-from segarena_people.comparison.user_replies import Planar, in_plane
-from segarena_people.fitting.stroke_tracing import trace
+from segarena_people.collection import CollectedPrompt, Collection
+from segarena_people.comparison.answer_features import picture_reader
+from segarena_people.comparison.user_replies import PlanarPrompt, project_to_plane
+from segarena_people.fitting.stroke_tracing import trace_strokes
 
-Rounds = tuple[tuple[int, ...], ...]
+AnswerRounds = tuple[tuple[int, ...], ...]
 """The answers that one person gave about one object, by round, as places in the collection."""
 
-METRICS = ("dice", "iou")
+CURVE_METRICS = ("dice", "iou")
 
 
-class Replayed:
+class ReplayUser:
     """A user who gives what a person gave, round by round, and nothing after that."""
 
-    def __init__(self, rounds: Sequence[Sequence[Planar]]) -> None:
+    def __init__(self, rounds: Sequence[Sequence[PlanarPrompt]]) -> None:
         self._rounds = rounds
 
-    def next(self, turn: Turn) -> Sequence[Planar] | None:
+    def next(self, turn: Turn) -> Sequence[PlanarPrompt] | None:
         """Return the prompts of this round, None after the last."""
         return self._rounds[turn.round - 1] if turn.round <= len(self._rounds) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Playing:
+class DialogueJob:
     """The job of holding dialogues with one segmenter: a unit is what people answered about one picture.
 
     Attributes:
-        people, dataset: as in `segarena_people.comparison.answer_features.Measuring`.
+        people, dataset: as in `segarena_people.comparison.answer_features.MeasurementJob`.
         segmenter: who answers.
         users: who gives prompts in the place of people, by name.
         seed: of all random numbers.
@@ -55,18 +55,18 @@ class Playing:
     users: tuple[tuple[str, PluginSpec], ...]
     seed: int
 
-    def open(self) -> Callable[[Sequence[tuple[Rounds, int]]], list[dict[str, Any]]]:
+    def open(self) -> Callable[[Sequence[tuple[AnswerRounds, int]]], list[dict[str, Any]]]:
         """Open the collection, build the segmenter and the users."""
         collection = Collection.open(self.people, self.dataset)
         segmenter: Segmenter = build("segmenter", self.segmenter)
         users = {name: build("user", spec) for name, spec in self.users}
-        metrics = tuple(build("metric", name) for name in METRICS)
+        metrics = tuple(build("metric", name) for name in CURVE_METRICS)
         if self.dataset is None:
             picture_of = None
         else:
-            picture_of = pictures_of(build("dataset", self.dataset))
+            picture_of = picture_reader(build("dataset", self.dataset))
 
-        def play(unit: Sequence[tuple[Rounds, int]]) -> list[dict[str, Any]]:
+        def play(unit: Sequence[tuple[AnswerRounds, int]]) -> list[dict[str, Any]]:
             first = collection[unit[0][0][0][0]]
             if picture_of is None:
                 picture = np.zeros((*first.shape, 3), np.uint8)
@@ -82,7 +82,11 @@ class Playing:
 
 
 def _dialogues(
-    table: _Table, collection: Collection, places: Rounds, users: Mapping[str, User], repeat: int
+    table: _Table,
+    collection: Collection,
+    places: AnswerRounds,
+    users: Mapping[str, User],
+    repeat: int,
 ) -> dict[str, Any]:
     """Return the curves of one dialogue: with the person, and with each user in the person's place."""
     about = collection[places[0][0]]
@@ -93,19 +97,22 @@ def _dialogues(
     }
 
 
-def _replayed(collection: Collection, places: Rounds) -> Replayed:
-    return Replayed(
-        [[prompt for place in own for prompt in drawn_prompts(collection[place])] for own in places]
+def _replayed(collection: Collection, places: AnswerRounds) -> ReplayUser:
+    return ReplayUser(
+        [
+            [prompt for place in own for prompt in planar_prompts(collection[place])]
+            for own in places
+        ]
     )
 
 
-def drawn_prompts(given: Given) -> tuple[Planar, ...]:
+def planar_prompts(given: CollectedPrompt) -> tuple[PlanarPrompt, ...]:
     """Return what a person gave as prompts along (row, column); a raster as the middle lines of what was drawn."""
     drawn = given.drawn
     if drawn is None:
-        return tuple(map(in_plane, given.prompts))
+        return tuple(map(project_to_plane, given.prompts))
     most = np.array(given.shape) - 1.0
-    lines = (np.clip(line, 0.0, most) for line in trace(drawn))
+    lines = (np.clip(line, 0.0, most) for line in trace_strokes(drawn))
     return tuple(
         Scribble(tuple(map(tuple, line.tolist())), given.row.is_positive) for line in lines
     )
@@ -122,7 +129,7 @@ class _Table:
     seed: int
 
     def curve(
-        self, about: Given, user: User, name: str, repeat: int, rounds: int
+        self, about: CollectedPrompt, user: User, name: str, repeat: int, rounds: int
     ) -> dict[str, Any]:
         """Return the value of each metric after each round; `why` there is none, where something went wrong."""
         row = about.row
@@ -134,7 +141,7 @@ class _Table:
             rounds=rounds,
             seed=self.seed,
         )
-        found: dict[str, list[float]] = {metric: [] for metric in METRICS}
+        found: dict[str, list[float]] = {metric: [] for metric in CURVE_METRICS}
         try:
             session = Session(
                 rules=rules, sample=self.sample, target=target, start=begin(self.sample, target), user=user,
@@ -146,4 +153,4 @@ class _Table:
                     curve.append(float(values[metric]))
         except Exception as error:  # users and segmenters are foreign code
             return {"why": " ".join(f"{type(error).__name__}: {error}".split())}
-        return found if found[METRICS[0]] else {"why": "nothing was given"}
+        return found if found[CURVE_METRICS[0]] else {"why": "nothing was given"}

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from segarena.statistics.bootstrap import percentile_interval, times_drawn
 from segarena.statistics.correlations import kendall
 from segarena.statistics.intervals import bootstrap_mean, paired_difference
-from segarena_people.comparison.results import Measured
+from segarena_people.comparison.results import Estimate
 
-Values = NDArray[np.float64]
+ScoreArray = NDArray[np.float64]
 
 _DRAWS = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class SegmenterRanking:
     """One statistic of some segmenters, with people's prompts and with those of one user, on the same targets.
 
     Attributes:
@@ -38,10 +38,10 @@ class Ranked:
     statistic: str
     higher_is_better: bool
     segmenters: tuple[str, ...]
-    people: tuple[Measured, ...]
-    simulated: tuple[Measured, ...]
-    bias: tuple[Measured, ...]
-    tau: Measured
+    people: tuple[Estimate, ...]
+    simulated: tuple[Estimate, ...]
+    bias: tuple[Estimate, ...]
+    tau: Estimate
     dialogues: int
 
     @property
@@ -54,21 +54,21 @@ class Ranked:
         """Who is first with people, and with the user."""
         return self._first(self.people), self._first(self.simulated)
 
-    def _first(self, values: Sequence[Measured]) -> str:
+    def _first(self, values: Sequence[Estimate]) -> str:
         sign = 1 if self.higher_is_better else -1
         return self.segmenters[int(np.argmax([sign * one.value for one in values]))]
 
 
-def rank(
+def rank_segmenters(
     user: str,
     statistic: str,
     segmenters: Sequence[str],
-    people: Values,
-    simulated: Values,
+    people: ScoreArray,
+    simulated: ScoreArray,
     groups: Sequence[Any] | NDArray[Any],
     *,
     higher_is_better: bool = True,
-) -> Ranked:
+) -> SegmenterRanking:
     """Return how segmenters come out on both sides.
 
     Args:
@@ -85,33 +85,33 @@ def rank(
     other = simulated[:, is_there]
     belongs = np.unique(np.asarray(groups)[is_there], return_inverse=True)[1]
     found = [paired_difference(two, one, belongs) for one, two in zip(own, other, strict=True)]
-    return Ranked(
+    return SegmenterRanking(
         user=user,
         statistic=statistic,
         higher_is_better=higher_is_better,
         segmenters=tuple(segmenters),
         people=tuple(_mean(values, belongs) for values in own),
         simulated=tuple(_mean(values, belongs) for values in other),
-        bias=tuple(Measured(value=one.difference, low=one.low, high=one.high) for one in found),
+        bias=tuple(Estimate(value=one.difference, low=one.low, high=one.high) for one in found),
         tau=_tau(own, other, belongs),
         dialogues=int(is_there.sum()),
     )
 
 
-def _mean(values: Values, belongs: NDArray[np.int64]) -> Measured:
+def _mean(values: ScoreArray, belongs: NDArray[np.int64]) -> Estimate:
     found = bootstrap_mean(values, belongs)
-    return Measured(value=found.mean, low=found.low, high=found.high)
+    return Estimate(value=found.mean, low=found.low, high=found.high)
 
 
-def _tau(own: Values, other: Values, belongs: NDArray[np.int64]) -> Measured:
+def _tau(own: ScoreArray, other: ScoreArray, belongs: NDArray[np.int64]) -> Estimate:
     """Return the rank correlation of the means, with its interval when groups are drawn."""
     count = int(belongs.max(initial=-1)) + 1
     if len(own) < 2 or not count:
-        return Measured(value=math.nan)
+        return Estimate(value=math.nan)
     seen = float(kendall(own.mean(axis=1), other.mean(axis=1)))
     sums = [np.stack([np.bincount(belongs, row, count) for row in side]) for side in (own, other)]
     sizes = np.bincount(belongs, minlength=count).astype(np.float64)
-    drawn: list[Values] = []
+    drawn: list[ScoreArray] = []
     for times in times_drawn(count, _DRAWS, np.random.default_rng(0)):
         means = [times @ side.T / (times @ sizes)[:, None] for side in sums]
         drawn.append(kendall(*means))
@@ -121,4 +121,4 @@ def _tau(own: Values, other: Values, belongs: NDArray[np.int64]) -> Measured:
         if np.isfinite(taus).any()
         else (math.nan, math.nan)
     )
-    return Measured(value=seen, low=low, high=high)
+    return Estimate(value=seen, low=low, high=high)

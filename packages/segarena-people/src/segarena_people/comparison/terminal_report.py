@@ -10,16 +10,16 @@ from rich.text import Text
 from segarena.terminal.tables import show_sheet
 from segarena_people.comparison.report_page import verdicts
 from segarena_people.comparison.result_sheets import (
-    apart_sheet,
     bias_sheet,
-    ranking_sheet,
-    why_sheet,
+    segmenter_ranking_sheet,
+    separation_sheet,
+    top_features_sheet,
 )
-from segarena_people.comparison.segmenter_ranking import Ranked
-from segarena_people.comparison.user_comparison import Comparison
+from segarena_people.comparison.segmenter_ranking import SegmenterRanking
+from segarena_people.comparison.user_comparison import UserComparison
 
 
-def show_comparison(found: Comparison, ranked: Sequence[Ranked] = ()) -> None:
+def show_comparison(found: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> None:
     """Print what was found."""
     console = Console()
     for sentence in verdicts(found, ranked):
@@ -27,11 +27,11 @@ def show_comparison(found: Comparison, ranked: Sequence[Ranked] = ()) -> None:
     for note in found.notes:
         console.print(Text(note, style="yellow"), soft_wrap=not console.is_terminal)
     console.print()
-    show_sheet(apart_sheet(found.scopes))
-    why = why_sheet(found.scopes)
+    show_sheet(separation_sheet(found.scopes))
+    why = top_features_sheet(found.scopes)
     if why.rows:
         console.print()
         show_sheet(why)
-    for sheet in (ranking_sheet(ranked), bias_sheet(ranked)) if ranked else ():
+    for sheet in (segmenter_ranking_sheet(ranked), bias_sheet(ranked)) if ranked else ():
         console.print()
         show_sheet(sheet)

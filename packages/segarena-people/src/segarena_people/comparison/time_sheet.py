@@ -7,27 +7,30 @@ from collections.abc import Sequence
 
 from segarena.reports.sheets import Cell, Column, Sheet, Value, p_value_text
 from segarena.reports.wording import seconds_text
-from segarena.users.habits.prompt_time import Pace
-from segarena_people.comparison.results import Scope
-from segarena_people.measures.time_calibration import Timing, timing_of
+from segarena.users.habits.prompt_time import PromptTimeModel
+from segarena_people.comparison.results import AnswerScope
+from segarena_people.measures.time_calibration import TimeCalibration, calibrate_times
 from segarena_people.prompts import PersonPrompt
 
-FEWEST = 10
+FEWEST_TIMED = 10
 """Fewer prompts with times are not shown."""
 
 
-def seconds_sheet(answers: Sequence[tuple[Scope, Sequence[PersonPrompt]]]) -> Sheet:
+def prompt_time_sheet(answers: Sequence[tuple[AnswerScope, Sequence[PersonPrompt]]]) -> Sheet:
     """Return the seconds of each scope whose prompts have times, beside what is published; no rows where none have.
 
     Args:
         answers: what people gave in each scope.
     """
-    habits = Pace().habits
+    habits = PromptTimeModel().habits
     timed = [
-        (scope, timing_of([row for row in rows if row.points], habits)) for scope, rows in answers
+        (scope, calibrate_times([row for row in rows if row.points], habits))
+        for scope, rows in answers
     ]
     rows = tuple(
-        (scope.title, *_cells(found)) for scope, found in timed if len(found.seconds) >= FEWEST
+        (scope.title, *_cells(found))
+        for scope, found in timed
+        if len(found.seconds) >= FEWEST_TIMED
     )
     head = (
         "Answers",
@@ -55,7 +58,7 @@ def seconds_sheet(answers: Sequence[tuple[Scope, Sequence[PersonPrompt]]]) -> Sh
     return Sheet(name="seconds", caption=caption, head=head, rows=rows, notes=notes)
 
 
-def _cells(found: Timing) -> tuple[Cell, ...]:
+def _cells(found: TimeCalibration) -> tuple[Cell, ...]:
     distance, p_value = found.uniform()
     return (
         _seconds(found.median_s),

@@ -21,16 +21,26 @@ from segarena.statistics.curve_distance import frechet_matrix
 from segarena.statistics.energy import energy_test, median_kernel, mmd_test, permutation_test
 from segarena.statistics.ks2d import ks2d
 from segarena.statistics.one_by_one import differences
-from segarena_people.comparison.results import EVERYBODY, FeatureFound, Measured, Separation, Tested
-from segarena_people.measures.human_ceiling import beyond, by_halves, by_person
-from segarena_people.measures.user_shift import BEHAVIOUR, user_shift
+from segarena_people.comparison.results import (
+    ALL_PEOPLE,
+    Estimate,
+    FeatureResult,
+    SeparationResult,
+    TwoSampleTest,
+)
+from segarena_people.measures.human_ceiling import (
+    ceiling_by_halves,
+    ceiling_by_person,
+    excess_over_ceiling,
+)
+from segarena_people.measures.user_shift import BEHAVIOUR_MEASURES, compute_user_shift
 
-Values = NDArray[np.float64]
+FeatureArray = NDArray[np.float64]
 
-FEWEST = 10
+FEWEST_ANSWERS = 10
 """Fewer answers of each are not compared."""
 
-MOST_PERSONS = 6
+MOST_PEOPLE_IN_PAIRS = 6
 """People are compared one by one as long as they are no more; of more, those who answered most."""
 
 _MOST_PERMUTED = 1000
@@ -44,7 +54,7 @@ _HALVED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Side:
+class AnswerSample:
     """The answers of one side in a scope, as far as they can be measured.
 
     Attributes:
@@ -56,20 +66,20 @@ class Side:
         curves: the longest line of each in units of the goal, where lines are known; () otherwise.
     """
 
-    values: Values
-    behaviour: Values
+    values: FeatureArray
+    behaviour: FeatureArray
     persons: NDArray[np.str_]
     questions: NDArray[np.str_]
     groups: NDArray[np.str_]
-    curves: tuple[Values, ...] = ()
+    curves: tuple[FeatureArray, ...] = ()
 
-    def of(self, chosen: NDArray[Any]) -> Side:
+    def of(self, chosen: NDArray[Any]) -> AnswerSample:
         """Return some of the answers."""
         if self.curves:
             curves = tuple(self.curves[place] for place in np.arange(len(self.values))[chosen])
         else:
             curves = ()
-        return Side(
+        return AnswerSample(
             values=self.values[chosen],
             behaviour=self.behaviour[chosen],
             persons=self.persons[chosen],
@@ -80,7 +90,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Unit:
+class TestUnit:
     """What is tested: a user's answers against people's, row by row to the same question; or people alone.
 
     Attributes:
@@ -90,15 +100,15 @@ class Unit:
         seed: of all random choices.
     """
 
-    people: Side
-    user: Side | None
+    people: AnswerSample
+    user: AnswerSample | None
     user_name: str
     features: tuple[str, ...]
     coarse: tuple[int, ...]
     seed: int
 
 
-def check_installed() -> None:
+def require_scikit_learn() -> None:
     """Refuse to begin what could not be ended.
 
     Raises:
@@ -110,13 +120,13 @@ def check_installed() -> None:
         )
 
 
-def tell_apart(unit: Unit) -> dict[str, Any]:
+def run_tests(unit: TestUnit) -> dict[str, Any]:
     """Return what was found, as plain values: the ceiling, or the fields of `UserFound` that are tested."""
     user = unit.user
     people = unit.people
     if user is None:
         return {name: [asdict(one) for one in found] for name, found in _ceiling(unit).items()}
-    n = shared_n(people)
+    n = shared_sample_size(people)
     every = _column_sets(unit)[0]
     if n:
         sides = [(person, people.of(own), user.of(own)) for person, own in _persons(people)]
@@ -134,7 +144,7 @@ def tell_apart(unit: Unit) -> dict[str, Any]:
     if together is None:
         everybody = None
     else:
-        everybody = _between((EVERYBODY, unit.user_name), together, coarse)
+        everybody = _between((ALL_PEOPLE, unit.user_name), together, coarse)
     each = [
         _between((person, unit.user_name), one, *others)
         for person, (one, *others) in told
@@ -151,39 +161,43 @@ def tell_apart(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _beyond(unit: Unit, tests: Sequence[ToldApart], n: int) -> Measured | None:
+def _beyond(unit: TestUnit, tests: Sequence[ToldApart], n: int) -> Estimate | None:
     """Return how much better a user is told from people than two people; None where no two answered the same."""
     if not tests:
         return None
     own = unit.people.of(_compared(unit.people))
-    ceiling = by_person(own.values, own.persons.tolist(), own.groups.tolist(), n=n, seed=unit.seed)
-    value, low, high = beyond(tests, ceiling)
-    return Measured(value=float(value), low=float(low), high=float(high))
+    ceiling = ceiling_by_person(
+        own.values, own.persons.tolist(), own.groups.tolist(), n=n, seed=unit.seed
+    )
+    value, low, high = excess_over_ceiling(tests, ceiling)
+    return Estimate(value=float(value), low=float(low), high=float(high))
 
 
-def _compared(people: Side) -> NDArray[np.bool_]:
+def _compared(people: AnswerSample) -> NDArray[np.bool_]:
     """Return which answers are of people who are compared one by one."""
     return np.isin(people.persons, [name for name, _ in _persons(people)])
 
 
-def _persons(side: Side) -> list[tuple[str, NDArray[np.bool_]]]:
+def _persons(side: AnswerSample) -> list[tuple[str, NDArray[np.bool_]]]:
     """Return the people who are compared one by one, and which rows are theirs: none where only one is known."""
     counts = Counter(name for name in side.persons.tolist() if name)
-    most = [name for name, count in counts.most_common(MOST_PERSONS) if count >= FEWEST]
+    most = [
+        name for name, count in counts.most_common(MOST_PEOPLE_IN_PAIRS) if count >= FEWEST_ANSWERS
+    ]
     own = [(name, side.persons == name) for name in sorted(most)]
     enough = [(name, rows) for name, rows in own if len(np.unique(side.groups[rows])) >= FOLDS]
     return enough if len(enough) > 1 else []
 
 
-def _ceiling(unit: Unit) -> dict[str, list[Separation]]:
+def _ceiling(unit: TestUnit) -> dict[str, list[SeparationResult]]:
     """Return how two people are told apart; where no two answered the same, how two halves of all answers are."""
     people = unit.people
     own = people.of(_compared(people))
-    n = shared_n(people)
-    found: dict[str, list[Separation]] = {"pairs": [], "halves": []}
+    n = shared_sample_size(people)
+    found: dict[str, list[SeparationResult]] = {"pairs": [], "halves": []}
     if n:
         ceilings = [
-            by_person(
+            ceiling_by_person(
                 own.values[:, columns],
                 own.persons.tolist(),
                 own.groups.tolist(),
@@ -193,9 +207,9 @@ def _ceiling(unit: Unit) -> dict[str, list[Separation]]:
             for columns in _column_sets(unit)
         ]
         found["pairs"] = list(map(_between, ceilings[0].names, *(one.tests for one in ceilings)))
-    elif len(people.values) >= 2 * FEWEST and len(np.unique(people.groups)) >= FOLDS:
+    elif len(people.values) >= 2 * FEWEST_ANSWERS and len(np.unique(people.groups)) >= FOLDS:
         ceilings = [
-            by_halves(
+            ceiling_by_halves(
                 people.values[:, columns], people.groups.tolist(), splits=_HALVED, seed=unit.seed
             )
             for columns in _column_sets(unit)
@@ -205,25 +219,25 @@ def _ceiling(unit: Unit) -> dict[str, list[Separation]]:
     return found
 
 
-def shared_n(people: Side) -> int:
+def shared_sample_size(people: AnswerSample) -> int:
     """Return how many answers any two of the people who are compared have at least in what both answered; 0: none."""
     sizes: list[int] = []
     for (_, one), (_, other) in combinations(_persons(people), 2):
         both = np.intersect1d(people.groups[one], people.groups[other])
         rows = [own & np.isin(people.groups, both) for own in (one, other)]
         size = min(int(own.sum()) for own in rows)
-        sizes += [size] if size >= FEWEST and len(both) >= FOLDS else []
+        sizes += [size] if size >= FEWEST_ANSWERS and len(both) >= FOLDS else []
     return min(sizes, default=0)
 
 
-def _column_sets(unit: Unit) -> list[list[int]]:
+def _column_sets(unit: TestUnit) -> list[list[int]]:
     return [list(range(len(unit.features))), *([list(unit.coarse)] if unit.coarse else [])]
 
 
 def _between(
     names: tuple[str, str], every: ToldApart, coarse: ToldApart | None = None
-) -> Separation:
-    return Separation(
+) -> SeparationResult:
+    return SeparationResult(
         first=names[0],
         second=names[1],
         n=every.n,
@@ -232,21 +246,21 @@ def _between(
     )
 
 
-def _measured(told: ToldApart) -> Measured:
-    return Measured(value=float(told.auc), low=float(told.low), high=float(told.high))
+def _measured(told: ToldApart) -> Estimate:
+    return Estimate(value=float(told.auc), low=float(told.low), high=float(told.high))
 
 
 def _told(
-    unit: Unit,
-    one: Side,
-    other: Side,
+    unit: TestUnit,
+    one: AnswerSample,
+    other: AnswerSample,
     columns: list[int],
     *,
     n: int | None = None,
     exchanges: int = 0,
 ) -> ToldApart | None:
     """Return what the classifier says of some features; None where there are too few answers or groups."""
-    if len(one.values) < FEWEST or len(np.unique(one.groups)) < FOLDS:
+    if len(one.values) < FEWEST_ANSWERS or len(np.unique(one.groups)) < FOLDS:
         return None
     first = one.values[:, columns]
     second = other.values[:, columns]
@@ -256,14 +270,14 @@ def _told(
     )
 
 
-def _features(unit: Unit, together: ToldApart | None) -> list[FeatureFound]:
+def _features(unit: TestUnit, together: ToldApart | None) -> list[FeatureResult]:
     """Return every feature, the one that differs most first."""
     if unit.user is None or not len(unit.people.values):
         return []
     found = differences(unit.people.values, unit.user.values)
     lost = np.full(len(unit.features), np.nan) if together is None else together.lost
     rows = [
-        FeatureFound(
+        FeatureResult(
             name=name, people=float(found.medians[0, k]), user=float(found.medians[1, k]), ks=float(found.ks[k]),
             above=float(found.above[k]), n=len(unit.people.values), lost=float(lost[k]),
         )
@@ -272,16 +286,16 @@ def _features(unit: Unit, together: ToldApart | None) -> list[FeatureFound]:
     return sorted(rows, key=lambda row: -row.ks)
 
 
-def _tests(unit: Unit) -> dict[str, Tested]:
+def _tests(unit: TestUnit) -> dict[str, TwoSampleTest]:
     """Return the tests by permutation, of as many answers as they can take; values change places within a question."""
-    if unit.user is None or len(unit.people.values) < FEWEST:
+    if unit.user is None or len(unit.people.values) < FEWEST_ANSWERS:
         return {}
     rng = np.random.default_rng(unit.seed)
     order = np.sort(rng.permutation(len(unit.people.values))[:_MOST_PERMUTED])
     people = unit.people.of(order)
     user = unit.user.of(order)
     pairs = (people.questions, user.questions)
-    found: dict[str, Tested] = {}
+    found: dict[str, TwoSampleTest] = {}
     for name, test in (("energy distance", energy_test), ("maximum mean discrepancy", mmd_test)):
         result = test(people.values, user.values, pairs=pairs, is_scaled=True, seed=unit.seed)
         found[name] = _tested(result.statistic, result.p_value, len(order))
@@ -301,18 +315,18 @@ def _tests(unit: Unit) -> dict[str, Tested]:
     return found
 
 
-def _tested(statistic: Any, p_value: Any, n: int) -> Tested:
-    return Tested(statistic=float(statistic), p_value=float(p_value), n=n)
+def _tested(statistic: Any, p_value: Any, n: int) -> TwoSampleTest:
+    return TwoSampleTest(statistic=float(statistic), p_value=float(p_value), n=n)
 
 
-def _shift(people: Side, user: Side) -> dict[str, Measured]:
+def _shift(people: AnswerSample, user: AnswerSample) -> dict[str, Estimate]:
     """Return the measures of user shift, user minus people, with intervals over groups."""
     if not np.isfinite(people.behaviour).any():
         return {}
-    shifts = user_shift(user.behaviour, people.behaviour, people.groups)
-    named = zip(BEHAVIOUR, shifts, strict=True)
+    shifts = compute_user_shift(user.behaviour, people.behaviour, people.groups)
+    named = zip(BEHAVIOUR_MEASURES, shifts, strict=True)
     return {
-        name: Measured(value=float(one.difference), low=float(one.low), high=float(one.high))
+        name: Estimate(value=float(one.difference), low=float(one.low), high=float(one.high))
         for name, one in named
         if one.n
     }

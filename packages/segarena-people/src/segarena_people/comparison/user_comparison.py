@@ -16,42 +16,47 @@ from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 from segarena.prompts import Scribble
 from segarena.specs import Plugin, PluginSpec
-from segarena.work.jobs import Calling, Job, Workers
-from segarena.work.progress import OnProgress, say_nothing
-from segarena_people.collection import Collection, Given
+from segarena.work.jobs import FunctionJob, Job, Workers
+from segarena.work.progress import OnProgress, ignore_progress
+from segarena_people.collection import CollectedPrompt, Collection
 from segarena_people.comparison.answer_features import (
-    COARSE_OF,
-    DEFINITIONS,
+    COARSE_FEATURES,
+    FEATURE_DEFINITIONS,
     MeasuredAnswer,
-    Measuring,
-    read_measured,
+    MeasurementJob,
+    decode_measured,
 )
 from segarena_people.comparison.answers import (
-    KINDS,
-    answers_of,
-    open_people,
-    question_of,
-    scopes_of,
+    COMPARABLE_KINDS,
+    group_by_scope,
+    open_collection,
+    question_key,
+    select_answers,
 )
-from segarena_people.comparison.participants import check_users, named, notes_on_pictures
-from segarena_people.comparison.results import Scope, ScopeFound, Separation, UserFound
+from segarena_people.comparison.participants import check_users, named_plugin, picture_notes
+from segarena_people.comparison.results import (
+    AnswerScope,
+    ScopeResult,
+    SeparationResult,
+    UserResult,
+)
 from segarena_people.comparison.two_sample_tests import (
-    FEWEST,
-    Side,
-    Unit,
-    check_installed,
-    tell_apart,
+    FEWEST_ANSWERS,
+    AnswerSample,
+    TestUnit,
+    require_scikit_learn,
+    run_tests,
 )
-from segarena_people.comparison.work_cache import contents_of, remember, who_is
+from segarena_people.comparison.work_cache import collection_hash, plugin_identity, run_cached
 from segarena_people.measures.goal_shape import GoalShape
 
-Values = NDArray[np.float64]
+FeatureTable = NDArray[np.float64]
 
 PEOPLE = "people"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Comparison:
+class UserComparison:
     """What came of holding users against people.
 
     Attributes:
@@ -68,20 +73,20 @@ class Comparison:
     terms: str
     path: str
     users: tuple[str, ...]
-    scopes: tuple[ScopeFound, ...]
+    scopes: tuple[ScopeResult, ...]
     notes: tuple[str, ...]
-    answers: tuple[Given, ...]
+    answers: tuple[CollectedPrompt, ...]
     measured: Mapping[str, Sequence[MeasuredAnswer]]
 
-    def places(self, scope: Scope) -> list[int]:
+    def places(self, scope: AnswerScope) -> list[int]:
         """Return which answers are of a scope."""
-        return scopes_of([given.row for given in self.answers], fewest=1)[scope]
+        return group_by_scope([given.row for given in self.answers], fewest=1)[scope]
 
-    def values(self, who: str, scope: Scope) -> Values:
+    def values(self, who: str, scope: AnswerScope) -> FeatureTable:
         """Return the features of everything that somebody gave in a scope and that can be measured, (n, features)."""
         found = [self.measured[who][place].values for place in self.places(scope)]
         given = [one for one in found if one is not None]
-        return np.stack(given) if given else np.empty((0, len(DEFINITIONS[scope.kind])))
+        return np.stack(given) if given else np.empty((0, len(FEATURE_DEFINITIONS[scope.kind])))
 
 
 def compare_users(
@@ -89,12 +94,12 @@ def compare_users(
     people: str | Path,
     *,
     dataset: str | None = None,
-    kinds: Sequence[str] = KINDS,
+    kinds: Sequence[str] = COMPARABLE_KINDS,
     seed: int = 0,
     workers: Workers = 0,
     kept: Path | None = None,
-    on_progress: OnProgress = say_nothing,
-) -> Comparison:
+    on_progress: OnProgress = ignore_progress,
+) -> UserComparison:
     """Return how far simulated users are from people.
 
     Each user is asked exactly what people were asked, once for each answer that people gave, so that there are as many
@@ -114,14 +119,14 @@ def compare_users(
         InvalidInput: the table cannot be used, has too few answers, or no user gives what people gave.
         MissingExtra: scikit-learn is not installed.
     """
-    check_installed()
-    collection = open_people(people, dataset)
-    found = answers_of(collection, kinds)
+    require_scikit_learn()
+    collection = open_collection(people, dataset)
+    found = select_answers(collection, kinds)
     _check_ids(found.all)
-    scopes = scopes_of([given.row for given in found.all], fewest=FEWEST)
+    scopes = group_by_scope([given.row for given in found.all], fewest=FEWEST_ANSWERS)
     if not scopes:
         raise InvalidInput(_too_few(found.all, found.left_out))
-    specs = dict(map(named, users))
+    specs = dict(map(named_plugin, users))
     check_users(specs, [given.row.kind for given in found.all])
     work = _Work(str(people), dataset, seed, workers, kept, on_progress, collection, found.all)
     measured = {
@@ -135,8 +140,8 @@ def compare_users(
         if small
         else []
     )
-    notes += [] if dataset is not None else notes_on_pictures(specs, found.all[0], seed)
-    return Comparison(
+    notes += [] if dataset is not None else picture_notes(specs, found.all[0], seed)
+    return UserComparison(
         name=collection.name,
         terms=collection.terms,
         path=str(people),
@@ -148,7 +153,7 @@ def compare_users(
     )
 
 
-def _check_ids(answers: Sequence[Given]) -> None:
+def _check_ids(answers: Sequence[CollectedPrompt]) -> None:
     """Refuse answers that cannot be told apart, of which only the last one would be measured."""
     name, times = (
         Counter(given.row.id for given in answers).most_common(1)[0] if answers else ("", 0)
@@ -159,9 +164,11 @@ def _check_ids(answers: Sequence[Given]) -> None:
         )
 
 
-def _too_few(answers: Sequence[Given], left_out: Mapping[str, int]) -> str:
+def _too_few(answers: Sequence[CollectedPrompt], left_out: Mapping[str, int]) -> str:
     why = "".join(f"; {count} {what} are left out" for what, count in left_out.items())
-    return f"expected {FEWEST} answers of people of one kind or more, got {len(answers)}{why}"
+    return (
+        f"expected {FEWEST_ANSWERS} answers of people of one kind or more, got {len(answers)}{why}"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +182,7 @@ class _Work:
     kept: Path | None
     on_progress: OnProgress
     collection: Collection
-    answers: tuple[Given, ...]
+    answers: tuple[CollectedPrompt, ...]
 
     def measure(self, name: str, user: PluginSpec | None) -> list[MeasuredAnswer]:
         """Return what people gave, or what a user gives in their place, to every answer in order."""
@@ -185,33 +192,33 @@ class _Work:
             given.row.id: (place_of[given.row.id], persons.get(given.row.person, 0))
             for given in self.answers
         }
-        job = Measuring(
+        job = MeasurementJob(
             people=self.people, dataset=self.dataset, user=user, name=name, seed=self.seed
         )
-        who = None if user is None else who_is("user", user)
+        who = None if user is None else plugin_identity("user", user)
         identity = {
-            "table": contents_of(self.collection),
+            "table": collection_hash(self.collection),
             "dataset": self.dataset,
             "name": name,
             "who": who,
         }
         done = self._through(job, units, identity, name)
-        return [read_measured(done[given.row.id]) for given in self.answers]
+        return [decode_measured(done[given.row.id]) for given in self.answers]
 
     def test(
         self,
-        scopes: Mapping[Scope, Sequence[int]],
+        scopes: Mapping[AnswerScope, Sequence[int]],
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         users: Sequence[str],
-    ) -> list[ScopeFound]:
+    ) -> list[ScopeResult]:
         """Return what the tests find in each scope."""
-        units: dict[str, Unit] = {}
+        units: dict[str, TestUnit] = {}
         for scope, places in scopes.items():
             for user in (None, *users):
                 unit = self._unit(scope, places, measured, user)
                 if unit is not None:
                     units[_unit_name(scope, user, unit)] = unit
-        done = self._through(Calling(tell_apart), units, {"tests": 2}, "tests")
+        done = self._through(FunctionJob(run_tests), units, {"tests": 2}, "tests")
         results = {name.rpartition("\t")[0]: result for name, result in done.items()}
         return [
             self._found(scope, places, measured, users, results) for scope, places in scopes.items()
@@ -220,7 +227,7 @@ class _Work:
     def _through(
         self, job: Job[Any, Any], units: Mapping[str, Any], identity: Mapping[str, Any], stage: str
     ) -> dict[str, Any]:
-        return remember(
+        return run_cached(
             job,
             units,
             identity,
@@ -233,11 +240,11 @@ class _Work:
 
     def _unit(
         self,
-        scope: Scope,
+        scope: AnswerScope,
         places: Sequence[int],
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         user: str | None,
-    ) -> Unit | None:
+    ) -> TestUnit | None:
         """Return what is tested: the answers that both sides have; None where these are too few."""
         whose = [PEOPLE, *([] if user is None else [user])]
         both = [
@@ -245,20 +252,20 @@ class _Work:
             for place in places
             if all(measured[who][place].values is not None for who in whose)
         ]
-        if len(both) < FEWEST:
+        if len(both) < FEWEST_ANSWERS:
             return None
-        features = tuple(DEFINITIONS[scope.kind])
+        features = tuple(FEATURE_DEFINITIONS[scope.kind])
         people, own = (self._side(both, measured[who]) for who in (PEOPLE, whose[-1]))
-        return Unit(
+        return TestUnit(
             people=people,
             user=None if user is None else own,
             user_name=user or "",
             features=features,
-            coarse=tuple(features.index(name) for name in COARSE_OF.get(scope.kind, ())),
+            coarse=tuple(features.index(name) for name in COARSE_FEATURES.get(scope.kind, ())),
             seed=self.seed,
         )
 
-    def _side(self, places: Sequence[int], measured: Sequence[MeasuredAnswer]) -> Side:
+    def _side(self, places: Sequence[int], measured: Sequence[MeasuredAnswer]) -> AnswerSample:
         rows = [self.answers[place].row for place in places]
         nothing = np.full(3, np.nan)
         behaviour = [
@@ -266,34 +273,34 @@ class _Work:
         ]
         curves = [_curve(self.answers[place], measured[place]) for place in places]
         known = [curve for curve in curves if curve is not None]
-        return Side(
+        return AnswerSample(
             values=np.stack(
                 [values for place in places if (values := measured[place].values) is not None]
             ),
             behaviour=np.stack(behaviour),
             persons=np.array([row.person for row in rows], np.str_),
-            questions=np.array([question_of(row) for row in rows], np.str_),
+            questions=np.array([question_key(row) for row in rows], np.str_),
             groups=np.array([self.answers[place].group for place in places], np.str_),
             curves=tuple(known) if len(known) == len(curves) else (),
         )
 
     def _found(
         self,
-        scope: Scope,
+        scope: AnswerScope,
         places: Sequence[int],
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         users: Sequence[str],
         results: Mapping[str, Any],
-    ) -> ScopeFound:
+    ) -> ScopeResult:
         places = [place for place in places if measured[PEOPLE][place].values is not None]
         own = [self.answers[place] for place in places]
         ceiling = msgspec.convert(
-            results.get(_key(scope, None), {}), dict[str, tuple[Separation, ...]]
+            results.get(_key(scope, None), {}), dict[str, tuple[SeparationResult, ...]]
         )
-        return ScopeFound(
+        return ScopeResult(
             scope=scope,
             people=tuple(dict.fromkeys(given.row.person for given in own if given.row.person)),
-            questions=len({question_of(given.row) for given in own}),
+            questions=len({question_key(given.row) for given in own}),
             groups=len({given.group for given in own}),
             answers=len(own),
             users=tuple(
@@ -310,7 +317,7 @@ class _Work:
 
 def _user_found(
     user: str, measured: Sequence[MeasuredAnswer], result: Mapping[str, Any] | None
-) -> UserFound:
+) -> UserResult:
     refusals = [one.refusal for one in measured if one.refusal]
     answered = sum(one.values is not None for one in measured)
     counts = {
@@ -321,21 +328,21 @@ def _user_found(
         "refused": len(refusals),
         "why": refusals[0] if refusals else "",
     }
-    return msgspec.convert({**counts, **(result or {})}, UserFound)
+    return msgspec.convert({**counts, **(result or {})}, UserResult)
 
 
-def _key(scope: Scope, user: str | None) -> str:
+def _key(scope: AnswerScope, user: str | None) -> str:
     return f"{scope.title} | {PEOPLE if user is None else user}"
 
 
-def _unit_name(scope: Scope, user: str | None, unit: Unit) -> str:
+def _unit_name(scope: AnswerScope, user: str | None, unit: TestUnit) -> str:
     """Return what a test is remembered by: what it is of, and a hash of what goes into it."""
     sides = [side for side in (unit.people, unit.user) if side is not None]
     held = b"".join(part for side in sides for part in _parts(side))
     return f"{_key(scope, user)}\t{fingerprint(held)}"
 
 
-def _parts(side: Side) -> Iterator[bytes]:
+def _parts(side: AnswerSample) -> Iterator[bytes]:
     """Yield everything that a test makes of a side."""
     yield from (
         side.values.tobytes(),
@@ -345,7 +352,7 @@ def _parts(side: Side) -> Iterator[bytes]:
     yield from ("\n".join(ids).encode() for ids in (side.persons, side.questions, side.groups))
 
 
-def _curve(given: Given, measured: MeasuredAnswer) -> Values | None:
+def _curve(given: CollectedPrompt, measured: MeasuredAnswer) -> FeatureTable | None:
     """Return the longest line of an answer, in units of the goal from its centroid; None where no line is known."""
     lines = [
         np.asarray(one.points)[:, -2:] for one in measured.prompts if isinstance(one, Scribble)

@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 
 from segarena.abilities import UserAbilities, abilities_of_user
 from segarena.dialogue import Dialogue, Prediction
-from segarena.engine.random_streams import stream
+from segarena.engine.random_streams import random_stream
 from segarena.errors import InvalidInput
 from segarena.objects import begin, compare
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble, check_prompt
 from segarena.roles import Turn, User
 from segarena.samples import ImageSample, Mask, Target, VolumeSample
-from segarena_people.collection import Given
+from segarena_people.collection import CollectedPrompt
 
-Picture = NDArray[np.uint8]
+RgbPicture = NDArray[np.uint8]
 
-Planar: TypeAlias = Click | Box | Scribble | Lasso
+PlanarPrompt: TypeAlias = Click | Box | Scribble | Lasso
 """A prompt that can be drawn in a picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class UserReply:
     """What a user gave to one question.
 
     Attributes:
@@ -39,11 +39,11 @@ class Reply:
         refusal: what the user raised; "" where they did not.
     """
 
-    prompts: tuple[Planar, ...] = ()
+    prompts: tuple[PlanarPrompt, ...] = ()
     refusal: str = ""
 
 
-class Asker:
+class ReplyCollector:
     """Asks one simulated user.
 
     Args:
@@ -59,7 +59,7 @@ class Asker:
         *,
         name: str,
         seed: int = 0,
-        picture_of: Callable[[Given], Picture] | None = None,
+        picture_of: Callable[[CollectedPrompt], RgbPicture] | None = None,
     ) -> None:
         self._user = user
         self._name = name
@@ -68,7 +68,7 @@ class Asker:
         self._abilities = abilities_of_user(user)
         self._is_stacked: bool | None = None  # not known before the first answer
 
-    def ask(self, given: Given, repeat: int = 0) -> Reply:
+    def ask(self, given: CollectedPrompt, repeat: int = 0) -> UserReply:
         """Return what the user gives about what a person was asked, as dialogue number `repeat` about it.
 
         Whatever the user raises is a refusal.
@@ -86,9 +86,9 @@ class Asker:
             return stacked
         return self._reply(given, picture, repeat, is_stacked=self._is_stacked)
 
-    def looks_at_pictures(self, given: Given) -> bool:
+    def looks_at_pictures(self, given: CollectedPrompt) -> bool:
         """Tell whether other pixels of the picture change what the user gives."""
-        noise = stream(self._seed, "another picture").integers(
+        noise = random_stream(self._seed, "another picture").integers(
             0, 256, (*given.shape, 3), dtype=np.uint8
         )
         stacked = bool(self._is_stacked)
@@ -98,25 +98,27 @@ class Asker:
         )
         return first != second
 
-    def _picture(self, given: Given) -> Picture:
+    def _picture(self, given: CollectedPrompt) -> RgbPicture:
         if self._picture_of is None:
             return np.zeros((*given.shape, 3), np.uint8)
         return self._picture_of(given)
 
-    def _reply(self, given: Given, picture: Picture, repeat: int, *, is_stacked: bool) -> Reply:
-        rng = stream(self._seed, "people compare", self._name, given.row.id)
+    def _reply(
+        self, given: CollectedPrompt, picture: RgbPicture, repeat: int, *, is_stacked: bool
+    ) -> UserReply:
+        rng = random_stream(self._seed, "people compare", self._name, given.row.id)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that nothing was drawn is counted
-                turn = turn_of(
+                turn = build_turn(
                     given, picture, self._abilities, repeat=repeat, rng=rng, is_stacked=is_stacked
                 )
                 prompts = self._user.next(self._repeated(turn)) or ()
                 for prompt in prompts:
                     check_prompt(prompt, turn.sample.shape)
-            return Reply(prompts=_wanted(prompts, given))
+            return UserReply(prompts=_wanted(prompts, given))
         except Exception as error:  # a user is foreign code, and may take no such samples
-            return Reply(refusal=" ".join(f"{type(error).__name__}: {error}".split()))
+            return UserReply(refusal=" ".join(f"{type(error).__name__}: {error}".split()))
 
     def _repeated(self, turn: Turn) -> Turn:
         """Return the turn of a dialogue that the user has: of a crowd that is smaller, people come again."""
@@ -127,9 +129,9 @@ class Asker:
         return turn if there is None else replace(turn, repeat=turn.repeat % there)
 
 
-def turn_of(
-    given: Given,
-    picture: Picture,
+def build_turn(
+    given: CollectedPrompt,
+    picture: RgbPicture,
     abilities: UserAbilities,
     *,
     repeat: int,
@@ -142,7 +144,7 @@ def turn_of(
     mask with it, of one that was too much the previous mask without it.
     """
     previous = given.previous
-    mask = asked_target(given)
+    mask = requested_target(given)
     if is_stacked:
         mask = mask[None]
         previous = None if previous is None else previous[None]
@@ -173,7 +175,7 @@ def turn_of(
     )
 
 
-def asked_target(given: Given) -> Mask:
+def requested_target(given: CollectedPrompt) -> Mask:
     """Return the target against which the previous mask is wrong exactly where the person was asked."""
     goal = given.goal
     previous = given.previous
@@ -182,7 +184,7 @@ def asked_target(given: Given) -> Mask:
     return previous | goal if given.row.goal == "missing" else previous & ~goal
 
 
-def _wanted(prompts: Sequence[Prompt], given: Given) -> tuple[Planar, ...]:
+def _wanted(prompts: Sequence[Prompt], given: CollectedPrompt) -> tuple[PlanarPrompt, ...]:
     """Return the prompts of the kind and sign that the person gave, in the plane that was shown."""
     found = [
         prompt
@@ -192,10 +194,10 @@ def _wanted(prompts: Sequence[Prompt], given: Given) -> tuple[Planar, ...]:
     signed = [
         one for one in found if isinstance(one, Box) or one.is_positive == given.row.is_positive
     ]
-    return tuple(map(in_plane, signed))
+    return tuple(map(project_to_plane, signed))
 
 
-def in_plane(prompt: Planar) -> Planar:
+def project_to_plane(prompt: PlanarPrompt) -> PlanarPrompt:
     """Return a prompt along (row, column), whatever the plane or frame it is in."""
     match prompt:
         case Click(position=position):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-from segarena_people.comparison.results import NEAR, FeatureFound, ScopeFound, UserFound
-from segarena_people.comparison.segmenter_ranking import Ranked
+from segarena_people.comparison.results import PASS_MARGIN, FeatureResult, ScopeResult, UserResult
+from segarena_people.comparison.segmenter_ranking import SegmenterRanking
 
-FEW = 30
+FEWEST_TO_PASS = 30
 """Fewer answers of each side never let a user pass: too much would go unseen."""
 
 Judgement: TypeAlias = Literal[
@@ -16,7 +16,7 @@ Judgement: TypeAlias = Literal[
 ]
 
 
-def verdict_of(found: ScopeFound, user: UserFound) -> str:
+def user_verdict(found: ScopeResult, user: UserResult) -> str:
     """Return how a user came out in one scope, in one or two sentences."""
     if user.apart is None:
         return f"{user.user}: {_nothing(user, found)}."
@@ -24,7 +24,7 @@ def verdict_of(found: ScopeFound, user: UserFound) -> str:
     return f"{_told(found, user)} {_judged(user)}{f' {silence}' if silence else ''}"
 
 
-def judgement(user: UserFound) -> Judgement:
+def judge_user(user: UserResult) -> Judgement:
     """Return how a user came out, in a word or two.
 
     Who is told from people at most 0.05 better than two people are passes, if there are answers enough to see more. Who
@@ -33,15 +33,15 @@ def judgement(user: UserFound) -> Judgement:
     found = user.beyond_people
     if found is None:
         return "not compared"
-    if found.value <= NEAR:
-        return "passes" if user.n >= FEW else "no difference seen"
-    return "unclear" if found.low <= NEAR else "told apart"
+    if found.value <= PASS_MARGIN:
+        return "passes" if user.n >= FEWEST_TO_PASS else "no difference seen"
+    return "unclear" if found.low <= PASS_MARGIN else "told apart"
 
 
-def _told(found: ScopeFound, user: UserFound) -> str:
+def _told(found: ScopeResult, user: UserResult) -> str:
     one = found.scope.one
     shown = f"Shown a {one} of a person and one of {user.user}, a classifier finds the person’s"
-    share = f"{hundred(user.apart)} of 100 cases"
+    share = f"{percent_text(user.apart)} of 100 cases"
     if user.apart is None or user.apart > 0.5:
         often = f"in {share}"
     else:
@@ -49,49 +49,49 @@ def _told(found: ScopeFound, user: UserFound) -> str:
     return f"{shown} {often}{_bounds(user)}; {_between(found)}"
 
 
-def _between(found: ScopeFound) -> str:
+def _between(found: ScopeResult) -> str:
     if found.pairs:
-        return f"of two people it finds the right one in {hundred(found.ceiling)} (50 is guessing)."
+        return f"of two people it finds the right one in {percent_text(found.ceiling)} (50 is guessing)."
     return (
         "50 is guessing. How well two people are told apart is not known: no two answered the same."
     )
 
 
-def _judged(user: UserFound) -> str:
-    match judgement(user):
+def _judged(user: UserResult) -> str:
+    match judge_user(user):
         case "passes":
             return f"{user.user} passes: it is no easier to tell from a person than one more person would be."
         case "no difference seen":
-            return f"No difference is seen, but {user.n} answers show only large ones; collect {FEW} or more."
+            return f"No difference is seen, but {user.n} answers show only large ones; collect {FEWEST_TO_PASS} or more."
         case "unclear":
             return f"Whether that is more than 5 of 100 above people, {user.n} answers of each cannot tell."
         case _:
             return f"{user.user} gives itself away{_why(user)}."
 
 
-def _why(user: UserFound) -> str:
+def _why(user: UserResult) -> str:
     told = next((feature for feature in user.features if feature.is_clear), None)
-    return "" if told is None else f", above all by {words_of(told)}"
+    return "" if told is None else f", above all by {describe_feature(told)}"
 
 
-def words_of(feature: FeatureFound) -> str:
+def describe_feature(feature: FeatureResult) -> str:
     """Return a feature with the medians of both: "cover width (median 0.19, of people 0.62)"."""
-    people, user = medians_of(feature)
-    return f"{name_of(feature.name)} (median {short(user)}, of people {short(people)})"
+    people, user = feature_medians(feature)
+    return f"{feature_title(feature.name)} (median {short_number(user)}, of people {short_number(people)})"
 
 
-def medians_of(feature: FeatureFound) -> tuple[float, float]:
+def feature_medians(feature: FeatureResult) -> tuple[float, float]:
     """Return the medians of people and of the user, of lengths without the logarithm."""
     own = feature.people, feature.user
     return (math.exp(own[0]), math.exp(own[1])) if feature.name == "length" else own
 
 
-def name_of(feature: str) -> str:
+def feature_title(feature: str) -> str:
     """Return what a feature is called on the page."""
     return feature.replace("_", " ")
 
 
-def short(value: float) -> str:
+def short_number(value: float) -> str:
     """Return a number with about two digits that say something."""
     if abs(value) >= 10:
         decimals = 0
@@ -101,19 +101,19 @@ def short(value: float) -> str:
     return text.replace("-", "−")
 
 
-def hundred(share: float | None) -> str:
+def percent_text(share: float | None) -> str:
     """Return a share as whole per cent, without its sign."""
     return "–" if share is None or math.isnan(share) else f"{100 * share:.0f}"
 
 
-def _bounds(user: UserFound) -> str:
+def _bounds(user: UserResult) -> str:
     found = user.together
     if found is None or math.isnan(found.auc.low) or user.each:
         return ""
-    return f" (95 % interval {hundred(found.auc.low)} to {hundred(found.auc.high)})"
+    return f" (95 % interval {percent_text(found.auc.low)} to {percent_text(found.auc.high)})"
 
 
-def _silence(user: UserFound) -> str:
+def _silence(user: UserResult) -> str:
     parts: list[str] = []
     if user.silent:
         share = 100 * user.silent / user.asked
@@ -125,7 +125,7 @@ def _silence(user: UserFound) -> str:
     return f"It {' and '.join(parts)}." if parts else ""
 
 
-def _nothing(user: UserFound, found: ScopeFound) -> str:
+def _nothing(user: UserResult, found: ScopeResult) -> str:
     if user.refused == user.asked:
         return f"could not be asked ({user.why})"
     if not user.answered:
@@ -133,7 +133,7 @@ def _nothing(user: UserFound, found: ScopeFound) -> str:
     return f"answered {user.answered} of {user.asked} questions, too few to compare"
 
 
-def ranking_verdict(one: Ranked) -> str:
+def ranking_verdict(one: SegmenterRanking) -> str:
     """Return what a user's ranking of segmenters comes to, in a sentence."""
     first, simulated = one.winners
     size = abs(one.mean_bias)
@@ -147,6 +147,6 @@ def ranking_verdict(one: Ranked) -> str:
     if same:
         order = "all stand in the same order"
     else:
-        order = f"the order changes (τ {short(one.tau.value)})"
+        order = f"the order changes (τ {short_number(one.tau.value)})"
     won = "" if first == simulated else f": {simulated} is first, with people {first}"
     return f"With {one.user} in the place of people {order}{won}; {bias}."

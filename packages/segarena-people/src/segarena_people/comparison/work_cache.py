@@ -13,27 +13,27 @@ from segarena.files.hashes import fingerprint, sha256_of_file
 from segarena.registry import describe
 from segarena.specs import PluginSpec
 from segarena.version import __version__
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.jobs import Job, Workers
 from segarena.work.ledger import Ledger
 from segarena.work.progress import OnProgress
-from segarena.work.resumable_work import work_through
+from segarena.work.resumable_work import do_pending
 from segarena_people.collection import Collection
 
 
-def contents_of(collection: Collection) -> str:
+def collection_hash(collection: Collection) -> str:
     """Return a hash of the table of a collection; masks that change below the same names are not noticed."""
     return fingerprint(msgspec.json.encode(collection.rows))
 
 
-def who_is(kind: str, plugin: PluginSpec) -> dict[str, Any]:
+def plugin_identity(kind: str, plugin: PluginSpec) -> dict[str, Any]:
     """Return what a plug-in is remembered by; one that reads a file of other contents is another one."""
     named = {name: Path(value) for name, value in plugin.options.items() if isinstance(value, str)}
     files = {name: sha256_of_file(path) for name, path in named.items() if path.is_file()}
     return {**describe(kind, plugin), "files": files}
 
 
-def remember(
+def run_cached(
     job: Job[Any, Any],
     units: Mapping[str, Any],
     identity: Mapping[str, Any],
@@ -69,8 +69,8 @@ def remember(
         path.parent.mkdir(parents=True, exist_ok=True)
     # The units themselves would make a long first line; the name of the file says which they are.
     with Ledger(path, {"stage": stage, "seed": seed, "version": __version__}) as ledger:
-        failed = work_through(
-            job, units, ledger, executor_of(workers), stage=stage, on_progress=on_progress
+        failed = do_pending(
+            job, units, ledger, make_executor(workers), stage=stage, on_progress=on_progress
         )
         for name, error in failed.items():
             raise UnitFailed(f"{name}: {error}") from error

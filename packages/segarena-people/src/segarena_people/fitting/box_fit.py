@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.users.habits.box_habits import EDGES, BoxHabits, SizeClass
-from segarena_people.fitting.person_effects import shifts_of_people
+from segarena.users.habits.box_habits import BOX_EDGES, BoxHabits, SizeClass
+from segarena_people.fitting.person_effects import estimate_person_effects
 
-LEVELS = (
+QUANTILE_LEVELS = (
     0.0, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5,
     0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.965, 0.98, 0.99, 0.995, 0.9975, 1.0,
 )  # fmt: skip
 """Close to each other where the tails are."""
 
-FEWEST = 10
+FEWEST_BOXES = 10
 """Boxes that a fit needs."""
 
 _CLASS_EDGES = 400
@@ -33,7 +33,7 @@ _SEED = 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PeoplesBoxes:
+class PersonBoxes:
     """Boxes that people drew.
 
     Attributes:
@@ -57,7 +57,7 @@ class PeoplesBoxes:
         return self.offsets_px / self.sides_of_edges
 
 
-def fit_boxes(boxes: PeoplesBoxes, source: str) -> BoxHabits:
+def fit_boxes(boxes: PersonBoxes, source: str) -> BoxHabits:
     """Return the habits of those who drew some boxes; the same boxes in the same order give the same habits.
 
     Size classes hold equally many edges. The factors of people are told apart from what chance makes of them where at
@@ -66,9 +66,9 @@ def fit_boxes(boxes: PeoplesBoxes, source: str) -> BoxHabits:
     Raises:
         InvalidInput: fewer than 10 boxes, or numbers that are not finite.
     """
-    if len(boxes.offsets_px) < FEWEST:
+    if len(boxes.offsets_px) < FEWEST_BOXES:
         raise InvalidInput(
-            f"boxes: expected {FEWEST} at least to fit habits to, got {len(boxes.offsets_px)}"
+            f"boxes: expected {FEWEST_BOXES} at least to fit habits to, got {len(boxes.offsets_px)}"
         )
     if not (np.isfinite(boxes.offsets_px).all() and (boxes.sides_px > 0).all()):
         raise InvalidInput("boxes: expected finite offsets, and objects of at least a pixel")
@@ -80,7 +80,7 @@ def fit_boxes(boxes: PeoplesBoxes, source: str) -> BoxHabits:
         between_people=round(spread, 4),
         tail=_TAILS[-1],
         correlation=_correlation(offsets, sides),
-        levels=LEVELS,
+        levels=QUANTILE_LEVELS,
         sizes=tuple(_size_class(offsets, sides, inside) for inside in _classes(sides)),
     )
     return _with_tail(habits, boxes)
@@ -91,7 +91,7 @@ def _correlation(
 ) -> tuple[tuple[float, ...], ...]:
     """Return how the edges' normal scores correlate, (4, 4); edges of few boxes a little less than it seems."""
     count = len(offsets)
-    table = _correlations(_scores(offsets, sides).T) * count / (count + FEWEST)
+    table = _correlations(_scores(offsets, sides).T) * count / (count + FEWEST_BOXES)
     np.fill_diagonal(table, 1.0)
     return tuple(map(tuple, table.round(4).tolist()))
 
@@ -115,13 +115,13 @@ def _size_class(
     offsets: NDArray[np.float64], sides: NDArray[np.float64], inside: NDArray[np.bool_]
 ) -> SizeClass:
     """Return the class with quantiles of each edge by itself; of all four together where there are few of one."""
-    each = [offsets[inside[:, edge], edge] for edge in range(len(EDGES))]
+    each = [offsets[inside[:, edge], edge] for edge in range(len(BOX_EDGES))]
     if min(map(len, each)) < _EDGE_ALONE:
         each = [offsets[inside]]
     return SizeClass(
         side_px=round(math.exp(float(np.log(sides[inside]).mean())), 2),
         edges=int(inside.sum()),
-        quantiles=tuple(tuple(np.quantile(one, LEVELS).round(5).tolist()) for one in each),
+        quantiles=tuple(tuple(np.quantile(one, QUANTILE_LEVELS).round(5).tolist()) for one in each),
     )
 
 
@@ -137,14 +137,14 @@ def _scores(offsets: NDArray[np.float64], sides: NDArray[np.float64]) -> NDArray
     return scores
 
 
-def _with_tail(habits: BoxHabits, boxes: PeoplesBoxes) -> BoxHabits:
+def _with_tail(habits: BoxHabits, boxes: PersonBoxes) -> BoxHabits:
     """Return the habits with that tail of the copula by which edges are far off together as often as people's."""
     every = [msgspec.structs.replace(habits, tail=tail) for tail in _TAILS]
     seen = _together(boxes.offsets)
     return min(every, key=lambda one: abs(_together(_drawn(one, boxes)) - seen))
 
 
-def _drawn(habits: BoxHabits, boxes: PeoplesBoxes) -> NDArray[np.float64]:
+def _drawn(habits: BoxHabits, boxes: PersonBoxes) -> NDArray[np.float64]:
     """Return offsets over the sides of boxes around the same objects, in whole px, as boxes have them."""
     return (
         np.round(habits.offsets_px(boxes.sides_px, np.random.default_rng(_SEED)))
@@ -157,16 +157,16 @@ def _together(offsets: NDArray[np.float64]) -> float:
     from scipy.stats import rankdata
 
     ranks = np.stack([np.asarray(rankdata(far), dtype=np.float64) for far in np.abs(offsets).T])
-    return float(_correlations(ranks)[np.triu_indices(len(EDGES), 1)].mean())
+    return float(_correlations(ranks)[np.triu_indices(len(BOX_EDGES), 1)].mean())
 
 
-def _factors(boxes: PeoplesBoxes) -> tuple[float, NDArray[np.float64]]:
+def _factors(boxes: PersonBoxes) -> tuple[float, NDArray[np.float64]]:
     """Return the spread of people's factors (of their logarithm), and each box's person's factor, (n,)."""
-    spread, shifts = shifts_of_people(np.log(_relative(boxes)), boxes.people)
+    spread, shifts = estimate_person_effects(np.log(_relative(boxes)), boxes.people)
     return spread, np.exp(shifts)
 
 
-def _relative(boxes: PeoplesBoxes) -> NDArray[np.float64]:
+def _relative(boxes: PersonBoxes) -> NDArray[np.float64]:
     """Return how far off each box is: its mean absolute offset, over that of boxes of its size, (n,), above 0."""
     sizes = np.abs(boxes.offsets)
     far = np.empty(boxes.offsets.shape)

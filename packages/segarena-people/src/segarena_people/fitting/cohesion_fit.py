@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from segarena.users.stroke_model.candidate_features import Board, context
-from segarena.users.stroke_model.candidates import drafts
-from segarena.users.stroke_model.model import Fitted
-from segarena.users.stroke_model.slice_distance import apart
-from segarena.users.stroke_model.surface import Floats, Places, Surface
+from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
+from segarena.users.stroke_model.candidates import draw_candidates
+from segarena.users.stroke_model.model import StrokeModel
+from segarena.users.stroke_model.slice_distance import distances_to_strokes
+from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
 _PAIRS = 300
 _DRAFTS = 24
@@ -19,16 +19,16 @@ _MOST = 50.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Neighbours:
+class SlicePair:
     """What somebody drew on a slice, and the points of what they drew on the one before, on the same surface."""
 
-    surface: Surface
-    habits: Floats
-    lines: Sequence[Places]
-    before: Places
+    surface: DrawingSurface
+    habits: FloatArray
+    lines: Sequence[ComplexPoints]
+    before: ComplexPoints
 
 
-def fit_cohesion(pairs: Sequence[Neighbours], hand: Fitted, rng: np.random.Generator) -> float:
+def fit_cohesion(pairs: Sequence[SlicePair], hand: StrokeModel, rng: np.random.Generator) -> float:
     """Return by how much a draft is likelier that is nearer to what was drawn on the slice before; 0 without pairs.
 
     What people drew is to be as near to it, on the average, as drafts are that are chosen with that number. That is
@@ -62,13 +62,13 @@ def fit_cohesion(pairs: Sequence[Neighbours], hand: Fitted, rng: np.random.Gener
 
 
 def _looked_at(
-    pair: Neighbours, hand: Fitted, rng: np.random.Generator
-) -> tuple[float, Floats, Floats]:
+    pair: SlicePair, hand: StrokeModel, rng: np.random.Generator
+) -> tuple[float, FloatArray, FloatArray]:
     """Return how far a person's drawing and drafts are from the one before, and the logits of the drafts."""
-    made = drafts(pair.surface, np.repeat(pair.habits[None], _DRAFTS, axis=0), hand, rng)
-    board = Board(pair.surface)
-    known = context(pair.surface, pair.habits)
+    made = draw_candidates(pair.surface, np.repeat(pair.habits[None], _DRAFTS, axis=0), hand, rng)
+    board = CandidateMeter(pair.surface)
+    known = context_features(pair.surface, pair.habits)
     marks = np.array([[*board.marks(lines), *known] for lines in made], np.float32)
     logits = hand.likeness(marks).ravel()
-    away = apart([pair.lines, *made], pair.before, pair.surface)
+    away = distances_to_strokes([pair.lines, *made], pair.before, pair.surface)
     return float(away[0]), away[1:], logits - logits.max()

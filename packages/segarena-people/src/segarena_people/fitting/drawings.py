@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
-from segarena.users.stroke_model.stroke_goals import around
-from segarena_people.collection import Collection, Given
-from segarena_people.fitting.stroke_fit import Drawing
+from segarena.users.stroke_model.stroke_goals import nearby_background
+from segarena_people.collection import CollectedPrompt, Collection
+from segarena_people.fitting.stroke_fit import PersonDrawing
 
 
-def drawings_of(collection: Collection, *, background: bool = False) -> list[Drawing]:
+def read_drawings(collection: Collection, *, background: bool = False) -> list[PersonDrawing]:
     """Return what each person drew on each goal of a collection, of all that counts.
 
     Strokes on an object, on what is missing of it, and on what is surplus are taken; or else those that say what an
@@ -22,7 +22,7 @@ def drawings_of(collection: Collection, *, background: bool = False) -> list[Dra
     Raises:
         InvalidInput: there are none.
     """
-    together: dict[tuple[object, ...], Drawing] = {}
+    together: dict[tuple[object, ...], PersonDrawing] = {}
     for given in collection.only(kind="scribble", counts=True):
         row = given.row
         on_background = row.goal == "object" and not row.is_positive
@@ -48,7 +48,7 @@ def drawings_of(collection: Collection, *, background: bool = False) -> list[Dra
             series = ""
         else:
             series = "/".join((*map(str, asked[:4]), person, str(row.round)))
-        together[key] = Drawing(person, goal, drawn, series, row.plane or 0)
+        together[key] = PersonDrawing(person, goal, drawn, series, row.plane or 0)
     if not together:
         kinds = ", ".join(collection.kinds) or "nothing"
         where = "the background" if background else "goals"
@@ -56,5 +56,5 @@ def drawings_of(collection: Collection, *, background: bool = False) -> list[Dra
     return list(together.values())
 
 
-def _goal(given: Given, *, background: bool) -> Mask:
-    return around(given.goal) if background and given.goal.any() else given.goal
+def _goal(given: CollectedPrompt, *, background: bool) -> Mask:
+    return nearby_background(given.goal) if background and given.goal.any() else given.goal

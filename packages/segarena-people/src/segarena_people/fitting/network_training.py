@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from segarena.errors import MissingExtra
 from segarena.users.stroke_model.network import Network
-from segarena.users.stroke_model.surface import Floats
+from segarena.users.stroke_model.surface import FloatArray
 
 _UNSEEN = -12.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learning:
+class TrainingConfig:
     """How a network learns.
 
     Attributes:
@@ -31,8 +31,8 @@ class Learning:
     decay: float = 1e-3
 
 
-def learn(
-    rows: Floats, classes: NDArray[np.int64], count: int, learning: Learning, seed: int
+def train_network(
+    rows: FloatArray, classes: NDArray[np.int64], count: int, learning: TrainingConfig, seed: int
 ) -> Network:
     """Return a network whose outputs are the logits of the classes; of two classes one, for the second.
 
@@ -71,8 +71,8 @@ def learn(
 
 
 def _with_unseen(
-    weights: Floats, added: Floats, classes: NDArray[np.int64], count: int
-) -> tuple[Floats, Floats]:
+    weights: FloatArray, added: FloatArray, classes: NDArray[np.int64], count: int
+) -> tuple[FloatArray, FloatArray]:
     all_weights = np.zeros((len(weights), count), np.float32)
     all_added = np.full(count, _UNSEEN, np.float32)
     # Of two classes scikit-learn gives one output, for the second.

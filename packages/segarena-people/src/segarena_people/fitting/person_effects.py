@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FEWEST = 5
+FEWEST_VALUES = 5
 """Values of a person that say something of them."""
 
 
-def shifts_of_people(values: ArrayLike, people: Sequence[str]) -> tuple[float, NDArray[np.float64]]:
+def estimate_person_effects(
+    values: ArrayLike, people: Sequence[str]
+) -> tuple[float, NDArray[np.float64]]:
     """Return the standard deviation between people's true means, and how far each value's person is from the middle.
 
     The variance between the means of those with five values or more, less that of chance in them. What is said of a
@@ -28,7 +30,7 @@ def shifts_of_people(values: ArrayLike, people: Sequence[str]) -> tuple[float, N
     told = {
         name: given[names == name]
         for name in sorted(set(people))
-        if name and (names == name).sum() >= FEWEST
+        if name and (names == name).sum() >= FEWEST_VALUES
     }
     if len(told) < 2:
         return 0.0, shifts

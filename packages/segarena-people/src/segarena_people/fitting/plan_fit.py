@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from segarena.users.stroke_model.model import Planning
-from segarena.users.stroke_model.surface import Floats
+from segarena.users.stroke_model.model import PlanModel
+from segarena.users.stroke_model.surface import FloatArray
 
 _RIDGE = 3.0
 _USUAL_RIDGE = 3e-3
@@ -15,7 +15,7 @@ _USUAL_RIDGE = 3e-3
 _LEAST_VARIANCE = 1e-4
 
 
-def fit_planning(shapes: Floats, habits: Floats, plans: Floats) -> Planning:
+def fit_plan_model(shapes: FloatArray, habits: FloatArray, plans: FloatArray) -> PlanModel:
     """Return how much people plan to draw.
 
     Args:
@@ -24,7 +24,7 @@ def fit_planning(shapes: Floats, habits: Floats, plans: Floats) -> Planning:
         plans: what they must have planned, (n, 2).
     """
     own = [habits[:, person] > 0 for person in range(habits.shape[1])]
-    blank = Planning(
+    blank = PlanModel(
         mean=shapes.mean(axis=0).astype(np.float32),
         scale=(1 / (shapes.std(axis=0) + 1e-3)).astype(np.float32),
         weights=np.zeros((0, 2), np.float32),

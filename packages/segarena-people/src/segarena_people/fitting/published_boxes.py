@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.users.habits.box_habits import BoxHabits, SizeClass, copula_shares
-from segarena_people.fitting.box_fit import LEVELS, box_iou
+from segarena_people.fitting.box_fit import QUANTILE_LEVELS, box_iou
 
 MEAN_IOU = 0.88
 SHARE_ABOVE_07 = 0.93
@@ -39,11 +39,11 @@ _ADJACENT = 0.17
 _OPPOSITE = 0.06
 _DRAWS = 10_000
 
-Drawn: TypeAlias = Literal["drag", "extreme"]
-Floats: TypeAlias = NDArray[np.float64]
+BoxDrawing: TypeAlias = Literal["drag", "extreme"]
+OffsetArray: TypeAlias = NDArray[np.float64]
 
 
-def published_boxes(drawn: Drawn) -> BoxHabits:
+def published_boxes(drawn: BoxDrawing) -> BoxHabits:
     """Return the habits of people who drag boxes from corner to corner, or click four outermost points.
 
     A drag places two edges at once, so edges of one box hang together; extreme clicks are independent.
@@ -69,7 +69,7 @@ def published_boxes(drawn: Drawn) -> BoxHabits:
         between_people=BETWEEN_PEOPLE,
         tail=tail,
         correlation=tuple(map(tuple, correlation.tolist())),
-        levels=LEVELS,
+        levels=QUANTILE_LEVELS,
         sizes=tuple(_size_class(side, scale, high) for side in SIDES_PX),
     )
 
@@ -77,12 +77,12 @@ def published_boxes(drawn: Drawn) -> BoxHabits:
 class _Offsets(NamedTuple):
     """Offsets over the side, in two parts: what a hand is off, and what somebody takes for the object's edge."""
 
-    signs: Floats
-    of_hand: Floats
-    of_edge: Floats
+    signs: OffsetArray
+    of_hand: OffsetArray
+    of_edge: OffsetArray
 
     @classmethod
-    def at(cls, shares: Floats, freedom: float) -> _Offsets:
+    def at(cls, shares: OffsetArray, freedom: float) -> _Offsets:
         """Return them at some shares of their distributions, for a scale of 1."""
         from scipy.special import ndtri, stdtrit
 
@@ -93,19 +93,19 @@ class _Offsets(NamedTuple):
             np.asarray(stdtrit(freedom, ends), dtype=np.float64),
         )
 
-    def scaled(self, side_px: float, scale: float) -> Floats:
+    def scaled(self, side_px: float, scale: float) -> OffsetArray:
         """Return both together on a side of a length."""
         return self.signs * np.hypot(FLOOR_PX / side_px * self.of_hand, scale * self.of_edge)
 
 
 def _size_class(side_px: float, scale: float, freedom: float) -> SizeClass:
-    quantiles = _Offsets.at(np.asarray(LEVELS), freedom).scaled(side_px, scale)
+    quantiles = _Offsets.at(np.asarray(QUANTILE_LEVELS), freedom).scaled(side_px, scale)
     return SizeClass(
         side_px=side_px, edges=0, quantiles=(tuple(np.maximum(quantiles, -1).round(5).tolist()),)
     )
 
 
-def _with_mean(offsets: _Offsets, people: Floats) -> tuple[float, float]:
+def _with_mean(offsets: _Offsets, people: OffsetArray) -> tuple[float, float]:
     """Return the scale over the side that gives the published mean IoU, and the share above 0.7 that it gives."""
     low = 0.0
     high = 0.2
@@ -116,5 +116,5 @@ def _with_mean(offsets: _Offsets, people: Floats) -> tuple[float, float]:
     return low, float((_ious(offsets, people, low) > 0.7).mean())
 
 
-def _ious(offsets: _Offsets, people: Floats, scale: float) -> Floats:
+def _ious(offsets: _Offsets, people: OffsetArray, scale: float) -> OffsetArray:
     return box_iou(people * offsets.scaled(_TYPICAL_PX, scale))

@@ -11,30 +11,35 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
-from segarena.users.stroke_model.candidate_features import Board, context
-from segarena.users.stroke_model.candidates import TURNS, drafts
-from segarena.users.stroke_model.drawing_agents import COURSES
-from segarena.users.stroke_model.model import Fitted
+from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
+from segarena.users.stroke_model.candidates import TURN_CLASSES, draw_candidates
+from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS
+from segarena.users.stroke_model.model import StrokeModel
 from segarena.users.stroke_model.network import Network
-from segarena.users.stroke_model.surface import Floats, Places, Surface, surface_of
-from segarena_people.fitting.cohesion_fit import Neighbours, fit_cohesion
-from segarena_people.fitting.network_training import Learning, learn
-from segarena_people.fitting.plan_fit import fit_planning
-from segarena_people.fitting.stroke_tracing import at_steps, trace
-from segarena_people.fitting.training_rows import Rows, plan_of, replay
+from segarena.users.stroke_model.surface import (
+    ComplexPoints,
+    DrawingSurface,
+    FloatArray,
+    build_surface,
+)
+from segarena_people.fitting.cohesion_fit import SlicePair, fit_cohesion
+from segarena_people.fitting.network_training import TrainingConfig, train_network
+from segarena_people.fitting.plan_fit import fit_plan_model
+from segarena_people.fitting.stroke_tracing import resample_line, trace_strokes
+from segarena_people.fitting.training_rows import TrainingRows, infer_plan, record_drawing
 
 _REPLAYS = 2
 _DRAFTS = 24
 _LEAST_GOAL_PX = 4
 
-STEP = Learning(hidden=(80, 40), epochs=14)
-START = Learning(hidden=(32,), epochs=10)
-COURSE = Learning(hidden=(32,), epochs=30, decay=1e-2)
-LIKENESS = Learning(hidden=(32, 16), epochs=8, decay=1e-1)
+STEP_TRAINING = TrainingConfig(hidden=(80, 40), epochs=14)
+START_TRAINING = TrainingConfig(hidden=(32,), epochs=10)
+COURSE_TRAINING = TrainingConfig(hidden=(32,), epochs=30, decay=1e-2)
+LIKENESS_TRAINING = TrainingConfig(hidden=(32, 16), epochs=8, decay=1e-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawing:
+class PersonDrawing:
     """All that one person drew on one goal, on one side.
 
     Attributes:
@@ -54,14 +59,14 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    drawing: Drawing
-    surface: Surface
-    habits: Floats
-    lines: list[Places]
+    drawing: PersonDrawing
+    surface: DrawingSurface
+    habits: FloatArray
+    lines: list[ComplexPoints]
     weight: int
 
 
-def fit_scribbler(drawings: Iterable[Drawing], *, seed: int = 0) -> Fitted:
+def fit_scribbler(drawings: Iterable[PersonDrawing], *, seed: int = 0) -> StrokeModel:
     """Return a hand that draws as people drew; the same drawings, seed and machine give the same one.
 
     People of whom there are few drawings count as much as others: theirs are taken several times, turned and mirrored.
@@ -82,25 +87,29 @@ def fit_scribbler(drawings: Iterable[Drawing], *, seed: int = 0) -> Fitted:
         )
     people = tuple(sorted({each.person for each in kept}))
     seen = list(chain.from_iterable(_seen(each, people, kept) for each in kept))
-    rows = Rows()
+    rows = TrainingRows()
     for each in seen:
         for _ in range(_REPLAYS if each.weight == 1 else 1):
-            replay(each.surface, each.lines, each.habits, rows, rng)
+            record_drawing(each.surface, each.lines, each.habits, rows, rng)
     if not rows.courses:
         raise InvalidInput(
             "expected strokes with a course to learn from, got only dots; collect lines"
         )
     start, begun = _start_rows(rows.starts)
-    hand = Fitted(
+    hand = StrokeModel(
         people=people,
-        planning=fit_planning(
+        planning=fit_plan_model(
             np.array([each.surface.shape for each in seen]),
             np.array([each.habits for each in seen]),
-            np.array([plan_of(each.lines, each.surface) for each in seen]),
+            np.array([infer_plan(each.lines, each.surface) for each in seen]),
         ),
-        step=learn(np.array(rows.steps), np.array(rows.turns), TURNS + 1, STEP, seed),
-        start=learn(start, begun, 2, START, seed),
-        course=learn(np.array(rows.courses), np.array(rows.chosen), COURSES, COURSE, seed),
+        step=train_network(
+            np.array(rows.steps), np.array(rows.turns), TURN_CLASSES + 1, STEP_TRAINING, seed
+        ),
+        start=train_network(start, begun, 2, START_TRAINING, seed),
+        course=train_network(
+            np.array(rows.courses), np.array(rows.chosen), START_DIRECTIONS, COURSE_TRAINING, seed
+        ),
         likeness=_NOTHING,
     )
     hand = replace(hand, likeness=_likeness(seen, hand, rng, seed))
@@ -112,17 +121,19 @@ _NOTHING = Network(_NO_INPUT, _NO_INPUT + 1, [(_NO_INPUT[None], _NO_INPUT)])
 """In place of what is learnt last: drafts are made without it."""
 
 
-def _seen(drawing: Drawing, people: Sequence[str], everything: Sequence[Drawing]) -> list[_Seen]:
+def _seen(
+    drawing: PersonDrawing, people: Sequence[str], everything: Sequence[PersonDrawing]
+) -> list[_Seen]:
     """Return a drawing as hands see it; of people with few drawings turned and mirrored as well."""
     habits = np.eye(len(people), dtype=np.float32)[people.index(drawing.person)]
     own = sum(each.person == drawing.person for each in everything)
     variants = 8 if own * 4 < len(everything) / len(people) else 1
     found: list[_Seen] = []
     for variant in range(variants):
-        surface = surface_of(_turned(drawing.goal, variant))
-        traced = trace(_turned(drawing.ink, variant))
+        surface = build_surface(_turned(drawing.goal, variant))
+        traced = trace_strokes(_turned(drawing.ink, variant))
         step_px = surface.stride * surface.coarseness
-        lines = [surface.from_frame(at_steps(line, step_px)) for line in traced]
+        lines = [surface.from_frame(resample_line(line, step_px)) for line in traced]
         found.append(_Seen(drawing, surface, habits, lines, variants))
     return found
 
@@ -133,7 +144,7 @@ def _turned(mask: Mask, variant: int) -> Mask:
     return np.ascontiguousarray(turned[:, ::-1] if variant >= 4 else turned)
 
 
-def _start_rows(starts: Sequence[Floats]) -> tuple[Floats, NDArray[np.int64]]:
+def _start_rows(starts: Sequence[FloatArray]) -> tuple[FloatArray, NDArray[np.int64]]:
     """Return places where lines began and where they did not, and which is which; as many of either."""
     stacked = np.array(starts)
     others = stacked[:, 1:].reshape(-1, stacked.shape[-1])
@@ -141,36 +152,42 @@ def _start_rows(starts: Sequence[Floats]) -> tuple[Floats, NDArray[np.int64]]:
     return np.concatenate([others, begun]), np.repeat([0, 1], [len(others), len(begun)])
 
 
-def _neighbours(seen: Sequence[_Seen]) -> list[Neighbours]:
+def _neighbours(seen: Sequence[_Seen]) -> list[SlicePair]:
     """Return what somebody drew on two slices that follow each other, of each such pair."""
     by_place = {
         (each.drawing.series, each.drawing.plane): each for each in seen if each.drawing.series
     }
-    found: list[Neighbours] = []
+    found: list[SlicePair] = []
     for (series, plane), each in by_place.items():
         before = by_place.get((series, plane - 1))
         if before is not None:
             points = before.surface.to_frame(np.concatenate(before.lines))
             found.append(
-                Neighbours(each.surface, each.habits, each.lines, each.surface.from_frame(points))
+                SlicePair(each.surface, each.habits, each.lines, each.surface.from_frame(points))
             )
     return found
 
 
-def _likeness(seen: Sequence[_Seen], hand: Fitted, rng: np.random.Generator, seed: int) -> Network:
+def _likeness(
+    seen: Sequence[_Seen], hand: StrokeModel, rng: np.random.Generator, seed: int
+) -> Network:
     """Return what tells people's drawings from drafts, given shape and person."""
-    people: list[Floats] = []
-    made: list[Floats] = []
+    people: list[FloatArray] = []
+    made: list[FloatArray] = []
     for each in seen:
-        board = Board(each.surface)
-        known = context(each.surface, each.habits)
+        board = CandidateMeter(each.surface)
+        known = context_features(each.surface, each.habits)
         count = max(1, _DRAFTS // each.weight)
         people += [np.concatenate([board.marks(each.lines), known], dtype=np.float32)] * count
         habits = np.repeat(each.habits[None], count, axis=0)
         made += [
             np.concatenate([board.marks(lines), known], dtype=np.float32)
-            for lines in drafts(each.surface, habits, hand, rng)
+            for lines in draw_candidates(each.surface, habits, hand, rng)
         ]
-    return learn(
-        np.array(made + people), np.repeat([0, 1], [len(made), len(people)]), 2, LIKENESS, seed
+    return train_network(
+        np.array(made + people),
+        np.repeat([0, 1], [len(made), len(people)]),
+        2,
+        LIKENESS_TRAINING,
+        seed,
     )

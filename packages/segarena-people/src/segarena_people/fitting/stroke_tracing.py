@@ -27,12 +27,12 @@ _LOOK = 5
 _STRAIGHT = 0.5
 """Two stretches are one line where the cosine between their ways out of a crossing is less."""
 
-Stretch: TypeAlias = list[int]
-End: TypeAlias = tuple[int, bool]
+Segment: TypeAlias = list[int]
+SegmentEnd: TypeAlias = tuple[int, bool]
 """A stretch, and whether it is meant from its last pixel."""
 
 
-def trace(ink: Mask, smooth_px: float = 1.0) -> list[Points]:
+def trace_strokes(ink: Mask, smooth_px: float = 1.0) -> list[Points]:
     """Return the lines in `ink`, bool (H, W), each (n, 2) as (row, column); no ink gives none.
 
     Args:
@@ -44,10 +44,10 @@ def trace(ink: Mask, smooth_px: float = 1.0) -> list[Points]:
     stretches, crossings = _without_bridges(_without_spurs(_stretches(near), near), near)
     lines = _joined(stretches, crossings, pixels)
     lines += [[at] for at, around in enumerate(near) if not around]
-    return [smooth(pixels[line].astype(np.float64), smooth_px) for line in lines]
+    return [smooth_line(pixels[line].astype(np.float64), smooth_px) for line in lines]
 
 
-def smooth(line: Points, sigma_px: float) -> Points:
+def smooth_line(line: Points, sigma_px: float) -> Points:
     """Return a line whose places are means of those around, its ends where they were; closed lines stay closed."""
     reach = round(3 * sigma_px)
     if len(line) <= reach + 1 or not reach:
@@ -64,7 +64,7 @@ def smooth(line: Points, sigma_px: float) -> Points:
     return np.stack(axes, axis=1).astype(np.float64)
 
 
-def at_steps(line: Points, step: float) -> Points:
+def resample_line(line: Points, step: float) -> Points:
     """Return places along a line about `step` apart, its ends among them; at least both ends unless it is a point."""
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
     if len(line) < 2 or along[-1] == 0:
@@ -94,10 +94,10 @@ def _neighbours(pixels: NDArray[np.int64]) -> list[list[int]]:
     return found
 
 
-def _stretches(near: list[list[int]]) -> list[Stretch]:
+def _stretches(near: list[list[int]]) -> list[Segment]:
     """Return the ways between pixels that have not two neighbours, then the loops that have no such pixel."""
     used: set[tuple[int, int]] = set()
-    found: list[Stretch] = []
+    found: list[Segment] = []
     ends_first = sorted(range(len(near)), key=lambda at: len(near[at]) == 2)
     for start in ends_first:
         for after in near[start]:
@@ -112,22 +112,22 @@ def _stretches(near: list[list[int]]) -> list[Stretch]:
     return found
 
 
-def _without_spurs(stretches: list[Stretch], near: list[list[int]]) -> list[Stretch]:
-    def is_spur(way: Stretch) -> bool:
+def _without_spurs(stretches: list[Segment], near: list[list[int]]) -> list[Segment]:
+    def is_spur(way: Segment) -> bool:
         return len(way) <= _SPUR and (len(near[way[0]]) == 1) != (len(near[way[-1]]) == 1)
 
     return [way for way in stretches if not is_spur(way)] or stretches
 
 
 def _without_bridges(
-    stretches: list[Stretch], near: list[list[int]]
-) -> tuple[list[Stretch], dict[int, int]]:
+    stretches: list[Segment], near: list[list[int]]
+) -> tuple[list[Segment], dict[int, int]]:
     """Return stretches without the short ones between two crossings, and which crossings are one without them.
 
     Thinning makes of two lines that cross two forks with a bridge between, which is of both lines.
     """
 
-    def is_bridge(way: Stretch) -> bool:
+    def is_bridge(way: Segment) -> bool:
         return (
             len(way) <= _BRIDGE and way[0] != way[-1] and len(near[way[0]]) > 2 < len(near[way[-1]])
         )
@@ -147,7 +147,7 @@ def _without_bridges(
 
 
 def _joined(
-    stretches: list[Stretch], crossings: dict[int, int], pixels: NDArray[np.int64]
+    stretches: list[Segment], crossings: dict[int, int], pixels: NDArray[np.int64]
 ) -> list[list[int]]:
     """Return lines of stretches that go on straight into each other."""
     onward = _links(stretches, crossings, pixels)
@@ -172,14 +172,14 @@ def _joined(
 
 
 def _links(
-    stretches: list[Stretch], crossings: dict[int, int], pixels: NDArray[np.int64]
-) -> dict[End, End]:
+    stretches: list[Segment], crossings: dict[int, int], pixels: NDArray[np.int64]
+) -> dict[SegmentEnd, SegmentEnd]:
     """Return which end of a stretch goes on into which end of another, the straightest first."""
-    meeting: defaultdict[int, list[End]] = defaultdict(list)
+    meeting: defaultdict[int, list[SegmentEnd]] = defaultdict(list)
     for at, way in enumerate(stretches):
         meeting[crossings[way[0]]].append((at, False))
         meeting[crossings[way[-1]]].append((at, True))
-    links: dict[End, End] = {}
+    links: dict[SegmentEnd, SegmentEnd] = {}
     for ends in meeting.values():
         ways = {end: _way_out(stretches[end[0]], pixels, from_end=end[1]) for end in ends}
         pairs = sorted(
@@ -192,7 +192,7 @@ def _links(
     return links
 
 
-def _way_out(way: Stretch, pixels: NDArray[np.int64], *, from_end: bool) -> NDArray[np.float64]:
+def _way_out(way: Segment, pixels: NDArray[np.int64], *, from_end: bool) -> NDArray[np.float64]:
     """Return in which direction a stretch leaves one of its ends."""
     ordered = way[::-1] if from_end else way
     step = (pixels[ordered[min(_LOOK, len(ordered) - 1)]] - pixels[ordered[0]]).astype(np.float64)

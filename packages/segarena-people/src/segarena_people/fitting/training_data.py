@@ -10,11 +10,11 @@ from segarena.arrays.boxes import bounding_window, is_empty, window_shape
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click
 from segarena_people.collection import Collection
-from segarena_people.fitting.box_fit import PeoplesBoxes
-from segarena_people.fitting.click_fit import PeoplesClick
+from segarena_people.fitting.box_fit import PersonBoxes
+from segarena_people.fitting.click_fit import PersonClick
 
 
-def boxes_of(collection: Collection) -> PeoplesBoxes:
+def read_boxes(collection: Collection) -> PersonBoxes:
     """Return the boxes in a collection that count, beside the smallest ones around what they were drawn around.
 
     Raises:
@@ -37,18 +37,18 @@ def boxes_of(collection: Collection) -> PeoplesBoxes:
         people.append(given.row.person)
     if not sides:
         raise InvalidInput(f"{collection.name}: expected boxes of people, got {_kinds(collection)}")
-    return PeoplesBoxes(
+    return PersonBoxes(
         np.array(sides, dtype=np.float64), np.array(offsets, dtype=np.float64), people
     )
 
 
-def clicks_of(collection: Collection) -> list[PeoplesClick]:
+def read_person_clicks(collection: Collection) -> list[PersonClick]:
     """Return the clicks in a collection that count, with what was to be clicked and what was clicked before.
 
     Raises:
         InvalidInput: there are none.
     """
-    found: list[PeoplesClick] = []
+    found: list[PersonClick] = []
     before: defaultdict[tuple[str, ...], list[tuple[int, tuple[float, float]]]] = defaultdict(list)
     for given in sorted(
         collection.only(kind="click", counts=True), key=lambda given: given.row.round
@@ -60,7 +60,7 @@ def clicks_of(collection: Collection) -> list[PeoplesClick]:
         place = (float(click.position[-2]), float(click.position[-1]))
         theirs = before[row.study, row.dataset, row.sample, row.target, row.person]
         earlier = [where for round_, where in theirs if row.person and round_ < row.round]
-        found.append(PeoplesClick(given.goal, place, earlier, row.person, row.pointer))
+        found.append(PersonClick(given.goal, place, earlier, row.person, row.pointer))
         theirs.append((row.round, place))
     if not found:
         raise InvalidInput(

@@ -25,7 +25,7 @@ from segarena.files.arrays import read_arrays
 from segarena.files.hdf5 import read_hdf5
 from segarena.files.limits import most_voxels
 from segarena.samples import Mask
-from segarena_people.import_format import Beside, Imported, Units, prompt_format
+from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
 from segarena_people.prompts import PersonPrompt
 
 STRUCTURES = {1: "right ventricle", 2: "myocardium", 3: "left ventricle"}
@@ -44,7 +44,7 @@ _VOLUME = "_scribble.nii.gz"
     terms="research; cite Bernard et al. 2018 (ACDC) and Valvano et al. 2021 (scribbles)",
     origin="Valvano et al. 2021; HiLab-git/WSL4MIS",
 )
-def open_acdc(source: Path, _: Beside) -> Units:
+def open_acdc(source: Path, _: ImportInputs) -> Units:
     """Return the slices of any of the three forms, in the order of their names."""
     if source.is_file():
         return _packed(source)
@@ -64,12 +64,12 @@ def _in_order(path: Path) -> tuple[str, int]:
     return case, int(plane) if plane.isdecimal() else 0
 
 
-def _slice_of_file(path: Path) -> Iterator[Imported]:
+def _slice_of_file(path: Path) -> Iterator[ImportedPrompt]:
     arrays = read_hdf5(path, ("label", "scribble"))
     return _strokes(path.stem, arrays["label"], arrays["scribble"])
 
 
-def _slices_of_volume(path: Path) -> Iterator[Imported]:
+def _slices_of_volume(path: Path) -> Iterator[ImportedPrompt]:
     from segarena.systems.volumes.files.nifti import read_nifti, read_nifti_header
 
     case = path.name.removesuffix(_VOLUME)
@@ -122,7 +122,7 @@ def _packed(path: Path) -> Units:
     }
 
 
-def _strokes(name: str, label: NDArray[Any], scribble: NDArray[Any]) -> Iterator[Imported]:
+def _strokes(name: str, label: NDArray[Any], scribble: NDArray[Any]) -> Iterator[ImportedPrompt]:
     """Yield what was drawn on one slice, structure by structure, the background last."""
     found = _SLICE.fullmatch(name)
     if found is None:
@@ -144,7 +144,7 @@ def _strokes(name: str, label: NDArray[Any], scribble: NDArray[Any]) -> Iterator
             yield _imported(found, number, goal, drawn)
 
 
-def _imported(found: re.Match[str], number: int, goal: Mask, drawn: Mask) -> Imported:
+def _imported(found: re.Match[str], number: int, goal: Mask, drawn: Mask) -> ImportedPrompt:
     name = found[0]
     target = STRUCTURES.get(number, "heart")
     row = PersonPrompt(
@@ -152,4 +152,4 @@ def _imported(found: re.Match[str], number: int, goal: Mask, drawn: Mask) -> Imp
         plane=int(found["plane"]), label=target, height=goal.shape[0], width=goal.shape[1], person="acdc-expert",
         kind="scribble", is_positive=number > 0, group=found["patient"],
     )  # fmt: skip
-    return Imported(row=row, goal=goal, goal_name=f"{name}-{target}", drawn=drawn)
+    return ImportedPrompt(row=row, goal=goal, goal_name=f"{name}-{target}", drawn=drawn)

@@ -22,13 +22,19 @@ from segarena.arrays.boxes import bounding_window
 from segarena.datasets.bsds500 import borders_touched, median_annotator, read_compact, read_original
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.samples import Mask
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
 from segarena_people.prompts import PersonPrompt
 
-SHARES = (0.0005, 0.4)
+GOAL_AREA_SHARES = (0.0005, 0.4)
 """A goal has between these shares of the picture, and touches one side of it at most."""
 
-SAME = 0.5
+MATCHING_IOU = 0.5
 """From this IoU on two regions may be of the same thing."""
 
 
@@ -39,7 +45,7 @@ SAME = 0.5
     terms="non-commercial research and education; cite Arbelaez et al. 2011",
     origin="Berkeley Segmentation Data Set and Benchmarks 500",
 )
-def open_bsds_boxes(source: Path, _: Beside) -> Units:
+def open_bsds_boxes(source: Path, _: ImportInputs) -> Units:
     """Return the photographs of a split."""
     if source.is_dir():
         files = sorted(path for path in source.iterdir() if path.suffix in (".npz", ".mat"))
@@ -50,7 +56,7 @@ def open_bsds_boxes(source: Path, _: Beside) -> Units:
     return {path.stem: partial(_boxes, path) for path in files}
 
 
-def _boxes(path: Path) -> Iterator[Imported]:
+def _boxes(path: Path) -> Iterator[ImportedPrompt]:
     people = read_compact(path) if path.suffix == ".npz" else read_original(path)
     if len({labels.shape for labels in people}) > 1:
         raise InvalidMask(f"{path}: expected segmentations of one size; copy it again")
@@ -64,7 +70,7 @@ def _boxes(path: Path) -> Iterator[Imported]:
 
 
 def _goals(labels: NDArray[np.int32]) -> Iterator[tuple[int, Mask]]:
-    low, high = (share * labels.size for share in SHARES)
+    low, high = (share * labels.size for share in GOAL_AREA_SHARES)
     areas = np.bincount(labels.ravel())
     for region in np.flatnonzero((areas >= low) & (areas <= high)).tolist():
         mask = labels == region
@@ -84,17 +90,17 @@ def _matches(ours: NDArray[np.int32], theirs: NDArray[np.int32]) -> Iterator[tup
     iou = table / np.maximum(union, 1)
     best = iou.argmax(axis=1)
     back = iou.argmax(axis=0)
-    for region in np.flatnonzero(iou.max(axis=1) >= SAME).tolist():
+    for region in np.flatnonzero(iou.max(axis=1) >= MATCHING_IOU).tolist():
         if back[best[region]] == region:
             yield region, int(best[region])
 
 
-def _given(name: str, number: int, region: int, goal: Mask, theirs: Mask) -> Imported:
+def _given(name: str, number: int, region: int, goal: Mask, theirs: Mask) -> ImportedPrompt:
     rows, columns = bounding_window(theirs)
     # Of the first and the last pixel: boxes of people hold both.
     corners = [(columns.start + 0.5, rows.start + 0.5), (columns.stop - 0.5, rows.stop - 0.5)]
     row = PersonPrompt(
         id=f"{name}-{number}-{region}", study="bsds500", dataset="bsds500", sample=name, target=f"region-{region}",
-        height=goal.shape[0], width=goal.shape[1], kind="box", group=name, points=points_of(corners),
+        height=goal.shape[0], width=goal.shape[1], kind="box", group=name, points=build_stroke(corners),
     )  # fmt: skip
-    return Imported(row=row, goal=goal, goal_name=f"{name}-region-{region}")
+    return ImportedPrompt(row=row, goal=goal, goal_name=f"{name}-region-{region}")

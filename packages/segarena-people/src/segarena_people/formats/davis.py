@@ -23,8 +23,14 @@ from segarena.files.within import within
 from segarena.samples import VOID
 from segarena.systems.videos.scribbles.files import read_scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import to_pixels
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
-from segarena_people.prompts import PersonPrompt, Point
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
+from segarena_people.prompts import PersonPrompt, PointerSample
 
 _MASKS = "Annotations/480p"
 
@@ -37,19 +43,19 @@ _MASKS = "Annotations/480p"
     terms="BSD; cite Caelles et al. 2018 and Pont-Tuset et al. 2017",
     origin="davischallenge.org, 2018",
 )
-def open_davis_scribbles(source: Path, beside: Beside) -> Units:
+def open_davis_scribbles(source: Path, beside: ImportInputs) -> Units:
     """Return the scribble files, by video and set."""
     folder = source / "Scribbles" if (source / "Scribbles").is_dir() else source
     files = sorted(folder.glob("*/*.json"))
     if not files:
         raise DatasetMissing(f"{folder}: expected scribble files VIDEO/001.json, found none")
     if beside.masks is None and (source / _MASKS).is_dir():
-        beside = Beside(masks=source / _MASKS)
+        beside = ImportInputs(masks=source / _MASKS)
     masks = beside.need_masks(f"a folder for each video, as in {_MASKS}")
     return {f"{path.parent.name}/{path.name}": partial(_file, path, masks) for path in files}
 
 
-def _file(path: Path, masks: Path) -> Iterator[Imported]:
+def _file(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
     given = read_scribbles(path)
     video = str(given["sequence"])
     frames = list_files(within(masks, video))
@@ -74,14 +80,14 @@ def _file(path: Path, masks: Path) -> Iterator[Imported]:
                 answer_ms=max(0.0, *(float(line.get("end_time", 0)) for line in drawn)),
             )  # fmt: skip
             if goal.any():
-                yield Imported(row=row, goal=goal, goal_name=name)
+                yield ImportedPrompt(row=row, goal=goal, goal_name=name)
 
 
-def _points(lines: list[Any], shape: tuple[int, ...]) -> tuple[Point, ...]:
+def _points(lines: list[Any], shape: tuple[int, ...]) -> tuple[PointerSample, ...]:
     """Return the points of lines in the order of their times, which are since the first of them began."""
     ordered = sorted(lines, key=lambda line: line.get("start_time", 0))
     first = float(ordered[0].get("start_time", 0))
-    points: list[Point] = []
+    points: list[PointerSample] = []
     for number, line in enumerate(ordered):
         places = to_pixels(line["path"], shape)[:, ::-1] + 0.5
         start = float(line.get("start_time", 0)) - first
@@ -91,5 +97,5 @@ def _points(lines: list[Any], shape: tuple[int, ...]) -> tuple[Point, ...]:
         )  # a line cannot begin before the last one ended
         times = np.linspace(start, max(start, end), len(places)).tolist()
         for place, time_ms in zip(places.tolist(), times, strict=True):
-            points += points_of([place], number, time_ms=time_ms)
+            points += build_stroke([place], number, time_ms=time_ms)
     return tuple(points)

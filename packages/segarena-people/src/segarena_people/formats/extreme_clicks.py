@@ -25,8 +25,19 @@ import polars as pl
 
 from segarena.errors import DatasetMissing
 from segarena_people.csv_columns import read_columns
-from segarena_people.formats.open_images import MASKS, SEGMENTATION, mask_files, read_mask
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.formats.open_images import (
+    OPEN_IMAGES_MASKS,
+    SEGMENTATION_COLUMNS,
+    mask_files,
+    read_open_images_mask,
+)
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
 from segarena_people.prompts import PersonPrompt
 
 _EDGES = ("XMin", "XMax", "YMin", "YMax")
@@ -37,25 +48,28 @@ _SAME = 1e-4
 @prompt_format(
     "extreme-clicks",
     source="a CSV ...-annotations-bbox.csv",
-    beside=f"--masks: {MASKS}, with ...-annotations-object-segmentation.csv in the folder",
+    beside=f"--masks: {OPEN_IMAGES_MASKS}, with ...-annotations-object-segmentation.csv in the folder",
     holds="15.4 million boxes, most by extreme clicks, up to 2.8 million with masks; nobody says whose",
     terms="CC BY 4.0",
     origin="Open Images V4 to V7; Papadopoulos et al. 2017",
 )
-def open_extreme_clicks(source: Path, beside: Beside) -> Units:
+def open_extreme_clicks(source: Path, beside: ImportInputs) -> Units:
     """Return the boxes that people clicked and that have a mask, by the name of the mask."""
     boxes = read_columns(source, ("ImageID", "Source", "LabelName", *_EDGES)).filter(
         pl.col("Source") == "xclick"
     )
     files = mask_files(beside)
-    folder = beside.need_masks(MASKS)
+    folder = beside.need_masks(OPEN_IMAGES_MASKS)
     tables = sorted(folder.rglob("*segmentation*.csv"))
     if not tables:
         raise DatasetMissing(
             f"--masks {folder}: expected ...-annotations-object-segmentation.csv, found none"
         )
     masks = pl.concat(
-        [read_columns(path, (*SEGMENTATION, *(f"Box{edge}" for edge in _EDGES))) for path in tables]
+        [
+            read_columns(path, (*SEGMENTATION_COLUMNS, *(f"Box{edge}" for edge in _EDGES)))
+            for path in tables
+        ]
     )
     masks = masks.filter(pl.col("MaskPath").is_in(list(files)))
     both = _numbers(boxes, _EDGES).join(
@@ -78,14 +92,14 @@ def _numbers(table: pl.DataFrame, columns: tuple[str, ...] | list[str]) -> pl.Da
     return made.filter(pl.all_horizontal(pl.col(*columns).is_between(0, 1)))
 
 
-def _box(path: Path, image: str, label: str, edges: list[float]) -> Iterator[Imported]:
-    goal = read_mask(path)
+def _box(path: Path, image: str, label: str, edges: list[float]) -> Iterator[ImportedPrompt]:
+    goal = read_open_images_mask(path)
     height, width = goal.shape
     left, right, top, bottom = edges
     row = PersonPrompt(
         id=f"{path.stem}-box", study="extreme-clicks", dataset="open-images", sample=image, target=path.stem,
         label=label, height=height, width=width, kind="box",
-        points=points_of([(left * width, top * height), (right * width, bottom * height)]),
+        points=build_stroke([(left * width, top * height), (right * width, bottom * height)]),
     )  # fmt: skip
     if goal.any():
-        yield Imported(row=row, goal=goal, goal_name=path.stem)
+        yield ImportedPrompt(row=row, goal=goal, goal_name=path.stem)

@@ -23,10 +23,14 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.arrays import read_arrays
 from segarena.samples import Mask
-from segarena_people.import_format import Beside, Imported, Units, prompt_format
-from segarena_people.prompts import Device, PersonPrompt, Pointer
+from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
+from segarena_people.prompts import DeviceKind, PersonPrompt, PointerKind
 
-PEOPLE: tuple[tuple[Device, Pointer], ...] = (("mobile", "pen"), ("mobile", "pen"), ("pc", "mouse"))
+ANNOTATORS: tuple[tuple[DeviceKind, PointerKind], ...] = (
+    ("mobile", "pen"),
+    ("mobile", "pen"),
+    ("pc", "mouse"),
+)
 _ON = 0.5
 _PACKED = ("name", "mask", "positive", "negative")
 
@@ -38,7 +42,7 @@ _PACKED = ("name", "mask", "positive", "negative")
     terms="Apache-2.0; the sources of the images keep their own; cite Wong et al. 2024",
     origin="halleewong/ScribblePrompt, MedScribble",
 )
-def open_medscribble(source: Path, _: Beside) -> Units:
+def open_medscribble(source: Path, _: ImportInputs) -> Units:
     """Return the images of either form."""
     if source.is_file():
         return _packed(source)
@@ -57,9 +61,9 @@ def _name(folder: Path, source: Path) -> str:
     return folder.relative_to(source).as_posix() if folder != source else folder.name
 
 
-def _example(folder: Path, name: str) -> Iterator[Imported]:
+def _example(folder: Path, name: str) -> Iterator[ImportedPrompt]:
     goal = _bits(folder / "seg.npy", 2)
-    for number in range(len(PEOPLE)):
+    for number in range(len(ANNOTATORS)):
         path = folder / f"scribble_{number}.npy"
         if path.is_file():
             drawn = _bits(path, 3)
@@ -83,7 +87,7 @@ def _packed(path: Path) -> Units:
             f"{path}: expected arrays {', '.join(_PACKED)}; {', '.join(missing)} is missing"
         )
     names, goals, positive, negative = (arrays[name] for name in _PACKED)
-    people = (len(names), len(PEOPLE), *goals.shape[1:])
+    people = (len(names), len(ANNOTATORS), *goals.shape[1:])
     is_right = (
         goals.ndim == 3 and len(goals) == len(names) and positive.shape == negative.shape == people
     )
@@ -99,15 +103,15 @@ def _packed(path: Path) -> Units:
     }
 
 
-def _of_bits(name: str, goal: NDArray[Any], drawn: NDArray[Any]) -> Iterator[Imported]:
+def _of_bits(name: str, goal: NDArray[Any], drawn: NDArray[Any]) -> Iterator[ImportedPrompt]:
     target = np.unpackbits(goal, axis=-1).view(np.bool_)
     for number, both in enumerate(drawn):
         yield from _strokes(name, number, target, np.unpackbits(both, axis=-1).view(np.bool_))
 
 
-def _strokes(name: str, number: int, goal: Mask, drawn: Mask) -> Iterator[Imported]:
+def _strokes(name: str, number: int, goal: Mask, drawn: Mask) -> Iterator[ImportedPrompt]:
     """Yield what one person drew on one image, on the object and beside it; nothing for what is empty."""
-    device, pointer = PEOPLE[number]
+    device, pointer = ANNOTATORS[number]
     for stroke, is_positive in zip(drawn, (True, False), strict=True):
         row = PersonPrompt(
             id=f"{name}-{number + 1}-{'on' if is_positive else 'beside'}", study="medscribble", dataset="medscribble",
@@ -116,4 +120,4 @@ def _strokes(name: str, number: int, goal: Mask, drawn: Mask) -> Iterator[Import
             declared_device=device, pointer=pointer,
         )  # fmt: skip
         if stroke.any():
-            yield Imported(row=row, goal=goal, goal_name=name, drawn=stroke)
+            yield ImportedPrompt(row=row, goal=goal, goal_name=name, drawn=stroke)

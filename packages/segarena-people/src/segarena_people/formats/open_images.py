@@ -25,62 +25,68 @@ from segarena.errors import InvalidInput
 from segarena.files.images import read_values
 from segarena.samples import Mask
 from segarena_people.csv_columns import read_columns
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
 from segarena_people.prompts import PersonPrompt
 
-MASKS = "the masks of Open Images, any part of them"
-SEGMENTATION = ("MaskPath", "ImageID", "LabelName")
+OPEN_IMAGES_MASKS = "the masks of Open Images, any part of them"
+SEGMENTATION_COLUMNS = ("MaskPath", "ImageID", "LabelName")
 
 
 @prompt_format(
     "open-images",
     source="a CSV ...-annotations-object-segmentation.csv",
-    beside=f"--masks: {MASKS}",
+    beside=f"--masks: {OPEN_IMAGES_MASKS}",
     holds="2.8 million masks, with about a dozen corrective clicks each; nobody says whose",
     terms="CC BY 4.0",
     origin="Open Images V5 to V7; Benenson et al. 2019",
 )
-def open_open_images(source: Path, beside: Beside) -> Units:
+def open_open_images(source: Path, beside: ImportInputs) -> Units:
     """Return the rows whose mask is there, by its name."""
-    table = read_columns(source, (*SEGMENTATION, "Clicks"))
+    table = read_columns(source, (*SEGMENTATION_COLUMNS, "Clicks"))
     files = mask_files(beside)
     found = table.filter(pl.col("MaskPath").is_in(list(files)))
     return {
         mask: partial(_clicks, files[mask], image, label, clicks or "")
-        for mask, image, label, clicks in found.select(*SEGMENTATION, "Clicks").iter_rows()
+        for mask, image, label, clicks in found.select(*SEGMENTATION_COLUMNS, "Clicks").iter_rows()
     }
 
 
-def mask_files(beside: Beside) -> dict[str, Path]:
+def mask_files(beside: ImportInputs) -> dict[str, Path]:
     """Return the masks that are there, by their names.
 
     Raises:
         InvalidInput: there are none.
     """
-    folder = beside.need_masks(MASKS)
+    folder = beside.need_masks(OPEN_IMAGES_MASKS)
     files = {path.name: path for path in folder.rglob("*.png")}
     if not files:
-        raise InvalidInput(f"--masks {folder}: expected {MASKS}, found no PNG")
+        raise InvalidInput(f"--masks {folder}: expected {OPEN_IMAGES_MASKS}, found no PNG")
     return files
 
 
-def read_mask(path: Path) -> Mask:
+def read_open_images_mask(path: Path) -> Mask:
     """Return a mask, bool (H, W); anything above 0 is the object."""
     return read_values(path) > 0
 
 
-def _clicks(path: Path, image: str, label: str, clicks: str) -> Iterator[Imported]:
-    goal = read_mask(path)
+def _clicks(path: Path, image: str, label: str, clicks: str) -> Iterator[ImportedPrompt]:
+    goal = read_open_images_mask(path)
     height, width = goal.shape
     for place, text in enumerate(filter(None, clicks.split(";")), start=1):
         x, y, kind = _click(text, path.name)
         row = PersonPrompt(
             id=f"{path.stem}-{place}", study="open-images", dataset="open-images", sample=image, target=path.stem,
             label=label, height=height, width=width, place=place, round=2, kind="click", is_positive=kind == 1,
-            points=points_of([(x * width, y * height)]),
+            points=build_stroke([(x * width, y * height)]),
         )  # fmt: skip
         if goal.any():
-            yield Imported(row=row, goal=goal, goal_name=path.stem)
+            yield ImportedPrompt(row=row, goal=goal, goal_name=path.stem)
 
 
 def _click(text: str, mask: str) -> tuple[float, float, float]:

@@ -24,7 +24,14 @@ import polars as pl
 
 from segarena.errors import InvalidInput
 from segarena_people.csv_columns import read_columns
-from segarena_people.import_format import Beside, Imported, Units, prompt_format, read_goal, sized
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    prompt_format,
+    read_goal,
+    with_mask_size,
+)
 from segarena_people.prompts import PersonPrompt
 
 _COLUMNS = ("prompt", "image", "x", "y")
@@ -41,7 +48,7 @@ _MASKS = "IMAGE.png for each picture, the object above 0"
     terms="yours",
     origin="yours",
 )
-def open_csv(source: Path, beside: Beside) -> Units:
+def open_csv(source: Path, beside: ImportInputs) -> Units:
     """Return the prompts of the table, in order of appearance."""
     table = read_columns(source, _COLUMNS, (*_WORDS, *_OF_POINTS, "positive"))
     if beside.targets is None:
@@ -52,7 +59,9 @@ def open_csv(source: Path, beside: Beside) -> Units:
     }
 
 
-def _prompt(name: str, points: list[dict[str, str | None]], beside: Beside) -> Iterator[Imported]:
+def _prompt(
+    name: str, points: list[dict[str, str | None]], beside: ImportInputs
+) -> Iterator[ImportedPrompt]:
     first = points[0]
     image = first["image"] or ""
     told = {column: first[column] for column in _WORDS if first[column] is not None}
@@ -67,10 +76,12 @@ def _prompt(name: str, points: list[dict[str, str | None]], beside: Beside) -> I
     )  # fmt: skip
     if beside.targets is None:
         goal = read_goal(beside.need_masks(_MASKS), image)
-        yield Imported(row=sized(row, goal), goal=goal, goal_name=image)
+        yield ImportedPrompt(row=with_mask_size(row, goal), goal=goal, goal_name=image)
         return
     goal = beside.targets.whole(image, first["target"])
-    yield Imported(row=sized(row, goal), goal=goal, goal_name=f"{image}-{row.target}")
+    yield ImportedPrompt(
+        row=with_mask_size(row, goal), goal=goal, goal_name=f"{image}-{row.target}"
+    )
 
 
 def _point(told: Mapping[str, str | None]) -> dict[str, str]:

@@ -29,8 +29,14 @@ from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_values
 from segarena.files.object_arrays import read_object_array
 from segarena.samples import Mask
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
-from segarena_people.prompts import Goal, PersonPrompt
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
+from segarena_people.prompts import GoalKind, PersonPrompt
 
 _KINDS = ("green", "red")
 _CLICKS = re.compile(r"(\d+)_green\.npy")
@@ -45,7 +51,7 @@ _LABELS = "the folder 'Image datasets', with SET/labels.npy"
     terms="those of its page on Zenodo; cite Quesada et al. 2024",
     origin="olivesgatech/PointPrompt; Zenodo 11187949",
 )
-def open_pointprompt(source: Path, beside: Beside) -> Units:
+def open_pointprompt(source: Path, beside: ImportInputs) -> Units:
     """Return the dialogues, by set, person and picture."""
     people = sorted(path.parent for path in source.glob("*/*/points") if path.is_dir())
     if not people:
@@ -89,7 +95,7 @@ class _New(NamedTuple):
 
 def _dialogue(
     folder: Path, number: int, labels: Callable[[str], list[NDArray[Any]]]
-) -> Iterator[Imported]:
+) -> Iterator[ImportedPrompt]:
     label = labels(folder.parent.name)
     if number >= len(label) or label[number].ndim != 2:
         raise InvalidMask(
@@ -155,10 +161,10 @@ def _answer(path: Path, picture: _Picture) -> Mask:
     return mask
 
 
-def _click(picture: _Picture, previous: Mask | None, new: _New) -> Imported:
+def _click(picture: _Picture, previous: Mask | None, new: _New) -> ImportedPrompt:
     target = picture.target
     kind = picture.folder.parent.name
-    goal: Goal = "object"
+    goal: GoalKind = "object"
     wanted = target
     if previous is not None:
         part = target & ~previous if new.is_positive else previous & ~target
@@ -172,9 +178,9 @@ def _click(picture: _Picture, previous: Mask | None, new: _New) -> Imported:
         sample=sample, target="object", label=kind, height=target.shape[0], width=target.shape[1], goal=goal,
         model="" if previous is None else "SAM", person=f"{kind}-{picture.folder.name}", place=new.step + 1,
         round=1 if previous is None else 2, kind="click", is_positive=new.is_positive,
-        points=points_of([(new.place[0] + 0.5, new.place[1] + 0.5)]),
+        points=build_stroke([(new.place[0] + 0.5, new.place[1] + 0.5)]),
     )  # fmt: skip
     goal_name = sample if goal == "object" else f"{step}-{goal}"
-    return Imported(
+    return ImportedPrompt(
         row=row, goal=wanted, goal_name=goal_name, previous=previous, previous_name=step
     )

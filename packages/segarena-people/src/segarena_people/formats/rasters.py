@@ -14,7 +14,13 @@ from pathlib import Path
 
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_values
-from segarena_people.import_format import Beside, Imported, Units, prompt_format, read_goal
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    prompt_format,
+    read_goal,
+)
 from segarena_people.prompts import PersonPrompt
 
 _MASKS = "IMAGE.png for each picture, the object above 0"
@@ -28,7 +34,7 @@ _MASKS = "IMAGE.png for each picture, the object above 0"
     terms="yours",
     origin="yours",
 )
-def open_rasters(source: Path, beside: Beside) -> Units:
+def open_rasters(source: Path, beside: ImportInputs) -> Units:
     """Return the pictures of strokes, by person and name."""
     files = sorted(source.glob("*/*.png"))
     if not files:
@@ -37,7 +43,7 @@ def open_rasters(source: Path, beside: Beside) -> Units:
     return {f"{path.parent.name}/{path.name}": partial(_stroke, path, masks) for path in files}
 
 
-def _stroke(path: Path, masks: Path) -> Iterator[Imported]:
+def _stroke(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
     goal = read_goal(masks, path.stem)
     drawn = read_values(path) > 0
     if drawn.shape != goal.shape:
@@ -50,4 +56,4 @@ def _stroke(path: Path, masks: Path) -> Iterator[Imported]:
     )  # fmt: skip
     if not drawn.any():
         raise InvalidMask(f"{path}: expected a stroke, found only 0")
-    yield Imported(row=row, goal=goal, goal_name=path.stem, drawn=drawn)
+    yield ImportedPrompt(row=row, goal=goal, goal_name=path.stem, drawn=drawn)

@@ -22,9 +22,15 @@ from xml.etree.ElementTree import Element
 
 from segarena.errors import DatasetMissing, InvalidInput
 from segarena.files.xml import parse_xml
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
-from segarena_people.prompts import PersonPrompt, Point
-from segarena_people.voc_masks import CLASSES, MASKS, VOID, read_classes
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
+from segarena_people.prompts import PersonPrompt, PointerSample
+from segarena_people.voc_masks import VOC_CLASSES, VOC_MASKS, VOC_VOID, read_classes
 
 _BACKGROUND = "background"
 
@@ -32,46 +38,46 @@ _BACKGROUND = "background"
 @prompt_format(
     "scribblesup",
     source="the folder of XML files, such as pascal_2012",
-    beside=f"--masks: {MASKS}",
+    beside=f"--masks: {VOC_MASKS}",
     holds="images of PASCAL VOC 2007, 2012 and PASCAL-CONTEXT, strokes on each class and the background",
     terms="research; cite Lin et al. 2016",
     origin="Lin et al., ScribbleSup, CVPR 2016",
 )
-def open_scribblesup(source: Path, beside: Beside) -> Units:
+def open_scribblesup(source: Path, beside: ImportInputs) -> Units:
     """Return the images, by their files."""
     files = sorted(source.rglob("*.xml"))
     if not files:
         raise DatasetMissing(f"{source}: expected XML files of strokes, found none")
-    masks = beside.need_masks(MASKS)
+    masks = beside.need_masks(VOC_MASKS)
     return {str(path.relative_to(source)): partial(_image, path, masks) for path in files}
 
 
-def _image(path: Path, masks: Path) -> Iterator[Imported]:
+def _image(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
     root = parse_xml(path.read_bytes(), path)
     classes = read_classes(masks, path.stem)
     height, width = classes.shape
     scale = width / _number(root, "size/width", path), height / _number(root, "size/height", path)
-    strokes: dict[str, tuple[Point, ...]] = {}
+    strokes: dict[str, tuple[PointerSample, ...]] = {}
     for number, polygon in enumerate(root.findall("polygon")):
         tag = (polygon.findtext("tag") or "").strip().lower()
-        if tag != _BACKGROUND and tag not in CLASSES:
+        if tag != _BACKGROUND and tag not in VOC_CLASSES:
             raise InvalidInput(
                 f"{path}: expected strokes of a class of PASCAL VOC, got the tag {tag[:40]!r}"
             )
         places = [_place(point, scale, path) for point in polygon.findall("point")]
-        strokes[tag] = (*strokes.get(tag, ()), *points_of(places, number))
+        strokes[tag] = (*strokes.get(tag, ()), *build_stroke(places, number))
     for tag, points in strokes.items():
         is_class = tag != _BACKGROUND
         if is_class:
-            goal = classes == CLASSES.index(tag) + 1
+            goal = classes == VOC_CLASSES.index(tag) + 1
         else:
-            goal = (classes > 0) & (classes != VOID)
+            goal = (classes > 0) & (classes != VOC_VOID)
         row = PersonPrompt(
             id=f"{path.stem}-{tag}", study="scribblesup", dataset="voc", sample=path.stem, target=tag, label=tag,
             height=height, width=width, kind="scribble", is_positive=is_class, points=points,
         )  # fmt: skip
         if points and goal.any():
-            yield Imported(row=row, goal=goal, goal_name=row.id)
+            yield ImportedPrompt(row=row, goal=goal, goal_name=row.id)
 
 
 def _place(point: Element, scale: tuple[float, float], path: Path) -> tuple[float, float]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from segarena.errors import InvalidInput
 from segarena.files.unpacking import unpack
-from segarena_people.collection import TABLE, Collection, Given
-from segarena_people.import_format import Beside, Imported, Units, prompt_format
+from segarena_people.collection import TABLE_FILE, CollectedPrompt, Collection
+from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
 
 _MOST_BYTES = 20 * 10**9
 
@@ -26,21 +26,21 @@ _MOST_BYTES = 20 * 10**9
     terms="those of the study",
     origin="segarena people study export",
 )
-def open_study(source: Path, beside: Beside) -> Units:
+def open_study(source: Path, beside: ImportInputs) -> Units:
     """Return the prompts that count."""
     folder = source if source.is_dir() else beside.scratch / "study"
     if not source.is_dir():
         unpack(source, folder, most_bytes=_MOST_BYTES)
-    if not (folder / TABLE).is_file():
+    if not (folder / TABLE_FILE).is_file():
         raise InvalidInput(
-            f"{source}: expected the export of a study with {TABLE} in it, found none"
+            f"{source}: expected the export of a study with {TABLE_FILE} in it, found none"
         )
     given = Collection.open(folder, None if beside.targets is None else beside.targets.dataset)
     return {one.row.id: partial(_prompt, one) for one in given.only(counts=True)}
 
 
-def _prompt(one: Given) -> Iterable[Imported]:
+def _prompt(one: CollectedPrompt) -> Iterable[ImportedPrompt]:
     row = one.row
     name = row.goal_mask or f"{row.sample}-{row.plane}-{row.target}-{row.object_id}"
     masks = {"goal": one.goal, "previous": one.previous, "drawn": one.drawn}
-    return [Imported(row=row, goal_name=name, previous_name=row.previous_mask, **masks)]
+    return [ImportedPrompt(row=row, goal_name=name, previous_name=row.previous_mask, **masks)]

@@ -18,9 +18,15 @@ from typing import Annotated
 import msgspec
 
 from segarena.errors import InvalidInput
-from segarena_people.import_format import Beside, Imported, Units, points_of, prompt_format
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    Units,
+    build_stroke,
+    prompt_format,
+)
 from segarena_people.prompts import PersonPrompt
-from segarena_people.voc_masks import CLASSES, MASKS, read_classes
+from segarena_people.voc_masks import VOC_CLASSES, VOC_MASKS, read_classes
 
 
 class _Click(msgspec.Struct, frozen=True):
@@ -28,19 +34,19 @@ class _Click(msgspec.Struct, frozen=True):
 
     x: float
     y: float
-    cls: Annotated[int, msgspec.Meta(ge=1, le=len(CLASSES))]
+    cls: Annotated[int, msgspec.Meta(ge=1, le=len(VOC_CLASSES))]
     rank: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 @prompt_format(
     "voc-points",
     source="voc_whats_the_point.json",
-    beside=f"--masks: {MASKS}",
+    beside=f"--masks: {VOC_MASKS}",
     holds="32 697 points on objects in 12 180 images of PASCAL VOC; nobody says whose, and there are no times",
     terms="MIT for the file; cite Bearman et al. 2016",
     origin="Bearman et al. 2016; Farbdrucker/GatedCRFLoss",
 )
-def open_voc_points(source: Path, beside: Beside) -> Units:
+def open_voc_points(source: Path, beside: ImportInputs) -> Units:
     """Return the images of the file for which there is a mask."""
     try:
         images = msgspec.json.decode(source.read_bytes(), type=dict[str, list[_Click]])
@@ -48,7 +54,7 @@ def open_voc_points(source: Path, beside: Beside) -> Units:
         raise InvalidInput(
             f"{source}: expected images with points x, y, cls, rank in JSON; {error}"
         ) from error
-    masks = beside.need_masks(MASKS)
+    masks = beside.need_masks(VOC_MASKS)
     there = {path.stem for path in masks.iterdir() if path.suffix in (".png", ".mat")}
     return {
         name: partial(_image, name, points, masks)
@@ -57,15 +63,15 @@ def open_voc_points(source: Path, beside: Beside) -> Units:
     }
 
 
-def _image(name: str, points: list[_Click], masks: Path) -> Iterator[Imported]:
+def _image(name: str, points: list[_Click], masks: Path) -> Iterator[ImportedPrompt]:
     classes = read_classes(masks, name)
     for place, point in enumerate(points, start=1):
-        label = CLASSES[point.cls - 1]
+        label = VOC_CLASSES[point.cls - 1]
         goal = classes == point.cls
         row = PersonPrompt(
             id=f"{name}-{place}", study="voc-points", dataset="voc", sample=name, target=label, label=label,
             height=classes.shape[0], width=classes.shape[1], place=point.rank, kind="click",
-            points=points_of([(point.x, point.y)]),
+            points=build_stroke([(point.x, point.y)]),
         )  # fmt: skip
         if goal.any():
-            yield Imported(row=row, goal=goal, goal_name=f"{name}-{label}")
+            yield ImportedPrompt(row=row, goal=goal, goal_name=f"{name}-{label}")

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from segarena.errors import InvalidInput
 from segarena.statistics.energy import energy_test
 
-FEWEST = 30
+FEWEST_IN_CLASS = 30
 """Boxes of a size class that is tested."""
 
-MOST = 400
+MOST_TESTED = 400
 """Of more boxes so many are drawn: the test looks at all pairs."""
 
-FAR = 0.99
+FAR_QUANTILE = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class SizeTest:
         return float("inf" if self.far else 1)
 
 
-def by_size(
+def run_size_tests(
     simulated: ArrayLike, people: ArrayLike, classes: Sequence[str], *, seed: int = 0
 ) -> list[SizeTest]:
     """Return the tests of each size class with 30 boxes or more, in the order in which classes come first.
@@ -68,14 +68,16 @@ def by_size(
     names = np.asarray(classes)
     known = [(name, np.flatnonzero(names == name)) for name in dict.fromkeys(classes)]
     rng = np.random.default_rng(seed)
-    return [_test(name, ours[at], theirs[at], rng) for name, at in known if len(at) >= FEWEST]
+    return [
+        _test(name, ours[at], theirs[at], rng) for name, at in known if len(at) >= FEWEST_IN_CLASS
+    ]
 
 
 def _test(
     name: str, ours: NDArray[np.float64], theirs: NDArray[np.float64], rng: np.random.Generator
 ) -> SizeTest:
-    count = min(len(ours), MOST)
+    count = min(len(ours), MOST_TESTED)
     first, second = (rng.permutation(len(ours))[:count] for _ in range(2))
     found = energy_test(ours[first], theirs[second], seed=int(rng.integers(1 << 31)))
-    far, far_people = (float(np.quantile(np.abs(each), FAR)) for each in (ours, theirs))
+    far, far_people = (float(np.quantile(np.abs(each), FAR_QUANTILE)) for each in (ours, theirs))
     return SizeTest(name=name, boxes=count, p_value=found.p_value, far=far, far_people=far_people)

@@ -15,7 +15,7 @@ from segarena.statistics.two_samples import Ids
 
 
 @dataclass(frozen=True, slots=True)
-class Tells:
+class FeatureImportance:
     """What a feature tells.
 
     Attributes:
@@ -36,7 +36,7 @@ class Tells:
     simulated: float
 
 
-def what_tells(
+def rank_features(
     people: ArrayLike,
     simulated: ArrayLike,
     groups: Ids,
@@ -45,7 +45,7 @@ def what_tells(
     n: int | None = None,
     exchanges: int = 5,
     seed: int = 0,
-) -> tuple[ToldApart, list[Tells]]:
+) -> tuple[ToldApart, list[FeatureImportance]]:
     """Return how well a user is told from people, and what each feature has to do with it, the most telling first.
 
     >>> rng = np.random.default_rng(0)
@@ -76,5 +76,8 @@ def what_tells(
     test = c2st(first, second, groups, n=n, exchanges=exchanges, seed=seed)
     alone = differences(first[test.rows[0]], second[test.rows[1]])
     columns = (test.lost, alone.ks, alone.above, *alone.medians)
-    told = [Tells(name, *map(float, row)) for name, *row in zip(names, *columns, strict=True)]
+    told = [
+        FeatureImportance(name, *map(float, row))
+        for name, *row in zip(names, *columns, strict=True)
+    ]
     return test, sorted(told, key=lambda one: (one.lost, one.ks), reverse=True)

@@ -20,11 +20,11 @@ from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import percentile_interval
 from segarena.statistics.classifier import FOLDS, ToldApart, c2st
 
-Rows = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ceiling:
+class HumanCeiling:
     """How well people are told from people.
 
     Attributes:
@@ -53,14 +53,14 @@ class Ceiling:
         return median(test.low for test in self.tests), median(test.high for test in self.tests)
 
 
-def by_person(
+def ceiling_by_person(
     features: ArrayLike,
     persons: Sequence[Any],
     groups: Sequence[Any],
     *,
     n: int | None = None,
     seed: int = 0,
-) -> Ceiling:
+) -> HumanCeiling:
     """Return how well two people are told apart, for each pair, by what they gave for the same groups.
 
     Args:
@@ -88,17 +88,17 @@ def by_person(
         )
     count = min(min(map(len, rows)) for rows in enough.values()) if n is None else n
     tests = tuple(_told_apart(values, belongs, rows, count, seed) for rows in enough.values())
-    return Ceiling(tests, tuple(enough), tuple(pair for pair in pairs if pair not in enough))
+    return HumanCeiling(tests, tuple(enough), tuple(pair for pair in pairs if pair not in enough))
 
 
-def by_halves(
+def ceiling_by_halves(
     features: ArrayLike,
     groups: Sequence[Any],
     *,
     n: int | None = None,
     splits: int = 5,
     seed: int = 0,
-) -> Ceiling:
+) -> HumanCeiling:
     """Return how well two random halves are told apart, for each of some splits.
 
     The rows of each group are divided between the halves as evenly as can be, as a simulated user and people are asked
@@ -126,11 +126,11 @@ def by_halves(
     count = len(values) // 2 if n is None else n
     halves = _halves(belongs, splits, np.random.default_rng(seed))
     tests = [_told_apart(values, belongs, rows, count, seed) for rows in halves]
-    return Ceiling(tuple(tests), (("", ""),) * splits)
+    return HumanCeiling(tuple(tests), (("", ""),) * splits)
 
 
-def beyond(
-    user: Sequence[ToldApart], people: Ceiling, *, level: float = 0.95
+def excess_over_ceiling(
+    user: Sequence[ToldApart], people: HumanCeiling, *, level: float = 0.95
 ) -> tuple[float, float, float]:
     """Return how much better a user is told from people than people from each other, and its interval over groups.
 
@@ -172,7 +172,7 @@ def _checked(features: ArrayLike, *ids: Sequence[Any]) -> tuple[NDArray[Any], ..
 
 def _in_common(
     first: str, second: str, names: NDArray[Any], belongs: NDArray[Any]
-) -> tuple[Rows, Rows]:
+) -> tuple[RowIndices, RowIndices]:
     """Return the rows of two people in the groups that both have."""
     one = np.flatnonzero(names == first)
     two = np.flatnonzero(names == second)
@@ -180,13 +180,13 @@ def _in_common(
     return one[np.isin(belongs[one], both)], two[np.isin(belongs[two], both)]
 
 
-def _is_enough(rows: tuple[Rows, Rows], belongs: NDArray[Any], least: int) -> bool:
+def _is_enough(rows: tuple[RowIndices, RowIndices], belongs: NDArray[Any], least: int) -> bool:
     return min(map(len, rows)) >= least and len(np.unique(belongs[rows[0]])) >= FOLDS
 
 
 def _halves(
     belongs: NDArray[Any], splits: int, rng: np.random.Generator
-) -> Iterator[tuple[Rows, Rows]]:
+) -> Iterator[tuple[RowIndices, RowIndices]]:
     """Yield the rows of either half: every other one, the groups in random order and the rows of each as well."""
     numbers = np.unique(belongs, return_inverse=True)[1]
     for _ in range(splits):
@@ -195,7 +195,11 @@ def _halves(
 
 
 def _told_apart(
-    values: NDArray[Any], belongs: NDArray[Any], rows: tuple[Rows, Rows], n: int, seed: int
+    values: NDArray[Any],
+    belongs: NDArray[Any],
+    rows: tuple[RowIndices, RowIndices],
+    n: int,
+    seed: int,
 ) -> ToldApart:
     first, second = rows
     return c2st(values[first], values[second], (belongs[first], belongs[second]), n=n, seed=seed)

@@ -30,7 +30,7 @@ from segarena.errors import InvalidMask
 from segarena.samples import Mask
 from segarena_people.measures.goal_shape import GoalShape
 
-FEATURES: dict[str, str] = {
+STROKE_FEATURES: dict[str, str] = {
     "length": "log of the line's pixels over the root of the goal's area",
     "pieces": "8-connected pieces",
     "depth_mean": "mean depth in the goal along the line, as a share of the greatest",
@@ -48,7 +48,7 @@ FEATURES: dict[str, str] = {
 }
 """The features in order, and what they are."""
 
-COARSE = (
+COARSE_STROKE_FEATURES = (
     "length",
     "depth_mean",
     "offset",
@@ -59,7 +59,7 @@ COARSE = (
 )
 """Those that neither the width of the tool nor thinning can change by much."""
 
-COARSE_COLUMNS = tuple(list(FEATURES).index(name) for name in COARSE)
+COARSE_STROKE_COLUMNS = tuple(list(STROKE_FEATURES).index(name) for name in COARSE_STROKE_FEATURES)
 """Where they are among all: `features[:, COARSE_COLUMNS]`."""
 
 LEAST_GOAL_PX = 30
@@ -102,14 +102,14 @@ def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
     )
 
 
-def features_of(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[np.float64]:
+def stroke_feature_table(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[np.float64]:
     """Return `stroke_features` of many strokes, float64 (n, 14).
 
     >>> features_of([]).shape
     (0, 14)
     """
     return np.array([stroke_features(ink, goal) for ink, goal in strokes]).reshape(
-        -1, len(FEATURES)
+        -1, len(STROKE_FEATURES)
     )
 
 

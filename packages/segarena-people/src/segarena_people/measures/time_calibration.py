@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
 from segarena.statistics.mixtures import mixture_quantile
-from segarena.users.habits.prompt_time import Pace
-from segarena.users.habits.time_habits import Seconds, TimeHabits
-from segarena_people.fitting.time_fit import is_timed
-from segarena_people.prompts import PersonPrompt, prompts_of
+from segarena.users.habits.prompt_time import PromptTimeModel
+from segarena.users.habits.time_habits import LogNormalSeconds, TimeHabits
+from segarena_people.fitting.time_fit import has_times
+from segarena_people.prompts import PersonPrompt, convert_prompts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Timing:
+class TimeCalibration:
     """Seconds of people beside what was predicted for their prompts.
 
     Attributes:
@@ -31,7 +31,7 @@ class Timing:
     """
 
     seconds: NDArray[np.float64]
-    predicted: Sequence[Seconds]
+    predicted: Sequence[LogNormalSeconds]
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -60,20 +60,24 @@ class Timing:
         return ks_uniform(self.shares)
 
 
-def timing_of(prompts: Iterable[PersonPrompt], habits: TimeHabits) -> Timing:
+def calibrate_times(prompts: Iterable[PersonPrompt], habits: TimeHabits) -> TimeCalibration:
     """Return the seconds of prompts that have times, beside what habits predict for them."""
-    rows = [prompt for prompt in prompts if is_timed(prompt)]
+    rows = [prompt for prompt in prompts if has_times(prompt)]
     seconds = [prompt.points[-1].time_ms / 1000 for prompt in rows]
-    return Timing(np.array(seconds, dtype=np.float64), [predict(prompt, habits) for prompt in rows])
+    return TimeCalibration(
+        np.array(seconds, dtype=np.float64), [predict_seconds(prompt, habits) for prompt in rows]
+    )
 
 
-def predict(prompt: PersonPrompt, habits: TimeHabits) -> Seconds:
+def predict_seconds(prompt: PersonPrompt, habits: TimeHabits) -> LogNormalSeconds:
     """Return what a prompt would take, by somebody or other, with the device that it was given with."""
     boxes = "drag" if len(prompt.meant) == 1 else "extreme"
     pointer = prompt.pointer if prompt.pointer in habits.pointers else "mouse"
-    pace = Pace(habits=habits, pointer=pointer, boxes=boxes)
+    pace = PromptTimeModel(habits=habits, pointer=pointer, boxes=boxes)
     before: list[list[object]] = [[]] if prompt.round > 1 else []
-    return pace.until([*before, prompts_of(prompt)], math.hypot(prompt.width, prompt.height))[-1]
+    return pace.until([*before, convert_prompts(prompt)], math.hypot(prompt.width, prompt.height))[
+        -1
+    ]
 
 
 def ks_uniform(shares: ArrayLike) -> tuple[float, float]:

@@ -20,9 +20,9 @@ from segarena.errors import InvalidInput
 from segarena.samples import Mask
 from segarena.statistics.intervals import PairedDifference, paired_difference
 
-Floats = NDArray[np.float64]
+BehaviourArray = NDArray[np.float64]
 
-BEHAVIOUR: dict[str, str] = {
+BEHAVIOUR_MEASURES: dict[str, str] = {
     "conformity": "share of marks that agree with the label they lie on",
     "centredness": "mean depth of agreeing marks on the object, as a share of their component's greatest",
     "diversity": "components with an agreeing mark on them, over as many as there could be",
@@ -30,7 +30,7 @@ BEHAVIOUR: dict[str, str] = {
 """The measures of a dialogue in order, and what they are. The fourth is the difference of what came of it."""
 
 
-def behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask) -> Floats:
+def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask) -> BehaviourArray:
     """Return `BEHAVIOUR` of what a user marked in one dialogue.
 
     >>> target = np.zeros((7, 20), bool)
@@ -82,7 +82,7 @@ def behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask) -> Flo
     )
 
 
-def user_shift(
+def compute_user_shift(
     simulated: ArrayLike,
     people: ArrayLike,
     groups: Sequence[Any] | NDArray[Any] | None = None,

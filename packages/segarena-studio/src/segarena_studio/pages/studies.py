@@ -20,13 +20,13 @@ from segarena.errors import InvalidInput, PluginError
 from segarena.registry import names
 from segarena.reports.overlays import View, outline
 from segarena.specs import PluginSpec
-from segarena_people.prompts import Kind
+from segarena_people.prompts import PromptKind
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Job
 from segarena_server.extensions.allowed_plugins import fault_of_name
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
-from segarena_server.jobs.enqueue import enqueue_job, find_job
+from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_studio.pages.rendering import studio_page
 from segarena_studio.studies.description import MODES, Study, read_study_text, study_text
 from segarena_studio.studies.exporting import write_export
@@ -52,7 +52,7 @@ _PATH = "/studio/studies"
 _ITEMS = 50
 _MARKS = 500
 _PART = 2**18
-_KINDS: tuple[Kind, ...] = ("click", "box", "scribble", "lasso")
+_KINDS: tuple[PromptKind, ...] = ("click", "box", "scribble", "lasso")
 _FIRST = {"slug": "", "title": "", "dataset": "demo", "kinds.click": "on", "modes.cut-out": "on"}
 
 

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 
 from segarena.errors import InvalidInput
-from segarena_people.prompts import Device
+from segarena_people.prompts import DeviceKind
 from segarena_server.auth.permissions import ANYONE, cookie_name, require_role, site_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
@@ -53,7 +53,7 @@ from segarena_studio.studies.visits import (
 
 _PATH = "/studio/take"
 _LASTS_S = 30 * 86_400
-_DEVICES = get_args(Device)
+_DEVICES = get_args(DeviceKind)
 
 
 def _without_name(request: Request) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from segarena.errors import InvalidInput, PluginError
 from segarena.specs import PluginSpec
-from segarena_people.prompts import Device, Kind
+from segarena_people.prompts import DeviceKind, PromptKind
 from segarena_server.challenges.description import Slug
 
 Mode: TypeAlias = Literal["text", "cut-out", "shifted-cut-out", "silhouette", "highlighted"]
@@ -70,9 +70,9 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     dataset: str
     samples: Annotated[int, msgspec.Meta(ge=1)] | None = None
     planes: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
-    kinds: Annotated[tuple[Kind, ...], msgspec.Meta(min_length=1, max_length=4)] = ("click",)
+    kinds: Annotated[tuple[PromptKind, ...], msgspec.Meta(min_length=1, max_length=4)] = ("click",)
     modes: Annotated[tuple[Mode, ...], msgspec.Meta(min_length=1, max_length=5)] = ("cut-out",)
-    devices: Annotated[tuple[Device, ...], msgspec.Meta(min_length=1, max_length=2)] = (
+    devices: Annotated[tuple[DeviceKind, ...], msgspec.Meta(min_length=1, max_length=2)] = (
         "pc",
         "mobile",
     )
@@ -106,7 +106,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Arm(NamedTuple):
     """What one person is asked for in a study."""
 
-    kind: Kind
+    kind: PromptKind
     mode: Mode
 
 

@@ -18,7 +18,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
 from segarena.files.spreadsheets import plain_cell
 from segarena.files.whole import whole_file
-from segarena_people.prompt_table import prompts_frame
+from segarena_people.prompt_table import build_prompt_frame
 from segarena_server.site import Site
 from segarena_studio.studies.gathering import clicks_frame, gathered, modes_of, stem_of
 from segarena_studio.studies.orm_models import StudyCode, StudyItem, StudyRow
@@ -82,9 +82,11 @@ def _prompts(session: Session, row: StudyRow) -> bytes:
     import polars as pl
 
     prompts = (prompt for _, prompt in gathered(session, row))
-    frames = [prompts_frame(some) for some in iter(lambda: list(islice(prompts, _AT_ONCE)), [])]
+    frames = [
+        build_prompt_frame(some) for some in iter(lambda: list(islice(prompts, _AT_ONCE)), [])
+    ]
     buffer = BytesIO()
-    pl.concat(frames or [prompts_frame([])]).write_parquet(
+    pl.concat(frames or [build_prompt_frame([])]).write_parquet(
         buffer, compression="zstd", statistics=False
     )
     return buffer.getvalue()

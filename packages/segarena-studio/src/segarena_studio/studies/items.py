@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segarena.arrays.slices import spaced_slices
 from segarena.samples import ImageSample, Labels, Mask, Sample, Target, VideoSample, VolumeSample
 from segarena.segmenters.volumes.preprocessing import Range, percentile_range, to_grey
-from segarena_people.prompts import Goal
+from segarena_people.prompts import GoalKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +40,7 @@ class Item:
     plane: int | None = None
     label: str = ""
     is_alone: bool = True
-    goal: Goal = "object"
+    goal: GoalKind = "object"
     model: str = ""
     is_easy: bool = False
     picture: NDArray[np.uint8]

@@ -18,7 +18,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
 from segarena.files.hashes import sha256
 from segarena.samples import Mask
-from segarena_people.prompts import Purpose
+from segarena_people.prompts import TrialPurpose
 from segarena_server.site import Site
 from segarena_studio.studies.answers import Judged, TrialAnswer, check_answer, judge
 from segarena_studio.studies.assigning import Candidate, choose_items, places_of_checks
@@ -284,7 +284,7 @@ def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> 
     visitor = visit.visitor
     easy = _unseen_easy(session, visit)[: study.attention]
     checks = places_of_checks(len(easy), len(chosen), study.seed, visitor.name, visitor.batches)
-    order: list[tuple[int, Purpose]] = [(item, "main") for item in chosen]
+    order: list[tuple[int, TrialPurpose]] = [(item, "main") for item in chosen]
     for place, item in zip(checks, easy, strict=True):
         order.insert(place, (item, "attention"))
     for place, (item, purpose) in enumerate(order, 1):
@@ -293,7 +293,7 @@ def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> 
 
 
 def _trial(
-    visit: Visit, item: int, batch: int, place: int, purpose: Purpose, now: float
+    visit: Visit, item: int, batch: int, place: int, purpose: TrialPurpose, now: float
 ) -> StudyTrial:
     about: dict[str, Any] = {
         "study_id": visit.row.id,

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.files.hashes import sha256
-from segarena_people.prompts import Device
+from segarena_people.prompts import DeviceKind
 from segarena_server.auth.permissions import is_same, seal
 from segarena_server.http.request_body import number_in
 from segarena_server.site import Site
@@ -96,7 +96,7 @@ def why_not(study: StudyRow, link: StudyLink) -> No | None:
     return "full" if link.came >= link.most else None
 
 
-def join(session: Session, site: Site, link: StudyLink, device: Device) -> tuple[Visit, str]:
+def join(session: Session, site: Site, link: StudyLink, device: DeviceKind) -> tuple[Visit, str]:
     """Let somebody in who agreed; return their visit, and the key that their browser keeps.
 
     Raises:
@@ -182,7 +182,7 @@ def withdraw(session: Session, visit: Visit) -> None:
     session.flush()
 
 
-def _people(session: Session, study_id: int, device: Device) -> dict[Arm, int]:
+def _people(session: Session, study_id: int, device: DeviceKind) -> dict[Arm, int]:
     """Return how many people with a kind of device have each arm; those who failed leave their place to others."""
     same = (
         StudyVisitor.study_id == study_id,

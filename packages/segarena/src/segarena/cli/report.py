@@ -93,7 +93,7 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Print the summary of runs and write the page, CSV and LaTeX tables.
+    """Print the summary of runs and write the report page, CSV and LaTeX tables.
 
     The page is one file that works offline: summary with intervals, curves, the gallery of dialogues, the
     hardest targets. Everything is read from the records; nothing is computed again, and no code that a run folder
@@ -103,22 +103,24 @@ def report(
 
         segarena report runs/grabcut runs/graph --out comparison --figures charts
     """
-    from segarena.records.report_manifest import FOLDER
+    from segarena.records.report_manifest import REPORT_FOLDER
     from segarena.reports import terminal_of, write_report
-    from segarena.users.habits.prompt_time import Pace
+    from segarena.users.habits.prompt_time import PromptTimeModel
 
     with one_line_errors():
         named = [below for run in runs for below in runs_below(run)]
         files = write_report(
             named,
-            out or runs[0] / FOLDER,
+            out or runs[0] / REPORT_FOLDER,
             thresholds=threshold or (),
             trust=trust,
             data=data,
             figures=figures,
             shows_all=every,
             beside=beside or (),
-            pace=Pace.read(seconds, pointer=pointer, boxes="drag" if drag else "extreme"),
+            pace=PromptTimeModel.read(
+                seconds, pointer=pointer, boxes="drag" if drag else "extreme"
+            ),
         )
         Console().print(terminal_of(files.page))
         tables = ", ".join(
@@ -140,10 +142,10 @@ def report(
 
 def _serve(page: Page, *, trust: bool) -> None:
     """Serve the page until Ctrl-C."""
-    from segarena.records.trust import reading
+    from segarena.records.trust import restrict_plugins
     from segarena.reports.report_server import ReportServer
 
-    with reading(trust=trust), ReportServer(page) as server, suppress(KeyboardInterrupt):
+    with restrict_plugins(trust=trust), ReportServer(page) as server, suppress(KeyboardInterrupt):
         typer.echo(f"open:   {server.url}   (Ctrl-C ends)")
         webbrowser.open(server.url)
         server.serve_forever()

@@ -34,7 +34,7 @@ from segarena.reports.wording import metric_name, seconds_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import bootstrap_means
 from segarena.statistics.mixtures import mixture_quantile, mixture_shares
-from segarena.users.habits.prompt_time import Pace
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 MAX_TIMED_DIALOGUES = 300
 """Dialogues of a user that are looked at, evenly chosen of more."""
@@ -88,7 +88,7 @@ class PredictedSeconds:
         return self.centres[rows, first], self.spreads[rows, first]
 
 
-def predict_seconds(run: Run, user: str, pace: Pace) -> PredictedSeconds | None:
+def predict_seconds(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | None:
     """Return what the dialogues of a user would take; None where none was finished, or none had prompts."""
     what = ("pace", user, pace.pointer, pace.boxes, pace.habits.source)
     if what not in run.computed:
@@ -96,7 +96,7 @@ def predict_seconds(run: Run, user: str, pace: Pace) -> PredictedSeconds | None:
     return run.computed[what]
 
 
-def _predict(run: Run, user: str, pace: Pace) -> PredictedSeconds | None:
+def _predict(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | None:
     every, values = run.curves(user, summary_metrics(run)[0])
     if every:
         chosen = np.unique(
@@ -167,7 +167,7 @@ def human_time_parts(own: Page) -> list[Part]:
     return [FigureRow([one for one in [curves] if one is not None]), sheet, Note(_notes(own.pace))]
 
 
-def human_time_sheet(runs: Sequence[Run], pace: Pace) -> Sheet:
+def human_time_sheet(runs: Sequence[Run], pace: PromptTimeModel) -> Sheet:
     """Return a row per user and run: the seconds of a round, of a dialogue, and until it is solved."""
     statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
     rows: list[tuple[Cell, ...]] = []
@@ -221,7 +221,7 @@ def _range(centres: NDArray[np.float64], spreads: NDArray[np.float64]) -> Value:
     )
 
 
-def _curves(runs: Sequence[Run], pace: Pace) -> Figure | None:
+def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
     name = metric_name(summary_metrics(runs[0])[0])
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
@@ -282,7 +282,7 @@ def _curve(series: Series, found: PredictedSeconds, moments: NDArray[np.float64]
     )
 
 
-def _notes(pace: Pace) -> str:
+def _notes(pace: PromptTimeModel) -> str:
     if pace.boxes == "extreme":
         boxes = "clicks on the object's outermost points"
     else:

@@ -11,8 +11,8 @@ from segarena.errors import StoreError
 from segarena.files.whole import write_whole
 from segarena.files.within import within
 from segarena.published.finding import find_table
-from segarena.records.report_manifest import write_made
-from segarena.records.trust import reading, refusal
+from segarena.records.report_manifest import write_manifest
+from segarena.records.trust import restrict_plugins, trust_refusal
 from segarena.reports.chart_export import chart_files, figures_in, png_of
 from segarena.reports.exports import summary_csv, summary_tex
 from segarena.reports.general_tables import differences_sheet, timings_sheet
@@ -26,7 +26,7 @@ from segarena.reports.renderers import sheet_csv, sheet_tex
 from segarena.reports.report import report_html, report_sections
 from segarena.reports.sheets import Sheet
 from segarena.reports.targets_table import target_values_sheet
-from segarena.users.habits.prompt_time import Pace
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def write_report(
     shows_all: bool = False,
     data: str | Path | None = None,
     beside: Sequence[str] = (),
-    pace: Pace | None = None,
+    pace: PromptTimeModel | None = None,
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
@@ -101,7 +101,7 @@ def write_report(
     tables = list(map(find_table, dict.fromkeys(beside)))
     read = read_runs(runs, thresholds=thresholds, trust=trust, data=data)
     folder = _made(out)
-    with reading(trust=trust):
+    with restrict_plugins(trust=trust):
         own = page_of(read)
         own.pace = pace or own.pace
         found = [compare_with_published(own, table) for table in tables]
@@ -129,7 +129,7 @@ def write_report(
         }
     for name, text in texts.items():
         write_whole(within(folder, name), text)
-    write_made(folder, [folder / name for name in texts])
+    write_manifest(folder, [folder / name for name in texts])
     drawn = _write_figures(sections, figures) if figures else ()
     return ReportFiles(
         html=folder / "report.html",
@@ -147,7 +147,9 @@ def write_report(
         ),
         not_shown=tuple(
             dict.fromkeys(
-                filter(None, (refusal("dataset", r.config.dataset, trust=trust) for r in read))
+                filter(
+                    None, (trust_refusal("dataset", r.config.dataset, trust=trust) for r in read)
+                )
             )
         ),
     )

@@ -18,9 +18,9 @@ from segarena.registry import build, user
 from segarena.roles import Turn, User
 from segarena.users.habits.box_habits import BoxHabits
 from segarena.users.habits.crowd import Crowd
-from segarena.users.habits.habit_files import SHIPPED, read_habits
+from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
 
-Drawn = Literal["drag", "extreme"]
+DrawingMethod = Literal["drag", "extreme"]
 
 
 @user("box-drawer")
@@ -50,7 +50,7 @@ class BoxDrawer:
     def __init__(
         self,
         *,
-        drawn: Drawn = "drag",
+        drawn: DrawingMethod = "drag",
         fitted: str | None = None,
         people: int = 1,
         crowd: int = 0,
@@ -59,7 +59,7 @@ class BoxDrawer:
     ) -> None:
         if slices < 1:
             raise InvalidInput(f"slices: expected 1 or more, got {slices}")
-        self._habits = read_habits(fitted or SHIPPED / f"boxes-{drawn}.toml", BoxHabits)
+        self._habits = read_habits(fitted or SHIPPED_HABITS / f"boxes-{drawn}.toml", BoxHabits)
         self._crowd = Crowd(people=people, seed=crowd)
         self._slices = slices
         self._draws_again = then == "box"

@@ -14,7 +14,7 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Sample, Target
 
-WhenSolved = Literal["stop", "published"]
+SolvedBehaviour = Literal["stop", "published"]
 
 
 @user("centre")
@@ -35,7 +35,7 @@ class CentreClicker:
 
     prompt_kinds = frozenset({"click"})
 
-    def __init__(self, *, when_solved: WhenSolved = "stop") -> None:
+    def __init__(self, *, when_solved: SolvedBehaviour = "stop") -> None:
         self._when_solved = when_solved
 
     def repeats(self, sample: Sample, target: Target) -> int:

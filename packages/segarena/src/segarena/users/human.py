@@ -11,10 +11,10 @@ from segarena.prompts import Prompt
 from segarena.registry import user
 from segarena.roles import Turn
 
-Given = Literal["click", "box", "limits", "scribble", "lasso"]
+PromptChoice = Literal["click", "box", "limits", "scribble", "lasso"]
 """The kinds of prompts that a page takes."""
 
-Shows = Literal["outline", "highlight"]
+TargetDisplay = Literal["outline", "highlight"]
 
 
 @user("human")
@@ -42,16 +42,16 @@ class Human:
     def __init__(
         self,
         *,
-        prompts: Sequence[Given] = (),
-        target: Shows = "outline",
+        prompts: Sequence[PromptChoice] = (),
+        target: TargetDisplay = "outline",
         errors: bool = True,
         scores: bool = False,
         spread: Spread = "interpolate",
     ) -> None:
-        unknown = sorted({*prompts} - {*get_args(Given)})
+        unknown = sorted({*prompts} - {*get_args(PromptChoice)})
         if unknown:
             raise InvalidInput(
-                f"prompts: expected some of {', '.join(get_args(Given))}, got {', '.join(unknown)}"
+                f"prompts: expected some of {', '.join(get_args(PromptChoice))}, got {', '.join(unknown)}"
             )
         self.prompt_kinds = frozenset[str](prompts or ("click",))
         self.shows = {"target": target, "errors": errors, "scores": scores}

@@ -14,11 +14,21 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import VideoSample, VolumeSample
 from segarena.users.habits.crowd import Crowd
-from segarena.users.stroke_model.model import SHIPPED, SHIPPED_BACKGROUND, Fitted, read_fitted
-from segarena.users.stroke_model.picture_selection import Pictures
-from segarena.users.stroke_model.stroke_goals import Goal, background_of, whole_objects, wrong_parts
-from segarena.users.stroke_model.stroke_sampling import draw
-from segarena.users.stroke_model.surface import Floats
+from segarena.users.stroke_model.model import (
+    SHIPPED_BACKGROUND_MODEL,
+    SHIPPED_MODEL,
+    StrokeModel,
+    read_stroke_model,
+)
+from segarena.users.stroke_model.picture_selection import PictureStack
+from segarena.users.stroke_model.stroke_goals import (
+    StrokeGoal,
+    background_goals,
+    error_goals,
+    object_goals,
+)
+from segarena.users.stroke_model.stroke_sampling import sample_strokes
+from segarena.users.stroke_model.surface import FloatArray
 
 _UNLIKE = 0.4
 """Of the Dirichlet distribution by which people of a crowd resemble the fitted ones: mostly one of them."""
@@ -70,9 +80,9 @@ class Scribbler:
             raise InvalidInput(
                 f"expected person or people, got person={person!r} and people={people}"
             )
-        self._fitted = read_fitted(fitted or SHIPPED)
+        self._fitted = read_stroke_model(fitted or SHIPPED_MODEL)
         if background:
-            self._beside = read_fitted(fitted_background or SHIPPED_BACKGROUND)
+            self._beside = read_stroke_model(fitted_background or SHIPPED_BACKGROUND_MODEL)
         else:
             self._beside = None
         if self._beside is not None and self._beside.people != self._fitted.people:
@@ -92,23 +102,23 @@ class Scribbler:
         Raises:
             InvalidInput: the last answer asks for what is no frame of a video.
         """
-        pictures = Pictures(turn)
+        pictures = PictureStack(turn)
         habits = self._habits(turn)
         strokes: list[Scribble] = []
         for picture in self._chosen(turn, pictures):
             for goal, hand in self._goals(turn, pictures, picture):
                 former, away = _former(turn, strokes, picture, goal)
-                lines = draw(goal.mask, habits, hand, turn.rng, former, away)
+                lines = sample_strokes(goal.mask, habits, hand, turn.rng, former, away)
                 strokes += [_stroke(turn, picture, goal, line) for line in lines]
         return strokes or None
 
-    def _habits(self, turn: Turn) -> Floats:
+    def _habits(self, turn: Turn) -> FloatArray:
         if self._person is not None:
             return self._person
         alike = np.full(len(self._fitted.people), _UNLIKE)
         return self._crowd.person(turn).dirichlet(alike).astype(np.float32)
 
-    def _chosen(self, turn: Turn, pictures: Pictures) -> Sequence[int]:
+    def _chosen(self, turn: Turn, pictures: PictureStack) -> Sequence[int]:
         if len(turn.sample.shape) == 2:
             return [0]
         if not isinstance(turn.sample, VolumeSample):
@@ -117,23 +127,25 @@ class Scribbler:
             return pictures.slices_to_begin(self._slices)
         return pictures.slices_to_correct(self._slices)
 
-    def _goals(self, turn: Turn, pictures: Pictures, picture: int) -> list[tuple[Goal, Fitted]]:
+    def _goals(
+        self, turn: Turn, pictures: PictureStack, picture: int
+    ) -> list[tuple[StrokeGoal, StrokeModel]]:
         """Return what is drawn on in a picture, and with which hand."""
         target = pictures.target[picture]
         ignore = pictures.ignored(picture)
         if turn.round > 1:
-            goals = wrong_parts(pictures.prediction[picture], target, ignore, pictures.objects)
+            goals = error_goals(pictures.prediction[picture], target, ignore, pictures.objects)
             return [(goal, self._fitted) for goal in goals]
-        objects = [goal for goal in whole_objects(target, ignore) if goal.label <= pictures.objects]
+        objects = [goal for goal in object_goals(target, ignore) if goal.label <= pictures.objects]
         if self._beside is None:
             beside = []
         else:
-            beside = [(goal, self._beside) for goal in background_of(objects, ignore)]
+            beside = [(goal, self._beside) for goal in background_goals(objects, ignore)]
         return [*((goal, self._fitted) for goal in objects), *beside]
 
 
 def _former(
-    turn: Turn, strokes: Sequence[Scribble], picture: int, goal: Goal
+    turn: Turn, strokes: Sequence[Scribble], picture: int, goal: StrokeGoal
 ) -> tuple[list[Points], int]:
     """Return the lines of the same sign on the nearest other slice of a volume, the latest of two, and how far off."""
     if not isinstance(turn.sample, VolumeSample):
@@ -152,7 +164,7 @@ def _former(
     return lines, abs(nearest - picture)
 
 
-def _stroke(turn: Turn, picture: int, goal: Goal, line: Points) -> Scribble:
+def _stroke(turn: Turn, picture: int, goal: StrokeGoal, line: Points) -> Scribble:
     place = () if len(turn.sample.shape) == 2 else (float(picture),)
     points = tuple((*place, row, column) for row, column in line.tolist())
     # Segmenters of images and volumes know a stroke off their one object, and no object 0.

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from segarena.users.habits.click_habits import ClickHabits, Hand
-from segarena.users.habits.habit_files import SHIPPED, read_habits
+from segarena.users.habits.click_habits import ClickHabits, PointerSteadiness
+from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
 
 DEPTHS = np.array([1.0, 2.0, 4.0, 0.0])
 PLACES = np.array([[0, 0], [0, 10], [0, 20], [0, 30]])
@@ -13,7 +13,7 @@ PLACES = np.array([[0, 0], [0, 10], [0, 20], [0, 30]])
 def habits_of(**told):
     habits = {
         "source": "made here", "centredness": 2.0, "anywhere": 0.0, "avoid": 1.0, "reach": 0.05, "between_people": 0.0,
-        "hands": {"mouse": Hand(unsteady=0.01), "touch": Hand(unsteady=0.02, down=0.01, right=-0.005)},
+        "hands": {"mouse": PointerSteadiness(unsteady=0.01), "touch": PointerSteadiness(unsteady=0.02, down=0.01, right=-0.005)},
     } | told  # fmt: skip
     return ClickHabits(**habits)
 
@@ -55,7 +55,7 @@ def test_hands_slip_by_their_spread_and_to_one_side():
 
 
 def test_fingers_are_less_steady_than_a_mouse():
-    hands = read_habits(SHIPPED / "clicks.toml", ClickHabits).hands
+    hands = read_habits(SHIPPED_HABITS / "clicks.toml", ClickHabits).hands
     assert hands["touch"].unsteady > hands["mouse"].unsteady
 
 

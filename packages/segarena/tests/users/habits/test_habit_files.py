@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.users.habits.habit_files import habits_text, read_habits
+from segarena.users.habits.habit_files import format_habits, read_habits
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,12 +31,12 @@ WHOLE = Outer(
 
 def test_what_is_written_is_read_again(tmp_path):
     path = tmp_path / "habits.toml"
-    path.write_text(habits_text(WHOLE), encoding="utf-8")
+    path.write_text(format_habits(WHOLE), encoding="utf-8")
     assert read_habits(path, Outer) == WHOLE
 
 
 def test_a_list_of_tables_is_written_as_toml_has_them():
-    found = tomllib.loads(habits_text(WHOLE))
+    found = tomllib.loads(format_habits(WHOLE))
     assert [one["note"] for one in found["each"]] == ["one", ""]
     assert found["named"]["first"]["rows"] == [[0.1, -2.0], [1e-9, 3.0]]
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segarena.users.habits.time_habits import Pointer, Seconds, in_all
+from segarena.users.habits.time_habits import LogNormalSeconds, PointerSpeed, sum_seconds
 
-MOUSE = Pointer(
+MOUSE = PointerSpeed(
     point_a_s=-0.107, point_b_s=0.223, drag_a_s=0.135, drag_b_s=0.249, least_s=0.15, spread=0.4
 )
 
 
 def test_seconds_are_log_normal():
-    one, other = Seconds(2.0, 0.5), stats.lognorm(s=0.5, scale=2.0)
+    one, other = LogNormalSeconds(2.0, 0.5), stats.lognorm(s=0.5, scale=2.0)
     assert one.mean == pytest.approx(other.mean())
     assert one.variance == pytest.approx(other.var())
     assert [one.quantile(p) for p in (0.1, 0.5, 0.9)] == pytest.approx(other.ppf([0.1, 0.5, 0.9]))
@@ -22,8 +22,13 @@ def test_seconds_are_log_normal():
 
 
 def test_a_sum_has_the_mean_and_variance_of_its_parts_and_nearly_their_quantiles():
-    parts = [Seconds(1.9, 0.5), Seconds(0.5, 0.4), Seconds(0.1, 0.3), Seconds(3.0, 0.6)]
-    found = in_all(parts)
+    parts = [
+        LogNormalSeconds(1.9, 0.5),
+        LogNormalSeconds(0.5, 0.4),
+        LogNormalSeconds(0.1, 0.3),
+        LogNormalSeconds(3.0, 0.6),
+    ]
+    found = sum_seconds(parts)
     assert found.mean == pytest.approx(sum(part.mean for part in parts))
     assert found.variance == pytest.approx(sum(part.variance for part in parts))
     rng = np.random.default_rng(0)
@@ -33,13 +38,15 @@ def test_a_sum_has_the_mean_and_variance_of_its_parts_and_nearly_their_quantiles
 
 
 def test_nothing_takes_no_time():
-    assert in_all([]) == Seconds(0.0, 0.0)
-    assert in_all([Seconds(0.0, 0.0), Seconds(2.0, 0.0)]).median == pytest.approx(2.0)
-    assert Seconds(0.0, 0.0).share(0.0) == 1.0
+    assert sum_seconds([]) == LogNormalSeconds(0.0, 0.0)
+    assert sum_seconds(
+        [LogNormalSeconds(0.0, 0.0), LogNormalSeconds(2.0, 0.0)]
+    ).median == pytest.approx(2.0)
+    assert LogNormalSeconds(0.0, 0.0).share(0.0) == 1.0
 
 
 def test_a_factor_widens_and_keeps_the_median():
-    assert Seconds(3.0, 0.3).wider(0.4) == Seconds(3.0, 0.5)
+    assert LogNormalSeconds(3.0, 0.3).wider(0.4) == LogNormalSeconds(3.0, 0.5)
 
 
 def test_moving_follows_fitts():

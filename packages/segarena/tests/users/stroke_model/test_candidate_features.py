@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from segarena.users.stroke_model.candidate_features import Board
-from segarena.users.stroke_model.surface import surface_of
+from segarena.users.stroke_model.candidate_features import CandidateMeter
+from segarena.users.stroke_model.surface import build_surface
 
 
 @pytest.fixture
 def square():
     goal = np.zeros((60, 60), np.bool_)
     goal[20:40, 20:40] = True
-    surface = surface_of(goal)
-    return surface, Board(surface)
+    surface = build_surface(goal)
+    return surface, CandidateMeter(surface)
 
 
 def line(surface, *positions):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from segarena.users.stroke_model.drawing_agents import Hands
-from segarena.users.stroke_model.surface import surface_of
+from segarena.users.stroke_model.drawing_agents import DrawingAgents
+from segarena.users.stroke_model.surface import build_surface
 
 ME = np.zeros(1, np.intp)
 
@@ -14,7 +14,7 @@ def hand():
     goal = np.zeros((80, 80), np.bool_)
     goal[20:60, 20:60] = True
     plans = np.log(np.array([[2.0, 1.0]], np.float32))
-    return Hands(surface_of(goal), np.ones((1, 1), np.float32), plans, most=100)
+    return DrawingAgents(build_surface(goal), np.ones((1, 1), np.float32), plans, most=100)
 
 
 def test_a_hand_goes_where_it_faces_and_turns_to_the_right_hand_side(hand):
@@ -52,9 +52,11 @@ def test_what_is_seen_turns_with_the_hand():
     """A square looks the same to hands that come from its four sides, but for what says where that is."""
     goal = np.zeros((81, 81), np.bool_)
     goal[20:61, 20:61] = True
-    surface = surface_of(goal)
+    surface = build_surface(goal)
     four = np.arange(4)
-    hands = Hands(surface, np.ones((4, 1), np.float32), np.zeros((4, 2), np.float32), most=10)
+    hands = DrawingAgents(
+        surface, np.ones((4, 1), np.float32), np.zeros((4, 2), np.float32), most=10
+    )
     out = np.exp(1j * four * np.pi / 2)
     hands.put(four, (surface.centre + 12 * out).astype(np.complex64))
     hands.face(four, four * np.pi / 2)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from segarena.users.stroke_model.network import Network, drawn_by_weight
+from segarena.users.stroke_model.network import Network, sample_categorical
 
 MEAN, SCALE = np.array([1.0, 0.0], np.float32), np.array([1.0, 0.5], np.float32)
 FIRST = np.eye(2, dtype=np.float32), np.zeros(2, np.float32)
@@ -28,5 +28,5 @@ def test_arrays_there_and_back():
 
 def test_choices_come_as_often_as_their_weights_say():
     logits = np.log(np.tile(np.array([[0.5, 0.2, 0.3]], np.float32), (20_000, 1)))
-    counts = np.bincount(drawn_by_weight(logits, np.random.default_rng(0)), minlength=3) / 20_000
+    counts = np.bincount(sample_categorical(logits, np.random.default_rng(0)), minlength=3) / 20_000
     assert counts == pytest.approx([0.5, 0.2, 0.3], abs=0.015)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidMask
-from segarena.users.stroke_model.model import read_fitted
-from segarena.users.stroke_model.stroke_sampling import draw
+from segarena.users.stroke_model.model import read_stroke_model
+from segarena.users.stroke_model.stroke_sampling import sample_strokes
 
 
 def disc(shape, row, column, radius):
@@ -22,7 +22,7 @@ def apart(lines, others):
 
 def test_what_was_drawn_on_the_next_slice_draws_the_hand_there():
     goal = disc((80, 80), 40, 40, 25)
-    hand = read_fitted()
+    hand = read_stroke_model()
     person = hand.habits_of("acdc-expert")
     former = [np.stack([np.linspace(22, 58, 30), np.full(30, 24.0)], axis=1)]
 
@@ -31,7 +31,9 @@ def test_what_was_drawn_on_the_next_slice_draws_the_hand_there():
         seeds = range(12)
         return np.mean(
             [
-                apart(draw(goal, person, drawn, np.random.default_rng(seed), former), former)
+                apart(
+                    sample_strokes(goal, person, drawn, np.random.default_rng(seed), former), former
+                )
                 for seed in seeds
             ]
         )
@@ -41,17 +43,19 @@ def test_what_was_drawn_on_the_next_slice_draws_the_hand_there():
 
 def test_large_lines_are_smooth():
     goal = disc((480, 640), 240, 320, 180)
-    hand = read_fitted()
-    lines = draw(goal, hand.habits_of("acdc-expert"), hand, np.random.default_rng(1))
+    hand = read_stroke_model()
+    lines = sample_strokes(goal, hand.habits_of("acdc-expert"), hand, np.random.default_rng(1))
     steps = np.concatenate([np.hypot(*np.diff(line, axis=0).T) for line in lines if len(line) > 1])
     assert np.median(steps) < 8
 
 
 def test_a_disc_gets_lines_on_it_of_any_size():
-    hand = read_fitted()
+    hand = read_stroke_model()
     for radius in (1, 3, 10, 40, 150):
         goal = disc((400, 400), 200, 200, radius)
-        lines = draw(goal, hand.habits_of("acdc-expert"), hand, np.random.default_rng(radius))
+        lines = sample_strokes(
+            goal, hand.habits_of("acdc-expert"), hand, np.random.default_rng(radius)
+        )
         points = np.concatenate(lines)
         assert np.abs(points - 200).max() < 1.5 * radius + 3
 
@@ -72,10 +76,10 @@ def sparse(shape, rng):
 
 @pytest.mark.parametrize("shape", [(2, 2), (40, 60), (430, 500)])
 def test_goals_of_whatever_shape_get_lines_within_the_frame(shape):
-    hand, rng = read_fitted(), np.random.default_rng(0)
+    hand, rng = read_stroke_model(), np.random.default_rng(0)
     for number, goal in enumerate(each for each in sparse(shape, rng) if each.any()):
         former = [np.zeros((1, 2))] if number % 2 else []
-        lines = draw(goal, hand.habits_of("medscribble-3"), hand, rng, former)
+        lines = sample_strokes(goal, hand.habits_of("medscribble-3"), hand, rng, former)
         points = np.concatenate(lines)
         assert np.isfinite(points).all()
         assert (points >= 0).all()
@@ -83,9 +87,9 @@ def test_goals_of_whatever_shape_get_lines_within_the_frame(shape):
 
 
 def test_there_must_be_something_to_draw_on():
-    hand = read_fitted()
+    hand = read_stroke_model()
     with pytest.raises(InvalidMask, match="at least one pixel"):
-        draw(
+        sample_strokes(
             np.zeros((9, 9), np.bool_),
             hand.habits_of("acdc-expert"),
             hand,

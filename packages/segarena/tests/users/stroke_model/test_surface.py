@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from segarena.users.stroke_model.surface import SHAPE, surface_of
+from segarena.users.stroke_model.surface import SHAPE_FEATURES, build_surface
 
 
 def disc(shape, row, column, radius):
@@ -12,11 +12,11 @@ def disc(shape, row, column, radius):
 
 
 def told(goal):
-    return dict(zip(SHAPE, surface_of(goal).shape.tolist(), strict=True))
+    return dict(zip(SHAPE_FEATURES, build_surface(goal).shape.tolist(), strict=True))
 
 
 def test_size_depth_and_middle_of_a_disc():
-    surface = surface_of(disc((80, 100), 40, 60, 20))
+    surface = build_surface(disc((80, 100), 40, 60, 20))
     assert surface.size == pytest.approx(np.sqrt(np.pi) * 20, rel=0.01)
     assert surface.depth == pytest.approx(20.5, abs=1)
     assert surface.to_frame(np.array([surface.centre])).tolist() == [
@@ -47,18 +47,18 @@ def test_shape_does_not_depend_on_scale():
 
 def test_large_goals_are_looked_at_in_coarser_pixels_and_positions_come_back():
     goal = disc((480, 854), 240, 400, 200)
-    surface = surface_of(goal)
+    surface = build_surface(goal)
     assert surface.coarseness > 1
     positions = np.array([[240.0, 400.0], [100.0, 300.0]])
     assert np.allclose(surface.to_frame(surface.from_frame(positions)), positions, atol=1e-3)
     thin = np.zeros((480, 854), np.bool_)
     thin[240, 10:800] = True
-    assert surface_of(thin).coarseness == 1
+    assert build_surface(thin).coarseness == 1
 
 
 def test_positions_never_leave_the_frame():
     goal = np.ones((37, 53), np.bool_)
-    surface = surface_of(goal)
+    surface = build_surface(goal)
     far = surface.to_frame(surface.within(np.array([-9 - 9j, 999 + 999j])))
     assert far.min() >= 0
     assert (far <= [36, 52]).all()

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-EDGES = ("top", "left", "bottom", "right")
+BOX_EDGES = ("top", "left", "bottom", "right")
 
 
 class SizeClass(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +64,9 @@ class BoxHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """
         sides = np.asarray(sides_px, dtype=np.float64)[:, [0, 1, 0, 1]]
         shares = self.shares(len(sides), rng)
-        found = [self.offsets(sides[:, edge], shares[:, edge], edge) for edge in range(len(EDGES))]
+        found = [
+            self.offsets(sides[:, edge], shares[:, edge], edge) for edge in range(len(BOX_EDGES))
+        ]
         return sides * np.stack(found, axis=1)
 
     def offsets(self, sides_px: ArrayLike, shares: ArrayLike, edge: int) -> NDArray[np.float64]:

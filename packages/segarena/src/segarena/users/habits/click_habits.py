@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Hand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PointerSteadiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a hand with some device misses the place that is meant, in diagonals of the picture.
 
     Attributes:
@@ -50,20 +50,20 @@ class ClickHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     avoid: float
     reach: float
     between_people: float
-    hands: dict[str, Hand]
+    hands: dict[str, PointerSteadiness]
 
-    def of(self, person: np.random.Generator, pointer: str) -> Clicking:
+    def of(self, person: np.random.Generator, pointer: str) -> ClickPerson:
         """Return the habits of somebody with a device."""
         factor = math.exp(self.between_people * float(person.standard_normal()))
-        return Clicking(self, self.hands[pointer], factor)
+        return ClickPerson(self, self.hands[pointer], factor)
 
 
 @dataclass(frozen=True, slots=True)
-class Clicking:
+class ClickPerson:
     """One person's habits."""
 
     habits: ClickHabits
-    hand: Hand
+    hand: PointerSteadiness
     factor: float
 
     def weigh(

@@ -12,12 +12,12 @@ import msgspec
 
 from segarena.errors import InvalidInput
 
-Habits = TypeVar("Habits", bound=msgspec.Struct)
+HabitsT = TypeVar("Habits", bound=msgspec.Struct)
 
-SHIPPED = Path(__file__).parent
+SHIPPED_HABITS = Path(__file__).parent
 
 
-def read_habits(path: str | Path, kind: type[Habits]) -> Habits:
+def read_habits(path: str | Path, kind: type[HabitsT]) -> HabitsT:
     """Return the habits in a file.
 
     Raises:
@@ -33,7 +33,7 @@ def read_habits(path: str | Path, kind: type[Habits]) -> Habits:
         raise InvalidInput(f"{path}: {error}; `segarena people fit` writes such files") from error
 
 
-def habits_text(habits: msgspec.Struct) -> str:
+def format_habits(habits: msgspec.Struct) -> str:
     """Return habits as the text of a file; equal habits have equal texts."""
     return "\n".join(_lines(msgspec.to_builtins(habits), "")) + "\n"
 

@@ -11,18 +11,23 @@ from typing import Literal, TypeAlias
 
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click, Lasso, Limits, Position, Scribble
-from segarena.users.habits.habit_files import SHIPPED, read_habits
-from segarena.users.habits.time_habits import Pointer, Seconds, TimeHabits, in_all
+from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
+from segarena.users.habits.time_habits import (
+    LogNormalSeconds,
+    PointerSpeed,
+    TimeHabits,
+    sum_seconds,
+)
 
-Boxes: TypeAlias = Literal["extreme", "drag"]
+BoxMethod: TypeAlias = Literal["extreme", "drag"]
 """How boxes are drawn: by clicks on the object's four outermost points, or from corner to corner."""
 
-REST = 0.25
+REST_DISTANCE = 0.25
 """How far the pointer is from the first prompt, in diagonals: half-way from the middle of the picture to its corner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class PromptTimeModel:
     """How quickly somebody prompts.
 
     Attributes:
@@ -35,10 +40,10 @@ class Pace:
     """
 
     habits: TimeHabits = field(
-        default_factory=lambda: read_habits(SHIPPED / "seconds.toml", TimeHabits)
+        default_factory=lambda: read_habits(SHIPPED_HABITS / "seconds.toml", TimeHabits)
     )
     pointer: str = "mouse"
-    boxes: Boxes = "extreme"
+    boxes: BoxMethod = "extreme"
 
     def __post_init__(self) -> None:
         if self.pointer not in self.habits.pointers:
@@ -47,17 +52,19 @@ class Pace:
 
     @classmethod
     def read(
-        cls, path: str | Path | None = None, *, pointer: str = "mouse", boxes: Boxes = "extreme"
-    ) -> Pace:
+        cls, path: str | Path | None = None, *, pointer: str = "mouse", boxes: BoxMethod = "extreme"
+    ) -> PromptTimeModel:
         """Return the pace that a file of habits tells of; without one, what is published.
 
         Raises:
             InvalidInput: the file cannot be read, or says nothing of the pointer.
         """
-        habits = read_habits(path or SHIPPED / "seconds.toml", TimeHabits)
+        habits = read_habits(path or SHIPPED_HABITS / "seconds.toml", TimeHabits)
         return cls(habits=habits, pointer=pointer, boxes=boxes)
 
-    def until(self, rounds: Sequence[Sequence[object]], diagonal_px: float) -> list[Seconds]:
+    def until(
+        self, rounds: Sequence[Sequence[object]], diagonal_px: float
+    ) -> list[LogNormalSeconds]:
         """Return what a dialogue takes up to each round, for people as they differ.
 
         Args:
@@ -65,18 +72,21 @@ class Pace:
             diagonal_px: of the picture, or of a slice or frame.
         """
         each = self.of_rounds(rounds, diagonal_px)
-        so_far = accumulate(each, lambda before, more: in_all([before, more]))
+        so_far = accumulate(each, lambda before, more: sum_seconds([before, more]))
         return [one.wider(self.habits.between_people) for one in so_far]
 
-    def of_rounds(self, rounds: Sequence[Sequence[object]], diagonal_px: float) -> list[Seconds]:
+    def of_rounds(
+        self, rounds: Sequence[Sequence[object]], diagonal_px: float
+    ) -> list[LogNormalSeconds]:
         """Return what each round takes a person of average pace; nothing where no prompt was given."""
         hand = _Hand(self.habits, self._device, self.boxes, diagonal_px)
         return [
-            in_all(hand.give(prompts, is_first=not place)) for place, prompts in enumerate(rounds)
+            sum_seconds(hand.give(prompts, is_first=not place))
+            for place, prompts in enumerate(rounds)
         ]
 
     @property
-    def _device(self) -> Pointer:
+    def _device(self) -> PointerSpeed:
         return self.habits.pointers[self.pointer]
 
 
@@ -85,12 +95,12 @@ class _Hand:
     """Where somebody's pointer is, from prompt to prompt."""
 
     habits: TimeHabits
-    pointer: Pointer
-    boxes: Boxes
+    pointer: PointerSpeed
+    boxes: BoxMethod
     diagonal_px: float
     place: Position | tuple[float, ...] | None = None
 
-    def give(self, prompts: Sequence[object], *, is_first: bool) -> Iterator[Seconds]:
+    def give(self, prompts: Sequence[object], *, is_first: bool) -> Iterator[LogNormalSeconds]:
         """Yield the acts of one round."""
         why = "first" if is_first else "correction"
         for prompt in prompts:
@@ -98,7 +108,7 @@ class _Hand:
             yield from self._draw(prompt)
             why = "another"
 
-    def _draw(self, prompt: object) -> Iterator[Seconds]:
+    def _draw(self, prompt: object) -> Iterator[LogNormalSeconds]:
         match prompt:
             case Click():
                 yield from self._press(prompt.position, self.habits.aim)
@@ -110,12 +120,12 @@ class _Hand:
                 yield from self._press(prompt.points[0], self.habits.aim)
                 length = sum(math.dist(one, two) for one, two in pairwise(prompt.points))
                 share = length / self.diagonal_px
-                yield Seconds(share / self.habits.draw_per_s, self.habits.draw_spread)
+                yield LogNormalSeconds(share / self.habits.draw_per_s, self.habits.draw_spread)
                 self.place = prompt.points[-1]
             case _:  # a whole mask, for this picture or in an example
                 yield self.habits.outline.seconds
 
-    def _box(self, box: Box) -> Iterator[Seconds]:
+    def _box(self, box: Box) -> Iterator[LogNormalSeconds]:
         """Yield what a box takes; one of several slices needs two more, where the object begins and where it ends."""
         last = (*box.start[:-2], box.stop[-2] - 1, box.stop[-1] - 1)
         if len(box.start) == 3 and box.stop[0] - box.start[0] > 1:
@@ -131,14 +141,14 @@ class _Hand:
                 yield self.habits.look["another"].seconds
             yield from self._press(point, self.habits.aim_edge)
 
-    def _press(self, place: Sequence[float], aim: float) -> Iterator[Seconds]:
+    def _press(self, place: Sequence[float], aim: float) -> Iterator[LogNormalSeconds]:
         """Yield moving to a place, through slices where it is in another one, and pressing there."""
         before = self.place
         self.place = tuple(place)
         if before is not None and before[:-2] != self.place[:-2]:
             yield self.habits.scroll.seconds
         if before is None:
-            way = REST * self.diagonal_px
+            way = REST_DISTANCE * self.diagonal_px
         else:
             way = math.dist(before[-2:], self.place[-2:])
         yield self.pointer.point(way, self._width(aim))

@@ -19,7 +19,7 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
+class LogNormalSeconds:
     """A log-normal number of seconds; a median of 0 is no time at all."""
 
     median: float
@@ -45,15 +45,15 @@ class Seconds:
             return float(seconds >= self.median)
         return _NORMAL.cdf(math.log(seconds / self.median) / self.spread)
 
-    def wider(self, spread: float) -> Seconds:
+    def wider(self, spread: float) -> LogNormalSeconds:
         """Return these seconds times an independent factor of median 1 with a spread."""
-        return Seconds(self.median, math.hypot(self.spread, spread))
+        return LogNormalSeconds(self.median, math.hypot(self.spread, spread))
 
 
-NOTHING = Seconds(0.0, 0.0)
+NO_TIME = LogNormalSeconds(0.0, 0.0)
 
 
-def in_all(parts: Iterable[Seconds]) -> Seconds:
+def sum_seconds(parts: Iterable[LogNormalSeconds]) -> LogNormalSeconds:
     """Return what independent acts take together: the log-normal distribution with their mean and variance.
 
     >>> in_all([Seconds(2.0, 0.0), Seconds(3.0, 0.0)])
@@ -63,12 +63,12 @@ def in_all(parts: Iterable[Seconds]) -> Seconds:
     mean = math.fsum(one.mean for one in known)
     variance = math.fsum(one.variance for one in known)
     if not mean:
-        return NOTHING
+        return NO_TIME
     spread = math.sqrt(math.log1p(variance / mean**2))
-    return Seconds(mean / math.exp(spread**2 / 2), spread)
+    return LogNormalSeconds(mean / math.exp(spread**2 / 2), spread)
 
 
-class Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ActTime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an act takes, and where that is from."""
 
     median_s: float
@@ -76,12 +76,12 @@ class Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: str = ""
 
     @property
-    def seconds(self) -> Seconds:
+    def seconds(self) -> LogNormalSeconds:
         """The distribution."""
-        return Seconds(self.median_s, self.spread)
+        return LogNormalSeconds(self.median_s, self.spread)
 
 
-class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How quickly somebody points and drags with a device: Fitts' a and b of each, and the spread of single movements.
 
     The least that a movement takes is `least_s`: a straight line through the published points is negative for the
@@ -96,16 +96,18 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     spread: float
     source: str = ""
 
-    def point(self, way: float, width: float) -> Seconds:
+    def point(self, way: float, width: float) -> LogNormalSeconds:
         """Return what moving over `way` to a place `width` wide takes; both in the same unit."""
         return self._move(self.point_a_s, self.point_b_s, way, width)
 
-    def drag(self, way: float, width: float) -> Seconds:
+    def drag(self, way: float, width: float) -> LogNormalSeconds:
         """Return the same with the button held down."""
         return self._move(self.drag_a_s, self.drag_b_s, way, width)
 
-    def _move(self, a_s: float, b_s: float, way: float, width: float) -> Seconds:
-        return Seconds(max(self.least_s, a_s + b_s * math.log2(way / width + 1)), self.spread)
+    def _move(self, a_s: float, b_s: float, way: float, width: float) -> LogNormalSeconds:
+        return LogNormalSeconds(
+            max(self.least_s, a_s + b_s * math.log2(way / width + 1)), self.spread
+        )
 
 
 class TimeHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,14 +131,14 @@ class TimeHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     source: str
     between_people: float
-    look: dict[str, Act]
-    press: Act
-    adjust: Act
-    outline: Act
-    scroll: Act
+    look: dict[str, ActTime]
+    press: ActTime
+    adjust: ActTime
+    outline: ActTime
+    scroll: ActTime
     draw_per_s: float
     draw_spread: float
     draw_source: str = ""
     aim: float
     aim_edge: float
-    pointers: dict[str, Pointer]
+    pointers: dict[str, PointerSpeed]

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.stroke_model.surface import Floats, Places, Surface
+from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
 _SIDE_PX = 40
 """Drafts on goals of more than so many pixels' size are looked at in a smaller picture."""
@@ -19,14 +19,14 @@ _LEAST = 1e-3
 _SHARP = math.radians(50)
 
 
-class Board:
+class CandidateMeter:
     """Where drafts on a surface are looked at: a picture of it, no larger than needed.
 
     Args:
         surface: what is drawn on.
     """
 
-    def __init__(self, surface: Surface) -> None:
+    def __init__(self, surface: DrawingSurface) -> None:
         self._surface = surface
         self._scale = scale = min(1.0, _SIDE_PX / surface.size)
         height, width = surface.sides
@@ -40,7 +40,7 @@ class Board:
         down = np.rint(surface.pixels.imag * scale)
         self._goal = np.unique((down * len(columns) + across).astype(np.intp))
 
-    def marks(self, lines: Sequence[Places]) -> list[float]:
+    def marks(self, lines: Sequence[ComplexPoints]) -> list[float]:
         """Return what is seen of a draft: numbers about its lines, one pixel wide, on the board, and about its bends.
 
         Most are what `segarena people compare` looks at, but for thinning.
@@ -84,7 +84,7 @@ class Board:
             reach_mean, reach_most, math.log(reach_mean), math.log(reach_most), close, *_bends(lines),
         ]  # fmt: skip
 
-    def _picture(self, lines: Sequence[Places]) -> NDArray[np.uint8]:
+    def _picture(self, lines: Sequence[ComplexPoints]) -> NDArray[np.uint8]:
         picture = np.zeros(self._depth.shape, np.uint8)
         scale = np.float32(self._scale * (1 << _FINE))
         for line in lines:
@@ -95,7 +95,7 @@ class Board:
         return picture
 
 
-def _bends(lines: Sequence[Places]) -> tuple[float, float]:
+def _bends(lines: Sequence[ComplexPoints]) -> tuple[float, float]:
     """Return by how much lines turn from step to step, mean in radians, and how often sharply."""
     steps = [np.diff(line) for line in lines]
     turns = np.abs(np.angle(np.concatenate([each[1:] * each[:-1].conj() for each in steps])))
@@ -103,6 +103,6 @@ def _bends(lines: Sequence[Places]) -> tuple[float, float]:
     return float(turns.sum()) / count, np.count_nonzero(turns > _SHARP) / count
 
 
-def context(surface: Surface, habits: Floats) -> Floats:
+def context_features(surface: DrawingSurface, habits: FloatArray) -> FloatArray:
     """Return what drafts have to be judged by besides their marks."""
     return np.concatenate([surface.shape, habits], dtype=np.float32)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.stroke_model.drawing_agents import COURSES, Hands, Indices
-from segarena.users.stroke_model.network import Network, drawn_by_weight
-from segarena.users.stroke_model.surface import Floats, Places, Surface
+from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS, DrawingAgents, Indices
+from segarena.users.stroke_model.network import Network, sample_categorical
+from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
 if TYPE_CHECKING:
-    from segarena.users.stroke_model.model import Fitted
+    from segarena.users.stroke_model.model import StrokeModel
 
-TURNS = 25
+TURN_CLASSES = 25
 """A hand's turns are of so many classes; one more means that it is lifted."""
-_SHARES = np.linspace(-1, 1, TURNS + 1)
-TURN_EDGES: Floats = (math.pi * np.sign(_SHARES) * np.abs(_SHARES) ** 1.4).astype(np.float32)
+_SHARES = np.linspace(-1, 1, TURN_CLASSES + 1)
+TURN_EDGES: FloatArray = (math.pi * np.sign(_SHARES) * np.abs(_SHARES) ** 1.4).astype(np.float32)
 """Where classes of turns begin and end, radians: narrow near straight on."""
 
 _PLACES = 64
@@ -26,7 +26,9 @@ _OUTSIDE = 10
 _MOST_POINTS = 320
 
 
-def places_to_begin(surface: Surface, hands: int, places: int, rng: np.random.Generator) -> Places:
+def sample_start_points(
+    surface: DrawingSurface, hands: int, places: int, rng: np.random.Generator
+) -> ComplexPoints:
     """Return places at which a line may begin, (hands, places): mostly on the goal, some beside it."""
     found = _some(surface.pixels, (hands, places), rng)
     if len(surface.near):
@@ -36,18 +38,20 @@ def places_to_begin(surface: Surface, hands: int, places: int, rng: np.random.Ge
     return surface.within(found + (moved[0] + 1j * moved[1]))
 
 
-def _some(pixels: Places, shape: tuple[int, int], rng: np.random.Generator) -> Places:
+def _some(pixels: ComplexPoints, shape: tuple[int, int], rng: np.random.Generator) -> ComplexPoints:
     return pixels[rng.integers(len(pixels), size=shape)]
 
 
-def drafts(
-    surface: Surface, habits: Floats, fitted: Fitted, rng: np.random.Generator
-) -> list[list[Places]]:
+def draw_candidates(
+    surface: DrawingSurface, habits: FloatArray, fitted: StrokeModel, rng: np.random.Generator
+) -> list[list[ComplexPoints]]:
     """Return what hands with `habits` (n, people) draw: of each its lines (m,), in drawing order.
 
     All draw at the same time. A hand that has lifted waits until enough others have, so that they begin anew together.
     """
-    hands = Hands(surface, habits, fitted.planning.draw(surface.shape, habits, rng), _MOST_POINTS)
+    hands = DrawingAgents(
+        surface, habits, fitted.planning.draw(surface.shape, habits, rng), _MOST_POINTS
+    )
     count = len(habits)
     waiting = np.arange(count)
     drawing = np.zeros(0, np.intp)
@@ -64,21 +68,25 @@ def drafts(
     return [hands.drawn_by(hand) for hand in range(count)]
 
 
-def _begin(hands: Hands, who: Indices, fitted: Fitted, rng: np.random.Generator) -> None:
-    places = places_to_begin(hands.surface, len(who), _PLACES, rng)
+def _begin(
+    hands: DrawingAgents, who: Indices, fitted: StrokeModel, rng: np.random.Generator
+) -> None:
+    places = sample_start_points(hands.surface, len(who), _PLACES, rng)
     inputs = hands.look_for_start(who, places)
     logits = fitted.start(inputs.reshape(-1, inputs.shape[-1])).reshape(len(who), _PLACES)
-    hands.put(who, places[np.arange(len(who)), drawn_by_weight(logits, rng)])
-    course = drawn_by_weight(fitted.course(hands.look_around(who)), rng) + rng.uniform(
+    hands.put(who, places[np.arange(len(who)), sample_categorical(logits, rng)])
+    course = sample_categorical(fitted.course(hands.look_around(who)), rng) + rng.uniform(
         -0.5, 0.5, len(who)
     )
-    hands.face(who, course * (2 * math.pi / COURSES))
+    hands.face(who, course * (2 * math.pi / START_DIRECTIONS))
 
 
-def _step(hands: Hands, who: Indices, step: Network, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _step(
+    hands: DrawingAgents, who: Indices, step: Network, rng: np.random.Generator
+) -> NDArray[np.bool_]:
     """Let hands move or lift; tell which have lifted."""
-    choice = drawn_by_weight(step(hands.look_ahead(who)), rng)
-    lifted = choice == TURNS
+    choice = sample_categorical(step(hands.look_ahead(who)), rng)
+    lifted = choice == TURN_CLASSES
     moving = who
     chosen = choice
     if lifted.any():

@@ -9,13 +9,20 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.stroke_model.surface import RIM, SHAPE, Floats, Places, Surface, parts
+from segarena.users.stroke_model.surface import (
+    RIM_CELLS,
+    SHAPE_FEATURES,
+    ComplexPoints,
+    DrawingSurface,
+    FloatArray,
+    as_xy,
+)
 
 Indices: TypeAlias = NDArray[np.intp]
 
-COURSES = 24
+START_DIRECTIONS = 24
 """Directions in which a line may begin."""
-PLAN = ("ink", "pieces")
+PLAN_FIELDS = ("ink", "pieces")
 """What a hand sets out with, as logarithms: the length of all its lines over the goal's size, and how many lines."""
 
 _REACHES = np.array([[1.0], [2.5], [5.0]])
@@ -43,7 +50,7 @@ _MOST_POINTS = 40
 """Of what a hand has drawn, where it looks for a place away from it."""
 
 
-class Hands:
+class DrawingAgents:
     """Hands on one surface.
 
     Args:
@@ -53,24 +60,26 @@ class Hands:
         most: points that a hand may leave.
     """
 
-    def __init__(self, surface: Surface, habits: Floats, plans: Floats, most: int) -> None:
+    def __init__(
+        self, surface: DrawingSurface, habits: FloatArray, plans: FloatArray, most: int
+    ) -> None:
         count = len(habits)
         self.surface = surface
         self.lines = np.zeros(count, np.float32)
-        self.trail: Places = np.zeros((count, most), np.complex64)
+        self.trail: ComplexPoints = np.zeros((count, most), np.complex64)
         self.length = np.zeros(count, np.intp)
         self._starts: list[list[int]] = [[] for _ in range(count)]
         self._left = np.rint(np.exp(plans[:, 0]) * (surface.size / surface.stride)).astype(np.intp)
         self._steps = np.maximum(self._left, 1).astype(np.float32)
         self._pieces = np.exp(plans[:, 1]).astype(np.float32)
-        shape = np.broadcast_to(surface.shape, (count, len(SHAPE)))
+        shape = np.broadcast_to(surface.shape, (count, len(SHAPE_FEATURES)))
         self._known = np.concatenate([plans, shape, habits], axis=1, dtype=np.float32)
-        self._at: Places = np.zeros(count, np.complex64)
-        self._course: Places = np.zeros(count, np.complex64)
-        self._begun: Places = np.zeros(count, np.complex64)
+        self._at: ComplexPoints = np.zeros(count, np.complex64)
+        self._course: ComplexPoints = np.zeros(count, np.complex64)
+        self._begun: ComplexPoints = np.zeros(count, np.complex64)
         self._first = np.zeros(count, np.intp)
         self._turns = np.zeros((count, len(_FADES)), np.float32)
-        self._sum: Places = np.zeros(count, np.complex64)
+        self._sum: ComplexPoints = np.zeros(count, np.complex64)
         self._box = np.repeat(
             np.array([[np.inf, np.inf, -np.inf, -np.inf]], np.float32), count, axis=0
         )
@@ -78,19 +87,19 @@ class Hands:
         self._width = surface.depths.shape[1]
         self._drawn = np.zeros(count * surface.depths.size, np.float32)
         self._per_cell = np.float32(1 / surface.cell)
-        self._to_cells = np.complex64((RIM + 0.5 / surface.cell) * (1 + 1j))
+        self._to_cells = np.complex64((RIM_CELLS + 0.5 / surface.cell) * (1 + 1j))
         self._pen = (_SPREAD[:, None] * self._width + _SPREAD).ravel()
 
     def is_used_up(self, who: Indices) -> NDArray[np.bool_]:
         """Tell which hands have drawn what they planned, or have left as many points as they may."""
         return (self._left[who] <= 0) | (self.length[who] >= self.trail.shape[1] - 1)
 
-    def drawn_by(self, hand: int) -> list[Places]:
+    def drawn_by(self, hand: int) -> list[ComplexPoints]:
         """Return the lines of a hand, (n,) each."""
         cuts = [*self._starts[hand], int(self.length[hand])]
         return [self.trail[hand, start:stop] for start, stop in pairwise(cuts)]
 
-    def look_ahead(self, who: Indices) -> Floats:
+    def look_ahead(self, who: Indices) -> FloatArray:
         """Return what hands that draw know before a step, (n, inputs)."""
         surface = self.surface
         at = self._at[who]
@@ -120,7 +129,7 @@ class Hands:
         rest[:, 8] = np.log1p(drawn)
         rest[:, 9] = drawn * np.float32(surface.stride / surface.size)
         rest[:, 10:22] = seen_from.view(np.float32)
-        rest[:, 22:24] = parts(at)
+        rest[:, 22:24] = as_xy(at)
         rest[:, 24:28] = self._box[who]
         boxes = rest[:, 22:28].reshape(-1, 3, 2)
         boxes -= surface.corner
@@ -128,7 +137,7 @@ class Hands:
         rest[:, 28:] = self._known[who]
         return found
 
-    def look_around(self, who: Indices) -> Floats:
+    def look_around(self, who: Indices) -> FloatArray:
         """Return what hands know that were put down, before they choose a course, (n, inputs)."""
         surface = self.surface
         at = self._at[who]
@@ -137,13 +146,13 @@ class Hands:
         )
         axis = np.full(len(who), surface.axis**2 * float(surface.shape[3]), np.complex64)
         offset = (at - np.complex64(surface.centre)) / np.float32(surface.size)
-        places = [parts(offset), parts(axis), self._in_box(at)]
+        places = [as_xy(offset), as_xy(axis), self._in_box(at)]
         return np.concatenate(
             [self._depths[seen], self._ink(who, seen), self._progress(who), *places, self._known[who]],
             axis=1, dtype=np.float32,
         )  # fmt: skip
 
-    def look_for_start(self, who: Indices, places: Places) -> Floats:
+    def look_for_start(self, who: Indices, places: ComplexPoints) -> FloatArray:
         """Return what speaks for beginning a line at `places` (n, m), (n, m, inputs)."""
         surface = self.surface
         size = self.surface.size
@@ -173,7 +182,7 @@ class Hands:
         every = np.broadcast_to(common[:, None], (*places.shape, common.shape[1]))
         return np.concatenate([own, every], axis=-1, dtype=np.float32)
 
-    def put(self, who: Indices, places: Places) -> None:
+    def put(self, who: Indices, places: ComplexPoints) -> None:
         """Put hands down at `places`, (n,), to begin a line."""
         self._at[who] = self._begun[who] = places
         self._turns[who] = 0
@@ -182,17 +191,19 @@ class Hands:
             self._starts[hand].append(int(self.length[hand]))
         self._leave_points(who)
 
-    def face(self, who: Indices, angles: Floats) -> None:
+    def face(self, who: Indices, angles: FloatArray) -> None:
         """Set the course of hands, radians: 0 to the right, a quarter of a circle down."""
         self._course[who] = np.exp(1j * angles)
 
-    def step(self, who: Indices, turns: Floats) -> None:
+    def step(self, who: Indices, turns: FloatArray) -> None:
         """Turn hands by `turns`, radians, and move them by a stride; the window's edge holds them."""
         course = self._course[who] * np.exp(1j * turns)
         places = self.surface.within(self._at[who] + course * np.float32(self.surface.stride))
         self.move(who, places, course, turns)
 
-    def move(self, who: Indices, places: Places, course: Places, turns: Floats) -> None:
+    def move(
+        self, who: Indices, places: ComplexPoints, course: ComplexPoints, turns: FloatArray
+    ) -> None:
         """Move hands by a stride to `places`, (n,), on the course that they have after `turns`."""
         self._at[who] = places
         self._course[who] = course
@@ -209,8 +220,8 @@ class Hands:
         self.lines[who] += 1
 
     def _drawn_near(
-        self, who: Indices, places: Places, part: NDArray[np.int32]
-    ) -> tuple[Floats, Floats]:
+        self, who: Indices, places: ComplexPoints, part: NDArray[np.int32]
+    ) -> tuple[FloatArray, FloatArray]:
         """Return how much hands have drawn in the parts of the goal that places (n, m) are in, and how near to them."""
         surface = self.surface
         in_part = np.zeros(places.shape, np.float32)
@@ -227,12 +238,12 @@ class Hands:
             nearest[at] = np.abs(places[at][:, None] - seen).min(axis=1) / surface.size
         return in_part, nearest
 
-    def _parts_at(self, places: Places) -> NDArray[np.int32]:
+    def _parts_at(self, places: ComplexPoints) -> NDArray[np.int32]:
         return self.surface.part_of[
             (places.imag + 0.5).astype(np.intp), (places.real + 0.5).astype(np.intp)
         ]
 
-    def _progress(self, who: Indices) -> Floats:
+    def _progress(self, who: Indices) -> FloatArray:
         """Return how much is left of the plan: as a share and in steps, and of the lines."""
         left = self._left[who]
         lines = self.lines[who]
@@ -251,7 +262,7 @@ class Hands:
         self.length[who] = length + 1
         self._sum[who] += at
         box = self._box[who]
-        both = parts(at)
+        both = as_xy(at)
         np.minimum(box[:, :2], both, out=box[:, :2])
         np.maximum(box[:, 2:], both, out=box[:, 2:])
         self._box[who] = box
@@ -259,21 +270,21 @@ class Hands:
         if old.any():
             self._ink_in(who[old], self.trail[who[old], length[old] - _TRAIL])
 
-    def _in_cells(self, places: Places) -> Places:
+    def _in_cells(self, places: ComplexPoints) -> ComplexPoints:
         return places * self._per_cell + self._to_cells
 
-    def _in_box(self, places: Places) -> Floats:
+    def _in_box(self, places: ComplexPoints) -> FloatArray:
         """Return where places lie in the goal's box, (..., 2) as shares of width and height."""
-        return (parts(places) - self.surface.corner) / self.surface.extent
+        return (as_xy(places) - self.surface.corner) / self.surface.extent
 
-    def _cells(self, places: Places) -> Indices:
+    def _cells(self, places: ComplexPoints) -> Indices:
         """Return the flat cells at places in units of cells."""
         return places.imag.astype(np.intp) * self._width + places.real.astype(np.intp)
 
-    def _ink(self, who: Indices, cells: Indices) -> Floats:
+    def _ink(self, who: Indices, cells: Indices) -> FloatArray:
         return self._drawn[(who * len(self._depths)).reshape(-1, *[1] * (cells.ndim - 1)) + cells]
 
-    def _ink_in(self, who: Indices, places: Places) -> None:
+    def _ink_in(self, who: Indices, places: ComplexPoints) -> None:
         cells = who * len(self._depths) + self._cells(self._in_cells(places))
         index = cells[:, None] + self._pen
         self._drawn[index] = np.maximum(self._drawn[index], _PEN)

@@ -14,15 +14,15 @@ import numpy as np
 from segarena.errors import InvalidInput
 from segarena.files.arrays import read_arrays
 from segarena.users.stroke_model.network import Network
-from segarena.users.stroke_model.surface import Floats
+from segarena.users.stroke_model.surface import FloatArray
 
-SHIPPED = Path(__file__).parent / "fitted.npz"
-SHIPPED_BACKGROUND = Path(__file__).parent / "background.npz"
+SHIPPED_MODEL = Path(__file__).parent / "fitted.npz"
+SHIPPED_BACKGROUND_MODEL = Path(__file__).parent / "background.npz"
 _NETWORKS = ("step", "start", "course", "likeness")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planning:
+class PlanModel:
     """How much people plan to draw, given a goal's shape: a normal distribution of the logarithms.
 
     Attributes:
@@ -32,21 +32,21 @@ class Planning:
         low, high: what was seen of each person, (people, 2).
     """
 
-    mean: Floats
-    scale: Floats
-    weights: Floats
-    spread: Floats
-    low: Floats
-    high: Floats
+    mean: FloatArray
+    scale: FloatArray
+    weights: FloatArray
+    spread: FloatArray
+    low: FloatArray
+    high: FloatArray
 
-    def told(self, shapes: Floats, habits: Floats) -> Floats:
+    def told(self, shapes: FloatArray, habits: FloatArray) -> FloatArray:
         """Return what a plan depends on, (n, inputs), for shapes (n, shape) and habits (n, people)."""
         seen = np.clip((shapes - self.mean) * self.scale, -3, 3)
         own = (habits[:, :, None] * seen[:, None, :]).reshape(len(seen), -1)
         return np.concatenate([seen, np.square(seen), habits, own], axis=1)
 
-    def draw(self, shape: Floats, habits: Floats, rng: np.random.Generator) -> Floats:
-        """Return a plan for each row of habits, (n, 2), see `segarena.users.stroke_model.drawing_agents.PLAN`; pieces are whole."""
+    def draw(self, shape: FloatArray, habits: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return a plan for each row of habits, (n, 2), see `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`; pieces are whole."""
         shapes = np.broadcast_to(shape, (len(habits), len(shape)))
         noise = rng.standard_normal((len(habits), 2), dtype=np.float32)
         factors = np.einsum("np,pij->nij", habits, self.spread)
@@ -57,7 +57,7 @@ class Planning:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class StrokeModel:
     """What `segarena people fit scribbler` learns.
 
     Attributes:
@@ -72,14 +72,14 @@ class Fitted:
     """
 
     people: tuple[str, ...]
-    planning: Planning
+    planning: PlanModel
     step: Network
     start: Network
     course: Network
     likeness: Network
     cohesion: float = 0.0
 
-    def habits_of(self, person: str) -> Floats:
+    def habits_of(self, person: str) -> FloatArray:
         """Return the habits of somebody, (people,).
 
         Raises:
@@ -91,11 +91,11 @@ class Fitted:
 
     def packed(self) -> bytes:
         """Return the bytes of the file; equal hands have equal ones."""
-        held: dict[str, dict[str, Floats]] = {
+        held: dict[str, dict[str, FloatArray]] = {
             name: getattr(self, name).arrays() for name in _NETWORKS
         }
         held["planning"] = {
-            field.name: getattr(self.planning, field.name) for field in fields(Planning)
+            field.name: getattr(self.planning, field.name) for field in fields(PlanModel)
         }
         arrays: dict[str, Any] = {
             f"{name}.{key}": array for name, own in held.items() for key, array in own.items()
@@ -107,7 +107,7 @@ class Fitted:
         return file.getvalue()
 
 
-def read_fitted(path: str | Path = SHIPPED) -> Fitted:
+def read_stroke_model(path: str | Path = SHIPPED_MODEL) -> StrokeModel:
     """Return the hand in a file.
 
     Raises:
@@ -118,19 +118,19 @@ def read_fitted(path: str | Path = SHIPPED) -> Fitted:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, _written_at: int) -> Fitted:
+def _read(path: Path, _written_at: int) -> StrokeModel:
     """Return the hand in a file; one that was fitted anew is read again."""
     try:
         arrays: dict[str, Any] = read_arrays(path, has_text=True)
         networks = {name: Network.of(_held(arrays, name)) for name in _NETWORKS}
-        planning = Planning(**_held(arrays, "planning"))
+        planning = PlanModel(**_held(arrays, "planning"))
         people: Sequence[str] = arrays["people"].tolist()
         cohesion = float(arrays["cohesion"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(
             f"{path}: expected a file that `segarena people fit scribbler` wrote; {error}"
         ) from error
-    return Fitted(people=tuple(people), planning=planning, cohesion=cohesion, **networks)
+    return StrokeModel(people=tuple(people), planning=planning, cohesion=cohesion, **networks)
 
 
 def _held(arrays: dict[str, Any], name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segarena.users.stroke_model.surface import Floats
+from segarena.users.stroke_model.surface import FloatArray
 
 _FARTHEST = np.float32(5)
 """Inputs count as at most so many standard deviations from the mean: of goals unlike all seen before too."""
@@ -24,11 +24,11 @@ class Network:
         low, high: inputs count as no less and no more.
     """
 
-    mean: Floats
-    scale: Floats
-    layers: Sequence[tuple[Floats, Floats]]
-    low: Floats = field(init=False)
-    high: Floats = field(init=False)
+    mean: FloatArray
+    scale: FloatArray
+    layers: Sequence[tuple[FloatArray, FloatArray]]
+    low: FloatArray = field(init=False)
+    high: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the least and the most of each input."""
@@ -36,7 +36,7 @@ class Network:
         object.__setattr__(self, "low", self.mean - reach)
         object.__setattr__(self, "high", self.mean + reach)
 
-    def __call__(self, inputs: Floats) -> Floats:
+    def __call__(self, inputs: FloatArray) -> FloatArray:
         """Return the last layer's outputs, (n, outputs), of `inputs` (n, inputs)."""
         values = np.maximum(inputs, self.low)
         np.minimum(values, self.high, out=values)
@@ -49,7 +49,7 @@ class Network:
         weights, added = self.layers[-1]
         return values @ weights + added
 
-    def arrays(self) -> dict[str, Floats]:
+    def arrays(self) -> dict[str, FloatArray]:
         """Return it as named arrays."""
         layers = {
             f"{name}{at}": array
@@ -69,7 +69,9 @@ class Network:
         )
 
 
-def drawn_by_weight(logits: Floats, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.intp]]:
+def sample_categorical(
+    logits: FloatArray, rng: np.random.Generator
+) -> np.ndarray[Any, np.dtype[np.intp]]:
     """Return for each row of `logits` (n, m) one of m, with probabilities in proportion to exp(logit)."""
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     sums = weights.cumsum(axis=1)

@@ -18,7 +18,7 @@ _NEAR_WORST = 0.5
 """A reader stops at a slice with at least this share of the errors of the worst one."""
 
 
-class Pictures:
+class PictureStack:
     """Prediction and target of a turn, picture by picture; an image is one picture.
 
     Args:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segarena.users.stroke_model.surface import Floats, Places, Surface
+from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
 _MOST = 200
 """Points of a drawing that are looked at."""
 
 
-def apart(drawings: Sequence[Sequence[Places]], former: Places, surface: Surface) -> Floats:
+def distances_to_strokes(
+    drawings: Sequence[Sequence[ComplexPoints]], former: ComplexPoints, surface: DrawingSurface
+) -> FloatArray:
     """Return how far drawings are from a former one, (n,), over the goal's size.
 
     The mean over points of either of the distance to the nearest point of the other.
@@ -30,5 +32,5 @@ def apart(drawings: Sequence[Sequence[Places]], former: Places, surface: Surface
     return np.array(found) / surface.size
 
 
-def _some(points: Places) -> Places:
+def _some(points: ComplexPoints) -> ComplexPoints:
     return points[:: 1 + len(points) // _MOST]

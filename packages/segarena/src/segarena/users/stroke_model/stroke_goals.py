@@ -17,7 +17,7 @@ _MOST_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Goal:
+class StrokeGoal:
     """Something to draw on.
 
     Attributes:
@@ -29,24 +29,24 @@ class Goal:
     label: int
 
 
-def whole_objects(target: Labels, ignore: Mask | None) -> list[Goal]:
+def object_goals(target: Labels, ignore: Mask | None) -> list[StrokeGoal]:
     """Return every object that is in a picture, as goals of the first round."""
     seen = target if ignore is None else np.where(ignore, np.uint8(0), target)
     labels = np.flatnonzero(np.bincount(seen.reshape(-1), minlength=1))
-    return [Goal(seen == label, label) for label in labels.tolist() if label]
+    return [StrokeGoal(seen == label, label) for label in labels.tolist() if label]
 
 
-def background_of(goals: Sequence[Goal], ignore: Mask | None) -> list[Goal]:
+def background_goals(goals: Sequence[StrokeGoal], ignore: Mask | None) -> list[StrokeGoal]:
     """Return what is around and between objects, and not ignored, as a goal of label 0 if any is; see `around`."""
     if not goals:
         return []
-    near = around(np.logical_or.reduce([goal.mask for goal in goals]))
+    near = nearby_background(np.logical_or.reduce([goal.mask for goal in goals]))
     if ignore is not None:
         near &= ~ignore
-    return [Goal(near, 0)] if near.any() else []
+    return [StrokeGoal(near, 0)] if near.any() else []
 
 
-def around(mask: Mask) -> Mask:
+def nearby_background(mask: Mask) -> Mask:
     """Return the pixels off an object that are near it: not farther than the root of its area.
 
     Args:
@@ -56,9 +56,9 @@ def around(mask: Mask) -> Mask:
     return (away > 0) & (away <= math.sqrt(np.count_nonzero(mask)))
 
 
-def wrong_parts(
+def error_goals(
     prediction: Labels, target: Labels, ignore: Mask | None, objects: int
-) -> list[Goal]:
+) -> list[StrokeGoal]:
     """Return what stands out of the errors in a picture, a goal for each true label; none where nothing is wrong.
 
     Errors fall into 8-connected parts. Of all labels together up to four parts stand out: those whose area times
@@ -80,7 +80,8 @@ def wrong_parts(
     found.sort(key=lambda each: -each[0])
     kept = [each for each in found[:_MOST_PARTS] if each[0] >= _STANDS_OUT * found[0][0]]
     return [
-        Goal(_together(kept, label), label) for label in sorted({label for _, label, _ in kept})
+        StrokeGoal(_together(kept, label), label)
+        for label in sorted({label for _, label, _ in kept})
     ]
 
 

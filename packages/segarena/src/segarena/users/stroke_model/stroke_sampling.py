@@ -9,21 +9,26 @@ import numpy as np
 
 from segarena.arrays.lines import Points
 from segarena.samples import Mask
-from segarena.users.stroke_model.candidate_features import Board, context
-from segarena.users.stroke_model.candidates import drafts
-from segarena.users.stroke_model.model import Fitted
-from segarena.users.stroke_model.network import drawn_by_weight
-from segarena.users.stroke_model.slice_distance import apart
-from segarena.users.stroke_model.surface import Floats, Places, Surface, surface_of
+from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
+from segarena.users.stroke_model.candidates import draw_candidates
+from segarena.users.stroke_model.model import StrokeModel
+from segarena.users.stroke_model.network import sample_categorical
+from segarena.users.stroke_model.slice_distance import distances_to_strokes
+from segarena.users.stroke_model.surface import (
+    ComplexPoints,
+    DrawingSurface,
+    FloatArray,
+    build_surface,
+)
 
-DRAFTS = 24
+CANDIDATE_COUNT = 24
 _STEP_PX = 4
 
 
-def draw(
+def sample_strokes(
     goal: Mask,
-    habits: Floats,
-    fitted: Fitted,
+    habits: FloatArray,
+    fitted: StrokeModel,
     rng: np.random.Generator,
     former: Sequence[Points] = (),
     slices_away: int = 1,
@@ -38,20 +43,24 @@ def draw(
         former: what they drew before on another slice, lines of positions as above.
         slices_away: how many slices off that is; what is farther off is less of a model.
     """
-    surface = surface_of(goal)
-    made = drafts(surface, np.repeat(habits[None], DRAFTS, axis=0), fitted, rng)
-    board = Board(surface)
+    surface = build_surface(goal)
+    made = draw_candidates(surface, np.repeat(habits[None], CANDIDATE_COUNT, axis=0), fitted, rng)
+    board = CandidateMeter(surface)
     marks = np.array([board.marks(lines) for lines in made], np.float32)
-    known = np.broadcast_to(context(surface, habits), (DRAFTS, len(surface.shape) + len(habits)))
+    known = np.broadcast_to(
+        context_features(surface, habits), (CANDIDATE_COUNT, len(surface.shape) + len(habits))
+    )
     logits = fitted.likeness(np.concatenate([marks, known], axis=1)).ravel()
     if former:
         before = surface.from_frame(np.concatenate(former))
-        logits = logits - fitted.cohesion / max(1, slices_away) * apart(made, before, surface)
-    kept = int(drawn_by_weight(logits[None], rng)[0])
+        logits = logits - fitted.cohesion / max(1, slices_away) * distances_to_strokes(
+            made, before, surface
+        )
+    kept = int(sample_categorical(logits[None], rng)[0])
     return [surface.to_frame(surface.within(_rounded(line, surface))) for line in made[kept]]
 
 
-def _rounded(line: Places, surface: Surface) -> Places:
+def _rounded(line: ComplexPoints, surface: DrawingSurface) -> ComplexPoints:
     """Return a smooth curve through the points of a line (Catmull and Rom), in steps of some px of the frame."""
     count = math.ceil(surface.stride * surface.coarseness / _STEP_PX)
     if len(line) < 3 or count < 2:

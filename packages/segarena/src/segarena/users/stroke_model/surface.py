@@ -17,19 +17,19 @@ from segarena.arrays.boxes import bounding_window, grow_window, is_empty, window
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
-Places: TypeAlias = NDArray[np.complexfloating[Any, Any]]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+ComplexPoints: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 """Places or directions, (...), as column + row j."""
 
-SHAPE = ("thinness", "fullness", "solidity", "elongation", "parts", "holes")
+SHAPE_FEATURES = ("thinness", "fullness", "solidity", "elongation", "parts", "holes")
 """What is told of a goal's shape: how its size compares with its depth, its mean depth with its greatest, its area with
 its hull's, its length with its breadth; of how many parts it seems, and what share of it filled would be holes."""
 
-STRIDE = 0.16
-LEAST_STRIDE = 0.065
+STRIDE_SHARE = 0.16
+LEAST_STRIDE_SHARE = 0.065
 """A hand's step, over the geometric mean of a goal's size and depth; the least one, over its size."""
 
-RIM = 14
+RIM_CELLS = 14
 """Cells around a goal's window: a hand in a corner looks no farther."""
 _LEAST_STRIDE_PX = 0.75
 _MARGIN = 0.75
@@ -44,7 +44,7 @@ _DEPTHS = (-1.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Surface:
+class DrawingSurface:
     """A goal as a hand sees it; lengths and places in px of the surface, from the window's first one on.
 
     Attributes:
@@ -71,17 +71,17 @@ class Surface:
     depth: float
     stride: float
     cell: float
-    depths: Floats
-    inside: Floats
-    near: Places
-    pixels: Places
+    depths: FloatArray
+    inside: FloatArray
+    near: ComplexPoints
+    pixels: ComplexPoints
     centre: complex
     axis: complex
-    corner: Floats
-    extent: Floats
-    shape: Floats
+    corner: FloatArray
+    extent: FloatArray
+    shape: FloatArray
     part_of: NDArray[np.int32]
-    shares: Floats
+    shares: FloatArray
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -89,32 +89,32 @@ class Surface:
         height, width = self.inside.shape
         return height, width
 
-    def within(self, places: Places) -> Places:
+    def within(self, places: ComplexPoints) -> ComplexPoints:
         """Return places, those outside moved to the edge."""
         height, width = self.sides
         moved = np.array(places, np.complex64, ndmin=1)
-        both = parts(moved)
+        both = as_xy(moved)
         np.maximum(both, 0, out=both)
         np.minimum(both, (width - 1, height - 1), out=both)
         return moved
 
-    def to_frame(self, places: Places) -> NDArray[np.float64]:
+    def to_frame(self, places: ComplexPoints) -> NDArray[np.float64]:
         """Return places as positions in the frame, (n, 2) as (row, column)."""
         start = np.array(window_start(self.window), np.float64)
         return start + self.coarseness * np.stack([places.imag, places.real], axis=1)
 
-    def from_frame(self, positions: NDArray[np.float64]) -> Places:
+    def from_frame(self, positions: NDArray[np.float64]) -> ComplexPoints:
         """Return positions in the frame, (n, 2) as (row, column), as places."""
         rows, columns = ((positions - window_start(self.window)) / self.coarseness).T
         return self.within(columns + 1j * rows)
 
 
-def parts(places: Places) -> Floats:
+def as_xy(places: ComplexPoints) -> FloatArray:
     """Return a view of complex64 places (...) as numbers (..., 2), column and row."""
     return places.view(np.float32).reshape(*places.shape, 2)
 
 
-def surface_of(goal: Mask) -> Surface:
+def build_surface(goal: Mask) -> DrawingSurface:
     """Return what a hand sees of `goal`, bool (H, W).
 
     Raises:
@@ -135,7 +135,9 @@ def surface_of(goal: Mask) -> Surface:
     outside: Any = cv2.distanceTransform((~crop).view(np.uint8), cv2.DIST_L2, 5)
     size = math.sqrt(np.count_nonzero(crop))
     depth = float(inside.max())
-    stride = max(_LEAST_STRIDE_PX, STRIDE * math.sqrt(size * depth), LEAST_STRIDE * size)
+    stride = max(
+        _LEAST_STRIDE_PX, STRIDE_SHARE * math.sqrt(size * depth), LEAST_STRIDE_SHARE * size
+    )
     cell = max(1.0, stride / 2, max(crop.shape) / _CELLS)
     tight = bounding_window(crop)
     centre, axis, lengths = _moments(crop)
@@ -150,7 +152,7 @@ def surface_of(goal: Mask) -> Surface:
         -math.log(float(np.square(shares[1:]).sum())),
         1 - size**2 / filled,
     )
-    return Surface(
+    return DrawingSurface(
         window=window, coarseness=coarseness, size=size, depth=depth, stride=stride, cell=cell,
         depths=_cells((inside - outside) / depth, cell), inside=inside,
         near=_places((outside > 0) & (outside < max(1.5, 0.5 * depth))), pixels=_places(crop),
@@ -160,7 +162,7 @@ def surface_of(goal: Mask) -> Surface:
     )  # fmt: skip
 
 
-def _depths(mask: Mask) -> Floats:
+def _depths(mask: Mask) -> FloatArray:
     """Return how deep each pixel lies, the frame's border being an edge."""
     padded = np.pad(mask, 1).view(np.uint8)
     return np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5), np.float32)[1:-1, 1:-1]
@@ -188,18 +190,18 @@ def _outlines(crop: Mask) -> tuple[float, float]:
     ) / 2 + 1
 
 
-def _cells(depths: Floats, cell: float) -> Floats:
+def _cells(depths: FloatArray, cell: float) -> FloatArray:
     """Return depths at the middles of cells, with `RIM` of them around that continue the outermost."""
     rows, columns = (
         np.minimum(((np.arange(int(side / cell) + 1) + 0.5) * cell).astype(np.intp), side - 1)
         for side in depths.shape
     )
-    return np.pad(np.clip(depths[np.ix_(rows, columns)], *_DEPTHS), RIM, mode="edge").astype(
+    return np.pad(np.clip(depths[np.ix_(rows, columns)], *_DEPTHS), RIM_CELLS, mode="edge").astype(
         np.float32
     )
 
 
-def _places(mask: Mask) -> Places:
+def _places(mask: Mask) -> ComplexPoints:
     """Return the pixels of a mask, every so many where there are too many."""
     flat = np.flatnonzero(mask)
     rows, columns = np.divmod(flat[:: max(1, len(flat) // _MOST_PLACES)], mask.shape[1])

@@ -48,8 +48,8 @@ from sqlalchemy import select
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Job, Run, Submission
 from segarena_server.db.orm_models import Turn as Turns

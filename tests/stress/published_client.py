@@ -28,8 +28,8 @@ from PIL import Image
 from segarena.davis import DavisInteractiveSession
 from segarena.engine.store import RunFolder
 from segarena_server.auth.keys import make_key
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person
 from segarena_server.serving import Serving, open_site
 from segarena_server.settings import Settings

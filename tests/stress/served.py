@@ -26,8 +26,8 @@ from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
 from segarena_server.auth.accounts import invite, register
 from segarena_server.auth.keys import make_key
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Run, Turn
 from segarena_server.serving import open_site

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from segarena.protocol.turns import Turn, pack_turn
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Turn as Turns
 from segarena_server.jobs import row_queue
 from segarena_server.storage.compression import pack

@@ -11,8 +11,8 @@ from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena_server.challenges.challenge_management import make_challenge, set_challenge_state
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge, set_challenge_state
 
 HOUR_S = 3600.0
 LIMITS = {"rounds": 1, "samples_per_run": 1, "runs_at_once": 9, "shows": "board"}

@@ -8,8 +8,8 @@ import pytest
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreAway, StoreError
 from segarena.protocol.turns import Turn, pack_turn
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.http.responses import refusal_of
 from segarena_server.jobs.pool import WorkerPool
 from segarena_server.serving import open_site

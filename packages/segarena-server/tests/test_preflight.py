@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from segarena.cli.main import app
 from segarena_server import preflight
 from segarena_server.audit_log import note
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.schema import migrate
 from segarena_server.preflight import check, faults_of, remarks_of
 from segarena_server.serving import open_site

@@ -9,8 +9,8 @@ from starlette.routing import Route
 
 from segarena_server.app import ROUTERS
 from segarena_server.auth.permissions import ANYONE, needed_by
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person
 from segarena_server.extensions.entry_points import OURS
 from segarena_server.extensions.interfaces import interfaces

@@ -17,8 +17,8 @@ from segarena.errors import StoreError
 from segarena.protocol.turns import Turn, pack_turn
 from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Person, RunSample
 from segarena_server.db.orm_models import Turn as Turns
 from segarena_server.jobs import row_queue

@@ -15,9 +15,9 @@ from sqlalchemy import event
 from segarena.protocol.turns import Turn, pack_turn
 from segarena_server.auth import passwords
 from segarena_server.auth.accounts import register
+from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.challenge_repository import cached_description as described_in
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.db.orm_models import Run
 from segarena_server.db.orm_models import Turn as Row
 from segarena_server.preflight import faults_of

@@ -10,8 +10,8 @@ import pytest
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Turn as Row
 
 HOUR_S = 3600.0

@@ -21,7 +21,7 @@ from segarena.registry import build
 from segarena_server.auth.accounts import invite, register
 from segarena_server.auth.keys import make_key
 from segarena_server.auth.passwords import hash_password
-from segarena_server.challenges.management import make_challenge
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.showcases import Showcase, ShowcaseRun
 from segarena_server.db.orm_models import Challenge, Person
 from segarena_server.extensions.site_sections import rooms

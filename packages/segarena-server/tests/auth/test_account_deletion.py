@@ -14,13 +14,13 @@ from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena_server.auth.account_deletion import delete_account
 from segarena_server.auth.personal_data import archive_of
 from segarena_server.challenges.boards import BoardCache
+from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Job, Person, Run, Submission
-from segarena_server.jobs.enqueue import find_job
 from segarena_server.jobs.forget_name import RemoveName
-from segarena_server.jobs.inspect_submission import InspectSubmission
+from segarena_server.jobs.job_queue import find_job
+from segarena_server.jobs.submission_inspection import InspectSubmission
 from segarena_server.runs.run_repository import FORGET
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings

@@ -14,8 +14,8 @@ from sqlalchemy import select
 from segarena import evaluate
 from segarena.reports.boards.extracts import extract_of, extract_text, read_extract
 from segarena_server.challenges import boards
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Challenge as ChallengeRow
 from segarena_server.db.orm_models import Run, Turn
 

@@ -10,6 +10,7 @@ from segarena.engine.plan import Plan
 from segarena.prompts import Box, Click, Scribble
 from segarena.registry import build
 from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.dialogue_rendering import prompt_label
 from segarena_server.challenges.dialogue_views import (
     DialogueInfo,
     ExchangeLog,
@@ -19,7 +20,6 @@ from segarena_server.challenges.dialogue_views import (
 from segarena_server.challenges.evaluation_request import EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.rehearsal import Rehearsal
-from segarena_server.challenges.sample_view import prompt_label
 
 VIDEOS = "demo-videos(size=(60, 100), frames=5)"
 KINDS = {

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.errors import InvalidInput
+from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.export import export_challenge
-from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.db.orm_models import Person, Run
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import select
 
 from segarena.reports.boards.extracts import extract_of, extract_text
+from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.duplicate_detection import similarity_of
 from segarena_server.challenges.integrity_audit import audit_challenge, audit_sheet
-from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Finding, Person, Run, RunSample, Turn
-from segarena_server.jobs.enqueue import find_job
+from segarena_server.jobs.job_queue import find_job
 from segarena_server.runs.run_repository import FIND, close_run
 
 CLICKS = "clicks(rounds=3)"

@@ -14,7 +14,7 @@ from segarena.davis import DavisInteractiveSession, fuse_scribbles, scribbles2ma
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.registry import build
-from segarena_server.challenges.management import make_challenge
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.davis.routes import INTERFACE
 from segarena_server.db.orm_models import Person, Run
 

@@ -18,14 +18,14 @@ from segarena.errors import (
     WorkersInvalid,
     WorkStopped,
 )
-from segarena.work.jobs import attempt
-from segarena.work.persistent_process import StandingProcess
+from segarena.work.jobs import run_unit
+from segarena.work.persistent_process import PersistentProcess
 from segarena_server.jobs import job_runner, pool
-from segarena_server.jobs.enqueue import enqueue_job, find_job
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_server.jobs.job_runner import JobRunner
-from segarena_server.jobs.kind import JobKind
 from segarena_server.jobs.lease import new_lease
-from segarena_server.jobs.worker_processes import TaskExecutor
+from segarena_server.jobs.worker import TaskExecutor
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_server.turns.queue_position import job_queue_position
@@ -95,7 +95,7 @@ class Here:
 
     def do(self, unit, meanwhile, limit_s=None):
         meanwhile()
-        return attempt(self._do, unit)
+        return run_unit(self._do, unit)
 
     def end(self):
         pass
@@ -108,7 +108,7 @@ def hand(site):
 
 @pytest.fixture
 def real(site):
-    process = StandingProcess(TaskExecutor(0.3, 30.0), 30.0)
+    process = PersistentProcess(TaskExecutor(0.3, 30.0), 30.0)
     yield JobRunner(site, list(job_runner.job_kinds().values()), process)
     process.end()
 

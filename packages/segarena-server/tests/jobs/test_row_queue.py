@@ -4,7 +4,7 @@ import pytest
 
 from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
 from segarena_server.jobs import row_queue
-from segarena_server.jobs.enqueue import enqueue_job, find_job
+from segarena_server.jobs.job_queue import enqueue_job, find_job
 
 
 @pytest.fixture(params=["turn", "job"])

@@ -11,8 +11,8 @@ from sqlalchemy import inspect, select, text
 
 from segarena.protocol.turns import Turn as Told
 from segarena.protocol.turns import pack_turn
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Event, Key, Person, PooledSample, Run, Team, Turn
 from segarena_server.storage.compression import pack
 

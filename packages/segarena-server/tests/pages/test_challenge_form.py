@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
+from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.db.orm_models import Event, Job
 
 SOON = datetime(2029, 5, 1, tzinfo=UTC)

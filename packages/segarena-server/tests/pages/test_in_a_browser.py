@@ -15,15 +15,15 @@ from segarena.client import participate
 from segarena_server.app import ROUTERS
 from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase, read_challenge
-from segarena_server.challenges.management import make_challenge
 from segarena_server.challenges.showcases import Showcase, ShowcaseRun
 from segarena_server.db.orm_models import Challenge as Row
 from segarena_server.db.orm_models import Person, Submission
 from segarena_server.demo_site import ROLES, Demonstration
 from segarena_server.extensions.site_sections import rooms
-from segarena_server.jobs.enqueue import enqueue_job, find_job
-from segarena_server.jobs.prepare_challenge import ChallengeJobRequest, PreviewChallenge
+from segarena_server.jobs.challenge_preparation import ChallengeJobRequest, PreviewChallenge
+from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_server.serving import first_link
 
 NO_PAGES = {

@@ -6,9 +6,9 @@ import time
 import pytest
 from sqlalchemy import func, select
 
+from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import existing_challenge, make_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Run
 

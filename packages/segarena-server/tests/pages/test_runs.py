@@ -9,10 +9,10 @@ from sqlalchemy import select
 
 import segarena
 from segarena.client.participation import begun_in
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import Run, RunSample, Turn
-from segarena_server.runs import round_views, run_views
+from segarena_server.runs import run_views, sample_view_builder
 
 PHASES = (
     Phase(name="final", seed=3, runs_at_once=9),
@@ -156,9 +156,11 @@ def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(
         turns = session.scalars(
             select(Turn).where(Turn.run_id == run.id, Turn.place == 0).order_by(Turn.number)
         ).all()
-        monkeypatch.setattr(round_views, "untold_turns", lambda *_: {(run.id, 0): turns[-1]})
+        monkeypatch.setattr(
+            sample_view_builder, "untold_turns", lambda *_: {(run.id, 0): turns[-1]}
+        )
         eyes = run_views.Visibility.of(PHASES[0], is_organiser=False)
-        view = round_views.SampleViewBuilder(
+        view = sample_view_builder.SampleViewBuilder(
             session, working.site, run, session.get_one(RunSample, (run.id, 0)), eyes, 1
         )
     assert len(view._drawing().exchanged.turns) == len(turns) - 1
@@ -205,7 +207,7 @@ def test_a_run_of_thousands_of_samples_is_paged(working, scene):
         )
         name = run.id
     first, last = (people["ann"].get(f"/runs/{name}?page={page}").text for page in (1, 11))
-    assert first.count(f"/runs/{name}/samples/") == round_views.SAMPLES_PER_PAGE
+    assert first.count(f"/runs/{name}/samples/") == sample_view_builder.SAMPLES_PER_PAGE
     assert "page 1 of 11" in first
     assert last.count(f"/runs/{name}/samples/") == 5
     assert "No turn has come" in people["ann"].get(f"/runs/{name}/samples/1005").text

@@ -22,8 +22,8 @@ from segarena.protocol.replies import unpack_reply
 from segarena.protocol.samples import unpack_sample
 from segarena.protocol.turns import Turn, pack_turn
 from segarena.segmenters.workers.sandbox import Sandbox
+from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.management import make_challenge
 from segarena_server.db.orm_models import RunSample
 from segarena_server.db.orm_models import Turn as Turns
 from segarena_server.storage.content_store import Storage

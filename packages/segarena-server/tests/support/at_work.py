@@ -4,12 +4,12 @@ import threading
 
 import httpx2
 
-from segarena.work.jobs import attempt
+from segarena.work.jobs import run_unit
 from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
 from segarena_server.auth.permissions import cookie_name, cookie_of
 from segarena_server.db.orm_models import Person, Run
-from segarena_server.jobs.worker_processes import TaskExecutor
+from segarena_server.jobs.worker import TaskExecutor
 from segarena_server.serving import Serving
 
 
@@ -92,7 +92,7 @@ class Here:
 
     def do(self, unit, meanwhile, limit_s=None):
         meanwhile()
-        return attempt(self._do, unit)
+        return run_unit(self._do, unit)
 
     def end(self):
         pass

@@ -3,7 +3,7 @@
 from sqlalchemy import update
 
 from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
-from segarena_server.jobs.enqueue import find_job
+from segarena_server.jobs.job_queue import find_job
 from segarena_server.runs.run_repository import END, request_end
 from segarena_server.turns.queue_position import (
     job_queue_position,

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from segarena.cli.main import app
 from segarena.files.hashes import sha256
 from segarena_server.audit_log import latest
-from segarena_server.jobs.enqueue import find_job
+from segarena_server.jobs.job_queue import find_job
 from segarena_server.jobs.pool import JobRunner
 from segarena_studio.annotation import jobs
 from segarena_studio.annotation.jobs import ExportProject, Made, export_of

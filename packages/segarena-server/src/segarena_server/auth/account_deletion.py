@@ -29,7 +29,7 @@ from segarena_server.db.orm_models import (
     Team,
 )
 from segarena_server.extensions.site_sections import kept_about_people
-from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.job_queue import enqueue_job
 from segarena_server.runs.run_repository import FORGET, request_end
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.storage.data_folder import DataFolder

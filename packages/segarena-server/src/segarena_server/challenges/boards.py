@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from segarena.abilities import ignores_image
 from segarena.errors import SegarenaError
 from segarena.files.hashes import fingerprint, sha256
-from segarena.records.configuration import DatasetUsed
+from segarena.records.configuration import DatasetRecord
 from segarena.registry import known
 from segarena.reports.boards.board import Board, Entry, board_of
 from segarena.reports.boards.extracts import (
@@ -270,7 +270,7 @@ def _hidden(extract: Extract, phase: Phase, hidden: Mapping[str, str]) -> Extrac
         label=("",) * len(samples),
         attributes=({},) * len(samples),
     )
-    data = DatasetUsed(kind="dataset", name=phase.name, options={}, fingerprint="", samples=())
+    data = DatasetRecord(kind="dataset", name=phase.name, options={}, fingerprint="", samples=())
     return replace(extract, targets=names, dataset=data)
 
 

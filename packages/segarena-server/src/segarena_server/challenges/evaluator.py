@@ -14,10 +14,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from segarena.engine.lockstep import Cast, load_sample, open_sessions
+from segarena.engine.lockstep import RunCast, load_sample, open_sessions
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import limit_of
+from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.prompts import Prompt
@@ -38,7 +38,7 @@ from segarena_server.challenges.run_plan import (
     participant_plan,
     public_user_name,
 )
-from segarena_server.challenges.sample_exchange import SampleEvaluation, digest_after
+from segarena_server.challenges.sample_evaluation import SampleEvaluation, digest_after
 
 MAX_CACHED_SAMPLES = 8
 """So many places are kept at hand, with their samples and last masks; the others are replayed when they go on."""
@@ -112,7 +112,7 @@ class Evaluator:
     ) -> None:
         self._challenge = challenge
         self._most_places = most_places
-        self._casts: dict[str, tuple[Plan, Cast]] = {}
+        self._casts: dict[str, tuple[Plan, RunCast]] = {}
         self._places: OrderedDict[tuple[str, int], SampleEvaluation] = OrderedDict()
 
     def samples(self, phase: str) -> tuple[str, ...]:
@@ -258,7 +258,7 @@ class Evaluator:
             cast = replace(cast, rules=replace(cast.rules, keep_rounds=keep_rounds))
         sample = load_sample(cast.dataset, job.run.samples[job.place])
         place = SampleEvaluation(
-            cast, sample, self._challenge.phase(job.run.phase), job.past, limit_of(plan)
+            cast, sample, self._challenge.phase(job.run.phase), job.past, time_limit_of(plan)
         )
         try:
             for given in turns:
@@ -275,7 +275,7 @@ class Evaluator:
     def _forget(self, job: EvaluationRequest) -> None:
         self._places.pop((job.run.id, job.place), None)
 
-    def cast(self, phase: str) -> tuple[Plan, Cast]:
+    def cast(self, phase: str) -> tuple[Plan, RunCast]:
         """Return the plan of runs in a phase, and what is built by it.
 
         Raises:

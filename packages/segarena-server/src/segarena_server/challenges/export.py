@@ -16,8 +16,8 @@ from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
 from segarena.reports.boards.board_tables import board_csv, board_tex
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html
+from segarena_server.challenges.challenge_management import existing_challenge
 from segarena_server.challenges.challenge_repository import cached_info, description_of
-from segarena_server.challenges.management import existing_challenge
 from segarena_server.challenges.time_charge import TIME_RULE
 from segarena_server.db.datetimes import moment_of
 from segarena_server.pages.rendering import rendered, static_file

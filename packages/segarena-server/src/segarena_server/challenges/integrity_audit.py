@@ -1,6 +1,6 @@
 """What an organiser looks at before anybody wins: what prompts gave away, and runs that look like one.
 
-It is found once when a run ends (`segarena_server.jobs.audit_run`), and read here for pages and for the command line.
+It is found once when a run ends (`segarena_server.jobs.run_audit`), and read here for pages and for the command line.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 
 from segarena.reports.boards.extracts import Extract, read_extract
 from segarena.reports.sheets import Cell, Sheet, Value
+from segarena_server.challenges.challenge_management import existing_challenge
 from segarena_server.challenges.duplicate_detection import Similarity
 from segarena_server.challenges.ladder import ladder_score
-from segarena_server.challenges.management import existing_challenge
 from segarena_server.db.orm_models import Challenge, Finding, Job, Run, Team
 from segarena_server.runs.run_repository import FIND
 from segarena_server.site import Site

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.lockstep import as_before
+from segarena.engine.lockstep import repeat_previous
 from segarena.engine.rows import Rows
 from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.turns import Answer, Turn, pack_turn
@@ -134,7 +134,7 @@ class LocalSession:
                 rounds=self.dialogue.rounds, previous=self.dialogue.previous, lift=asked.lift
             )
         for _ in asked.rounds if asked.over else asked.rounds[:-1]:  # nothing was said
-            self.dialogue = self.dialogue.ask(()).answer(as_before(self))
+            self.dialogue = self.dialogue.ask(()).answer(repeat_previous(self))
         if self.is_over:
             return None
         self.dialogue = self.dialogue.ask(tuple(asked.rounds[-1]))

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from segarena.engine.evaluate import finish
-from segarena.engine.lockstep import Cast, run_sample
+from segarena.engine.lockstep import RunCast, run_sample
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import limit_of
+from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.protocol.samples import unpack_sample
 from segarena.roles import Finding, Segmenter
@@ -91,7 +91,7 @@ class Rehearsal:
         plan = plan if answer_s is None else replace(plan, time_limit_s=answer_s)
         built = PluginSpec.of(segmenter) if isinstance(segmenter, str) else segmenter
         self._cast = replace(plan, segmenter=built).cast()
-        self._limit = limit_of(plan)
+        self._limit = time_limit_of(plan)
         self._phase = phase
         self._name = segmenter if isinstance(segmenter, str) else type(segmenter).__name__
         self.evaluator = Evaluator(challenge)
@@ -143,7 +143,7 @@ class Rehearsal:
         pooled = self.evaluator.sample(self._phase, run.samples[place])
         exchange = LocalExchange(self.evaluator, run, place, len(pooled.dialogues), past, spent_s)
 
-        def opening(_: Cast, sample: Sample) -> list[LocalSession]:
+        def opening(_: RunCast, sample: Sample) -> list[LocalSession]:
             return [
                 LocalSession(exchange, number, sample, told)
                 for number, told in enumerate(pooled.dialogues)

@@ -7,7 +7,7 @@ from datetime import datetime
 from math import isfinite
 from pathlib import Path
 
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.run_statistics import statistic_mean
 from segarena.roles import Statistic
@@ -49,7 +49,7 @@ def folder_scores(folder: Path, phase: Phase) -> list[Score]:
     Raises:
         RunMissing, StoreError: there is no such run, or it is damaged.
     """
-    with reading(trust=False):
+    with restrict_plugins(trust=False):
         (run,) = read_runs([folder])
         return [
             _score(run, user, statistic, phase.decimals)

@@ -15,14 +15,14 @@ from segarena.terminal.exits import one_line_errors
 from segarena_server.commands.serve import DATA
 
 if TYPE_CHECKING:
+    from segarena_server.challenges.challenge_management import OnSample
     from segarena_server.challenges.description import ChallengeDescription
-    from segarena_server.challenges.management import OnSample
     from segarena_server.challenges.sample_pool import SamplePool
     from segarena_server.settings import Settings
     from segarena_server.site import Site
 
 app = typer.Typer(
-    help="Make challenges for `segarena serve`, look at them, close them.",
+    help="Create and manage the challenges of a server.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -112,8 +112,8 @@ def new(
     with one_line_errors("stopped; nothing was made"):
         check_installed()
         from segarena.errors import InvalidInput
+        from segarena_server.challenges.challenge_management import make_challenge
         from segarena_server.challenges.description import read_challenge
-        from segarena_server.challenges.management import make_challenge
 
         if described:
             challenge = read_challenge(described.read_bytes())
@@ -167,8 +167,8 @@ def change(
 
     with one_line_errors("stopped; nothing was changed"):
         check_installed()
+        from segarena_server.challenges.challenge_management import change_challenge
         from segarena_server.challenges.description import read_challenge
-        from segarena_server.challenges.management import change_challenge
 
         challenge = read_challenge(described.read_bytes())
         site = _site(data, db)
@@ -220,7 +220,7 @@ def close(
 
     with one_line_errors():
         check_installed()
-        from segarena_server.challenges.management import set_challenge_state
+        from segarena_server.challenges.challenge_management import set_challenge_state
 
         state = "open" if again else "closed"
         set_challenge_state(_site(data, db), name, state)
@@ -413,7 +413,7 @@ def _settings(data: Path, db: str | None) -> Settings:
 
 
 def _found(site: Site, name: str) -> ChallengeDescription:
+    from segarena_server.challenges.challenge_management import existing_challenge
     from segarena_server.challenges.challenge_repository import description_of
-    from segarena_server.challenges.management import existing_challenge
 
     return description_of(existing_challenge(site, name))

@@ -20,7 +20,7 @@ from segarena.samples import Shape
 from segarena_server.audit_log import note
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.challenges.time_charge import Moment
-from segarena_server.davis.exchange import (
+from segarena_server.davis.davis_sessions import (
     DavisSample,
     begin_session_run,
     davis_samples,

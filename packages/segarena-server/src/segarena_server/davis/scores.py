@@ -12,16 +12,16 @@ import polars as pl
 
 from segarena.engine.store import RunFolder
 from segarena.options import as_protocol
-from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, COLUMNS
+from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, METRIC_COLUMNS
 from segarena.systems.videos.measures.challenge_report import (
     METRICS,
     report_table,
     sample_scores,
     unanswered,
 )
-from segarena.systems.videos.measures.challenge_summary import THRESHOLD_S, Horizon, video_summary
+from segarena.systems.videos.measures.challenge_summary import THRESHOLD_S, CurveEnd, video_summary
 from segarena_server.challenges.score_visibility import shows_own_scores
-from segarena_server.davis.exchange import DavisSample
+from segarena_server.davis.davis_sessions import DavisSample
 from segarena_server.davis.rules import DavisPhase
 from segarena_server.db.orm_models import Run
 from segarena_server.runs.scores import withheld_reason
@@ -59,7 +59,7 @@ def published_summary(
     """
     asked = tuple((one.place.sample, one.scribble_idx, one.objects) for one in told)
     rules = event.rules
-    horizon = Horizon(
+    horizon = CurveEnd(
         seconds_per_object=rules.options["seconds_per_object"], protocol=as_protocol(rules.protocol)
     )
     rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
@@ -78,10 +78,10 @@ def _summary(
     metric: str,
     asked: tuple[tuple[str, int, int], ...],
     rounds: int | None,
-    horizon: Horizon,
+    horizon: CurveEnd,
 ) -> Mapping[str, Any]:
     """Return the summary of a run that is over, which never changes."""
-    scores = sample_scores(_table(folder), COLUMNS[metric])
+    scores = sample_scores(_table(folder), METRIC_COLUMNS[metric])
     answered = {(score.sequence, score.scribble_idx) for score in scores}
     late = [unanswered(*key) for key in asked if key[:2] not in answered]
     return video_summary([*scores, *late], rounds=rounds, horizon=horizon).to_json(metric)

@@ -21,7 +21,7 @@ from segarena_server.extensions.entry_points import brought
 from segarena_server.storage.data_folder import DataFolder
 
 if TYPE_CHECKING:
-    from segarena_server.jobs.kind import JobKind
+    from segarena_server.jobs.job_kind import JobKind
     from segarena_server.site import Site
 
 ENTRY_POINTS = "segarena.rooms"

@@ -11,8 +11,8 @@ from segarena.files.whole import write_whole
 from segarena.records.configuration import configuration_text, read_configuration
 from segarena_server.auth import account_deletion
 from segarena_server.db.orm_models import Job, Turn
-from segarena_server.jobs.kind import JobKind
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders

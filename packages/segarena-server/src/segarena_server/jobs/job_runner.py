@@ -10,14 +10,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput, SegarenaError, WorkStopped
-from segarena.work.jobs import Done, Outcome
+from segarena.work.jobs import Outcome, UnitResult
 from segarena_server.audit_log import note
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs import row_queue
 from segarena_server.jobs.claimed_row import LeasedRow
-from segarena_server.jobs.kind import JobKind, is_due
+from segarena_server.jobs.job_kind import JobKind, is_due
 from segarena_server.jobs.kinds import job_kinds
-from segarena_server.jobs.worker import RowRunner, WorkerProcess
+from segarena_server.jobs.runner import RowRunner, WorkerProcess
 from segarena_server.site import Site
 
 _LONGEST_DOING = 200
@@ -72,7 +72,7 @@ class JobRunner(RowRunner[Job]):
         with self.site.database.reading() as session:
             unit = job_kinds()[row.kind].unit(session, self.site, row)
         if unit is None:
-            return Done(unit=None, result=_NEEDLESS, seconds=0.0)
+            return UnitResult(unit=None, result=_NEEDLESS, seconds=0.0)
         return self.process.do(unit, partial(self._beat, hold), self.site.settings.limits.job_s)
 
     def write(self, row: Job, hold: LeasedRow, result: Any, session: Session) -> None:

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from functools import cache
 
 from segarena_server.extensions.site_sections import rooms
-from segarena_server.jobs.audit_run import AuditRun
-from segarena_server.jobs.end_run import EndRun
+from segarena_server.jobs.challenge_preparation import (
+    ChangeChallenge,
+    MakeChallenge,
+    PreviewChallenge,
+)
+from segarena_server.jobs.challenge_rehearsal import RehearseChallenge
 from segarena_server.jobs.forget_name import RemoveName
-from segarena_server.jobs.inspect_submission import InspectSubmission
-from segarena_server.jobs.judge_submission import JudgeSubmission
-from segarena_server.jobs.kind import JobKind
-from segarena_server.jobs.prepare_challenge import ChangeChallenge, MakeChallenge, PreviewChallenge
-from segarena_server.jobs.rehearse import RehearseChallenge
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.run_audit import AuditRun
+from segarena_server.jobs.run_folder_jobs import EndRun
+from segarena_server.jobs.submission_inspection import InspectSubmission
+from segarena_server.jobs.submission_judging import JudgeSubmission
 
 _OF_RUNS = (EndRun(), AuditRun(), RemoveName(), InspectSubmission(), JudgeSubmission())
 _OF_CHALLENGES = (PreviewChallenge(), MakeChallenge(), ChangeChallenge(), RehearseChallenge())

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from segarena.errors import SegarenaError, WorkError
-from segarena.work.persistent_process import StandingProcess
+from segarena.work.persistent_process import PersistentProcess
 from segarena_server.db.orm_models import Job, Turn
 from segarena_server.http.middleware import LOG
 from segarena_server.jobs import row_queue
@@ -21,9 +21,9 @@ from segarena_server.jobs.claimed_row import LeasedRow
 from segarena_server.jobs.job_runner import JobRunner
 from segarena_server.jobs.kinds import job_kinds
 from segarena_server.jobs.lease import LeaseWatch, is_gone, is_mine
+from segarena_server.jobs.runner import RowRunner, WorkerProcess
 from segarena_server.jobs.turn_runner import TurnRunner
-from segarena_server.jobs.worker import RowRunner, WorkerProcess
-from segarena_server.jobs.worker_processes import TaskExecutor
+from segarena_server.jobs.worker import TaskExecutor
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 
@@ -76,7 +76,7 @@ class WorkerPool:
 
     def _do(self, make: Callable[[WorkerProcess], RowRunner[Any]]) -> None:
         limits = self._site.settings.limits
-        process: WorkerProcess = StandingProcess(
+        process: WorkerProcess = PersistentProcess(
             TaskExecutor(limits.soft_s, limits.hard_s), limits.hard_s
         )
         hand = make(process)

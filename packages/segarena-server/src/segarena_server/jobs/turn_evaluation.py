@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from segarena.engine.store import files_of_rows
 from segarena_server.challenges.evaluation_request import EvaluationRequest
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.storage.run_folders import RunFolders
 
 

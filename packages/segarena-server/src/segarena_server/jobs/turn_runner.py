@@ -7,15 +7,15 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from segarena.errors import EarlierNeeded, InvalidInput, SegarenaError
-from segarena.work.jobs import Done, Outcome
+from segarena.work.jobs import Outcome, UnitResult
 from segarena_server.audit_log import note
 from segarena_server.db.orm_models import RunSample, Turn
 from segarena_server.http.middleware import LOG
 from segarena_server.jobs.claimed_row import LeasedRow
 from segarena_server.jobs.evaluate_turn import evaluation_task
 from segarena_server.jobs.lease import new_lease
+from segarena_server.jobs.runner import RowRunner, WorkerProcess
 from segarena_server.jobs.turn_evaluation import Evaluated, EvaluateTurn
-from segarena_server.jobs.worker import RowRunner, WorkerProcess
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.compression import pack
@@ -66,7 +66,7 @@ class TurnRunner(RowRunner[Turn]):
         """Evaluate a turn; with all turns before it, if the process does not have its dialogues at hand."""
         limit_s = self.site.settings.limits.hard_s
         outcome = self.process.do(self._step(row, is_at_hand=self._is_at_hand), hold.beat, limit_s)
-        if not isinstance(outcome, Done) and isinstance(outcome.error, EarlierNeeded):
+        if not isinstance(outcome, UnitResult) and isinstance(outcome.error, EarlierNeeded):
             outcome = self.process.do(self._step(row, is_at_hand=False), hold.beat, limit_s)
         self._evaluated_s = outcome.seconds
         self._log(row)

@@ -1,106 +1,81 @@
-"""What a hand does with a row, whatever it is about: lease it, have it done, write what came of it."""
+"""Where worker processes of a server do things. What strangers sent is read there and nowhere else."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
-from sqlalchemy.orm import Session
+from segarena.engine.time_limit import TimeLimit
+from segarena.errors import UnitHung
+from segarena.work.deadline import this_deadline
+from segarena_server.challenges.evaluator import Evaluator, EvaluatorCache
 
-from segarena.errors import (
-    InvalidInput,
-    RunConflict,
-    SegarenaError,
-    StoreAway,
-    WorkersInvalid,
-    WorkStopped,
-)
-from segarena.work.jobs import Done, Outcome, as_ours
-from segarena.work.persistent_process import StandingProcess
-from segarena_server.db.orm_models import Job, Turn
-from segarena_server.http.middleware import LOG
-from segarena_server.jobs.claimed_row import LeasedRow, leasing, write_patiently
-from segarena_server.jobs.worker_processes import WorkerTask
-from segarena_server.site import Site
+_MOST_CHALLENGES = 4
+"""So many are kept at hand, each with its datasets and users."""
 
-WorkerProcess = StandingProcess[WorkerTask[Any], Any]
-_NOT_NOW = (WorkersInvalid, RunConflict, StoreAway, WorkStopped)
-"""No fault of the row, so no try of it: no process starts, another one is at it, there is no room, the server ends."""
-
-Row = TypeVar("Row", Turn, Job)
+Made = TypeVar("Made", covariant=True)
 
 
-class RowRunner(ABC, Generic[Row]):
-    """Does rows of a table, one after the other.
+class WorkerContext:
+    """What a process keeps between units: evaluators, whose sessions are a cache.
 
     Args:
-        site: whose.
-        process: what does them.
+        soft_s: what is done `within` it is told to stop after so long.
+        hard_s: a call that hangs below Python is ended from outside after so long.
     """
 
-    def __init__(self, site: Site, process: WorkerProcess) -> None:
-        self.site = site
-        self.process = process
+    def __init__(self, soft_s: float, hard_s: float) -> None:
+        self._limit = TimeLimit(soft_s, this_deadline(), grace_s=hard_s - soft_s, error=_Overdue.of)
+        self._evaluators = EvaluatorCache(_MOST_CHALLENGES)
 
-    def one(self) -> bool:
-        """Do a row; False when there is none."""
-        with leasing(self.site) as lease:
-            with self.site.database.writing() as session:
-                row = self.lease(session, lease)
-            if row is None:
-                return False
-            self._do(row, LeasedRow(self.site, type(row), self.key(row), lease))
-        return True
+    def evaluator(self, description: str) -> Evaluator:
+        """Return the evaluator of a challenge, which keeps its last dialogues at hand.
 
-    def _do(self, row: Row, hold: LeasedRow) -> None:
+        Raises:
+            SegarenaError: the description cannot be read.
+        """
+        return self._evaluators.of(description)
+
+    @contextmanager
+    def within(self, what: str) -> Generator[None]:
+        """Run the block within the soft limit.
+
+        Raises:
+            UnitHung: it took longer.
+        """
         try:
-            outcome = self.outcome(row, hold)
-            if isinstance(outcome, Done):
-                write_patiently(self.site, partial(self.write, row, hold, outcome.result))
-                if self.makes_work(outcome.result):
-                    self.site.hurry()
-            elif isinstance(outcome.error, InvalidInput):
-                write_patiently(self.site, partial(self.refuse, row, hold, outcome.error))
-            else:
-                raise outcome.error
-        except _NOT_NOW:
-            write_patiently(self.site, hold.hand_on)
-            raise
-        except Exception as error:
-            LOG.error("%s: %s", self.key(row), error, exc_info=not isinstance(error, SegarenaError))
-            write_patiently(self.site, partial(self.fail, self.site, row, hold, as_ours(error)))
-        self.site.news.tell(self.about(row))
+            with self._limit.watch(what):
+                yield
+        except _Overdue as error:
+            raise UnitHung(str(error)) from None
 
-    @abstractmethod
-    def key(self, row: Row) -> tuple[Any, ...]:
-        """Return the primary key of a row."""
 
-    @abstractmethod
-    def about(self, row: Row) -> Any:
-        """Return what those wait for who wait for a row."""
+class WorkerTask(Protocol[Made]):
+    """One piece of work. It travels to the process by pickling, and so does what it returns."""
 
-    @abstractmethod
-    def lease(self, session: Session, lease: str) -> Row | None:
-        """Return a row that waits, leased; None when there is none."""
+    def do(self, bench: WorkerContext, /) -> Made:
+        """Do it; what is raised is told as the reason why nothing came of it."""
+        ...
 
-    @abstractmethod
-    def outcome(self, row: Row, hold: LeasedRow) -> Outcome[Any, Any]:
-        """Have it done."""
 
-    @abstractmethod
-    def write(self, row: Row, hold: LeasedRow, result: Any, session: Session) -> None:
-        """Write what came of it, and its new state."""
+@dataclass(frozen=True, slots=True)
+class TaskExecutor:
+    """The job of a worker process: its units know themselves what is to be done."""
 
-    def makes_work(self, result: Any) -> bool:
-        """Tell whether something may wait now because of what was written."""
-        return True
+    soft_s: float
+    hard_s: float
 
-    @abstractmethod
-    def refuse(self, row: Row, hold: LeasedRow, error: InvalidInput, session: Session) -> None:
-        """Write that it cannot be, by the fault of whoever asked for it."""
+    def open(self) -> Callable[[WorkerTask[Any]], Any]:
+        """Return what does one unit."""
+        bench = WorkerContext(self.soft_s, self.hard_s)
+        return lambda unit: unit.do(bench)
 
-    @staticmethod
-    @abstractmethod
-    def fail(site: Site, row: Row, hold: LeasedRow, error: SegarenaError, session: Session) -> None:
-        """Write that a try came to nothing."""
+
+class _Overdue(BaseException):
+    """The soft limit is over. No error of a user's or a metric's, so it is not taken for one on its way out."""
+
+    @classmethod
+    def of(cls, what: str, seconds: float) -> _Overdue:
+        return cls(f"{what} took longer than {seconds:g} s")

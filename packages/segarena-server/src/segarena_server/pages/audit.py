@@ -14,7 +14,7 @@ from segarena_server.challenges.integrity_audit import BLIND_IOU_NOTE, audit_cha
 from segarena_server.db.orm_models import Run
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.job_queue import enqueue_job
 from segarena_server.pages.rendering import page
 from segarena_server.runs.run_repository import FIND
 

@@ -17,6 +17,13 @@ from starlette.responses import RedirectResponse, Response
 from segarena.errors import SegarenaError
 from segarena.registry import names
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
+from segarena_server.challenges.challenge_management import (
+    change_faults,
+    phases_with_runs,
+    prepare_change,
+    prepare_new_challenge,
+    update_challenge,
+)
 from segarena_server.challenges.challenge_repository import description_of, find_challenge
 from segarena_server.challenges.description import ChallengeDescription as Description
 from segarena_server.challenges.description import Phase
@@ -27,27 +34,20 @@ from segarena_server.challenges.form_fields import (
     parse_form,
     phase_numbers,
 )
-from segarena_server.challenges.management import (
-    change_faults,
-    phases_with_runs,
-    prepare_change,
-    prepare_new_challenge,
-    update_challenge,
-)
 from segarena_server.challenges.sample_pool import SamplePool
 from segarena_server.db.orm_models import Challenge, Job
 from segarena_server.extensions.allowed_plugins import faults_of_names
 from segarena_server.extensions.interfaces import interfaces
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm
-from segarena_server.jobs.enqueue import enqueue_job
-from segarena_server.jobs.prepare_challenge import (
+from segarena_server.jobs.challenge_preparation import (
     ChallengeJobRequest,
     ChangeChallenge,
     MakeChallenge,
     PreviewChallenge,
     delete_old_drafts,
 )
+from segarena_server.jobs.job_queue import enqueue_job
 from segarena_server.pages.rendering import page
 from segarena_server.runs.submissions import sandbox_of
 from segarena_server.site import Site

@@ -20,7 +20,7 @@ from segarena_server.challenges.challenge_repository import (
 from segarena_server.db.orm_models import ROLES, Job, Person, Run, Team, Turn
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.prepare_challenge import ChallengeJobRequest
+from segarena_server.jobs.challenge_preparation import ChallengeJobRequest
 from segarena_server.mail.mail_outbox import clean_address, put_down, unsent
 from segarena_server.pages.challenge_form import DRAFTS
 from segarena_server.pages.rendering import page

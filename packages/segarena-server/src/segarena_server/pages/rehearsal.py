@@ -13,8 +13,8 @@ from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import cached_info, find_challenge, find_phase
 from segarena_server.extensions.allowed_plugins import fault_of_name
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.enqueue import enqueue_job, find_job
-from segarena_server.jobs.rehearse import REHEARSAL_SAMPLES, RehearseChallenge
+from segarena_server.jobs.challenge_rehearsal import REHEARSAL_SAMPLES, RehearseChallenge
+from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_server.pages.rendering import page
 from segarena_server.turns.queue_position import job_queue_position
 

@@ -22,7 +22,6 @@ from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Tea
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_server.pages.rendering import page
-from segarena_server.runs.round_views import SAMPLES_PER_PAGE, SampleViewBuilder, list_samples
 from segarena_server.runs.run_repository import (
     INTERACTIVE_KINDS,
     check_shows_samples,
@@ -30,6 +29,11 @@ from segarena_server.runs.run_repository import (
     request_end,
 )
 from segarena_server.runs.run_views import Visibility
+from segarena_server.runs.sample_view_builder import (
+    SAMPLES_PER_PAGE,
+    SampleViewBuilder,
+    list_samples,
+)
 from segarena_server.runs.scores import visible_scores, withheld_reason
 from segarena_server.turns.delayed_replies import as_participant_sees, delayed_turns
 from segarena_server.turns.queue_position import run_queue_position, turn_queue_position

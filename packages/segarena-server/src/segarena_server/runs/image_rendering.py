@@ -14,10 +14,10 @@ from segarena.reports.gallery import make_card
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.work.deadline import this_deadline
+from segarena_server.challenges.dialogue_rendering import RenderedSample
 from segarena_server.challenges.dialogue_views import ExchangeLog, organiser_view, participant_view
 from segarena_server.challenges.evaluation_request import EvaluationRequest
 from segarena_server.challenges.evaluator import EvaluatorCache
-from segarena_server.challenges.sample_view import RenderedSample
 
 _MOST_CHALLENGES = 2
 """So many are kept at hand, each with its datasets and users."""

@@ -23,11 +23,11 @@ from segarena_server.challenges.team_ladder import decide_step
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Submission, Turn
 from segarena_server.http import http_errors
-from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.job_queue import enqueue_job
 from segarena_server.mail.mail_outbox import tell_of_run
 
 END = "end run"
-"""The kind of job that ends a run; see `segarena_server.jobs.end_run`."""
+"""The kind of job that ends a run; see `segarena_server.jobs.run_folder_jobs`."""
 
 INTERACTIVE_KINDS = ("dialogue", "masks")
 """The kinds of runs whose participants see the samples; the others are answered by what they sent."""
@@ -36,7 +36,7 @@ FORGET = "forget name of run"
 """The kind of job that takes a name out of its folder; see `segarena_server.jobs.forget_name`."""
 
 FIND = "find out about run"
-"""The kind of job that finds out what organisers want to know of it; see `segarena_server.jobs.audit_run`."""
+"""The kind of job that finds out what organisers want to know of it; see `segarena_server.jobs.run_audit`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

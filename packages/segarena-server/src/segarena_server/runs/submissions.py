@@ -21,7 +21,7 @@ from segarena_server.challenges.sample_selection import draw_samples
 from segarena_server.db.orm_models import Challenge, Run, Submission
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
-from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.job_queue import enqueue_job
 from segarena_server.jobs.submission_cache import MaskSample, SubmissionContent
 from segarena_server.runs import run_repository
 from segarena_server.settings import Sent

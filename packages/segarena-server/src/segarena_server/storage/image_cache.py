@@ -19,8 +19,8 @@ from segarena.errors import SegarenaError, StoreError
 from segarena.files.hashes import sha256
 from segarena.files.whole import write_whole
 from segarena.version import __version__
-from segarena.work.jobs import Done
-from segarena.work.persistent_process import StandingProcess
+from segarena.work.jobs import UnitResult
+from segarena.work.persistent_process import PersistentProcess
 from segarena_server.http import http_errors
 from segarena_server.runs.image_rendering import ImageRenderer, Rendering
 from segarena_server.settings import Limits
@@ -108,7 +108,7 @@ class Album:
 
     def _work(self) -> None:
         """Draw one after the other, in a process that is ended when nothing was drawn for a while."""
-        process = StandingProcess(
+        process = PersistentProcess(
             ImageRenderer(self._limits.soft_s, self._limits.hard_s), self._limits.hard_s
         )
         try:
@@ -126,14 +126,14 @@ class Album:
 
     def _draw(
         self,
-        process: StandingProcess[Rendering, bytes],
+        process: PersistentProcess[Rendering, bytes],
         name: str,
         drawing: Callable[[], Rendering],
     ) -> None:
         try:
             outcome = process.do(drawing())
             content, error = (
-                (outcome.result, None) if isinstance(outcome, Done) else (b"", outcome.error)
+                (outcome.result, None) if isinstance(outcome, UnitResult) else (b"", outcome.error)
             )
         except Exception as fault:  # a thread that ends draws nothing any more
             content = b""

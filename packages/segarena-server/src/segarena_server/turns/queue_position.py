@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from segarena_server.challenges.time_charge import reply_delay_s
 from segarena_server.db.orm_models import Job, Run, Turn
-from segarena_server.jobs.enqueue import find_job
-from segarena_server.jobs.kind import is_due
+from segarena_server.jobs.job_kind import is_due
+from segarena_server.jobs.job_queue import find_job
 from segarena_server.jobs.kinds import job_kinds
 from segarena_server.runs.run_repository import END
 from segarena_server.turns.turn_repository import count_waiting_before

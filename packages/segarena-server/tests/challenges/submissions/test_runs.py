@@ -5,7 +5,7 @@ import pytest
 
 import segarena
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import limit_of
+from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.records.row_types import RoundRecord
 from segarena_server.challenges.evaluator import Evaluator
@@ -43,7 +43,7 @@ def held(practice, pool, tmp_path):
 
 def judge(practice, path, sample):
     plan, cast = Evaluator(practice).cast("final")
-    return SubmittedRun(path).judge(sample, cast, limit_of(plan))
+    return SubmittedRun(path).judge(sample, cast, time_limit_of(plan))
 
 
 def look(practice, path):

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job
 from segarena_server.http import http_errors
-from segarena_server.jobs.enqueue import enqueue_job, find_job
-from segarena_server.jobs.kind import JobKind
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.job_queue import enqueue_job, find_job
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs.job_kind import JobKind
-from segarena_server.jobs.runner import WorkerContext
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 from segarena_studio.studies.description import read_study_text

@@ -17,7 +17,15 @@ import polars as pl
 
 from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Dialogue, Prediction
-from segarena.engine.lockstep import Cast, as_before, ask, load_sample, open_sessions, prepare, take
+from segarena.engine.lockstep import (
+    RunCast,
+    load_sample,
+    open_sessions,
+    prepare_shared_work,
+    repeat_previous,
+    request_prompts,
+    submit_answer,
+)
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
 from segarena.engine.run_integrity import check_run
@@ -26,7 +34,7 @@ from segarena.engine.store import RunFolder
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.records.prompts import prompts_text
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.samples import Labels, Mask, Shape
 
 _KEY = ["target", "user", "repeat"]
@@ -56,7 +64,7 @@ def run_faults(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
         samples: that a run there is about.
     """
     try:
-        with reading(trust=False):
+        with restrict_plugins(trust=False):
             found = [one.message for one in check_run(path) if one.is_error]
             return [
                 each.replace(f"{path}/", "").replace(str(path), "the run") for each in found
@@ -98,10 +106,10 @@ class SubmittedRun:
     """
 
     def __init__(self, path: Path) -> None:
-        with reading(trust=False):
+        with restrict_plugins(trust=False):
             self._folder = RunFolder.open(path)
 
-    def judge(self, name: str, cast: Cast, limit: TimeLimit) -> RejudgedSample:
+    def judge(self, name: str, cast: RunCast, limit: TimeLimit) -> RejudgedSample:
         """Hold all dialogues about a sample again, with the answers that the folder has.
 
         Args:
@@ -156,8 +164,8 @@ class _Told:
         session = self._session
         where = f"{self._session.name}, {self._session.user_name}"
         while not session.is_over:
-            prepare([session], self._limit)
-            dialogue = ask(session, self._limit)
+            prepare_shared_work([session], self._limit)
+            dialogue = request_prompts(session, self._limit)
             if dialogue is None:
                 break
             number = len(dialogue.rounds)
@@ -184,10 +192,10 @@ class _Told:
         if told["failure"] is not None:
             session.fail(f"as the run says: {told['failure']}")
             return ""
-        answer = as_before(session) if not dialogue.rounds[-1] else self._mask(number)
+        answer = repeat_previous(session) if not dialogue.rounds[-1] else self._mask(number)
         if answer is None:
             return "has no mask"
-        take(session, self._limit, answer, late_s or 0.0)
+        submit_answer(session, self._limit, answer, late_s or 0.0)
         return session.failure
 
     def _mask(self, number: int) -> Prediction | None:

@@ -5,7 +5,7 @@ import threading
 from sqlalchemy import select
 
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.enqueue import enqueue_job
+from segarena_server.jobs.job_queue import enqueue_job
 
 
 def test_two_that_ask_at_the_same_moment_have_one_job(database):

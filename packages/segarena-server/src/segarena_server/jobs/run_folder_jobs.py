@@ -16,8 +16,8 @@ from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena_server.challenges.evaluation_request import EvaluationRequest, RunInfo
 from segarena_server.db.orm_models import Challenge, Job, Run, Turn
 from segarena_server.jobs.evaluate_turn import evaluation_request, run_info
-from segarena_server.jobs.kind import JobKind
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders

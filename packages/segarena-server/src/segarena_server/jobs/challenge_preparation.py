@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from segarena_server.challenges import management
+from segarena_server.challenges import challenge_management
 from segarena_server.challenges.description import (
     ChallengeDescription,
     challenge_text,
@@ -26,8 +26,8 @@ from segarena_server.challenges.sample_pool import (
     preview_phases,
 )
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.kind import JobKind
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 
@@ -112,7 +112,9 @@ class MakeChallenge(JobKind):
 
     def unit(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
         """Return what lays its samples ready."""
-        described = management.prepare_new_challenge(site, ChallengeJobRequest.of(job).challenge)
+        described = challenge_management.prepare_new_challenge(
+            site, ChallengeJobRequest.of(job).challenge
+        )
         return BuildPoolTask(
             challenge=challenge_text(described),
             pools=tuple(pools_of(described)),
@@ -122,7 +124,7 @@ class MakeChallenge(JobKind):
     def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
         """Add the challenge."""
         told = ChallengeJobRequest.of(job)
-        management.insert_challenge(session, site.now(), told.challenge, result, told.by)
+        challenge_management.insert_challenge(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
 
 
@@ -135,7 +137,7 @@ class ChangeChallenge(JobKind):
     def unit(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
         """Return what lays the samples ready that do not lie there."""
         told = ChallengeJobRequest.of(job)
-        described, pools = management.prepare_change(site, told.changes, told.challenge)
+        described, pools = challenge_management.prepare_change(site, told.changes, told.challenge)
         return BuildPoolTask(
             challenge=challenge_text(described), pools=tuple(pools), storage=site.folder.samples
         )
@@ -143,7 +145,7 @@ class ChangeChallenge(JobKind):
     def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
         """Write what the challenge is now."""
         told = ChallengeJobRequest.of(job)
-        management.update_challenge(session, site.now(), told.challenge, result, told.by)
+        challenge_management.update_challenge(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
 
 

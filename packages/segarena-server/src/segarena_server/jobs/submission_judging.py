@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from segarena.dialogue import Prediction
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import limit_of
+from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hashes import sha256
@@ -28,11 +28,11 @@ from segarena_server.challenges.prompt_replay import pack_first_rounds
 from segarena_server.challenges.submissions import masks, runs
 from segarena_server.db.orm_models import Challenge, Job, Run, RunSample
 from segarena_server.db.orm_models import Turn as TurnRow
-from segarena_server.jobs.enqueue import enqueue_job
 from segarena_server.jobs.evaluate_turn import evaluation_request, run_info
-from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.job_queue import enqueue_job
 from segarena_server.jobs.submission_cache import MaskSample, SubmissionContent, process_cache
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs import submissions
 from segarena_server.runs.run_repository import end_run_sample, refund_run
 from segarena_server.site import Site
@@ -170,7 +170,7 @@ class JudgeSampleTask:
     def _of_run(self, evaluator: Evaluator, run: RunInfo) -> Rows:
         plan, cast = evaluator.cast(run.phase)
         sent = runs.SubmittedRun(process_cache().unpacked(self.content).root)
-        again = sent.judge(run.samples[self.job.place], cast, limit_of(plan))
+        again = sent.judge(run.samples[self.job.place], cast, time_limit_of(plan))
         if again.faults:
             raise InvalidInput(f"it was taken, and now differs: {again.faults[0]}")
         return again.rows

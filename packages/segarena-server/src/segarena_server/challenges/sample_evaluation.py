@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from segarena.dialogue import as_prediction
-from segarena.engine.lockstep import Cast, as_before, ask, open_sessions, prepare, take
+from segarena.engine.lockstep import (
+    RunCast,
+    open_sessions,
+    prepare_shared_work,
+    repeat_previous,
+    request_prompts,
+    submit_answer,
+)
 from segarena.engine.rows import Rows
 from segarena.engine.session import Session
 from segarena.engine.time_limit import TimeLimit
@@ -102,7 +109,7 @@ class SampleEvaluation:
     """
 
     def __init__(
-        self, cast: Cast, sample: Sample, phase: Phase, past: Sequence[bytes], limit: TimeLimit
+        self, cast: RunCast, sample: Sample, phase: Phase, past: Sequence[bytes], limit: TimeLimit
     ) -> None:
         given = unpack_history(past, sample.shape) if phase.kind == "test" else {}
         # Judging takes no time here: what is charged comes with each turn.
@@ -234,7 +241,7 @@ class SampleEvaluation:
         if not is_paid:
             session.drop(held.seconds)
         else:
-            take(session, self._limit, answer.prediction, held.seconds)
+            submit_answer(session, self._limit, answer.prediction, held.seconds)
             held.is_ours = bool(session.failure)
             held.values = session.last_values if session.answered > before else {}
         held.is_late = session.is_over and not session.failure and session.answered == before
@@ -244,14 +251,14 @@ class SampleEvaluation:
     ) -> list[DialogueReply]:
         """Return what is said to dialogues; prompts that were never given before are put into `new`."""
         going = [held.session for held in touched if not held.session.is_over]
-        prepare(going, self._limit)
+        prepare_shared_work(going, self._limit)
         return [self._say(held, new, is_told_silence=is_told_silence) for held in touched]
 
     def _say(self, held: _Held, new: PromptHistory, *, is_told_silence: bool) -> DialogueReply:
         session = held.session
         rounds = list[Sequence[Prompt]]()
         while not session.is_over:
-            dialogue = ask(session, self._limit)
+            dialogue = request_prompts(session, self._limit)
             if dialogue is None:
                 held.is_ours = bool(session.failure)
                 break
@@ -261,7 +268,7 @@ class SampleEvaluation:
                 new.setdefault(held.number, []).append(dialogue.rounds[-1])
             if dialogue.rounds[-1] or is_told_silence:
                 break
-            take(session, self._limit, as_before(session), 0.0)
+            submit_answer(session, self._limit, repeat_previous(session), 0.0)
         while held.has_echo and not held.is_echoing:
             rounds.append(held.past[held.said])
             held.said += 1

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput
-from segarena_server.challenges.challenge_repository import description_of
-from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.management import (
+from segarena_server.challenges.challenge_management import (
     change_challenge,
     existing_challenge,
     make_challenge,
 )
+from segarena_server.challenges.challenge_repository import description_of
+from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.sample_pool import preview_phases
 from segarena_server.db.orm_models import Event, Person, PooledSample, Run
 from segarena_server.runs.run_repository import RunRequest

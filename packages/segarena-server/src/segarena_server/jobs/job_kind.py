@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.worker_processes import WorkerTask
+from segarena_server.jobs.worker import WorkerTask
 from segarena_server.site import Site
 
 

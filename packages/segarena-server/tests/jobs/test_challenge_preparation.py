@@ -3,12 +3,12 @@
 from sqlalchemy import select
 
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.enqueue import enqueue_job
-from segarena_server.jobs.prepare_challenge import (
+from segarena_server.jobs.challenge_preparation import (
     MakeChallenge,
     PreviewChallenge,
     delete_old_drafts,
 )
+from segarena_server.jobs.job_queue import enqueue_job
 
 DAY_S = 86400.0
 

@@ -1,6 +1,6 @@
 """Making and changing a challenge: what is described is built and looked at once, and its samples are laid ready.
 
-The command line does it in its own process, a server by a job (`segarena_server.jobs.prepare_challenge`); the steps are the same:
+The command line does it in its own process, a server by a job (`segarena_server.jobs.challenge_preparation`); the steps are the same:
 ready, `segarena_server.challenges.sample_pool.build_pool`, written.
 """
 

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
 from segarena_server.challenges.challenge_repository import cached_info, description_of
+from segarena_server.challenges.dialogue_rendering import RenderedDialogue, RenderedSample
 from segarena_server.challenges.dialogue_views import DialogueInfo, ExchangeLog
-from segarena_server.challenges.sample_view import RenderedDialogue, RenderedSample
 from segarena_server.challenges.time_charge import NOTABLE_EXCESS_S, TimeCharge
 from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
 from segarena_server.http import http_errors

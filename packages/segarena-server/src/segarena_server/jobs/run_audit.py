@@ -19,9 +19,9 @@ from segarena_server.challenges.duplicate_detection import (
 )
 from segarena_server.challenges.leak_meter import Leak
 from segarena_server.db.orm_models import Challenge, Finding, Job, Run, RunSample, Turn
-from segarena_server.jobs.enqueue import enqueue_job
-from segarena_server.jobs.kind import JobKind
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.job_queue import enqueue_job
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs.run_repository import FIND
 from segarena_server.site import Site
 from segarena_server.storage.run_folders import RunFolders

@@ -16,8 +16,8 @@ from segarena_server.challenges.description import read_challenge
 from segarena_server.challenges.rehearsal import Rehearsal, SampleRehearsal
 from segarena_server.challenges.score_visibility import Score, folder_scores
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.kind import JobKind
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 
 REHEARSAL_SAMPLES = 2

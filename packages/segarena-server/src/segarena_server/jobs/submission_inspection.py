@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from segarena.engine.sample_job import limit_of
+from segarena.engine.sample_job import time_limit_of
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
 from segarena_server.challenges.description import read_challenge
 from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.challenges.submissions import masks, programs, runs
 from segarena_server.db.orm_models import Challenge, Job, Submission
-from segarena_server.jobs.kind import JobKind
+from segarena_server.jobs.job_kind import JobKind
 from segarena_server.jobs.submission_cache import (
     MaskSample,
     SubmissionContent,
     UnpackedSubmission,
     process_cache,
 )
-from segarena_server.jobs.worker_processes import WorkerContext
+from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs import submissions
 from segarena_server.site import Site
 
@@ -80,7 +80,7 @@ class InspectSubmissionTask:
     def _differences(self, bench: WorkerContext, unpacked: UnpackedSubmission) -> Iterator[str]:
         plan, cast = bench.evaluator(self.challenge).cast(self.phase)
         sent = runs.SubmittedRun(unpacked.root)
-        limit = limit_of(plan)
+        limit = time_limit_of(plan)
         for name in self.samples:
             yield from sent.judge(name, cast, limit).faults
 

@@ -29,7 +29,7 @@ from skimage.morphology import medial_axis
 from segarena.systems.videos.robot.bezier_line import smooth_line
 from segarena.systems.videos.robot.morphological_opening import opening_radius_px, published_disk
 from segarena.systems.videos.robot.scribble_lines import draw_lines
-from segarena.systems.videos.robot.settings import preset
+from segarena.systems.videos.robot.settings import robot_preset
 from segarena.systems.videos.robot.skeleton_paths import longest_paths
 
 SHAPE = (480, 854)
@@ -145,7 +145,7 @@ def main():
         f"{'':44}{'wrong px':>9}{'lines':>6}{'plain ms':>10}{'ours ms':>9}{'1 /':>6}{'clock 1 /':>11}"
     )
     for name in ("local-1.0.4", "server-2020"):
-        settings = preset(name, mode="published", ties="raster")
+        settings = robot_preset(name, mode="published", ties="raster")
         for objects in (1, 3, 10):
             prediction, target = scene(objects)
             for what, predicted in (

@@ -29,7 +29,7 @@ import polars as pl
 from davis_metrics import OBJECTS, SHAPE, video
 
 from segarena.samples import Target, VideoSample
-from segarena.systems.videos.measures.challenge_report import COLUMNS
+from segarena.systems.videos.measures.challenge_report import REPORT_COLUMNS
 from segarena.systems.videos.session.davis import DavisInteractiveSession
 from segarena.systems.videos.session.report_file import ReportFile
 
@@ -101,8 +101,8 @@ def overheads(
 
 def append_seconds(rows: int, folder: Path) -> float:
     """Return the median time of adding a submission's rows to a report of so many."""
-    one = {name: ["x" * 64 if kind == pl.String else 1] for name, kind in COLUMNS.items()}
-    line = pl.DataFrame(one, schema=COLUMNS)
+    one = {name: ["x" * 64 if kind == pl.String else 1] for name, kind in REPORT_COLUMNS.items()}
+    line = pl.DataFrame(one, schema=REPORT_COLUMNS)
     many = pl.concat([line] * rows) if rows else line.clear()
     added = pl.concat([line] * (SHAPE[0] * OBJECTS))
     file = ReportFile(folder, f"rows-{rows}", many)

@@ -24,7 +24,7 @@ from skimage.morphology import thin as skimage_thin
 from segarena.arrays.label_edges import label_edges
 from segarena.arrays.thinning import thin
 from segarena.systems.scenes.edges.edge_matching import match_edges, match_radius_px
-from segarena.systems.scenes.edges.region_measures import ious, shared_px
+from segarena.systems.scenes.edges.region_measures import region_iou_table, shared_px
 from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels
 from segarena.systems.scenes.measures.human_images import find_images
 
@@ -99,7 +99,12 @@ def measure(groups: list[list[Drawing]]) -> dict[str, list[float]]:
             counts = {clock(name, work, *given) for name, work in MATCHERS.items()}
             if len(counts) > 1:
                 raise SystemExit(f"numbers of pairs differ: {counts}")
-            clock("regions of a pair", lambda a, b: ious(shared_px(a.labels, b.labels)), one, other)
+            clock(
+                "regions of a pair",
+                lambda a, b: region_iou_table(shared_px(a.labels, b.labels)),
+                one,
+                other,
+            )
         for drawing in group:
             edges = label_edges(drawing.labels)
             clock("thin", thin, edges)

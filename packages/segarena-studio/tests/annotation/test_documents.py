@@ -5,7 +5,7 @@ import pytest
 from drawn import box, scene, text_of
 
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.model.scene import edges
+from segarena.systems.scenes.model.scene import ring_edges
 from segarena_studio.annotation.documents import MOST_BYTES, document_text, read_document, scene_of
 
 
@@ -64,7 +64,7 @@ def test_two_regions_across_the_frame_share_their_border_after_the_cut():
     found = scene_of(read(scene(one, other)), name="a.png", shape=(90, 120))
     corners = np.array(found.vertices)
     assert corners[:, 1].max() == 120
-    sides = [set(edges(ring)) for region in found.regions for ring in region.rings]
+    sides = [set(ring_edges(ring)) for region in found.regions for ring in region.rings]
     assert len(sides[0] & sides[1]) == 1
 
 

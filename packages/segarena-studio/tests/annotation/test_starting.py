@@ -7,7 +7,7 @@ from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons
-from segarena.systems.scenes.model.rasters import crop
+from segarena.systems.scenes.model.rasters import crop_mask
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
 from segarena_studio.annotation.starting import mask_outlines, outlined, read_start
 
@@ -15,7 +15,7 @@ from segarena_studio.annotation.starting import mask_outlines, outlined, read_st
 def test_a_box_is_four_corners_of_its_pixels():
     mask = np.zeros((40, 50), np.bool_)
     mask[5:25, 7:39] = True
-    (outline,) = mask_outlines(crop(mask))
+    (outline,) = mask_outlines(crop_mask(mask))
     assert sorted(map(tuple, outline.tolist())) == [(5, 7), (5, 39), (25, 7), (25, 39)]
 
 
@@ -27,7 +27,7 @@ def test_blobs_keep_their_pixels_within_one_of_their_border(seed):
     for _ in range(4):
         row, column, radius = rng.integers(30, 90), rng.integers(30, 130), rng.integers(8, 28)
         mask |= (rows - row) ** 2 + (columns - column) ** 2 < radius**2
-    outlines = mask_outlines(crop(mask))
+    outlines = mask_outlines(crop_mask(mask))
     again = fill_polygons(outlines, mask.shape).full(mask.shape)
     wrong = mask ^ again
     around = sum(polygons.perimeter(outline) for outline in outlines)
@@ -39,7 +39,7 @@ def test_pieces_are_outlines_of_their_own_and_specks_are_left_out():
     mask = np.zeros((60, 60), np.bool_)
     mask[2:10, 2:10] = mask[20:50, 20:50] = True
     mask[55:57, 55:57] = True
-    assert [polygons.area(outline) for outline in mask_outlines(crop(mask))] == [900, 64]
+    assert [polygons.area(outline) for outline in mask_outlines(crop_mask(mask))] == [900, 64]
     assert mask_outlines(Patch((slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.bool_))) == []
 
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from segarena.errors import InvalidInput
 from segarena.files.spreadsheets import plain_cell
 from segarena.files.whole import whole_path, write_whole
-from segarena.systems.scenes.files.formats import FORMATS, losses, write_scenes
+from segarena.systems.scenes.files.formats import FORMATS, format_losses, write_scenes
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 from segarena_server.db.datetimes import moment_of
 from segarena_server.site import Site
@@ -97,7 +97,7 @@ def _write(told: Outgoing, folder: Path, watch: Watch = lambda _: nullcontext())
         with watch(f"drawing {number} of {len(told.drawn)}"):
             found.append(one.scene())
     scenes = SceneSet(scenes=tuple(found))
-    lost = losses(scenes, file_format)
+    lost = format_losses(scenes, file_format)
     folder.mkdir(parents=True)
     write_scenes(scenes, folder / f"scenes{ENDINGS.get(file_format, '')}", file_format)
     write_whole(folder / "times.csv", _times(told, found))

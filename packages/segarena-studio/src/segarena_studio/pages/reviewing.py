@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidMask
-from segarena.systems.scenes.checks.quality import centre
+from segarena.systems.scenes.checks.quality import region_centre
 from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
 from segarena.systems.scenes.model.scene import Scene
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
@@ -189,7 +189,7 @@ def _regions(document: Document, found: Found) -> list[ShownRegion]:
 
 def _number_at(raster: RegionRaster) -> tuple[float, float] | None:
     """Return (x, y) of a region's number: on what is seen of it, where anything is."""
-    at = centre(replace(raster, amodal=raster.visible)) or centre(raster)
+    at = region_centre(replace(raster, amodal=raster.visible)) or region_centre(raster)
     return at and (at[1], at[0])
 
 

@@ -26,7 +26,7 @@ FLICKER = 0.02
 """Standard deviations of the camera's noise, in levels, and of its brightness, as a share."""
 
 
-class Look(NamedTuple):
+class Rendering(NamedTuple):
     """How a thing looks from its own middle: colours float32 (H, W, 3), and how much of each pixel it covers."""
 
     colours: Field
@@ -36,7 +36,7 @@ class Look(NamedTuple):
 class Appearance(Protocol):
     """What a thing looks like at a place in its own coordinates, at a time; `pixel` is the size of a pixel in them."""
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Look:
+    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
         """Return its look."""
         ...
 
@@ -122,7 +122,7 @@ class Blob:
     pace: float
     phase: float
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Look:
+    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
         """Return its look; light falls from above."""
         angle = np.arctan2(down, right)
         outline = np.ones_like(angle)
@@ -143,7 +143,7 @@ class Bar:
     texture: Field
     width: float
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Look:
+    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
         """Return its look."""
         del time
         inside = np.minimum(self.width - np.abs(right), 1 - np.abs(down))
@@ -179,7 +179,7 @@ class Cutout:
             lean=lean,
         )
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Look:
+    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
         """Return its look."""
         del pixel
         height, width = self.cover.shape
@@ -237,8 +237,8 @@ def sample_field(field: Field, rows: Field, columns: Field) -> Field:
     return np.asarray(sampled, dtype=np.float32)
 
 
-def _look(colours: Any, cover: Any) -> Look:
-    return Look(
+def _look(colours: Any, cover: Any) -> Rendering:
+    return Rendering(
         np.asarray(colours, dtype=np.float32), np.asarray(cover, dtype=np.float32).clip(0, 1)
     )
 

@@ -6,10 +6,10 @@ from scipy.io import savemat
 from segarena.arrays.label_edges import thin_label_edges
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.systems.scenes.edges.benchmark import (
-    EdgeRules,
+    EdgeBenchmarkOptions,
+    count_image,
     edge_counts_of,
     find_detections,
-    judge_image,
     read_detection,
     region_counts_of,
 )
@@ -33,7 +33,7 @@ def humans(tmp_path):
 
 def judge(folder, humans, **rules):
     items = find_detections(folder, humans)
-    return [judge_image(item, rules=EdgeRules(**rules)) for item in items.values()]
+    return [count_image(item, rules=EdgeBenchmarkOptions(**rules)) for item in items.values()]
 
 
 def test_maps_that_are_the_truth_are_perfect(tmp_path, humans):

@@ -9,9 +9,9 @@ from skimage.metrics import variation_of_information as skimage_information
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.systems.scenes.edges.region_measures import (
     count_regions,
-    covering,
-    ious,
     rand_index,
+    region_iou_table,
+    segmentation_covering,
     shared_px,
     summarise_regions,
     variation_of_information,
@@ -35,7 +35,7 @@ def slow_covering(prediction, target):
 @given(LABELS, LABELS)
 def test_measures_are_those_of_their_definitions(prediction, target):
     shared = shared_px(prediction, target)
-    assert covering(shared) == pytest.approx(slow_covering(prediction, target))
+    assert segmentation_covering(shared) == pytest.approx(slow_covering(prediction, target))
     first, second = prediction.ravel(), target.ravel()
     upper = np.triu_indices(len(first), 1)
     joined = [(flat[:, None] == flat[None])[upper] for flat in (first, second)]
@@ -47,7 +47,7 @@ def test_measures_are_those_of_their_definitions(prediction, target):
 def test_equal_segmentations_are_perfect():
     labels = np.random.default_rng(0).integers(0, 5, (20, 20))
     shared = shared_px(labels, labels + 3)
-    assert covering(shared) == 1.0
+    assert segmentation_covering(shared) == 1.0
     assert rand_index(shared) == 1.0
     assert variation_of_information(shared) == 0.0
     assert adapted_rand_error(labels + 1, labels + 1)[0] == 0.0
@@ -59,7 +59,9 @@ def test_large_labels_share_what_small_ones_do(prediction, target):
     np.testing.assert_array_equal(
         shared_px(prediction.astype(np.int64) * 10_000_000, target), expected
     )
-    np.testing.assert_array_equal(ious(expected).max(axis=1) <= 1, np.ones(len(expected), bool))
+    np.testing.assert_array_equal(
+        region_iou_table(expected).max(axis=1) <= 1, np.ones(len(expected), bool)
+    )
 
 
 def test_counts_of_an_image_are_over_people():

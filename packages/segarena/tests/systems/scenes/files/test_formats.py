@@ -7,7 +7,13 @@ import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
 from segarena.files.images import read_values
-from segarena.systems.scenes.files import FORMATS, READABLE, losses, read_scenes, write_scenes
+from segarena.systems.scenes.files import (
+    FORMATS,
+    READABLE,
+    format_losses,
+    read_scenes,
+    write_scenes,
+)
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import SceneSet
 
@@ -33,7 +39,7 @@ def by_coco_rule(scenes):
 
 
 def test_coco_amodal_comes_back_with_nothing_lost_but_what_is_said(demo_set, tmp_path):
-    assert losses(demo_set, "coco-amodal") == [
+    assert format_losses(demo_set, "coco-amodal") == [
         "the rule of pixels: masks and areas are written and read by the COCO rule"
     ]
     write_scenes(demo_set, tmp_path / "a.json", "coco-amodal")
@@ -54,7 +60,7 @@ def test_coco_amodal_comes_back_with_nothing_lost_but_what_is_said(demo_set, tmp
 def test_what_was_read_once_is_written_and_read_as_the_same(demo_set, tmp_path):
     write_scenes(demo_set, tmp_path / "a.json", "coco-amodal")
     once = read_scenes(tmp_path / "a.json")
-    assert losses(once, "coco-amodal") == []
+    assert format_losses(once, "coco-amodal") == []
     write_scenes(once, tmp_path / "b.json", "coco-amodal")
     assert read_scenes(tmp_path / "b.json") == once
     assert (tmp_path / "b.json").read_bytes() == (tmp_path / "a.json").read_bytes()
@@ -62,7 +68,7 @@ def test_what_was_read_once_is_written_and_read_as_the_same(demo_set, tmp_path):
 
 def test_coco_keeps_extent_visibility_order_and_names_of_the_first_annotator(demo_set, tmp_path):
     demo_set = by_coco_rule(demo_set)
-    assert "2 annotations are left out" in losses(demo_set, "coco")[-1]
+    assert "2 annotations are left out" in format_losses(demo_set, "coco")[-1]
     write_scenes(demo_set, tmp_path / "a.json", "coco")
     again = read_scenes(tmp_path / "a.json")
     firsts = [found[0] for found in demo_set.by_image().values()]
@@ -140,7 +146,7 @@ def test_csv_has_the_numbers_of_every_region(demo_set, tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_set_without_scenes_can_be_written_anywhere(name, tmp_path):
-    assert losses(SceneSet(), name) == []
+    assert format_losses(SceneSet(), name) == []
     write_scenes(SceneSet(), tmp_path / "out", name)
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput
-from segarena.systems.scenes.files import losses, read_scenes, write_scenes
+from segarena.systems.scenes.files import format_losses, read_scenes, write_scenes
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
 
@@ -166,7 +166,9 @@ def test_ann_exports_are_scaled_by_the_photograph(tmp_path):
 def test_what_labelme_and_cvat_hold_is_written_as_coco_amodal_and_read_again(tmp_path):
     (tmp_path / "a.xml").write_text(CVAT)
     scenes = read_scenes(tmp_path / "a.xml")
-    assert "that nobody said what is stuff: it is written as thing" in losses(scenes, "coco-amodal")
+    assert "that nobody said what is stuff: it is written as thing" in format_losses(
+        scenes, "coco-amodal"
+    )
     write_scenes(scenes, tmp_path / "b.json", "coco-amodal")
     again = read_scenes(tmp_path / "b.json")
     assert again.defects == ()
@@ -211,7 +213,7 @@ def test_labelme_is_written_with_the_front_shape_last_and_read_as_the_same(tmp_p
     for file, scene in zip(files, demo_set.scenes, strict=True):
         (back,) = read_scenes(file).scenes
         np.testing.assert_array_equal(rasterise(back).owner, rasterise(scene).owner)
-    assert "who drew it" in losses(demo_set, "labelme")
+    assert "who drew it" in format_losses(demo_set, "labelme")
 
 
 def png(values):
@@ -268,7 +270,7 @@ def test_visible_masks_without_an_order_go_through_labelme(tmp_path):
     value = {"images": IMAGES, "categories": [{"id": 1, "name": "apple"}], "annotations": records}
     (tmp_path / "d2sa.json").write_text(json.dumps(value))
     scenes = read_scenes(tmp_path / "d2sa.json")
-    assert losses(scenes, "labelme") == []
+    assert format_losses(scenes, "labelme") == []
     (file,) = write_scenes(scenes, tmp_path / "out", "labelme")
     assert [shape["shape_type"] for shape in json.loads(file.read_text())["shapes"]] == [
         "mask",

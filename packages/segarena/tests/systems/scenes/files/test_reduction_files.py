@@ -18,7 +18,7 @@ def test_pictures_hold_what_the_functions_return(demo_set, tmp_path):
         "modal": rasters.owner,
         "edges": 255 * reductions.visible_edges(rasters),
         "hidden-edges": 255 * reductions.hidden_edges(rasters),
-        "figure-ground": np.where(owners == reductions.SHARED, SHARED_VALUE, owners),
+        "figure-ground": np.where(owners == reductions.SHARED_EDGE, SHARED_VALUE, owners),
     }
     for name, values in expected.items():
         first, *_ = write_reduction(demo_set, tmp_path / name, name)

@@ -10,7 +10,7 @@ from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, RunConfli
 from segarena.systems.scenes.demo.demo_files import write_demo
 from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures.human_images import find_images, read_boundaries
-from segarena.systems.scenes.measures.measurement_job import Survey, work_on_images
+from segarena.systems.scenes.measures.measurement_job import MeasurementJob, measure_images
 
 LABELS = np.repeat([[1, 2]], 6, axis=0).repeat([5, 6], axis=1)
 
@@ -91,27 +91,27 @@ def test_work_goes_on_where_it_stopped_also_that_of_an_earlier_version(tmp_path)
     (tmp_path / "images.jsonl").write_text(text)
     items, asked = {str(k): k for k in range(4)}, []
     for _ in range(2):
-        found = work_on_images(items, lambda k: asked.append(k) or double(k), {"rule": 1}, tmp_path)
+        found = measure_images(items, lambda k: asked.append(k) or double(k), {"rule": 1}, tmp_path)
         assert asked == [2, 3]
         assert found == {str(k): {"twice": 2 * k} for k in range(4)}
     with pytest.raises(
         RunConflict, match=r"holds work with rule = 1, this one has 2; choose another --out"
     ):
-        work_on_images(items, double, {"rule": 2}, tmp_path)
+        measure_images(items, double, {"rule": 2}, tmp_path)
 
 
 def test_an_image_that_fails_is_said_once_the_others_are_done(tmp_path):
     items, asked = {"a": None, "b": 1, "c": None}, []
     with pytest.raises(InvalidMask, match=r"a: no mask \(2 images fail; the others are done\)"):
-        work_on_images(items, lambda k: asked.append(k) or double(k), {}, tmp_path)
-    assert work_on_images({"b": 1}, lambda k: asked.append(k), {}, tmp_path) == {"b": {"twice": 2}}
+        measure_images(items, lambda k: asked.append(k) or double(k), {}, tmp_path)
+    assert measure_images({"b": 1}, lambda k: asked.append(k), {}, tmp_path) == {"b": {"twice": 2}}
     assert asked == [None, 1, None]
 
 
 def test_processes_give_the_same_in_the_same_order(tmp_path):
     write_demo(demo_scenes(images=3), tmp_path)
     images = find_images(tmp_path / "scenes.json")
-    survey = Survey.of_statistics()
+    survey = MeasurementJob.of_statistics()
     alone, together = (
         list(survey.run(images, tmp_path / str(w), workers=w).items()) for w in (0, 2)
     )
@@ -122,7 +122,7 @@ def test_processes_that_share_a_folder_give_the_same_to_each(tmp_path):
     items, asked = {str(k): k for k in range(20)}, []
 
     def take_part(_):
-        return work_on_images(
+        return measure_images(
             items, lambda k: asked.append(k) or double(k), {}, tmp_path, share=True
         )
 
@@ -133,4 +133,4 @@ def test_processes_that_share_a_folder_give_the_same_to_each(tmp_path):
     ] * 3
     assert sorted(asked) == list(range(20))
     with pytest.raises(InvalidInput, match="give --out"):
-        work_on_images(items, double, {}, None, share=True)
+        measure_images(items, double, {}, None, share=True)

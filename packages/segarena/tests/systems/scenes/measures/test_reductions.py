@@ -40,8 +40,8 @@ def test_a_region_in_front_owns_its_edge_and_regions_side_by_side_share_theirs()
     )
     rasters = rasterise(scene)
     owners = reductions.figure_ground(rasters)
-    assert set(np.unique(owners)) == {reductions.SHARED, 0, 1}
-    assert (owners[9, 18:] == reductions.SHARED).all()
+    assert set(np.unique(owners)) == {reductions.SHARED_EDGE, 0, 1}
+    assert (owners[9, 18:] == reductions.SHARED_EDGE).all()
     around = np.zeros(SHAPE, dtype=bool)
     around[4:16, 4:13] = True
     assert (
@@ -72,7 +72,7 @@ def figure_ground_slowly(rasters, edges):
                             for y in (r, r + 1)
                             for x in (c, c + 1)
                         )
-            owners[row, column] = labels[0] if found else reductions.SHARED
+            owners[row, column] = labels[0] if found else reductions.SHARED_EDGE
     return owners
 
 
@@ -139,7 +139,7 @@ def test_boxes_of_full_and_visible_parts():
     scene = scene_of(
         ("cat", box(5, 5, 15, 15)), ("mat", box(5, 10, 15, 20)), ("fly", box(6, 6, 8, 8))
     )
-    found = reductions.boxes(scene, rasterise(scene))
+    found = reductions.region_boxes(scene, rasterise(scene))
     assert found[1].amodal == (5, 10, 15, 20)
     assert found[1].visible == (5, 15, 15, 20)
     assert found[2].visible is None
@@ -158,4 +158,4 @@ def test_generated_sky_and_ground_share_their_edge_whatever_the_rule_of_pixels(r
     labels = rasters.owner
     between = (labels[:-1] == sky + 1) & (labels[1:] == ground + 1) & (owners[:-1] != 0)
     assert between.sum() > 20
-    assert (owners[:-1][between] == reductions.SHARED).mean() > 0.9
+    assert (owners[:-1][between] == reductions.SHARED_EDGE).mean() > 0.9

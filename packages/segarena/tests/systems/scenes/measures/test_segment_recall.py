@@ -9,7 +9,7 @@ from segarena.errors import InvalidInput, InvalidMask
 from segarena.systems.scenes.measures.segment_recall import (
     IOU_THRESHOLDS,
     OCCLUSIONS,
-    AmodalQuality,
+    SegmentRecallMeter,
     TrueRegion,
     mask_ious,
 )
@@ -60,7 +60,7 @@ def image(draw):
 
 @given(st.lists(image(), min_size=1, max_size=3))
 def test_average_recall_is_that_of_the_published_evaluation(images):
-    quality = AmodalQuality(most=(1, 3, 5))
+    quality = SegmentRecallMeter(most=(1, 3, 5))
     for one in images:
         quality.add_ious(*one)
     for result in quality.results():
@@ -79,7 +79,7 @@ def values(quality):
 
 
 def test_perfect_segments_find_everything():
-    quality = AmodalQuality(most=(1, 2))
+    quality = SegmentRecallMeter(most=(1, 2))
     regions = [
         TrueRegion(mask=square(0, 0)),
         TrueRegion(mask=square(20, 20), occlusion=0.5, is_stuff=True),
@@ -94,28 +94,28 @@ def test_perfect_segments_find_everything():
 
 def test_scores_decide_who_comes_first():
     region = TrueRegion(mask=square(0, 0))
-    quality = AmodalQuality(most=(1,))
+    quality = SegmentRecallMeter(most=(1,))
     quality.add([region.mask, square(20, 20)], [0.1, 0.9], [region])
     assert values(quality)["all", "all", 1] == 0.0
 
 
 def test_an_iou_of_two_thirds_counts_at_four_of_ten_thresholds():
     # 10 x 10 and 10 x 10 moved by 2: 80 of 120 pixels shared.
-    quality = AmodalQuality(most=(1,))
+    quality = SegmentRecallMeter(most=(1,))
     quality.add([square(0, 2)], [1.0], [TrueRegion(mask=square(0, 0))])
     assert values(quality)["all", "all", 1] == pytest.approx(0.4)
 
 
 def test_a_quarter_hidden_is_partial_and_heavy_as_published_or_heavy_alone():
     for is_open, expected in ((False, 1), (True, 0)):
-        quality = AmodalQuality(most=(1,), open_upper_end=is_open)
+        quality = SegmentRecallMeter(most=(1,), open_upper_end=is_open)
         quality.add([], [], [TrueRegion(mask=square(0, 0), occlusion=0.25)])
         regions = {r.occlusion: r.regions for r in quality.results() if r.kind == "all"}
         assert (regions["partial"], regions["heavy"]) == (expected, 1)
 
 
 def test_images_without_segments_lower_recall_instead_of_failing():
-    quality = AmodalQuality(most=(1,), none_value=-1.0)
+    quality = SegmentRecallMeter(most=(1,), none_value=-1.0)
     region = TrueRegion(mask=square(0, 0))
     quality.add([region.mask], [1.0], [region])
     quality.add([], [], [region])
@@ -139,10 +139,10 @@ def test_ious_of_masks(monkeypatch):
 
 def test_what_cannot_be_judged_is_said():
     with pytest.raises(InvalidInput, match="score"):
-        AmodalQuality().add([square(0, 0)], [], [])
+        SegmentRecallMeter().add([square(0, 0)], [], [])
     with pytest.raises(InvalidInput, match="score"):
-        AmodalQuality().add([square(0, 0)], [math.nan], [])
+        SegmentRecallMeter().add([square(0, 0)], [math.nan], [])
     with pytest.raises(InvalidMask, match="one shape"):
         mask_ious([np.ones((2, 3), bool)], [np.ones((3, 2), bool)])
     with pytest.raises(InvalidInput, match="most"):
-        AmodalQuality(most=(10, 1))
+        SegmentRecallMeter(most=(10, 1))

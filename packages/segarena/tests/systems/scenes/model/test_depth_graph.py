@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from segarena.systems.scenes.model.depth_graph import (
     OcclusionGroup,
-    components,
     depth_layers,
     layer_growth,
-    occlusions,
+    occlusion_components,
+    occlusion_graph,
 )
 
 
@@ -34,18 +34,22 @@ def longest_path(graph):
 
 def test_who_shares_a_pixel_occludes_who_is_behind():
     overlap = np.array([[9, 2, 0], [2, 9, 0], [0, 0, 4]])
-    assert occlusions(overlap).tolist() == [[False, True, False], [False] * 3, [False] * 3]
+    assert occlusion_graph(overlap).tolist() == [[False, True, False], [False] * 3, [False] * 3]
 
 
 def test_a_region_alone_is_a_component_of_one_layer():
-    assert components(graph_of(2, [])) == [OcclusionGroup(1, 1)] * 2
-    assert components(graph_of(0, [])) == []
+    assert occlusion_components(graph_of(2, [])) == [OcclusionGroup(1, 1)] * 2
+    assert occlusion_components(graph_of(0, [])) == []
 
 
 def test_layers_are_counted_in_each_component():
     # 0 - 1 - 3 is a chain, 2 hides 4, 5 is alone.
     graph = graph_of(6, [(0, 1), (1, 3), (0, 3), (2, 4)])
-    assert components(graph) == [OcclusionGroup(3, 3), OcclusionGroup(2, 2), OcclusionGroup(1, 1)]
+    assert occlusion_components(graph) == [
+        OcclusionGroup(3, 3),
+        OcclusionGroup(2, 2),
+        OcclusionGroup(1, 1),
+    ]
     assert depth_layers(graph).tolist() == [1, 2, 1, 3, 2, 1]
 
 
@@ -53,7 +57,7 @@ def test_layers_are_counted_in_each_component():
 def test_layers_are_the_longest_path(seed, count):
     graph = np.triu(np.random.default_rng(seed).random((count, count)) < 0.4, 1)
     assert depth_layers(graph).max() == longest_path(graph)
-    assert sum(component.regions for component in components(graph)) == count
+    assert sum(component.regions for component in occlusion_components(graph)) == count
 
 
 def test_layers_that_grow_with_the_logarithm_have_their_slope():

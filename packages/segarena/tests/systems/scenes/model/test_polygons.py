@@ -81,18 +81,19 @@ def test_hull_holds_every_vertex_and_is_convex(points):
     if len(hull) > 2:
         assert polygons.contains_points(hull, points).all()
         assert {
-            polygons.turn(*(hull[(k + j) % len(hull)] for j in range(3))) for k in range(len(hull))
+            polygons.orientation(*(hull[(k + j) % len(hull)] for j in range(3)))
+            for k in range(len(hull))
         } == {1}
         assert polygons.area(hull) >= polygons.area(points) - 1e-9 or not is_simple_slowly(points)
 
 
 def test_turns_are_right_where_floats_are_not():
     a, b = (0.5, 0.5), (12.0, 12.0)
-    assert polygons.turn(a, b, (24.0, 24.0)) == 0
+    assert polygons.orientation(a, b, (24.0, 24.0)) == 0
     tiny = math.ulp(24.0)
-    assert polygons.turn(a, b, (24.0, 24.0 + tiny)) == 1
-    assert polygons.turn(a, b, (24.0 + tiny, 24.0)) == -1
-    assert polygons.turn((0, 0), (1e-200, 1e200), (2e-200, 2e200)) == 0
+    assert polygons.orientation(a, b, (24.0, 24.0 + tiny)) == 1
+    assert polygons.orientation(a, b, (24.0 + tiny, 24.0)) == -1
+    assert polygons.orientation((0, 0), (1e-200, 1e200), (2e-200, 2e200)) == 0
 
 
 @given(rings)

@@ -13,7 +13,7 @@ from segarena.systems.scenes.measures.annotation_statistics import (
 )
 from segarena.systems.scenes.measures.human_images import find_images
 from segarena.systems.scenes.paper_tables.measurements import (
-    STAND_IN,
+    STAND_IN_DATASET,
     measure_humans,
     measure_shapes,
 )
@@ -61,4 +61,4 @@ def test_without_data_generated_scenes_stand_in_and_are_called_so(tmp_path):
     found = measure_shapes(
         MeasurementRequest(folders={}, inputs={}, models=(), out=tmp_path, limit=1)
     )
-    assert {dataset for _, dataset, _, _ in found} == {STAND_IN}
+    assert {dataset for _, dataset, _, _ in found} == {STAND_IN_DATASET}

@@ -5,15 +5,15 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena.statistics.intervals import bootstrap_mean
 from segarena.systems.videos.measures.challenge_report import (
-    COLUMNS,
+    REPORT_COLUMNS,
     SampleScore,
     report_table,
     sample_scores,
     unanswered,
 )
 from segarena.systems.videos.measures.challenge_summary import (
-    Horizon,
-    complete,
+    CurveEnd,
+    fill_missing_rounds,
     video_intervals,
     video_summary,
 )
@@ -37,26 +37,26 @@ B1 = score("b", 1, [[0.2, 0.4], [0.4, 0.6], [0.6, 0.8]], [20, 40])
 
 
 def test_missing_interactions_hold_the_last_quality_and_take_no_time():
-    quality, seconds = complete(A2, 3)
+    quality, seconds = fill_missing_rounds(A2, 3)
     assert quality.tolist() == [[0.7, 0.7, 0.7]]
     assert seconds.tolist() == [30, 0, 0]
 
 
 def test_an_interaction_missing_for_one_object_is_missing_for_all():
     gap = score("c", 1, [[0.2, np.nan, 0.6], [0.4, 0.9, 0.8]], [1, 2, 3])
-    quality, seconds = complete(gap, 3)
+    quality, seconds = fill_missing_rounds(gap, 3)
     assert quality.tolist() == [[0.2, 0.2, 0.6], [0.4, 0.4, 0.8]]
     assert seconds.tolist() == [1, 0, 3]
 
 
 def test_before_the_first_answer_there_is_nothing():
-    quality, seconds = complete(score("c", 1, [[np.nan, 0.5]], [np.nan, 4]), 2)
+    quality, seconds = fill_missing_rounds(score("c", 1, [[np.nan, 0.5]], [np.nan, 4]), 2)
     assert quality.tolist() == [[0, 0.5]]
     assert seconds.tolist() == [0, 4]
 
 
 def test_summary_by_hand():
-    summary = video_summary([A1, A2, B1], horizon=Horizon(seconds_per_object=60))
+    summary = video_summary([A1, A2, B1], horizon=CurveEnd(seconds_per_object=60))
     # Interaction 1: (0.5 + 0.7 + 0.2 + 0.4 + 0.6) / 5 objects; 2: (0.9 + 0.7 + 0.4 + 0.6 + 0.8) / 5.
     assert summary.by_round == pytest.approx([0.48, 0.68])
     # Time: (10 + 30 + 20) / 3 samples, then + (20 + 0 + 40) / 3; end: 60 s for 5 / 3 objects.
@@ -69,37 +69,37 @@ def test_summary_by_hand():
 
 
 def test_published_end_is_the_time_of_the_mean_sequence():
-    horizon = Horizon(seconds_per_object=60, protocol=PUBLISHED)
+    horizon = CurveEnd(seconds_per_object=60, protocol=PUBLISHED)
     # "a" has one object, "b" three: two on average.
     assert video_summary([A1, A2, B1], horizon=horizon).time_s[-1] == 120
 
 
 def test_without_limit_the_published_end_depends_on_the_slowest_interaction_alone():
     assert video_summary([A1, A2, B1]).time_s.tolist() == [0, 20, 40, 40]
-    published = video_summary([A1, A2, B1], horizon=Horizon(protocol=PUBLISHED))
+    published = video_summary([A1, A2, B1], horizon=CurveEnd(protocol=PUBLISHED))
     assert published.time_s.tolist() == [0, 20, 40, 2 * 40]
 
 
 def test_a_curve_that_runs_past_the_end_is_cut_there_and_published_turns_back():
     late = [score("a", 1, [[0.4, 0.8]], [10, 30])]
-    cut = video_summary(late, horizon=Horizon(seconds_per_object=20))
+    cut = video_summary(late, horizon=CurveEnd(seconds_per_object=20))
     assert cut.time_s.tolist() == [0, 10, 20, 20]
     assert cut.quality == pytest.approx([0, 0.4, 0.4 + 0.4 / 3, 0.4 + 0.4 / 3])
     assert cut.auc == pytest.approx((10 * 0.2 + 10 * (0.4 + 0.4 / 6)) / 20)
-    turned = video_summary(late, horizon=Horizon(seconds_per_object=20, protocol=PUBLISHED))
+    turned = video_summary(late, horizon=CurveEnd(seconds_per_object=20, protocol=PUBLISHED))
     assert turned.time_s.tolist() == [0, 10, 40, 20]
     assert turned.auc == pytest.approx((10 * 0.2 + 30 * 0.6 - 20 * 0.8) / 40)
 
 
 def test_an_answer_later_than_the_end_is_read_on_the_line_from_nothing():
-    cut = video_summary([score("a", 1, [[0.8]], [40])], horizon=Horizon(seconds_per_object=20))
+    cut = video_summary([score("a", 1, [[0.8]], [40])], horizon=CurveEnd(seconds_per_object=20))
     assert cut.quality == pytest.approx([0, 0.4, 0.4])
 
 
 def test_samples_that_were_not_run_count_nothing_as_published_and_are_left_out_otherwise():
     missing = unanswered("b", 1, 3)
     assert video_summary([A1], not_run=[missing]).by_round.tolist() == [0.5, 0.9]
-    summary = video_summary([A1], not_run=[missing], horizon=Horizon(protocol=PUBLISHED))
+    summary = video_summary([A1], not_run=[missing], horizon=CurveEnd(protocol=PUBLISHED))
     assert summary.by_round == pytest.approx([0.5 / 4, 0.9 / 4])
     assert summary.time_s[1:3] == pytest.approx([5, 15])
     assert (summary.samples, summary.planned) == (2, 2)
@@ -123,7 +123,7 @@ def test_more_rounds_than_seen_hold_the_last():
 
 
 def test_the_json_has_the_published_form():
-    data = video_summary([A1], horizon=Horizon(seconds_per_object=100)).to_json("J")
+    data = video_summary([A1], horizon=CurveEnd(seconds_per_object=100)).to_json("J")
     assert data == {
         "auc": pytest.approx((10 * 0.25 + 20 * 0.7 + 70 * 0.9) / 100),
         "metric_at_threshold": {"threshold": 60.0, "J": 0.9},
@@ -177,7 +177,7 @@ def parts_and_timings():
 
 def test_the_report_has_a_row_per_interaction_frame_and_object_and_encoding_is_part_of_the_first():
     report = report_table(*parts_and_timings(), session_id="s")
-    assert report.columns == list(COLUMNS)
+    assert report.columns == list(REPORT_COLUMNS)
     rows = report.rows()
     assert [row[3:6] for row in rows] == [(r, o, f) for r in (1, 2) for f in (0, 1) for o in (1, 2)]
     assert rows[0] == ("s", "a", 2, 1, 1, 0, pytest.approx(0.3), 0.0, pytest.approx(0.15), 7.0)
@@ -198,5 +198,5 @@ def test_scores_are_means_over_frames():
 def test_no_rows_give_an_empty_report_and_no_scores():
     parts, timings = parts_and_timings()
     report = report_table(parts.clear(), timings)
-    assert report.schema == pl.Schema(COLUMNS)
+    assert report.schema == pl.Schema(REPORT_COLUMNS)
     assert sample_scores(report) == []

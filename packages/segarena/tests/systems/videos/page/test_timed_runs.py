@@ -20,9 +20,9 @@ from segarena.reports.recorded_run import read_runs
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
 from segarena.systems.videos.page.davis_report import (
     DavisPage,
-    curves,
+    challenge_sheet,
+    quality_charts,
     sequence_sheet,
-    summary_sheet,
 )
 from segarena.systems.videos.page.timed_runs import timed_runs
 from segarena.systems.videos.page.video_pictures import kept_labels, shown_frames
@@ -105,7 +105,7 @@ def test_time_is_that_of_answers_and_encoding(timed):
 
 
 def test_the_table_has_a_row_for_each_run_and_names_the_rules(timed):
-    sheet = summary_sheet(timed)
+    sheet = challenge_sheet(timed)
     rows = [dict(zip(sheet.keys, row, strict=True)) for row in sheet.rows]
     assert [row["Segmenter"] for row in rows] == ["near", "far"]
     assert [column.heading for column in sheet.columns if "@3" in column.heading] == [
@@ -143,7 +143,7 @@ def test_the_page_has_curves_tables_and_strips_with_nothing_from_outside(folders
 
 def test_a_segmenter_has_the_colour_of_its_run_whoever_else_is_drawn(folders):
     runs = read_runs(folders)
-    alone = curves([one for one in timed_runs(runs) if one.run.label == "far"], runs)
+    alone = quality_charts([one for one in timed_runs(runs) if one.run.label == "far"], runs)
     assert set(re.findall(r'class="end (c\d) d\d"[^>]*>(\w+)<', alone.html)) == {("c1", "far")}
 
 

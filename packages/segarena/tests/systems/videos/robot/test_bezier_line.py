@@ -9,8 +9,8 @@ from hypothesis.extra import numpy as hnp
 from segarena.arrays.lines import pixels_between
 from segarena.systems.videos.robot.bezier_line import (
     guided_line,
-    is_on,
     nearest_pixels,
+    points_on_mask,
     smooth_line,
 )
 from segarena.systems.videos.robot.skeleton_paths import longest_paths
@@ -39,9 +39,9 @@ def test_a_published_line_cuts_the_bend_and_a_guided_one_does_not():
     path = bend()
     on_path = np.zeros((30, 30), dtype=bool)
     on_path[tuple(path.T)] = True
-    assert 0.85 < is_on(smooth_line(path, 1000), on_path).mean() < 0.95
+    assert 0.85 < points_on_mask(smooth_line(path, 1000), on_path).mean() < 0.95
     line = guided_line(path, 1000, on_path)
-    assert is_on(line, on_path).all()
+    assert points_on_mask(line, on_path).all()
     assert line[0].tolist() == [29, 29]
     assert line[-1].tolist() == [0, 0]
 
@@ -71,7 +71,7 @@ def test_a_guided_line_stays_on_even_the_thinnest_mask_however_few_points_it_may
 ):
     for path in longest_paths(mask, 1):
         line = guided_line(path, max_points, mask)
-        assert is_on(line, mask).all()
+        assert points_on_mask(line, mask).all()
         assert mask[tuple(pixels_between(np.stack(nearest_pixels(line), axis=1)).T)].all()
         assert np.array_equal(line[[0, -1]], path[[-1, 0]])
 

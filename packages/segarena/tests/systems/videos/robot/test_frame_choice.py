@@ -10,8 +10,8 @@ from segarena.systems.videos.robot.frame_choice import (
     check_candidates,
     first_frame,
     frame_quality,
-    frames_drawn_in,
     rank_frames,
+    scribbled_frames,
 )
 
 # Worst first: 1, 4, 3, 0, 2.
@@ -77,7 +77,7 @@ def test_frames_drawn_in_are_read_from_the_scribbles_of_each_round():
     def line(*frames):
         return Scribble(tuple((float(frame), 0.0, 0.0) for frame in frames))
 
-    assert frames_drawn_in(
+    assert scribbled_frames(
         [[line(3), line(3, 3)], [], [line(1), line(0)], [line(3)], [Click((4, 0, 0))]]
     ) == (
         3,

@@ -9,11 +9,11 @@ from hypothesis.extra import numpy as hnp
 from segarena.arrays.balls import disk
 from segarena.systems.videos.robot.morphological_opening import (
     open_error,
-    opened,
+    open_mask,
     opening_radius_px,
     published_disk,
 )
-from segarena.systems.videos.robot.settings import RobotSettings, preset
+from segarena.systems.videos.robot.settings import RobotSettings, robot_preset
 
 masks = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=14))
 radii = st.sampled_from([1.05, 1.15, 1.2, 1.3, 1.5, 1.9, 2.0, 2.5, 3.05, 3.7, 5.0]) | st.floats(
@@ -59,7 +59,7 @@ def bar(height, width, shape=(32, 440)):
 
 
 def test_radius_follows_the_area_up_to_its_limit():
-    local, server = preset("local-1.0.4"), preset("server-2020")
+    local, server = robot_preset("local-1.0.4"), robot_preset("server-2020")
     assert [opening_radius_px(area, local) for area in (0, 100, 400, 25600, 10**6)] == [
         0,
         1,
@@ -98,25 +98,25 @@ def test_disks_have_a_middle_and_four_equal_sides(radius):
 @given(masks, radii)
 def test_opening_is_the_maximum_of_the_minimum(mask, radius):
     for element in (published_disk(radius), disk(radius)):
-        assert np.array_equal(opened(mask, element), by_definition(mask, element))
+        assert np.array_equal(open_mask(mask, element), by_definition(mask, element))
 
 
 def test_a_pixel_whose_disk_lies_beyond_the_frame_is_not_on():
-    assert not opened(np.zeros((3, 3), dtype=bool), published_disk(1.05)).any()
+    assert not open_mask(np.zeros((3, 3), dtype=bool), published_disk(1.05)).any()
 
 
 def test_a_disk_between_pixels_moves_what_it_opens_and_a_centred_one_does_not():
     square = np.zeros((30, 30), dtype=bool)
     square[10:20, 10:20] = True
-    moved = np.argwhere(opened(square, published_disk(2.5)))
+    moved = np.argwhere(open_mask(square, published_disk(2.5)))
     assert moved.min(axis=0).tolist() == [11, 11]
     assert moved.max(axis=0).tolist() == [20, 20]
-    assert not (opened(square, disk(2.5)) & ~square).any()
+    assert not (open_mask(square, disk(2.5)) & ~square).any()
 
 
 @given(masks, radii)
 def test_a_centred_opening_lies_in_the_mask(mask, radius):
-    assert not (opened(mask, disk(radius)) & ~mask).any()
+    assert not (open_mask(mask, disk(radius)) & ~mask).any()
 
 
 @given(
@@ -140,12 +140,14 @@ def test_on_the_crop_an_error_is_opened_as_on_the_full_frame(error, mode, kernel
 def test_a_small_error_stays_as_it_is():
     specks = np.zeros((40, 40), dtype=bool)
     specks[::4, ::4] = True  # 100 pixels: a radius of 1
-    assert np.array_equal(in_frame(open_error(specks, preset("local-1.0.4")), specks.shape), specks)
+    assert np.array_equal(
+        in_frame(open_error(specks, robot_preset("local-1.0.4")), specks.shape), specks
+    )
 
 
 def test_the_radius_shrinks_until_something_is_left():
     error = bar(7, 400, (20, 440))  # a radius of 5.3, of which a band of 7 pixels leaves nothing
-    robot = preset("local-1.0.4", mode="published")
+    robot = robot_preset("local-1.0.4", mode="published")
     left = in_frame(open_error(error, robot), error.shape)
     tried = [opening_radius_px(2800, robot) * 0.9**k for k in range(20)]
     kept = next(radius for radius in tried if by_definition(error, published_disk(radius)).any())
@@ -156,7 +158,7 @@ def test_the_radius_shrinks_until_something_is_left():
 def test_each_try_has_a_tenth_less_radius():
     error = bar(6, 150, (36, 180))  # of radii a fifth, 15 % or 5 % smaller each time, others fit
     error[25:30, 20:95] = True
-    robot = preset("local-1.0.4", mode="published")
+    robot = robot_preset("local-1.0.4", mode="published")
     assert np.array_equal(
         in_frame(open_error(error, robot), error.shape), opened_error_by_definition(error, robot)
     )
@@ -166,7 +168,7 @@ def test_each_try_has_a_tenth_less_radius():
 def test_of_an_error_that_is_thin_everywhere_nothing_is_left(mode):
     error = bar(1, 400)
     error[30, 5:40] = True
-    assert open_error(error, preset("local-1.0.4", mode=mode)) is None
+    assert open_error(error, robot_preset("local-1.0.4", mode=mode)) is None
 
 
 def test_no_error_gives_nothing():

@@ -9,16 +9,16 @@ from scipy.ndimage import gaussian_filter
 from segarena.systems.videos.robot.bezier_line import smooth_line
 from segarena.systems.videos.robot.medial_axis import medial_axis
 from segarena.systems.videos.robot.morphological_opening import (
-    opened,
+    open_mask,
     opening_radius_px,
     published_disk,
 )
-from segarena.systems.videos.robot.scribble_lines import Line, draw_lines, validity
-from segarena.systems.videos.robot.settings import RobotSettings, preset
+from segarena.systems.videos.robot.scribble_lines import RobotLine, draw_lines, line_validity
+from segarena.systems.videos.robot.settings import RobotSettings, robot_preset
 from segarena.systems.videos.robot.skeleton_paths import longest_paths
 
 SHAPE = (60, 90)
-CHECKED, PUBLISHED = preset("local-1.0.4"), preset("local-1.0.4", mode="published")
+CHECKED, PUBLISHED = robot_preset("local-1.0.4"), robot_preset("local-1.0.4", mode="published")
 
 
 def labels(*boxes):
@@ -103,7 +103,7 @@ def published_lines(prediction, target, robot, objects):
         radius_px = opening_radius_px(int(error.sum()), robot)
         left = error if radius_px <= 1 else np.zeros_like(error)
         while radius_px > 1 and not left.any():
-            left = opened(error, published_disk(radius_px))
+            left = open_mask(error, published_disk(radius_px))
             radius_px *= 0.9
         paths = longest_paths(medial_axis(left, robot.ties), robot.min_nodes, "search")
         lines.extend((label, smooth_line(path, robot.max_points).tolist()) for path in paths)
@@ -116,7 +116,7 @@ def test_published_lines_are_those_of_all_stages_on_full_frames(seed, name):
     prediction, target, robot = (
         random_labels(seed),
         random_labels(seed + 1),
-        preset(name, mode="published"),
+        robot_preset(name, mode="published"),
     )
     found = [
         (line.object_id, line.points.tolist())
@@ -131,7 +131,7 @@ def test_checked_lines_never_leave_their_label(seed):
     lines = draw_lines(prediction, target, CHECKED, objects=3)
     assert lines
     for line in lines:
-        found = validity(line, prediction, target)
+        found = line_validity(line, prediction, target)
         assert (found.off_label, found.farthest_px) == (0, 0)
         assert len(line.points) <= 1000
 
@@ -165,13 +165,13 @@ def test_every_version_of_the_libraries_gives_the_lines_computed_once():
 
 def test_validity_says_how_far_a_line_leaves_label_and_error():
     target, prediction = labels((1, 20, 30, 0, 90)), labels((1, 20, 30, 0, 45))
-    line = Line(1, np.array([[25.0, 60.0], [25.0, 20.0], [32.0, 60.0], [15.4, 60.0]]))
-    found = validity(line, prediction, target)
+    line = RobotLine(1, np.array([[25.0, 60.0], [25.0, 20.0], [32.0, 60.0], [15.4, 60.0]]))
+    found = line_validity(line, prediction, target)
     assert found.off_error == 0.75  # one in what was found already, two off the label
     assert found.off_label == 0.5
     assert found.farthest_px == pytest.approx(5)
-    assert validity(Line(1, line.points[:1]), prediction, target).farthest_px == 0
-    assert np.isinf(validity(Line(7, line.points), prediction, target).farthest_px)
+    assert line_validity(RobotLine(1, line.points[:1]), prediction, target).farthest_px == 0
+    assert np.isinf(line_validity(RobotLine(7, line.points), prediction, target).farthest_px)
 
 
 def test_a_bent_error_shows_what_checking_is_for():
@@ -180,10 +180,10 @@ def test_a_bent_error_shows_what_checking_is_for():
     target[np.abs(np.hypot(rows - 58, columns - 45) - 40) < 4] = 1
     (published,) = draw_lines(labels(), target, PUBLISHED, objects=1)
     (checked,) = draw_lines(labels(), target, CHECKED, objects=1)
-    left = validity(published, labels(), target)
+    left = line_validity(published, labels(), target)
     assert left.off_label > 0
     assert left.farthest_px >= 1
-    assert validity(checked, labels(), target).off_label == 0
+    assert line_validity(checked, labels(), target).off_label == 0
 
 
 def test_labels_of_an_empty_frame_are_background():

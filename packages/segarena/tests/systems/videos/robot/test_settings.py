@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.systems.videos.robot.settings import PRESETS, RobotSettings, preset
+from segarena.systems.videos.robot.settings import PRESETS, RobotSettings, robot_preset
 
 
 def test_presets_are_the_three_published_sets():
@@ -19,10 +19,10 @@ def test_presets_are_the_three_published_sets():
 
 
 def test_ties_are_as_published_where_the_mode_is_and_nothing_else_is_asked_for():
-    assert preset("default").ties == "raster"
-    assert preset("default", mode="published").ties == "permutation"
-    assert preset("default", mode="published", ties="raster").ties == "raster"
-    assert preset("server-2020", ties="permutation") == RobotSettings(
+    assert robot_preset("default").ties == "raster"
+    assert robot_preset("default", mode="published").ties == "permutation"
+    assert robot_preset("default", mode="published", ties="raster").ties == "raster"
+    assert robot_preset("server-2020", ties="permutation") == RobotSettings(
         kernel_size=0.1, min_nodes=2, mode="checked", ties="permutation"
     )
 

@@ -19,7 +19,7 @@ from segarena.errors import (
 )
 from segarena.reports import write_report
 from segarena.samples import Target
-from segarena.systems.videos.measures.challenge_report import COLUMNS
+from segarena.systems.videos.measures.challenge_report import REPORT_COLUMNS
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
 from segarena.systems.videos.scribbles.files import annotated_frames, check_scribbles
 from segarena.systems.videos.session.davis import DavisInteractiveSession
@@ -68,8 +68,8 @@ def test_what_people_drew_is_given_as_it_is_and_cannot_be_changed(open_session):
 def test_the_report_holds_the_metrics_of_every_object_and_frame(open_session, masks_of, clock):
     with open_session() as session:
         answer_all(session, masks_of, clock, seconds=2.5)
-        report = pl.DataFrame({name: list(session.get_report()[name]) for name in COLUMNS})
-    assert list(report.columns) == list(COLUMNS)
+        report = pl.DataFrame({name: list(session.get_report()[name]) for name in REPORT_COLUMNS})
+    assert list(report.columns) == list(REPORT_COLUMNS)
     assert report.height == 3 * 2 * FRAMES * 1 + 3 * FRAMES * 2
     assert set(report["timing"]) == {2.5}
     assert re.fullmatch("[0-9a-f]{64}", report["session_id"][0])
@@ -530,7 +530,7 @@ def test_the_csv_has_an_unnamed_index_first_and_grows_by_new_rows(
     (file,) = (tmp_path / "reports").iterdir()
     assert re.fullmatch(r"result_\d{8}_\d{6}\.csv", file.name)
     rows = list(csv.reader(file.read_text().splitlines()))
-    assert rows[0] == ["", *COLUMNS]
+    assert rows[0] == ["", *REPORT_COLUMNS]
     assert [row[0] for row in rows[1:]] == [str(number) for number in range(len(rows) - 1)]
 
 

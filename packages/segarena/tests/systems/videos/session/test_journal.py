@@ -6,7 +6,7 @@ import pytest
 
 from segarena.errors import InvalidMask, StoreError
 from segarena.systems.videos.session.journal import SessionJournal
-from segarena.systems.videos.session.submissions import answer_of, session_file
+from segarena.systems.videos.session.submissions import decode_answer, open_session_file
 
 ENTRY = {
     "sequence": "two", "scribble_idx": 1, "objects": 2, "interaction": 1, "seconds": 0.5, "spent_s": 1.0,
@@ -57,10 +57,10 @@ def test_a_damaged_journal_is_refused_and_left_as_it_is(tmp_path, line):
 def test_a_damaged_session_file_is_refused(tmp_path, text):
     (tmp_path / "session.json").write_text(text)
     with pytest.raises(StoreError, match="is damaged"):
-        session_file(tmp_path / "session.json", tmp_path)
+        open_session_file(tmp_path / "session.json", tmp_path)
 
 
 @pytest.mark.parametrize("mask", ["not base64", "AAAA", "gA=="])
 def test_a_damaged_mask_in_an_entry_is_refused(mask):
     with pytest.raises(InvalidMask):
-        answer_of({**ENTRY, "masks": [mask]}, (2, 4, 5))
+        decode_answer({**ENTRY, "masks": [mask]}, (2, 4, 5))

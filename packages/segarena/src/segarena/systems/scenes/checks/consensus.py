@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidMask
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.checks.quality import QualityLimits, centre, check_scene
-from segarena.systems.scenes.model.rasters import Rasters, rasterise, shared_table
+from segarena.systems.scenes.checks.quality import QualityLimits, check_scene, region_centre
+from segarena.systems.scenes.model.rasters import Rasters, overlap_table, rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
 Drawn: TypeAlias = tuple[Scene, Rasters]
@@ -78,7 +78,7 @@ def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
     """
     from scipy.optimize import linear_sum_assignment
 
-    shared = shared_table(
+    shared = overlap_table(
         *([region.amodal for region in rasters.regions] for rasters in (one, other))
     )
     areas, other_areas = (
@@ -118,7 +118,7 @@ def _missing(
                 text = f"expected a region like {region.name.strip() or 'the one'!r} that {len(same)} of {len(others)} "
                 text += "others drew here, found none; look whether it is missing"
                 yield one[0].defect(
-                    "missing", text, severity="warning", place=centre(rasters.regions[place])
+                    "missing", text, severity="warning", place=region_centre(rasters.regions[place])
                 )
 
 
@@ -145,7 +145,9 @@ def _order(
             behind = scene.regions[b]
             text = f"expected region {behind.id} in front of region {front.id}, as {against} of {len(votes)} others "
             text += "have it; check the order"
-            yield scene.defect("order", text, front, behind, place=centre(rasters.regions[a]))
+            yield scene.defect(
+                "order", text, front, behind, place=region_centre(rasters.regions[a])
+            )
 
 
 def _coverage(one: Drawn, others: Sequence[Drawn], limits: QualityLimits) -> Iterator[Defect]:

@@ -153,7 +153,7 @@ def _extent(
     scene: Scene, region: Region, raster: RegionRaster, limits: QualityLimits
 ) -> Iterator[Defect]:
     area = raster.area_px
-    place = centre(raster)
+    place = region_centre(raster)
     if 0 < area < limits.least_area_px:
         text = f"expected at least {limits.least_area_px:g} pixels, got {area}; regions this small are not annotated"
         yield scene.defect("small", text, region, place=place)
@@ -178,7 +178,7 @@ def _visibility(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
         holders = [front for front in scene.regions[:place] if _holds(scene, front, region)]
         if holders:
             text = f"expected it in front of region {holders[0].id}, which contains it and hides it; check the order"
-            yield scene.defect("contained", text, holders[0], region, place=centre(raster))
+            yield scene.defect("contained", text, holders[0], region, place=region_centre(raster))
         elif raster.visible_px <= limits.least_visible * raster.area_px:
             severity: Severity = "warning" if raster.visible_px else "error"
             text = f"expected more of it to be seen, got {raster.visible_px} of {raster.area_px} pixels"
@@ -187,7 +187,7 @@ def _visibility(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
                 text + "; check the order",
                 region,
                 severity=severity,
-                place=centre(raster),
+                place=region_centre(raster),
             )
 
 
@@ -226,7 +226,7 @@ def _duplicates(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
             text,
             scene.regions[one],
             scene.regions[other],
-            place=centre(rasters.regions[one]),
+            place=region_centre(rasters.regions[one]),
         )
 
 
@@ -255,7 +255,7 @@ def _modal(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[De
                     region,
                     front,
                     severity="warning",
-                    place=centre(other),
+                    place=region_centre(other),
                 )
 
 
@@ -273,7 +273,7 @@ def _double_borders(scene: Scene, limits: QualityLimits) -> Iterator[Defect]:
         )
 
 
-def centre(raster: RegionRaster) -> tuple[float, float] | None:
+def region_centre(raster: RegionRaster) -> tuple[float, float] | None:
     """Return the pixel centre of a region that is nearest to its centroid; None without pixels."""
     rows, columns = np.nonzero(raster.amodal.mask)
     if not len(rows):

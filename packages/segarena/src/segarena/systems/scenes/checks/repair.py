@@ -16,7 +16,7 @@ from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet
 
 
-class Repaired(NamedTuple):
+class SceneRepair(NamedTuple):
     """A scene, and what was done to it: defects of severity "note"."""
 
     scene: Scene
@@ -32,7 +32,7 @@ def repair_set(scenes: SceneSet) -> SceneSet:
     )
 
 
-def repair_scene(scene: Scene) -> Repaired:
+def repair_scene(scene: Scene) -> SceneRepair:
     """Return a scene in which these are mended, and nothing else is touched.
 
     - repeated vertices are dropped; polygons are cut at the frame of the image; of an outline that crosses itself the
@@ -71,7 +71,7 @@ def repair_scene(scene: Scene) -> Repaired:
         if pairs != scene.stated_pairs:
             note("stated pairs that contradict the order were dropped")
             mended = replace(mended, stated_pairs=pairs)
-    return Repaired(mended, tuple(changes))
+    return SceneRepair(mended, tuple(changes))
 
 
 def repair_polygon(points: Points, shape: tuple[int, int]) -> Points:

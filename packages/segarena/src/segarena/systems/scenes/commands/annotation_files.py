@@ -40,7 +40,7 @@ RepairOption = Annotated[
 ]
 
 
-def read(
+def read_annotations(
     path: Path,
     file_format: str | None = None,
     images: Path | None = None,
@@ -65,7 +65,7 @@ def read(
     return repair_set(scenes) if repair else scenes
 
 
-def demo(
+def write_demo_scenes(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill.")] = Path("amodal-demo"),
     images: Annotated[int, typer.Option(min=1, help="How many scenes.")] = 6,
     seed: Annotated[int, typer.Option(min=0, help="Other seeds give other scenes.")] = 0,
@@ -85,7 +85,7 @@ def demo(
         typer.echo(f"check them with: segarena amodal check {out / 'scenes.json'}")
 
 
-def convert(
+def convert_annotations(
     path: InArgument,
     out: Annotated[
         Path,
@@ -111,13 +111,13 @@ def convert(
     Exit code 0: all was converted; 1: converted, but something of IN was left out; 2: nothing was written.
     """
     from segarena.reports.wording import count_text
-    from segarena.systems.scenes.files import kept_scenes, losses, write_scenes
+    from segarena.systems.scenes.files import format_losses, kept_scenes, write_scenes
 
     with one_line_errors():
-        scenes = read(path, file_format, images, annotator=annotator, repair=repair)
+        scenes = read_annotations(path, file_format, images, annotator=annotator, repair=repair)
         written = write_scenes(scenes, out, to)
         show_defects(scenes.defects)
-        for lost in losses(scenes, to):
+        for lost in format_losses(scenes, to):
             typer.echo(f"{to} cannot carry {lost}")
         kept = kept_scenes(scenes, to)
         regions = sum(len(scene.regions) for scene in kept)
@@ -128,7 +128,7 @@ def convert(
         raise typer.Exit(FAILURES)
 
 
-def reduce(
+def reduce_annotations(
     path: InArgument,
     out: Annotated[
         Path, typer.Argument(metavar="OUT", help="Folder for pictures; for lists a JSON file.")
@@ -153,7 +153,7 @@ def reduce(
     from segarena.systems.scenes.files.reduction_files import write_reduction
 
     with one_line_errors():
-        scenes = read(path, file_format, images, annotator=annotator)
+        scenes = read_annotations(path, file_format, images, annotator=annotator)
         written = write_reduction(scenes, out, to)
         show_defects(scenes.defects)
         told = f"{to} of {_counted(scenes)}"
@@ -162,7 +162,7 @@ def reduce(
         raise typer.Exit(FAILURES)
 
 
-def check(
+def check_annotations(
     path: InArgument,
     file_format: FromOption = None,
     images: ImagesOption = None,
@@ -182,7 +182,7 @@ def check(
     from segarena.systems.scenes.checks.consensus import check_set
 
     with one_line_errors():
-        scenes = read(path, file_format, images, repair=repair)
+        scenes = read_annotations(path, file_format, images, repair=repair)
         found = check_set(scenes)
         show_defects(found, most=None if everything else _SHOWN)
         counts = Counter(defect.severity for defect in found)
@@ -194,7 +194,7 @@ def check(
         raise typer.Exit(FAILURES)
 
 
-def review(
+def write_review_page(
     path: InArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
         "review.html"
@@ -216,7 +216,7 @@ def review(
     from segarena.systems.scenes.page.review_page import review_page
 
     with one_line_errors():
-        scenes = read(path, file_format, images, annotator=annotator)
+        scenes = read_annotations(path, file_format, images, annotator=annotator)
         folder = images or (path if path.is_dir() else path.parent)
         write_whole(out, review_page(scenes, images=folder, title=path.name, most=most))
         typer.echo(f"The page is at {out.resolve()}\nOpen it in a browser; it works offline.")

@@ -36,7 +36,7 @@ LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first N i
 
 
 @takes_workers
-def statistics(
+def report_statistics(
     path: HumansArgument,
     split: SplitOption = None,
     estimator: Annotated[
@@ -58,13 +58,13 @@ def statistics(
         summarise_annotations,
     )
     from segarena.systems.scenes.measures.human_images import find_images
-    from segarena.systems.scenes.measures.measurement_job import Survey
+    from segarena.systems.scenes.measures.measurement_job import MeasurementJob
     from segarena.systems.scenes.page.measurement_pages import write_statistics_page
     from segarena.systems.scenes.page.measurement_tables import statistics_sheets
     from segarena.terminal.tables import show_sheet
 
     with one_line_errors("stopped; the same command goes on"):
-        survey = Survey.of_statistics(estimator)
+        survey = MeasurementJob.of_statistics(estimator)
         images = find_images(path, splits=split or ())[:limit]
         with _bar(workers) as bar:
             results = survey.run(
@@ -80,7 +80,7 @@ def statistics(
 
 
 @takes_workers
-def agreement(
+def report_agreement(
     path: HumansArgument,
     split: SplitOption = None,
     strict: Annotated[
@@ -106,7 +106,7 @@ def agreement(
     from segarena.systems.scenes.measures.agreement import ImageAgreement
     from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
     from segarena.systems.scenes.measures.human_images import find_images
-    from segarena.systems.scenes.measures.measurement_job import Survey
+    from segarena.systems.scenes.measures.measurement_job import MeasurementJob
     from segarena.systems.scenes.page.measurement_pages import write_agreement_page
     from segarena.systems.scenes.page.measurement_tables import agreement_sheet
     from segarena.terminal.tables import show_sheet
@@ -114,7 +114,7 @@ def agreement(
     with one_line_errors("stopped; the same command goes on"):
         if only not in ("both", "regions", "edges"):
             raise InvalidInput(f"--only {only}: expected regions, edges or both")
-        survey = Survey.of_agreement(
+        survey = MeasurementJob.of_agreement(
             is_strict=strict, with_regions=only != "edges", with_edges=only != "regions"
         )
         images = find_images(path, splits=split or ())[:limit]
@@ -132,7 +132,7 @@ def agreement(
 
 
 @takes_workers
-def edges(
+def report_edges(
     detections: Annotated[
         Path,
         typer.Argument(
@@ -173,7 +173,7 @@ def edges(
         segarena amodal edges my_segments DIR/bsds500 --split test --regions
     """
     from segarena.systems.scenes.edges.benchmark import (
-        EdgeRules,
+        EdgeBenchmarkOptions,
         edge_counts_of,
         find_detections,
         region_counts_of,
@@ -182,7 +182,7 @@ def edges(
     from segarena.systems.scenes.edges.region_measures import summarise_regions
     from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
     from segarena.systems.scenes.measures.human_images import find_images
-    from segarena.systems.scenes.measures.measurement_job import work_on_images
+    from segarena.systems.scenes.measures.measurement_job import measure_images
     from segarena.systems.scenes.page.measurement_pages import write_edges_page
     from segarena.systems.scenes.page.measurement_tables import edges_sheet, regions_sheet
     from segarena.terminal.tables import show_sheet
@@ -191,14 +191,16 @@ def edges(
         if occurrence not in ("first", "last"):
             raise InvalidInput(f"--occurrence {occurrence}: expected first or last")
         judged = ("edges", "regions") if regions else ("edges",)
-        rules = EdgeRules(thresholds=thresholds, tolerance=tolerance, thins=thin, judged=judged)
+        rules = EdgeBenchmarkOptions(
+            thresholds=thresholds, tolerance=tolerance, thins=thin, judged=judged
+        )
         items = find_detections(
             detections, find_images(path, splits=split or ()), is_partial=partial
         )
         items = dict(list(items.items())[:limit])
         request = {**rules.as_json(), "maps": _place(detections), "data": _place(path)}
         with _bar(workers) as bar:
-            found = work_on_images(
+            found = measure_images(
                 items,
                 rules.work,
                 request,
@@ -225,7 +227,7 @@ def edges(
             typer.echo(f"page: {write_edges_page(out, summary, sheets)}")
 
 
-def quality(
+def report_quality(
     detections: Annotated[
         list[Path], typer.Argument(metavar="SEGMENTS...", help="COCO results files (JSON).")
     ],

@@ -205,12 +205,12 @@ def demo_scenes(
     scenes: list[DemoScene] = []
     for number, truth in enumerate(truths):
         rngs = (np.random.default_rng((seed, number, place)) for place in range(len(ANNOTATORS)))
-        drawings = map(draw, repeat(truth), ANNOTATORS, rngs)
+        drawings = map(draw_scene, repeat(truth), ANNOTATORS, rngs)
         scenes.append(DemoScene(truth=truth, drawings=tuple(drawings)))
     return tuple(scenes)
 
 
-def draw(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> DemoDrawing:
+def draw_scene(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> DemoDrawing:
     """Return what an annotator of this sloppiness draws of a scene; at least one thing is always drawn."""
     scene = replace(
         _with_noise(truth.scene, sloppiness.vertex_noise_px, rng), annotator=sloppiness.annotator

@@ -34,13 +34,13 @@ from segarena.systems.scenes.edges.edge_matching import TOLERANCE, match_radius_
 from segarena.systems.scenes.edges.region_measures import RegionCounts, count_regions
 from segarena.systems.scenes.measures.human_images import HumanImage
 
-Judged: TypeAlias = Literal["edges", "regions"]
-SUFFIXES = (".png", ".npy", ".mat", ".npz")
+JudgedPart: TypeAlias = Literal["edges", "regions"]
+DETECTION_SUFFIXES = (".png", ".npy", ".mat", ".npz")
 _SOFT_NAMES = ("ucm2", "ucm", "E", "edges", "map")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeRules:
+class EdgeBenchmarkOptions:
     """How maps are judged.
 
     Attributes:
@@ -53,7 +53,7 @@ class EdgeRules:
     thresholds: int = 99
     tolerance: float = TOLERANCE
     thins: bool = True
-    judged: tuple[Judged, ...] = ("edges",)
+    judged: tuple[JudgedPart, ...] = ("edges",)
 
     def as_json(self) -> dict[str, Any]:
         """Return the rules as plain values, which a folder of results remembers."""
@@ -62,7 +62,7 @@ class EdgeRules:
     @property
     def work(self) -> partial[dict[str, Any]]:
         """The function that judges (image, file of its detection), to be sent to a process."""
-        return partial(judge_image, rules=self)
+        return partial(count_image, rules=self)
 
 
 def find_detections(
@@ -78,7 +78,7 @@ def find_detections(
     found: dict[str, tuple[HumanImage, Path]] = {}
     missing: list[str] = []
     for image in images:
-        files = [within(folder, f"{image.id}{suffix}") for suffix in SUFFIXES]
+        files = [within(folder, f"{image.id}{suffix}") for suffix in DETECTION_SUFFIXES]
         file = next((file for file in files if file.is_file()), None)
         if file is None:
             missing.append(image.id)
@@ -86,13 +86,13 @@ def find_detections(
             found[image.id] = (image, file)
     if missing and not (is_partial and found):
         raise DatasetMissing(
-            f"{folder}: expected ID{' or ID'.join(SUFFIXES)} for every annotated image, found none for "
+            f"{folder}: expected ID{' or ID'.join(DETECTION_SUFFIXES)} for every annotated image, found none for "
             f"{len(missing)} of {len(images)}: {', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
         )
     return found
 
 
-def judge_image(item: tuple[HumanImage, Path], *, rules: EdgeRules) -> dict[str, Any]:
+def count_image(item: tuple[HumanImage, Path], *, rules: EdgeBenchmarkOptions) -> dict[str, Any]:
     """Return the counts of one image as plain values; see `edge_counts_of` and `region_counts_of`."""
     image, file = item
     drawings = image.drawings()

@@ -49,16 +49,16 @@ def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int6
     return table[table.any(axis=1)][:, table.any(axis=0)]
 
 
-def ious(shared: NDArray[np.int64]) -> NDArray[np.float64]:
+def region_iou_table(shared: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the IoU of every two regions from their shared pixels, (I, J)."""
     union = shared.sum(axis=1)[:, None] + shared.sum(axis=0)[None] - shared
     return shared / union
 
 
-def covering(shared: NDArray[np.int64]) -> float:
+def segmentation_covering(shared: NDArray[np.int64]) -> float:
     """Return how well the target (columns) is covered: the best IoU of each of its regions, weighted by area."""
     areas = shared.sum(axis=0)
-    return float((ious(shared).max(axis=0) * areas).sum() / areas.sum())
+    return float((region_iou_table(shared).max(axis=0) * areas).sum() / areas.sum())
 
 
 def rand_index(shared: NDArray[np.int64]) -> float:
@@ -127,7 +127,7 @@ def count_regions(
     for segmentation in segmentations:
         row = [shared_px(segmentation, reference) for reference in references]
         tables.append(row)
-        best_ious.append(np.concatenate([ious(table).max(axis=0) for table in row]))
+        best_ious.append(np.concatenate([region_iou_table(table).max(axis=0) for table in row]))
         rand.append(float(np.mean([rand_index(table) for table in row])))
         information.append(float(np.mean([variation_of_information(table) for table in row])))
     areas = np.concatenate([table.sum(axis=0) for table in tables[0]]).astype(np.float64)
@@ -142,7 +142,7 @@ def count_regions(
     )
 
 
-class Best(NamedTuple):
+class BestThreshold(NamedTuple):
     """What a measure reaches: the best threshold for the set, the value there (ods), and with one per image (ois)."""
 
     threshold: float
@@ -163,10 +163,10 @@ class RegionSummary:
         images: per image its best threshold, covering there, and the covering the other way round there.
     """
 
-    covering: Best
+    covering: BestThreshold
     covering_best: float
-    rand: Best
-    information: Best
+    rand: BestThreshold
+    information: BestThreshold
     curve: NDArray[np.float64]
     images: NDArray[np.float64]
 
@@ -199,14 +199,17 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
     )
 
 
-def _best(thresholds: NDArray[np.float64], values: NDArray[np.float64], at: int, ois: Any) -> Best:
-    return Best(float(thresholds[at]), float(values[at]), float(ois))
+def _best(
+    thresholds: NDArray[np.float64], values: NDArray[np.float64], at: int, ois: Any
+) -> BestThreshold:
+    return BestThreshold(float(thresholds[at]), float(values[at]), float(ois))
 
 
 def _given_covered(tables: Sequence[NDArray[np.int64]]) -> float:
     areas = tables[0].sum(axis=1)
     return float(
-        (np.max([ious(table).max(axis=1) for table in tables], axis=0) * areas).sum() / areas.sum()
+        (np.max([region_iou_table(table).max(axis=1) for table in tables], axis=0) * areas).sum()
+        / areas.sum()
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from segarena.systems.scenes.files.formats import (
     FORMATS,
     READABLE,
+    format_losses,
     kept_scenes,
-    losses,
     read_scenes,
     write_scenes,
 )
 
-__all__ = ["FORMATS", "READABLE", "kept_scenes", "losses", "read_scenes", "write_scenes"]
+__all__ = ["FORMATS", "READABLE", "kept_scenes", "format_losses", "read_scenes", "write_scenes"]

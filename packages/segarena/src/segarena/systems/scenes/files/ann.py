@@ -13,12 +13,12 @@ from typing import Any
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_parsing import (
-    as_record,
-    from_xy,
+    check_record,
+    parse_flat_polygon,
+    parse_text,
     read_json,
-    text_of,
+    remaining_keys,
     url_name,
-    without,
 )
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
@@ -36,10 +36,10 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
     taken when there is no `user`. Raises as `read_json`, `as_record` and `size_of_image`.
     """
     value, defects = read_json(path)
-    record = as_record(value, path, "an .ann export")
+    record = check_record(value, path, "an .ann export")
     file_name = url_name(record.get("url"))
     image_id = Path(file_name).stem or path.stem
-    annotator = text_of(record.get("user")) or path.stem.rpartition("_")[2]
+    annotator = parse_text(record.get("user")) or path.stem.rpartition("_")[2]
     image = ImageRecord(id=image_id, shape=size_of_image(file_name), file_name=file_name)
     listed = _listed(record.get("polygons_str"))
     names = _listed(record.get("namelist"))
@@ -48,9 +48,9 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
         defects.append(Defect("names", message, image=image.id, annotator=annotator))
     drawn: list[tuple[Region, list[Points]]] = []
     for number, flat in enumerate(listed, 1):
-        name = text_of(names[number - 1]) if number <= len(names) else ""
+        name = parse_text(names[number - 1]) if number <= len(names) else ""
         try:
-            points = [from_xy(flat) * image.shape]
+            points = [parse_flat_polygon(flat) * image.shape]
         except InvalidInput as error:
             points: list[Points] = []
             defects.append(
@@ -64,7 +64,11 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
             )
         drawn.append((Region(id=str(number), name=name), points))
     scene = make_scene(
-        image, drawn, annotator=annotator, fill_rule="coco", attributes=without(record, _KNOWN)
+        image,
+        drawn,
+        annotator=annotator,
+        fill_rule="coco",
+        attributes=remaining_keys(record, _KNOWN),
     )
     return SceneSet(scenes=(scene,), defects=tuple(defects))
 

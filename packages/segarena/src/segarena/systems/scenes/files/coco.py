@@ -21,26 +21,26 @@ from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.cocoa import outlines, stated
 from segarena.systems.scenes.files.record_encoding import (
     mask_record,
-    plain,
     raw_id,
     to_xy,
+    whole_or_float,
     write_json,
 )
 from segarena.systems.scenes.files.record_parsing import (
     Record,
-    as_record,
-    integer_of,
-    mask_of,
-    number_of,
+    check_record,
+    parse_integer,
+    parse_is_stuff,
+    parse_mask,
+    parse_number,
+    parse_records,
+    parse_text,
     read_json,
-    records,
-    stuff_of,
-    text_of,
-    without,
+    remaining_keys,
 )
 from segarena.systems.scenes.model.polygon_fill import fill_polygons
 from segarena.systems.scenes.model.polygons import Points
-from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
+from segarena.systems.scenes.model.rasters import RegionRaster, crop_mask, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
 Extent: TypeAlias = Literal["modal", "amodal"]
@@ -54,21 +54,21 @@ _KNOWN = ("image_id", "category_id", "name", "order", "isStuff", "area", *RATE_K
 _NAME_KEYS = ("name", "isStuff")
 
 
-def read_coco(path: Path) -> SceneSet:
+def read_coco_scenes(path: Path) -> SceneSet:
     """Return one scene for each image of a COCO file; what of it cannot be used is left out and reported as defects.
 
     Raises as `read_json` and `as_record`.
     """
     value, defects = read_json(path)
-    top = as_record(value, path, "COCO instances")
+    top = check_record(value, path, "COCO instances")
     images = read_images(top.get("images"), defects)
     names = {
-        text_of(record.get("id")): text_of(record.get("name"))
-        for record in records(top.get("categories"))
+        parse_text(record.get("id")): parse_text(record.get("name"))
+        for record in parse_records(top.get("categories"))
     }
     objects: dict[str, list[Record]] = {image_id: [] for image_id in images}
-    for record in records(top.get("annotations")):
-        image_id = text_of(record.get("image_id"))
+    for record in parse_records(top.get("annotations")):
+        image_id = parse_text(record.get("image_id"))
         if image_id not in images:
             message = "expected the record of this image under 'images', found none; its object is left out"
             defects.append(Defect("image-missing", message, image=image_id))
@@ -80,11 +80,11 @@ def read_coco(path: Path) -> SceneSet:
     return SceneSet(
         scenes=tuple(scenes),
         defects=tuple(defects),
-        attributes=without(top, ("images", "annotations", "categories")),
+        attributes=remaining_keys(top, ("images", "annotations", "categories")),
     )
 
 
-def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
+def write_coco_scenes(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
     """Write the first annotator's regions of each image as COCO instances; category is the name, trimmed.
 
     "modal" writes visible masks and leaves out regions without any; "amodal" writes polygons, with the visible and the
@@ -123,7 +123,7 @@ def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
 def _scene(
     image: ImageRecord, found: list[Record], names: Mapping[str, str], defects: list[Defect]
 ) -> Scene:
-    orders = [integer_of(record.get("order")) for record in found]
+    orders = [parse_integer(record.get("order")) for record in found]
     # Plain COCO files have no order at all, and some number their objects across images.
     has_depth = bool(found) and sorted(order or 0 for order in orders) == list(
         range(1, len(found) + 1)
@@ -145,7 +145,7 @@ def _scene(
             )
             drawn.append(_region(record, region_id, image, names))
         except InvalidInput as error:
-            message = f"object {text_of(record.get('id'))}: {error}; it is left out"
+            message = f"object {parse_text(record.get('id'))}: {error}; it is left out"
             defects.append(Defect("object", message, image=image.id, regions=(region_id,)))
     return make_scene(image, drawn, has_depth=has_depth, fill_rule="coco")
 
@@ -159,19 +159,19 @@ def _region(
     polygons = [] if is_mask or full is None else outlines(full)
     if full is None and visible is None:
         raise InvalidInput("expected a segmentation, found none")
-    category = text_of(record.get("category_id"))
+    category = parse_text(record.get("category_id"))
     region = Region(
         id=region_id,
-        name=text_of(record["name"])
+        name=parse_text(record["name"])
         if record.get("name") is not None
         else names.get(category, category),
-        is_stuff=stuff_of(record.get("isStuff")),
-        mask=mask_of(full, image.shape) if is_mask else None,
+        is_stuff=parse_is_stuff(record.get("isStuff")),
+        mask=parse_mask(full, image.shape) if is_mask else None,
         visible_mask=visible,
         hidden_mask=hidden,
-        stated_area_px=number_of(record.get("area")),
-        stated_occlusion=number_of(_first(record, RATE_KEYS)),
-        attributes=without(record, (*_KNOWN, *FULL_KEYS, *VISIBLE_KEYS, *HIDDEN_KEYS)),
+        stated_area_px=parse_number(record.get("area")),
+        stated_occlusion=parse_number(_first(record, RATE_KEYS)),
+        attributes=remaining_keys(record, (*_KNOWN, *FULL_KEYS, *VISIBLE_KEYS, *HIDDEN_KEYS)),
     )
     return region, polygons
 
@@ -185,13 +185,13 @@ def _mask(value: Any, image: ImageRecord) -> Rle | None:
     if value is None:
         return None
     if isinstance(value, dict):
-        return mask_of(value, image.shape)
+        return parse_mask(value, image.shape)
     return Rle.of(fill_polygons(outlines(value), image.shape, rule="coco").full(image.shape))
 
 
 def _modal(raster: RegionRaster) -> dict[str, Any]:
     visible = raster.visible.full(raster.shape)
-    box = _box(crop(visible).window)
+    box = _box(crop_mask(visible).window)
     return {"segmentation": mask_record(Rle.of(visible)), "area": raster.visible_px, "bbox": box}
 
 
@@ -201,10 +201,10 @@ def _amodal(scene: Scene, region: Region, raster: RegionRaster, order: int) -> d
     full = raster.amodal.full(scene.shape)
     record: dict[str, Any] = {
         "segmentation": polygons or mask_record(region.mask or Rle.of(full)),
-        "area": plain(region.stated_area_px or 0),
-        "bbox": _box(crop(full).window),
+        "area": whole_or_float(region.stated_area_px or 0),
+        "bbox": _box(crop_mask(full).window),
         "name": region.name,
-        "occlude_rate": plain(region.stated_occlusion or 0),
+        "occlude_rate": whole_or_float(region.stated_occlusion or 0),
     }
     if region.is_stuff is not None:
         record["isStuff"] = int(region.is_stuff)

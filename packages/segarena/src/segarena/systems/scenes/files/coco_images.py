@@ -9,7 +9,12 @@ from typing import Any
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_encoding import raw_id
-from segarena.systems.scenes.files.record_parsing import records, size_of, text_of, without
+from segarena.systems.scenes.files.record_parsing import (
+    parse_records,
+    parse_size,
+    parse_text,
+    remaining_keys,
+)
 from segarena.systems.scenes.model.scene import ImageRecord, Scene
 
 _KNOWN = ("id", "file_name", "width", "height")
@@ -18,15 +23,15 @@ _KNOWN = ("id", "file_name", "width", "height")
 def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
     """Return the images by id; those without an id or a possible size are left out and added to `defects`."""
     images: dict[str, ImageRecord] = {}
-    for record in records(value):
-        name = text_of(record.get("file_name"))
-        image_id = text_of(record.get("id")) or PurePosixPath(name).stem
+    for record in parse_records(value):
+        name = parse_text(record.get("file_name"))
+        image_id = parse_text(record.get("id")) or PurePosixPath(name).stem
         try:
             image = ImageRecord(
                 id=image_id,
-                shape=size_of(record),
+                shape=parse_size(record),
                 file_name=name,
-                attributes=without(record, _KNOWN),
+                attributes=remaining_keys(record, _KNOWN),
             )
         except InvalidInput as error:
             defects.append(Defect("image-size", f"{error}; the image is left out", image=image_id))

@@ -23,26 +23,26 @@ from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.record_encoding import (
     flat_outline,
     mask_record,
-    plain,
     raw_id,
+    whole_or_float,
     write_json,
 )
 from segarena.systems.scenes.files.record_parsing import (
     Record,
-    as_record,
-    from_xy,
-    integer_of,
-    mask_of,
-    mask_size,
-    number_of,
+    check_record,
+    parse_flat_polygon,
+    parse_integer,
+    parse_is_stuff,
+    parse_mask,
+    parse_mask_size,
+    parse_number,
+    parse_records,
+    parse_text,
     read_json,
-    records,
-    stuff_of,
-    text_of,
+    remaining_keys,
     url_name,
-    without,
 )
-from segarena.systems.scenes.model.depth_graph import occlusions
+from segarena.systems.scenes.model.depth_graph import occlusion_graph
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import Rasters, RegionRaster, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
@@ -65,23 +65,25 @@ def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
     """
     value, defects = read_json(path)
     bare = bare_annotations(value)
-    top = as_record(
+    top = check_record(
         _wrapped(bare, photographs or path.parent) if bare else value,
         path,
         "COCO-Amodal annotations",
     )
     images = read_images(top.get("images"), defects)
     scenes: list[Scene] = []
-    for record in records(top.get("annotations")):
-        image = images.get(text_of(record.get("image_id")))
+    for record in parse_records(top.get("annotations")):
+        image = images.get(parse_text(record.get("image_id")))
         if image is None:
             message = "expected the record of this image under 'images', found none; its annotation is left out"
-            image_id = text_of(record.get("image_id"))
-            author = text_of(record.get("author"))
+            image_id = parse_text(record.get("image_id"))
+            author = parse_text(record.get("author"))
             defects.append(Defect("image-missing", message, image=image_id, annotator=author))
             continue
         scenes.append(_Reader(image, record, defects).scene())
-    return SceneSet(scenes=tuple(scenes), defects=tuple(defects), attributes=without(top, _TOP))
+    return SceneSet(
+        scenes=tuple(scenes), defects=tuple(defects), attributes=remaining_keys(top, _TOP)
+    )
 
 
 def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
@@ -101,7 +103,7 @@ def bare_annotations(value: Any) -> list[Record]:
     found = value if isinstance(value, list) else [value]
     return [
         one
-        for one in records(found)
+        for one in parse_records(found)
         if {"image_id", "regions"} <= set(one) and "annotations" not in one
     ]
 
@@ -110,7 +112,7 @@ def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
     """Return annotations with the records of their images."""
     of_image: dict[str, list[Record]] = {}
     for annotation in annotations:
-        of_image.setdefault(text_of(annotation.get("image_id")), []).append(annotation)
+        of_image.setdefault(parse_text(annotation.get("image_id")), []).append(annotation)
     return {
         "images": [_image(own, photographs) for own in of_image.values()],
         "annotations": annotations,
@@ -119,13 +121,15 @@ def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
 
 def _image(annotations: Sequence[Record], photographs: Path) -> Record:
     """Return the record of an image, from all that was annotated on it."""
-    image_id = text_of(annotations[0].get("image_id"))
+    image_id = parse_text(annotations[0].get("image_id"))
     name = url_name(annotations[0].get("url")) or f"{image_id}.jpg"
-    regions = chain.from_iterable(records(annotation.get("regions")) for annotation in annotations)
+    regions = chain.from_iterable(
+        parse_records(annotation.get("regions")) for annotation in annotations
+    )
     masks = [
         region[key] for region in regions for key in _MASKS if isinstance(region.get(key), dict)
     ]
-    height, width = mask_size(masks[0]) if masks else read_size(within(photographs, name))
+    height, width = parse_mask_size(masks[0]) if masks else read_size(within(photographs, name))
     return {"id": image_id, "file_name": name, "height": height, "width": width}
 
 
@@ -136,11 +140,11 @@ class _Reader:
         self._image = image
         self._record = record
         self._defects = defects
-        self._annotator = text_of(record.get("author"))
+        self._annotator = parse_text(record.get("author"))
 
     def scene(self) -> Scene:
-        listed = records(self._record.get("regions"))
-        orders = [integer_of(region.get("order")) for region in listed]
+        listed = parse_records(self._record.get("regions"))
+        orders = [parse_integer(region.get("order")) for region in listed]
         is_ranked = sorted(order or 0 for order in orders) == list(range(1, len(listed) + 1))
         if not is_ranked:
             self._tell(
@@ -161,7 +165,7 @@ class _Reader:
             annotator=self._annotator,
             stated_pairs=self._pairs({region.id for region, _ in drawn}),
             fill_rule="coco",
-            attributes=without(self._record, _ANNOTATION),
+            attributes=remaining_keys(self._record, _ANNOTATION),
         )
 
     def _region(self, record: Record, region_id: str) -> tuple[Region, list[Points]]:
@@ -176,18 +180,18 @@ class _Reader:
         def mask(value: Any) -> Rle | None:
             if value is None:
                 return None
-            return self._try("mask", region_id, lambda: mask_of(value, shape))
+            return self._try("mask", region_id, lambda: parse_mask(value, shape))
 
         region = Region(
             id=region_id,
-            name=text_of(record.get("name")),
-            is_stuff=stuff_of(record.get("isStuff")),
+            name=parse_text(record.get("name")),
+            is_stuff=parse_is_stuff(record.get("isStuff")),
             mask=mask(segmentation) if is_mask else None,
             visible_mask=mask(record.get("visible_mask")),
             hidden_mask=mask(record.get("invisible_mask")),
-            stated_area_px=number_of(record.get("area")),
-            stated_occlusion=number_of(record.get("occlude_rate")),
-            attributes=without(record, _REGION),
+            stated_area_px=parse_number(record.get("area")),
+            stated_occlusion=parse_number(record.get("occlude_rate")),
+            attributes=remaining_keys(record, _REGION),
         )
         return region, polygons
 
@@ -195,7 +199,7 @@ class _Reader:
         stated = self._record.get("depth_constraint")
         if stated is None:
             return None
-        parts = [part.strip() for part in text_of(stated).split(",") if part.strip()]
+        parts = [part.strip() for part in parse_text(stated).split(",") if part.strip()]
         pairs = [tuple(part.split("-")) for part in parts if re.fullmatch(r"\d+-\d+", part)]
         usable = tuple((pair[0], pair[1]) for pair in pairs if set(pair) <= known)
         if len(usable) < len(parts):
@@ -228,7 +232,7 @@ def outlines(segmentation: Any) -> list[Points]:
         parts = segmentation
     else:
         parts = [segmentation]
-    return [from_xy(part) for part in parts if part]
+    return [parse_flat_polygon(part) for part in parts if part]
 
 
 def _annotation(scene: Scene, number: int) -> dict[str, Any]:
@@ -261,8 +265,8 @@ def _region(scene: Scene, region: Region, raster: RegionRaster, order: int) -> d
         "name": region.name,
         "order": order,
         "isStuff": int(bool(region.is_stuff)),
-        "area": plain(region.stated_area_px or 0),
-        "occlude_rate": plain(region.stated_occlusion or 0),
+        "area": whole_or_float(region.stated_area_px or 0),
+        "occlude_rate": whole_or_float(region.stated_occlusion or 0),
         **{key: mask_record(mask) for key, mask in masks.items() if mask is not None},
     }
 
@@ -294,5 +298,5 @@ def _pairs(scene: Scene, rasters: Rasters) -> str:
     if scene.stated_pairs is not None:
         pairs = [(scene.place(front), scene.place(behind)) for front, behind in scene.stated_pairs]
     else:
-        pairs = np.argwhere(occlusions(rasters.overlap_px())).tolist()
+        pairs = np.argwhere(occlusion_graph(rasters.overlap_px())).tolist()
     return ",".join(f"{front + 1}-{behind + 1}" for front, behind in pairs)

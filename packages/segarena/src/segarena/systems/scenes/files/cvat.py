@@ -17,12 +17,12 @@ from segarena.files.limits import check_in_file
 from segarena.files.xml import parse_xml
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_parsing import (
-    from_pairs,
-    integer_of,
-    number_of,
+    parse_integer,
+    parse_number,
+    parse_polygon,
+    parse_size,
+    parse_text,
     read_bytes,
-    size_of,
-    text_of,
 )
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
@@ -68,15 +68,15 @@ def read_cvat(path: Path) -> SceneSet:
     elements = root.findall("image")
     times = Counter(element.get("name") for element in elements)
     for element in elements:
-        name = text_of(element.get("name"))
+        name = parse_text(element.get("name"))
         # Frames of different folders may have the same file name.
-        image_id = re.sub(r"\.[^./\\]*$", "", name) or text_of(element.get("id"))
+        image_id = re.sub(r"\.[^./\\]*$", "", name) or parse_text(element.get("id"))
         if times[element.get("name")] > 1 and element.get(
             "subset"
         ):  # a project keeps names apart by their subset
-            image_id = f"{text_of(element.get('subset'))}/{image_id}"
+            image_id = f"{parse_text(element.get('subset'))}/{image_id}"
         try:
-            image = ImageRecord(id=image_id, shape=size_of(element.attrib), file_name=name)
+            image = ImageRecord(id=image_id, shape=parse_size(element.attrib), file_name=name)
         except InvalidInput as error:
             defects.append(Defect("image-size", f"{error}; the image is left out", image=image_id))
             continue
@@ -86,7 +86,7 @@ def read_cvat(path: Path) -> SceneSet:
 
 def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) -> list[_Drawn]:
     shapes = [element for element in image_element if element.tag in _SHAPES]
-    heights = [integer_of(element.get("z_order")) or 0 for element in shapes]
+    heights = [parse_integer(element.get("z_order")) or 0 for element in shapes]
     drawn: list[_Drawn] = []
     filled = 0
     for index in sorted(
@@ -95,7 +95,7 @@ def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) 
         region_id = str(index + 1)
         try:
             if shapes[index].tag == "mask":
-                filled += image.shape[0] * max(1, integer_of(shapes[index].get("width")) or 1)
+                filled += image.shape[0] * max(1, parse_integer(shapes[index].get("width")) or 1)
                 check_in_file(filled, "masks")
             drawn.append(_region(shapes[index], region_id, image))
         except InvalidInput as error:
@@ -108,20 +108,20 @@ def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) 
 def _region(element: Element, region_id: str, image: ImageRecord) -> _Drawn:
     facts = {key: value for key, value in element.attrib.items() if key not in _DRAWN}
     facts |= {
-        text_of(child.get("name")): child.text or "" for child in element.findall("attribute")
+        parse_text(child.get("name")): child.text or "" for child in element.findall("attribute")
     }
-    region = Region(id=region_id, name=text_of(element.get("label")), attributes=facts)
+    region = Region(id=region_id, name=parse_text(element.get("label")), attributes=facts)
     if element.tag == "polygon":
         pairs = [
-            pair.split(",") for pair in text_of(element.get("points")).split(";") if pair.strip()
+            pair.split(",") for pair in parse_text(element.get("points")).split(";") if pair.strip()
         ]
-        return _Drawn(region, [from_pairs(pairs)])
+        return _Drawn(region, [parse_polygon(pairs)])
     if element.tag == "box":
         left, top, right, bottom = (
-            number_of(element.get(key)) for key in ("xtl", "ytl", "xbr", "ybr")
+            parse_number(element.get(key)) for key in ("xtl", "ytl", "xbr", "ybr")
         )
         return _Drawn(
-            region, [from_pairs([[left, top], [right, top], [right, bottom], [left, bottom]])]
+            region, [parse_polygon([[left, top], [right, top], [right, bottom], [left, bottom]])]
         )
     if element.tag == "mask":
         mask = _mask(element, image)
@@ -132,7 +132,7 @@ def _region(element: Element, region_id: str, image: ImageRecord) -> _Drawn:
 def _mask(element: Element, image: ImageRecord) -> Rle:
     """Return a mask that CVAT cropped to a box, its run lengths row by row."""
     left, top, width, height = (
-        integer_of(element.get(key)) for key in ("left", "top", "width", "height")
+        parse_integer(element.get(key)) for key in ("left", "top", "width", "height")
     )
     if (
         left is None
@@ -148,7 +148,7 @@ def _mask(element: Element, image: ImageRecord) -> Rle:
         raise InvalidMask(
             f"mask: expected it inside the image, got {width} x {height} at column {left}, row {top}"
         )
-    counts = [int(count) for count in re.findall(r"\d{1,12}", text_of(element.get("rle")))]
+    counts = [int(count) for count in re.findall(r"\d{1,12}", parse_text(element.get("rle")))]
     if sum(counts) != width * height:
         raise InvalidMask(
             f"mask: expected run lengths of {width * height} pixels, got {sum(counts)}; export it again"

@@ -14,12 +14,12 @@ from segarena.files.images import read_size
 from segarena.files.within import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.ann import read_ann
-from segarena.systems.scenes.files.coco import read_coco, write_coco
+from segarena.systems.scenes.files.coco import read_coco_scenes, write_coco_scenes
 from segarena.systems.scenes.files.cocoa import bare_annotations, read_cocoa, write_cocoa
 from segarena.systems.scenes.files.cvat import read_cvat
 from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
-from segarena.systems.scenes.files.record_parsing import read_json, records
+from segarena.systems.scenes.files.record_parsing import parse_records, read_json
 from segarena.systems.scenes.files.region_table import read_rle, write_csv, write_rle
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
@@ -91,14 +91,14 @@ FORMATS = {
     ),
     "coco": Format(
         title="COCO instances, full extent, with visible and hidden masks in keys of their own",
-        write=partial(write_coco, extent="amodal"),
+        write=partial(write_coco_scenes, extent="amodal"),
         carries=frozenset(
             {*_SHAPES, "order", "no order", "names", "spaces", "stuff", "unknown stuff"}
         ),
     ),
     "coco-modal": Format(
         title="COCO instances, visible masks only",
-        write=partial(write_coco, extent="modal"),
+        write=partial(write_coco_scenes, extent="modal"),
         carries=frozenset({"no order", "names", "unknown stuff", "pixel centres"}),
     ),
     "png-16": Format(
@@ -201,7 +201,7 @@ def write_scenes(scenes: SceneSet, path: Path, file_format: str) -> list[Path]:
     return _format(file_format).write(scenes, path)
 
 
-def losses(scenes: SceneSet, file_format: str) -> list[str]:
+def format_losses(scenes: SceneSet, file_format: str) -> list[str]:
     """Return what of these scenes a format cannot carry, in words; none when nothing is lost."""
     carried = _format(file_format).carries
     is_numbers = file_format == "csv" and any(scene.regions for scene in scenes.scenes)
@@ -247,7 +247,7 @@ def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
         return read_ann(path, size_of_image=lambda name: read_size(within(images, name)))
     if found == "coco-amodal":
         return read_cocoa(path, photographs=images)
-    readers = {"coco": read_coco, "labelme": read_labelme, "cvat": read_cvat}
+    readers = {"coco": read_coco_scenes, "labelme": read_labelme, "cvat": read_cvat}
     return readers.get(found, read_rle)(path)
 
 
@@ -257,7 +257,7 @@ def _format_of(path: Path) -> str:
     value, _ = read_json(path)
     if bare_annotations(value):
         return "coco-amodal"
-    if any("segmentation" in record for record in records(value)):
+    if any("segmentation" in record for record in parse_records(value)):
         return "rle"
     top: dict[str, Any] = value if isinstance(value, dict) else {}
     if "shapes" in top:
@@ -268,6 +268,6 @@ def _format_of(path: Path) -> str:
         raise _OtherJson(
             f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format"
         )
-    if any("regions" in record for record in records(top["annotations"])):
+    if any("regions" in record for record in parse_records(top["annotations"])):
         return "coco-amodal"
     return "coco"

@@ -17,12 +17,12 @@ from segarena.systems.scenes.files.record_encoding import file_stem
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
-Kind: TypeAlias = Literal["16-bit", "palette"]
+LabelDepth: TypeAlias = Literal["16-bit", "palette"]
 
 LARGEST_LABEL = {"16-bit": 65535, "palette": 255}
 
 
-def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path]:
+def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: LabelDepth) -> list[Path]:
     """Write IMAGE.png for each scene, or IMAGE.ANNOTATOR.png where an image has several.
 
     "16-bit" is grey, for any program; "palette", 8 bits, in colours, for at most 255 regions.

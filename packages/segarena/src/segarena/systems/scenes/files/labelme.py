@@ -24,14 +24,14 @@ from segarena.systems.scenes.files.label_png import encode_png, named_scenes
 from segarena.systems.scenes.files.record_encoding import mask_record, write_json
 from segarena.systems.scenes.files.record_parsing import (
     Record,
-    as_record,
-    from_pairs,
-    mask_of,
+    check_record,
+    parse_mask,
+    parse_polygon,
+    parse_records,
+    parse_size,
+    parse_text,
     read_json,
-    records,
-    size_of,
-    text_of,
-    without,
+    remaining_keys,
 )
 from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.systems.scenes.model.polygons import Points
@@ -77,25 +77,27 @@ def read_labelme(path: Path) -> SceneSet:
     Raises as `read_json` and `as_record`; `InvalidInput` when it states no possible size of the image.
     """
     value, defects = read_json(path)
-    top = as_record(value, path, "a labelme file")
-    file_name = PureWindowsPath(text_of(top.get("imagePath"))).name
+    top = check_record(value, path, "a labelme file")
+    file_name = PureWindowsPath(parse_text(top.get("imagePath"))).name
     image = ImageRecord(
         id=Path(file_name).stem or path.stem,
-        shape=size_of(top, "imageHeight", "imageWidth"),
+        shape=parse_size(top, "imageHeight", "imageWidth"),
         file_name=file_name,
     )
     drawn: list[_Drawn] = []
     groups: dict[tuple[str, str], _Drawn] = {}
     filled = 0
     # The last is drawn on top, so it is the front region.
-    for number, shape in enumerate(reversed(records(top.get("shapes"))), 1):
-        name = text_of(shape.get("label"))
-        group = text_of(shape.get("group_id"))
+    for number, shape in enumerate(reversed(parse_records(top.get("shapes"))), 1):
+        name = parse_text(shape.get("label"))
+        group = parse_text(shape.get("group_id"))
         if name == "__ignore__":
             continue
         try:
             one = _drawn(
-                shape, Region(id=str(number), name=name, attributes=without(shape, _SHAPE)), image
+                shape,
+                Region(id=str(number), name=name, attributes=remaining_keys(shape, _SHAPE)),
+                image,
             )
             filled += sum(image.shape[0] * patch.mask.shape[1] for patch in one.masks)
             check_in_file(filled, "masks")
@@ -113,7 +115,7 @@ def read_labelme(path: Path) -> SceneSet:
         else:
             front.polygons.extend(one.polygons)
             front.masks.extend(one.masks)
-    attributes = without(top, _TOP)
+    attributes = remaining_keys(top, _TOP)
     flags = attributes.get("flags")
     scene = make_scene(
         image,
@@ -136,19 +138,19 @@ def write_labelme(scenes: SceneSet, folder: Path) -> list[Path]:
 def _drawn(shape: Record, region: Region, image: ImageRecord) -> _Drawn:
     """Return what one shape draws; raises `InvalidInput` where that is nothing that a region can be."""
     stated = {
-        name: mask_of(shape[key], image.shape)
+        name: parse_mask(shape[key], image.shape)
         for name, key in _STATED.items()
         if shape.get(key) is not None
     }
     region = replace(region, **stated)
     kind: Any = shape.get("shape_type") or "polygon"
-    points = from_pairs(shape.get("points"))
+    points = parse_polygon(shape.get("points"))
     if kind == "polygon":
         return _Drawn(region=region, polygons=[points])
     if kind == "rectangle" and len(points) == 2:
         (top, left), (bottom, right) = points
         corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
-        return _Drawn(region=region, polygons=[from_pairs(corners)])
+        return _Drawn(region=region, polygons=[parse_polygon(corners)])
     if kind == "mask" and len(points) == 2:
         return _Drawn(region=region, masks=[_patch(shape.get("mask"), points, image)])
     raise InvalidInput(
@@ -160,7 +162,7 @@ def _patch(png: Any, corners: Points, image: ImageRecord) -> Patch:
     """Return a mask that labelme cropped to a box, the pixels of both corners included."""
     top, left = np.floor(corners.min(axis=0)).astype(int).tolist()
     try:
-        values = read_values(Path("mask"), data=base64.b64decode(text_of(png), validate=True))
+        values = read_values(Path("mask"), data=base64.b64decode(parse_text(png), validate=True))
     except ValueError as cause:  # InvalidMask is one as well
         told = (
             str(cause)

@@ -24,14 +24,14 @@ def raw_id(text: str) -> int | str:
     return int(text) if re.fullmatch(r"0|[1-9][0-9]{0,17}", text) else text
 
 
-def plain(number: float) -> float:
+def whole_or_float(number: float) -> float:
     """Return a number as files have it: whole ones without a point."""
     return int(number) if number == int(number) else number
 
 
 def to_xy(points: Points) -> list[float]:
     """Return rows and columns as [x, y, x, y, ...]."""
-    return [plain(value) for value in points[:, ::-1].ravel().tolist()]
+    return [whole_or_float(value) for value in points[:, ::-1].ravel().tolist()]
 
 
 def flat_outline(scene: Scene, region: Region, raster: RegionRaster) -> Any:

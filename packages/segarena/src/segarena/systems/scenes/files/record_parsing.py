@@ -67,21 +67,21 @@ def read_json(path: Path) -> tuple[Any, list[Defect]]:
         ) from cause
 
 
-def as_record(value: Any, path: Path, what: str) -> dict[str, Any]:
+def check_record(value: Any, path: Path, what: str) -> dict[str, Any]:
     """Return the object that a JSON file must hold; raises `DatasetError` when it holds something else."""
     if not isinstance(value, dict):
         raise DatasetError(f"{path}: expected {what}, a JSON object; got {type(value).__name__}")
     return value
 
 
-def records(value: Any) -> list[dict[str, Any]]:
+def parse_records(value: Any) -> list[dict[str, Any]]:
     """Return those items of a list that are JSON objects; none when it is no list."""
     if isinstance(value, list):
         return [item for item in value if isinstance(item, dict)]
     return []
 
 
-def text_of(value: Any) -> str:
+def parse_text(value: Any) -> str:
     """Return a name as text that every file can hold; "" for None."""
     if value is None:
         return ""
@@ -90,10 +90,10 @@ def text_of(value: Any) -> str:
 
 def url_name(value: Any) -> str:
     """Return the file name at the end of an address; "" for None."""
-    return PurePosixPath(re.split(r"[?#]", text_of(value))[0]).name
+    return PurePosixPath(re.split(r"[?#]", parse_text(value))[0]).name
 
 
-def number_of(value: Any) -> float | None:
+def parse_number(value: Any) -> float | None:
     """Return a finite number, or None when `value` is none."""
     try:
         number = float(value)
@@ -102,21 +102,21 @@ def number_of(value: Any) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def integer_of(value: Any) -> int | None:
+def parse_integer(value: Any) -> int | None:
     """Return a whole number, or None when `value` is none."""
-    number = number_of(value)
+    number = parse_number(value)
     return int(number) if number is not None and number == int(number) else None
 
 
-def stuff_of(value: Any) -> bool | None:
+def parse_is_stuff(value: Any) -> bool | None:
     """Return whether a region is stuff, from 0 or 1; None when it is not said."""
-    number = integer_of(value)
+    number = parse_integer(value)
     return None if number is None else number != 0
 
 
-def size_of(record: Record, height: str = "height", width: str = "width") -> tuple[int, int]:
+def parse_size(record: Record, height: str = "height", width: str = "width") -> tuple[int, int]:
     """Return (H, W) as a record states it; raises `InvalidInput` when it states none."""
-    size = integer_of(record.get(height)), integer_of(record.get(width))
+    size = parse_integer(record.get(height)), parse_integer(record.get(width))
     if size[0] is None or size[1] is None:
         raise InvalidInput(
             f"expected the {height} and {width} of the image in pixels, found none; add them"
@@ -124,24 +124,24 @@ def size_of(record: Record, height: str = "height", width: str = "width") -> tup
     return size[0], size[1]
 
 
-def from_xy(values: Any) -> Points:
+def parse_flat_polygon(values: Any) -> Points:
     """Return [x, y, x, y, ...] as rows and columns; raises `InvalidInput` when they are no finite pairs."""
     if not isinstance(values, list) or len(values) % 2:
         raise InvalidInput(
             "polygon: expected an even number of coordinates x, y, x, y, ...; got something else"
         )
-    return from_pairs(list(zip(values[::2], values[1::2], strict=True)))
+    return parse_polygon(list(zip(values[::2], values[1::2], strict=True)))
 
 
-def from_pairs(pairs: Any) -> Points:
+def parse_polygon(pairs: Any) -> Points:
     """Return [[x, y], ...] as rows and columns; raises `InvalidInput` when they are not finite pairs."""
     return as_points(pairs)[:, ::-1]
 
 
-def mask_size(value: Any) -> tuple[int, int]:
+def parse_mask_size(value: Any) -> tuple[int, int]:
     """Return the (H, W) of COCO run lengths, {"size": [H, W], "counts": string or list}, or raise `InvalidMask`."""
     size = value.get("size") if isinstance(value, dict) else None
-    sides = [integer_of(side) for side in size] if isinstance(size, list) else []
+    sides = [parse_integer(side) for side in size] if isinstance(size, list) else []
     if len(sides) != 2 or sides[0] is None or sides[1] is None:
         raise InvalidMask(
             "mask: expected run lengths, {'size': [rows, columns], 'counts': ...}; got something else"
@@ -149,13 +149,13 @@ def mask_size(value: Any) -> tuple[int, int]:
     return sides[0], sides[1]
 
 
-def mask_of(value: Any, shape: tuple[int, int]) -> Rle:
+def parse_mask(value: Any, shape: tuple[int, int]) -> Rle:
     """Return COCO run lengths as a mask.
 
     Raises:
         InvalidMask: no run lengths, of another size than the image, or lengths that do not add up to it.
     """
-    size = mask_size(value)
+    size = parse_mask_size(value)
     if size != shape:
         raise InvalidMask(
             f"mask: expected the image's size {shape[0]} x {shape[1]}, rows by columns, got {size[0]} x {size[1]}"
@@ -169,13 +169,13 @@ def mask_of(value: Any, shape: tuple[int, int]) -> Rle:
     return mask
 
 
-def without(record: Record, known: Iterable[str]) -> dict[str, Any]:
+def remaining_keys(record: Record, known: Iterable[str]) -> dict[str, Any]:
     """Return what a record holds besides the known keys."""
     return {key: value for key, value in record.items() if key not in set(known)}
 
 
 def _lengths(counts: list[Any]) -> list[int]:
-    lengths = [integer_of(count) for count in counts]
+    lengths = [parse_integer(count) for count in counts]
     if any(length is None or not 0 <= length < 1 << 40 for length in lengths):
         raise InvalidMask(
             "run lengths: expected a list of whole numbers from 0 on, got something else"

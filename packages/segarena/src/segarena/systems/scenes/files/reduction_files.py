@@ -88,7 +88,7 @@ def _box_rows(scene: Scene) -> list[dict[str, Any]]:
             "bbox": _as_xywh(found.amodal),
             "visible_bbox": _as_xywh(found.visible),
         }
-        for order, found in enumerate(reductions.boxes(scene, rasterise(scene)), 1)
+        for order, found in enumerate(reductions.region_boxes(scene, rasterise(scene)), 1)
     ]
 
 

@@ -16,17 +16,17 @@ from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_encoding import mask_record, raw_id, write_json
 from segarena.systems.scenes.files.record_parsing import (
     Record,
-    mask_of,
-    mask_size,
-    number_of,
+    parse_is_stuff,
+    parse_mask,
+    parse_mask_size,
+    parse_number,
+    parse_records,
+    parse_text,
     read_json,
-    records,
-    stuff_of,
-    text_of,
-    without,
+    remaining_keys,
 )
 from segarena.systems.scenes.model import polygons
-from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
+from segarena.systems.scenes.model.rasters import RegionRaster, crop_mask, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
 
 _MASKS = ("segmentation", "visible_mask", "invisible_mask")
@@ -70,7 +70,8 @@ def read_rle(path: Path) -> SceneSet:
     if not isinstance(value, list):
         raise DatasetError(f"{path}: expected a JSON list of regions, got {type(value).__name__}")
     groups = groupby(
-        records(value), key=lambda row: (text_of(row.get("image_id")), text_of(row.get("author")))
+        parse_records(value),
+        key=lambda row: (parse_text(row.get("image_id")), parse_text(row.get("author"))),
     )
     scenes = [
         scene
@@ -86,7 +87,7 @@ def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for scene, region, raster, order in _regions(scenes):
-        rows, columns = crop(raster.amodal.full(scene.shape)).window
+        rows, columns = crop_mask(raster.amodal.full(scene.shape)).window
         drawn = scene.polygons(region)
         exact: list[Any] = [sum(len(points) for points in drawn)]
         exact += (
@@ -108,7 +109,9 @@ def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]
     image: ImageRecord | None = None
     for number, row in enumerate(rows, 1):
         try:
-            image = image or ImageRecord(id=image_id, shape=mask_size(row.get("segmentation")))
+            image = image or ImageRecord(
+                id=image_id, shape=parse_mask_size(row.get("segmentation"))
+            )
             regions.append(_region(row, str(number), image.shape))
         except InvalidInput as error:
             defects.append(
@@ -128,17 +131,17 @@ def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]
 
 
 def _region(row: Record, region_id: str, shape: tuple[int, int]) -> Region:
-    visible, hidden = (mask_of(row[key], shape) if row.get(key) else None for key in _MASKS[1:])
+    visible, hidden = (parse_mask(row[key], shape) if row.get(key) else None for key in _MASKS[1:])
     return Region(
         id=region_id,
-        name=text_of(row.get("name")),
-        is_stuff=stuff_of(row.get("isStuff")),
-        mask=mask_of(row.get("segmentation"), shape),
+        name=parse_text(row.get("name")),
+        is_stuff=parse_is_stuff(row.get("isStuff")),
+        mask=parse_mask(row.get("segmentation"), shape),
         visible_mask=visible,
         hidden_mask=hidden,
-        stated_area_px=number_of(row.get("area")),
-        stated_occlusion=number_of(row.get("occlude_rate")),
-        attributes=without(row, _KEYS),
+        stated_area_px=parse_number(row.get("area")),
+        stated_occlusion=parse_number(row.get("occlude_rate")),
+        attributes=remaining_keys(row, _KEYS),
     )
 
 

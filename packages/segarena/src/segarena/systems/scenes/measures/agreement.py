@@ -17,7 +17,7 @@ from segarena.systems.scenes.edges.bipartite_matching import best_matching
 from segarena.systems.scenes.edges.edge_matching import EdgeMatch, match_edges, match_radius_px
 from segarena.systems.scenes.measures.drawings import Drawing, region_ious
 from segarena.systems.scenes.measures.reductions import plain_name
-from segarena.systems.scenes.model.depth_graph import occlusions
+from segarena.systems.scenes.model.depth_graph import occlusion_graph
 
 SAME_IOU = 0.5
 """From which on two regions may be the same."""
@@ -158,8 +158,8 @@ def order_agreement(
     """Return (pairs in the same order, pairs) of matched regions that overlap in both; 0, 0 without depth order."""
     if one.rasters is None or other.rasters is None or not (one.has_depth and other.has_depth):
         return 0, 0
-    first = occlusions(one.rasters.overlap_px())
-    second = occlusions(other.rasters.overlap_px())
+    first = occlusion_graph(one.rasters.overlap_px())
+    second = occlusion_graph(other.rasters.overlap_px())
     agree = total = 0
     for (a, b), (c, d) in combinations(same, 2):
         if (first[a, c] or first[c, a]) and (second[b, d] or second[d, b]):

@@ -22,9 +22,9 @@ from segarena.systems.scenes.measures.reductions import hidden_edges, plain_name
 from segarena.systems.scenes.model.depth_graph import (
     LayerGrowth,
     OcclusionGroup,
-    components,
     layer_growth,
-    occlusions,
+    occlusion_components,
+    occlusion_graph,
 )
 from segarena.systems.scenes.model.rasters import Rasters
 from segarena.systems.scenes.model.scene import Scene
@@ -103,7 +103,9 @@ def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") ->
         covered = int(np.count_nonzero(drawing.labels))
         hidden_edge_px = int(np.count_nonzero(hidden_edges(rasters)))
         regions = _scene_regions(scene, rasters, estimator)
-        depth = components(occlusions(rasters.overlap_px())) if scene.has_depth else []
+        depth = (
+            occlusion_components(occlusion_graph(rasters.overlap_px())) if scene.has_depth else []
+        )
     return AnnotationRecord(
         image=drawing.image,
         annotator=drawing.annotator,
@@ -117,7 +119,7 @@ def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class ShapeSummary:
     """A row of Table 1: mean convexity and simplicity over regions, and edge density over annotations."""
 
     simplicity: float
@@ -161,9 +163,9 @@ class StatisticsSummary:
     names: dict[str, int]
     things: int
     stuff: int
-    modal: Shape
-    amodal: Shape
-    polygon: Shape
+    modal: ShapeSummary
+    amodal: ShapeSummary
+    polygon: ShapeSummary
     components: tuple[OcclusionGroup, ...]
     growth: LayerGrowth
 
@@ -236,8 +238,8 @@ def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRec
         )
 
 
-def _shape(measures: Sequence[ShapeMeasures], edge_density: float) -> Shape:
-    return Shape(
+def _shape(measures: Sequence[ShapeMeasures], edge_density: float) -> ShapeSummary:
+    return ShapeSummary(
         simplicity=_mean(
             [measure.simplicity for measure in measures if math.isfinite(measure.simplicity)]
         ),

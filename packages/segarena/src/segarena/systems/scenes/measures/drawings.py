@@ -16,7 +16,7 @@ from segarena.errors import InvalidMask
 from segarena.samples import Mask
 from segarena.systems.scenes.edges.region_measures import shared_px
 from segarena.systems.scenes.model.polygon_fill import Patch
-from segarena.systems.scenes.model.rasters import Rasters, rasterise, shared_table
+from segarena.systems.scenes.model.rasters import Rasters, overlap_table, rasterise
 from segarena.systems.scenes.model.scene import Scene
 
 
@@ -102,7 +102,7 @@ def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
     else:
         first = one.extents
         second = other.extents
-        shared = shared_table(first, second)
+        shared = overlap_table(first, second)
         areas = np.array([np.count_nonzero(patch.mask) for patch in first], dtype=np.int64)
         other_areas = np.array([np.count_nonzero(patch.mask) for patch in second], dtype=np.int64)
     return shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)

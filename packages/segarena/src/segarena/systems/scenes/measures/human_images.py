@@ -24,7 +24,7 @@ from segarena.systems.scenes.files import read_scenes
 from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels, drawing_of_scene
 from segarena.systems.scenes.model.scene import Scene
 
-LAYOUT = (
+HUMAN_LAYOUT = (
     "PATH/human/SPLIT/ID.npz or PATH/groundTruth/SPLIT/ID.mat (human segmentations, also straight in PATH), or files "
     "of amodal scenes"
 )
@@ -81,7 +81,7 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
         known = ", ".join(sorted({split for split, _ in found})) or "none"
         raise DatasetMissing(
             f"{path}: expected annotations{f' of {list(splits)}' if splits else ''}, found splits: {known}; "
-            f"the layout is {LAYOUT}"
+            f"the layout is {HUMAN_LAYOUT}"
         )
     return images
 

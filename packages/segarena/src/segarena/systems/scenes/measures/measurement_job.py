@@ -15,11 +15,11 @@ from segarena.systems.scenes.measures.agreement import measure_agreement
 from segarena.systems.scenes.measures.annotation_statistics import measure_annotation
 from segarena.systems.scenes.measures.human_images import HumanImage
 from segarena.systems.scenes.model.shape_measures import Estimator
-from segarena.work.executors import executor_of
-from segarena.work.jobs import Calling, Workers
+from segarena.work.executors import make_executor
+from segarena.work.jobs import FunctionJob, Workers
 from segarena.work.ledger import upgrade_ledger
-from segarena.work.progress import OnProgress, say_nothing
-from segarena.work.resumable_work import work_through
+from segarena.work.progress import OnProgress, ignore_progress
+from segarena.work.resumable_work import do_pending
 from segarena.work.sharing.shared_ledger import open_ledger
 
 Item = TypeVar("Item")
@@ -28,7 +28,7 @@ LEDGER = "images.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class MeasurementJob:
     """What is asked of every image.
 
     Attributes:
@@ -40,7 +40,7 @@ class Survey:
     work: Callable[[HumanImage], dict[str, Any]]
 
     @classmethod
-    def of_statistics(cls, estimator: str = "centres") -> Survey:
+    def of_statistics(cls, estimator: str = "centres") -> MeasurementJob:
         """Return the survey of statistics; results have `annotations`, one record each.
 
         Raises:
@@ -56,7 +56,7 @@ class Survey:
     @classmethod
     def of_agreement(
         cls, *, is_strict: bool = False, with_regions: bool = True, with_edges: bool = True
-    ) -> Survey:
+    ) -> MeasurementJob:
         """Return the survey of agreement; results are those of an `ImageAgreement`."""
         options = {"is_strict": is_strict, "with_regions": with_regions, "with_edges": with_edges}
         return cls({"survey": "agreement", **options}, partial(_agreement, **options))
@@ -69,7 +69,7 @@ class Survey:
         data: str = "",
         workers: Workers = 0,
         share: bool = False,
-        on_progress: OnProgress = say_nothing,
+        on_progress: OnProgress = ignore_progress,
     ) -> dict[str, Record]:
         """Return the result of every image of `find_images` by split/id, see `work_on_images`.
 
@@ -77,7 +77,7 @@ class Survey:
         """
         items = {f"{image.split}/{image.id}": image for image in images}
         request = {**self.request, "data": data}
-        return work_on_images(
+        return measure_images(
             items, self.work, request, folder, workers=workers, share=share, on_progress=on_progress
         )
 
@@ -96,7 +96,7 @@ def _agreement(
     return msgspec.to_builtins(found)
 
 
-def work_on_images(
+def measure_images(
     items: Mapping[str, Item],
     work: Callable[[Item], Record],
     request: Record,
@@ -104,7 +104,7 @@ def work_on_images(
     *,
     workers: Workers = 0,
     share: bool = False,
-    on_progress: OnProgress = say_nothing,
+    on_progress: OnProgress = ignore_progress,
 ) -> dict[str, Record]:
     """Return the result of every item, in their order; with a folder, those done before are not done again.
 
@@ -126,8 +126,8 @@ def work_on_images(
     if file is not None:
         upgrade_ledger(file, _read_earlier)
     with open_ledger(file, request, share=share) as ledger:
-        failures = work_through(
-            Calling(work), items, ledger, executor_of(workers), on_progress=on_progress
+        failures = do_pending(
+            FunctionJob(work), items, ledger, make_executor(workers), on_progress=on_progress
         )
     for key, error in failures.items():
         if len(failures) == 1:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from segarena.arrays.label_edges import label_edges, thin_label_edges
 from segarena.samples import Mask
-from segarena.systems.scenes.model.rasters import Rasters, crop
+from segarena.systems.scenes.model.rasters import Rasters, crop_mask
 from segarena.systems.scenes.model.scene import Scene
 
-SHARED = -1
+SHARED_EDGE = -1
 """In `figure_ground`: an edge of two regions that lie side by side, and of neither more than of the other."""
 
 Box: TypeAlias = tuple[int, int, int, int]
@@ -71,7 +71,7 @@ def figure_ground(rasters: Rasters) -> NDArray[np.int32]:
     shared = edges & (behind > 0)
     for one, other in np.unique(np.stack([front[shared], behind[shared]], axis=1), axis=0).tolist():
         here = shared & (front == one) & (behind == other)
-        owners[here & ~_overlaps_near(rasters, one - 1, other - 1)] = SHARED
+        owners[here & ~_overlaps_near(rasters, one - 1, other - 1)] = SHARED_EDGE
     return owners
 
 
@@ -99,7 +99,7 @@ def semantic_labels(
     return np.array([0, *numbers], dtype=np.int32)[rasters.owner]
 
 
-def boxes(scene: Scene, rasters: Rasters) -> list[RegionBoxes]:
+def region_boxes(scene: Scene, rasters: Rasters) -> list[RegionBoxes]:
     """Return the boxes of the full extent and of the visible part of each region, front first."""
     return [
         RegionBoxes(
@@ -135,5 +135,5 @@ def _overlaps_near(rasters: Rasters, one: int, other: int) -> Mask:
 def _box(mask: Mask) -> Box | None:
     if not mask.any():
         return None
-    rows, columns = crop(mask).window
+    rows, columns = crop_mask(mask).window
     return rows.start, columns.start, rows.stop, columns.stop

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask
 
-Kind: TypeAlias = Literal["all", "things", "stuff"]
+RegionKind: TypeAlias = Literal["all", "things", "stuff"]
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
 OCCLUSIONS: Mapping[str, tuple[float, float]] = {
@@ -29,8 +29,8 @@ OCCLUSIONS: Mapping[str, tuple[float, float]] = {
     "heavy": (0.25, 1.0),
 }
 """Ranges of the hidden share, both ends included: exactly .25 counts as partial and as heavy."""
-KINDS: tuple[Kind, ...] = ("all", "things", "stuff")
-MOST = (1, 10, 100)
+KINDS: tuple[RegionKind, ...] = ("all", "things", "stuff")
+SEGMENT_LIMITS = (1, 10, 100)
 """How many of the best segments of an image count."""
 _AT_ONCE = 64  # segments compared at once: bounds the memory
 
@@ -47,14 +47,14 @@ class TrueRegion:
 class SegmentRecall(NamedTuple):
     """Average recall of one kind and occlusion with the best `most` segments; NaN without any region of that sort."""
 
-    kind: Kind
+    kind: RegionKind
     occlusion: str
     most: int
     average_recall: float
     regions: int
 
 
-class AmodalQuality:
+class SegmentRecallMeter:
     """Average recall of class-agnostic segments.
 
     A segment may find each region once; each takes, in the order of its score, the free region with the highest IoU.
@@ -70,7 +70,7 @@ class AmodalQuality:
     def __init__(
         self,
         *,
-        most: Sequence[int] = MOST,
+        most: Sequence[int] = SEGMENT_LIMITS,
         open_upper_end: bool = False,
         none_value: float = math.nan,
     ) -> None:
@@ -165,7 +165,7 @@ def mask_ious(segments: Sequence[Mask], regions: Sequence[Mask]) -> NDArray[np.f
 def _counts(
     hidden: NDArray[np.float64],
     is_stuff: NDArray[np.bool_],
-    kind: Kind,
+    kind: RegionKind,
     name: str,
     *,
     is_open: bool,

@@ -12,11 +12,16 @@ from typing import Any
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
 from segarena.samples import Mask
 from segarena.systems.scenes.files import read_scenes
-from segarena.systems.scenes.files.record_parsing import mask_of, number_of, read_json, records
+from segarena.systems.scenes.files.record_parsing import (
+    parse_mask,
+    parse_number,
+    parse_records,
+    read_json,
+)
 from segarena.systems.scenes.measures.segment_recall import (
-    MOST,
-    AmodalQuality,
+    SEGMENT_LIMITS,
     SegmentRecall,
+    SegmentRecallMeter,
     TrueRegion,
 )
 from segarena.systems.scenes.model.rasters import rasterise
@@ -31,7 +36,7 @@ def judge_segments(
     *,
     against: str = "amodal",
     given: str = "segmentation",
-    most: Sequence[int] = MOST,
+    most: Sequence[int] = SEGMENT_LIMITS,
     is_published: bool = False,
 ) -> list[SegmentRecall]:
     """Return the average recall of segments; every image of `truth` counts, also one without segments.
@@ -58,7 +63,7 @@ def judge_segments(
             f"against={against!r}, given={given!r}: expected amodal or visible, and segmentation or amodal"
         )
     segments = read_segments(files)
-    quality = AmodalQuality(
+    quality = SegmentRecallMeter(
         most=most,
         open_upper_end=not is_published,
         none_value=-1.0 if is_published else float("nan"),
@@ -67,7 +72,9 @@ def judge_segments(
         regions = _regions(scenes[0], against, is_published=is_published)
         found = segments.get(image_id, [])
         masks = [_mask(segment, scenes[0], given) for segment in found]
-        quality.add(masks, [number_of(segment.get("score")) or 0.0 for segment in found], regions)
+        quality.add(
+            masks, [parse_number(segment.get("score")) or 0.0 for segment in found], regions
+        )
     return quality.results()
 
 
@@ -80,7 +87,7 @@ def read_segments(files: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
             raise DatasetError(
                 f"{file}: expected a list of segments (COCO results), got {type(value).__name__}"
             )
-        for segment in records(value):
+        for segment in parse_records(value):
             found.setdefault(str(segment.get("image_id")), []).append(segment)
     return found
 
@@ -104,7 +111,7 @@ def _mask(segment: dict[str, Any], scene: Scene, given: str) -> Mask:
     keys = (*_AMODAL_KEYS, "segmentation") if given == "amodal" else ("segmentation",)
     value = next((segment[key] for key in keys if segment.get(key) is not None), None)
     try:
-        return mask_of(value, scene.shape).decode()
+        return parse_mask(value, scene.shape).decode()
     except InvalidMask as cause:
         raise InvalidMask(
             f"{scene.title}, segment with score {segment.get('score')}: {cause}"

@@ -23,7 +23,7 @@ class OcclusionGroup(NamedTuple):
     layers: int
 
 
-def occlusions(overlap_px: NDArray[np.int64]) -> NDArray[np.bool_]:
+def occlusion_graph(overlap_px: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return who lies in front of whom, bool (N, N): entry (i, j) when i comes before j and they share a pixel.
 
     Args:
@@ -32,7 +32,7 @@ def occlusions(overlap_px: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.triu(overlap_px > 0, 1)
 
 
-def components(graph: NDArray[np.bool_]) -> list[OcclusionGroup]:
+def occlusion_components(graph: NDArray[np.bool_]) -> list[OcclusionGroup]:
     """Return the weakly connected components, in the order of their front regions; a region alone is one of one layer.
 
     Layers are the regions on the longest path from front to back.

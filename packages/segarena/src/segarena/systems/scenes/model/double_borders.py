@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.samples import Mask
-from segarena.systems.scenes.model.scene import Edge, Scene, edges
+from segarena.systems.scenes.model.scene import Edge, Scene, ring_edges
 
 _STEP_PX = 1.0
 _MOST_WORK = 50_000_000
@@ -41,7 +41,7 @@ def double_borders(scene: Scene, *, near_px: float, least_px: float) -> Iterator
     """
     shared = set(scene.shared_edges())
     sides = {
-        region.id: _sides(scene, list(chain(*map(edges, region.rings))), shared)
+        region.id: _sides(scene, list(chain(*map(ring_edges, region.rings))), shared)
         for region in scene.regions
     }
     ids = [region_id for region_id, found in sides.items() if len(found.starts)]

@@ -85,7 +85,7 @@ def convex_hull(points: Points) -> Points:
     def half(ordered: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
         chain: list[tuple[float, ...]] = []
         for corner in ordered:
-            while len(chain) > 1 and turn(chain[-2], chain[-1], corner) <= 0:
+            while len(chain) > 1 and orientation(chain[-2], chain[-1], corner) <= 0:
                 chain.pop()
             chain.append(corner)
         return chain[:-1]
@@ -93,7 +93,7 @@ def convex_hull(points: Points) -> Points:
     return np.array(half(corners) + half(corners[::-1]), dtype=np.float64)
 
 
-def turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
+def orientation(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
     """Return on which side of the line from `a` to `b` the point `c` lies: 1, -1, or 0 on it. Exact."""
     left = (b[0] - a[0]) * (c[1] - a[1])
     right = (b[1] - a[1]) * (c[0] - a[0])
@@ -104,7 +104,7 @@ def turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
     return (exact > 0) - (exact < 0)
 
 
-def turns(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
+def orientations(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
     """Return `turn` for every row of three (N, 2) arrays."""
     left = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
     right = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
@@ -116,7 +116,7 @@ def turns(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
     for index in np.flatnonzero(
         ~is_sure & (np.abs(left - right) <= _ROUNDING * (np.abs(left) + np.abs(right)))
     ):
-        sides[index] = turn(*(points[index].tolist() for points in (a, b, c)))
+        sides[index] = orientation(*(points[index].tolist() for points in (a, b, c)))
     return sides
 
 
@@ -147,7 +147,7 @@ def contains_points(polygon: Points, points: Points) -> Mask:
     on_outline = np.zeros(len(points), dtype=np.bool_)
     for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
         low, high = (start, end) if start[0] <= end[0] else (end, start)
-        side = turns(
+        side = orientations(
             np.broadcast_to(low, points.shape), np.broadcast_to(high, points.shape), points
         )
         inside ^= (points[:, 0] >= low[0]) & (points[:, 0] < high[0]) & (side > 0)
@@ -233,7 +233,12 @@ def _meets(
     b = ends[first]
     c = points[second]
     d = ends[second]
-    sides = (turns(a, b, c), turns(a, b, d), turns(c, d, a), turns(c, d, b))
+    sides = (
+        orientations(a, b, c),
+        orientations(a, b, d),
+        orientations(c, d, a),
+        orientations(c, d, b),
+    )
     crosses = (sides[0] * sides[1] <= 0) & (sides[2] * sides[3] <= 0)
     # Sides on one line have all turns 0, and meet because their boxes do.
     count = len(points)

@@ -24,7 +24,7 @@ from segarena.samples import Mask
 from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.systems.scenes.model.scene import Region, Scene
 
-Visibility: TypeAlias = Literal["order", "stated"]
+VisibilitySource: TypeAlias = Literal["order", "stated"]
 """Where visible masks come from: the depth order, or what the file states."""
 
 
@@ -95,10 +95,10 @@ class Rasters:
     def overlap_px(self) -> NDArray[np.int64]:
         """Return how many pixels the full extents of every two regions share, int64 (N, N); areas on the diagonal."""
         extents = [region.amodal for region in self.regions]
-        return shared_table(extents, extents)
+        return overlap_table(extents, extents)
 
 
-def rasterise(scene: Scene, *, visibility: Visibility | None = None) -> Rasters:
+def rasterise(scene: Scene, *, visibility: VisibilitySource | None = None) -> Rasters:
     """Return a scene in pixels, by its own fill rule.
 
     A region's visible part is its full extent without those of all regions in front of it. By "stated", it is what
@@ -153,7 +153,7 @@ def amodal_patch(scene: Scene, region: Region) -> Patch:
     return join_patches(_decoded(scene, region, part) for part in parts)
 
 
-def crop(mask: Mask) -> Patch:
+def crop_mask(mask: Mask) -> Patch:
     """Return a mask (H, W) as what lies in its smallest window."""
     window = bounding_window(np.ascontiguousarray(mask))
     return Patch(window, mask[window])
@@ -192,12 +192,12 @@ def _decoded(scene: Scene, region: Region, mask: Rle) -> Patch:
         first, columns = mask.decode_columns()
     except InvalidMask as cause:
         raise InvalidMask(f"{scene.title}, region {region.id}: {cause}") from cause
-    patch = crop(columns)
+    patch = crop_mask(columns)
     rows, found = patch.window
     return Patch((rows, slice(found.start + first, found.stop + first)), patch.mask)
 
 
-def shared_table(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
+def overlap_table(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
     """Return how many pixels every patch of one list shares with every one of another, int64 (I, J)."""
     table = np.zeros((len(first), len(second)), dtype=np.int64)
     for a, one in enumerate(first):

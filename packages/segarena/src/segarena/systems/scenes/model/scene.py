@@ -233,7 +233,7 @@ class Scene:
         """Return the sides that several regions have in common, with the ids of those regions, front first."""
         owners: dict[Edge, dict[str, None]] = {}
         for region in self.regions:
-            for edge in chain(*map(edges, region.rings)):
+            for edge in chain(*map(ring_edges, region.rings)):
                 owners.setdefault(edge, {})[region.id] = None
         return {edge: tuple(ids) for edge, ids in owners.items() if len(ids) > 1}
 
@@ -274,7 +274,7 @@ def make_scene(
     return Scene(image=image, regions=tuple(regions), vertices=tuple(vertices), **facts)
 
 
-def edges(ring: Ring) -> list[Edge]:
+def ring_edges(ring: Ring) -> list[Edge]:
     """Return the sides of a ring in its order."""
     return [(min(pair), max(pair)) for pair in zip(ring, (*ring[1:], *ring[:1]), strict=True)]
 

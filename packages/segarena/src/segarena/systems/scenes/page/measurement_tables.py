@@ -9,7 +9,7 @@ from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.systems.scenes.edges.edge_summary import EdgeSummary
 from segarena.systems.scenes.edges.region_measures import RegionSummary
 from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
-from segarena.systems.scenes.measures.annotation_statistics import Shape, StatisticsSummary
+from segarena.systems.scenes.measures.annotation_statistics import ShapeSummary, StatisticsSummary
 from segarena.systems.scenes.measures.segment_recall import SegmentRecall
 
 MOST_NAMES = 50
@@ -51,7 +51,7 @@ def _numbers(summary: StatisticsSummary) -> Sheet:
 
 
 def _shapes(summary: StatisticsSummary, estimator: str) -> Sheet:
-    named: list[tuple[str, Shape]] = [
+    named: list[tuple[str, ShapeSummary]] = [
         ("full extents", summary.amodal),
         ("polygons", summary.polygon),
     ]

@@ -18,19 +18,19 @@ from segarena.reports.html_document import document
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.systems.scenes.checks.consensus import check_each
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.checks.quality import centre
+from segarena.systems.scenes.checks.quality import region_centre
 from segarena.systems.scenes.model.rasters import Rasters, rasterise
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet
 from segarena.systems.scenes.page.measurement_tables import NOT_ANNOTATED
 
 LONGEST_PX = 900
-MOST = 200
+MOST_ANNOTATIONS = 200
 _SEVERITIES = ("error", "warning", "note")
 _COLOURS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRegion:
+class RegionView:
     """A region as the page has it.
 
     Attributes:
@@ -56,14 +56,14 @@ class ShownRegion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownAnnotation:
+class AnnotationView:
     """A drawing as the page has it, with its findings, the worst first; `photograph` is a data URI or ""."""
 
     number: int
     scene: Scene
     defects: Sequence[Defect]
     photograph: str
-    regions: Sequence[ShownRegion]
+    regions: Sequence[RegionView]
 
     @property
     def key(self) -> str:
@@ -77,7 +77,7 @@ class ShownAnnotation:
 
 
 def review_page(
-    scenes: SceneSet, *, images: Path, title: str = "annotations", most: int = MOST
+    scenes: SceneSet, *, images: Path, title: str = "annotations", most: int = MOST_ANNOTATIONS
 ) -> str:
     """Return the page of a set: the annotations with the most errors first.
 
@@ -130,12 +130,12 @@ def _worst_first(defects: Sequence[Defect]) -> list[Defect]:
     return sorted(defects, key=lambda defect: _SEVERITIES.index(defect.severity))
 
 
-def _shown(number: int, scene: Scene, defects: Sequence[Defect], images: Path) -> ShownAnnotation:
+def _shown(number: int, scene: Scene, defects: Sequence[Defect], images: Path) -> AnnotationView:
     try:
         rasters = rasterise(scene)
     except InvalidMask:
         rasters = None
-    return ShownAnnotation(
+    return AnnotationView(
         number=number,
         scene=scene,
         defects=_worst_first(defects),
@@ -146,14 +146,14 @@ def _shown(number: int, scene: Scene, defects: Sequence[Defect], images: Path) -
     )
 
 
-def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -> ShownRegion:
+def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -> RegionView:
     hidden = "" if rasters is None else f"{rasters.regions[place].occlusion:.0%}"
-    return ShownRegion(
+    return RegionView(
         id=region.id,
         name=region.name.strip(),
         order=place + 1,
         path=_path(scene, region, rasters, place),
-        centre=None if rasters is None else centre(rasters.regions[place]),
+        centre=None if rasters is None else region_centre(rasters.regions[place]),
         hidden=hidden if scene.tells_hidden else NOT_ANNOTATED,
     )
 

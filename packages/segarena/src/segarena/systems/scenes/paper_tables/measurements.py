@@ -17,13 +17,13 @@ from segarena.systems.scenes.measures.agreement import ImageAgreement
 from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
 from segarena.systems.scenes.measures.annotation_statistics import (
     AnnotationRecord,
-    Shape,
+    ShapeSummary,
     summarise_annotations,
 )
 from segarena.systems.scenes.measures.human_images import HumanImage, find_images
-from segarena.systems.scenes.measures.measurement_job import Survey
+from segarena.systems.scenes.measures.measurement_job import MeasurementJob
 
-STAND_IN = "generated scenes"
+STAND_IN_DATASET = "generated scenes"
 SPLITS = ("train", "val", "test")
 Record = TypeVar("Record")
 
@@ -39,7 +39,7 @@ def measure_shapes(asked: MeasurementRequest) -> Measured:
     for dataset, place, images in _images(asked):
         annotations = chain.from_iterable(
             result["annotations"]
-            for result in _surveyed(Survey.of_statistics(), images, dataset, place, asked)
+            for result in _surveyed(MeasurementJob.of_statistics(), images, dataset, place, asked)
         )
         summary = summarise_annotations(msgspec.convert(list(annotations), list[AnnotationRecord]))
         kinds = {"modal": summary.modal, "amodal": summary.amodal}
@@ -52,7 +52,7 @@ def measure_shapes(asked: MeasurementRequest) -> Measured:
 def measure_humans(asked: MeasurementRequest) -> Measured:
     """Return precision, recall and F of each annotator against the others (Table 3); raises as `measure_shapes`."""
     found: dict[tuple[str, str, str, str], Found] = {}
-    survey = Survey.of_agreement(with_regions=False)
+    survey = MeasurementJob.of_agreement(with_regions=False)
     for dataset, place, images in _images(asked):
         results = _surveyed(survey, images, dataset, place, asked)
         summary = summarise_agreement(msgspec.convert(results, list[ImageAgreement]))
@@ -77,7 +77,7 @@ def _images(asked: MeasurementRequest) -> Iterator[tuple[str, str, list[HumanIma
             )
             for scene in scenes
         ]
-        yield STAND_IN, STAND_IN, images
+        yield STAND_IN_DATASET, STAND_IN_DATASET, images
 
 
 def _is_scenes(folder: Path) -> bool:
@@ -87,14 +87,18 @@ def _is_scenes(folder: Path) -> bool:
 
 
 def _surveyed(
-    survey: Survey, images: list[HumanImage], dataset: str, place: str, asked: MeasurementRequest
+    survey: MeasurementJob,
+    images: list[HumanImage],
+    dataset: str,
+    place: str,
+    asked: MeasurementRequest,
 ) -> list[dict[str, Any]]:
     out = asked.out / re.sub(r"\W+", "-", dataset).lower()
     done = survey.run(images, out, data=place, workers=asked.workers, on_progress=asked.on_progress)
     return list(done.values())
 
 
-def _shape(model: str, dataset: str, shape: Shape) -> dict[tuple[str, str, str, str], Found]:
+def _shape(model: str, dataset: str, shape: ShapeSummary) -> dict[tuple[str, str, str, str], Found]:
     values = {
         "simplicity": shape.simplicity,
         "convexity": shape.convexity,

@@ -14,12 +14,12 @@ from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic, TimeBudget
 from segarena.specs import PluginSpec
-from segarena.systems.videos.robot.settings import Preset
+from segarena.systems.videos.robot.settings import RobotPreset
 
 MetricToOptimize = Literal["J", "F", "J_AND_F"]
 """What makes a frame bad, under the names of the challenge."""
 
-COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
+METRIC_COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
 """The columns of `jaccard-contour` of these names."""
 
 SECONDS_PER_OBJECT = 240.0
@@ -34,7 +34,7 @@ BY_TIME_ALONE = 1000
 @benchmark("davis")
 def davis(
     *,
-    preset: Preset = "local-1.0.4",
+    preset: RobotPreset = "local-1.0.4",
     metric: MetricToOptimize = "J_AND_F",
     rounds: int | None = INTERACTIONS,
     seconds_per_object: float | None = SECONDS_PER_OBJECT,
@@ -81,7 +81,7 @@ def davis(
     own = {name: value for name, value in given.items() if value is not None}
     robot = {
         "preset": preset,
-        "judge": COLUMNS[metric],
+        "judge": METRIC_COLUMNS[metric],
         "mode": "published" if is_published else "checked",
         **own,
     }

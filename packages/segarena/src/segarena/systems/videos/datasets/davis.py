@@ -13,17 +13,17 @@ from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VideoSample
-from segarena.systems.videos.files.frame_files import gaps, image_files
+from segarena.systems.videos.files.frame_files import image_files, missing_frame_names
 from segarena.systems.videos.files.video_dataset import (
     ObjectRules,
     VideoDataset,
     VideoFiles,
-    choose,
+    select_sequences,
 )
 
-LAYOUT = "PATH/JPEGImages/480p/SEQ/00000.jpg with PATH/Annotations/480p/SEQ/00000.png"
+DAVIS_LAYOUT = "PATH/JPEGImages/480p/SEQ/00000.jpg with PATH/Annotations/480p/SEQ/00000.png"
 
-SUBSETS = ("train", "val", "trainval", "test-dev")
+DAVIS_SUBSETS = ("train", "val", "trainval", "test-dev")
 PUBLISHED = {
     "train": (60, 4209, 144),
     "val": (30, 1999, 61),
@@ -64,13 +64,13 @@ class Davis(VideoDataset):
         renumber: bool = False,
     ) -> None:
         root = Path(path).expanduser()
-        images = existing_folder(root / "JPEGImages" / resolution, "sequences", LAYOUT)
+        images = existing_folder(root / "JPEGImages" / resolution, "sequences", DAVIS_LAYOUT)
         if isinstance(subset, str) and year == 2017 and not sequences:
             self._published = PUBLISHED.get(subset)
         else:
             self._published = None
         self._is_hidden = subset == "test-dev"
-        names = choose(_names(root, images, subset, year), sequences, images)
+        names = select_sequences(_names(root, images, subset, year), sequences, images)
         masks = {name: root / "Annotations" / resolution / name for name in names}
         videos = {
             name: VideoFiles(
@@ -86,7 +86,7 @@ class Davis(VideoDataset):
 
     def _read(self, sample_id: str, files: tuple[Path, ...]) -> VideoSample:
         frames = self._videos[sample_id].frames
-        missing = list(gaps(frames))
+        missing = list(missing_frame_names(frames))
         if missing or not frames:
             came = f"none for {some(missing)}" if frames else "none"
             raise InvalidImage(
@@ -116,7 +116,7 @@ class Davis(VideoDataset):
 
 def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> list[str]:
     if not isinstance(subset, str):
-        return choose(subset, None, images)
+        return select_sequences(subset, None, images)
     if subset == "all":
         return sorted(folder.name for folder in images.iterdir() if folder.is_dir())
     parts = ("train", "val") if subset == "trainval" else (subset,)
@@ -139,5 +139,5 @@ def _listed(lists: Path, subset: str, year: int) -> list[str]:
             return sorted(names)
     raise DatasetMissing(
         f"{lists / str(year) / subset}.txt: expected the list of the subset, found none; copy it, "
-        f"or set subset='all' for every folder, or subset=['bear', ...]; listed are {', '.join(SUBSETS)}"
+        f"or set subset='all' for every folder, or subset=['bear', ...]; listed are {', '.join(DAVIS_SUBSETS)}"
     )

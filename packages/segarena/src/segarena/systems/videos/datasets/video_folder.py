@@ -10,15 +10,15 @@ from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VOID
-from segarena.systems.videos.files.frame_files import gaps, image_files
+from segarena.systems.videos.files.frame_files import image_files, missing_frame_names
 from segarena.systems.videos.files.video_dataset import (
     ObjectRules,
     VideoDataset,
     VideoFiles,
-    choose,
+    select_sequences,
 )
 
-LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
+VIDEO_FOLDER_LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
 
 
 @dataset("video-folder")
@@ -58,14 +58,14 @@ class VideoFolder(VideoDataset):
         name: str | None = None,
     ) -> None:
         root = Path(path).expanduser()
-        images = existing_folder(root / frames, "folders of frames", LAYOUT)
-        labels = existing_folder(root / masks, "folders of masks", LAYOUT)
+        images = existing_folder(root / frames, "folders of frames", VIDEO_FOLDER_LAYOUT)
+        labels = existing_folder(root / masks, "folders of masks", VIDEO_FOLDER_LAYOUT)
         found = _sequences(images)
         if not found:
             raise DatasetMissing(
-                f"{images}: expected a folder with images for each video, found none; the layout is {LAYOUT}"
+                f"{images}: expected a folder with images for each video, found none; the layout is {VIDEO_FOLDER_LAYOUT}"
             )
-        names = choose(found, sequences, images)
+        names = select_sequences(found, sequences, images)
         folders = {key: labels / key for key in names}
         videos = {
             key: VideoFiles(
@@ -82,7 +82,7 @@ class VideoFolder(VideoDataset):
 
     def _oddities(self) -> Iterable[Finding]:
         for sample_id, video in self._videos.items():
-            missing = list(gaps(video.frames))
+            missing = list(missing_frame_names(video.frames))
             if missing:
                 message = (
                     f"{sample_id}: the numbers of the frames have gaps, there is no {some(missing)}"

@@ -157,7 +157,7 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
     return labels
 
 
-def gaps(paths: Sequence[Path]) -> Iterator[str]:
+def missing_frame_names(paths: Sequence[Path]) -> Iterator[str]:
     """Yield the names that numbered files lack between the first and the last."""
     numbers = {int(path.stem): path for path in paths if path.stem.isdecimal()}
     if len(numbers) == len(paths) and paths:

@@ -224,7 +224,9 @@ def _renumbered(drawn: Scribbles, numbers: NDArray[np.uint8]) -> Scribbles:
     return {**drawn, "scribbles": [list(map(renumber, lines)) for lines in drawn["scribbles"]]}
 
 
-def choose(names: Iterable[str], sequences: str | Iterable[str] | None, where: Path) -> list[str]:
+def select_sequences(
+    names: Iterable[str], sequences: str | Iterable[str] | None, where: Path
+) -> list[str]:
     """Return those of `names` that `sequences` holds, in the order of `names`; all of them when it is None.
 
     Raises:

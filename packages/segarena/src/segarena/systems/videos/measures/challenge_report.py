@@ -16,7 +16,7 @@ from segarena.errors import InvalidInput
 
 METRICS = ("jaccard", "contour", "j_and_f")
 
-COLUMNS = {
+REPORT_COLUMNS = {
     "session_id": pl.String,
     "sequence": pl.String,
     "scribble_idx": pl.Int64,
@@ -72,7 +72,7 @@ def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "
     columns are `COLUMNS`, the rows in the order of `parts`; timings of other users are not looked at.
     """
     if not parts.height:
-        return pl.DataFrame(schema=COLUMNS)
+        return pl.DataFrame(schema=REPORT_COLUMNS)
     encoding = (
         timings.filter(pl.col("user") == "")
         .group_by("sample")
@@ -97,7 +97,7 @@ def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "
         "contour",
         (0.5 * pl.col("jaccard") + 0.5 * pl.col("contour")).alias("j_and_f"),
         "timing",
-    ).cast(pl.Schema(COLUMNS))
+    ).cast(pl.Schema(REPORT_COLUMNS))
 
 
 def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleScore]:

@@ -27,7 +27,7 @@ THRESHOLD_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Horizon:
+class CurveEnd:
     """Where the curve ends.
 
     Attributes:
@@ -89,7 +89,7 @@ class VideoIntervals:
     by_time: Values
 
 
-def complete(score: SampleScore, rounds: int) -> tuple[Values, Values]:
+def fill_missing_rounds(score: SampleScore, rounds: int) -> tuple[Values, Values]:
     """Return quality (objects, rounds) and seconds (rounds,) without gaps.
 
     A missing interaction has the quality of the one before and took 0 seconds; before the first answer all are 0.
@@ -110,7 +110,7 @@ def video_summary(
     scores: Sequence[SampleScore],
     *,
     rounds: int | None = None,
-    horizon: Horizon | None = None,
+    horizon: CurveEnd | None = None,
     not_run: Sequence[SampleScore] = (),
     counts_not_run: bool | None = None,
     threshold_s: float = THRESHOLD_S,
@@ -128,7 +128,7 @@ def video_summary(
     Raises:
         InvalidInput: `rounds` below 1.
     """
-    end = horizon or Horizon()
+    end = horizon or CurveEnd()
     is_counted = end.protocol == "published" if counts_not_run is None else counts_not_run
     counted = [*scores, *(not_run if is_counted else ())]
     sums = _Sums.of(counted, _rounds(scores, rounds))
@@ -148,7 +148,7 @@ def video_intervals(
     scores: Sequence[SampleScore],
     *,
     rounds: int | None = None,
-    horizon: Horizon | None = None,
+    horizon: CurveEnd | None = None,
     threshold_s: float = THRESHOLD_S,
     until_s: float | None = None,
     repeats: int = 2000,
@@ -162,7 +162,7 @@ def video_intervals(
     so that where objects and samples have one mean, it has one interval. The grid of times ends at `until_s`, or with
     the curve.
     """
-    end = horizon or Horizon()
+    end = horizon or CurveEnd()
     sums = _Sums.of(scores, _rounds(scores, rounds))
     count = len(sums.samples)
     last_s = sums.curve(np.ones(count), end).time_s.max() if until_s is None else until_s
@@ -220,7 +220,7 @@ class _Sums:
         objects, samples, of_sequence, longest = (np.zeros(len(names)) for _ in range(4))
         for score in scores:
             place = names.index(score.sequence)
-            each, took = complete(score, rounds)
+            each, took = fill_missing_rounds(score, rounds)
             quality[place] += each.sum(axis=0)
             seconds[place] += took
             objects[place] += score.objects
@@ -229,7 +229,7 @@ class _Sums:
             longest[place] = max(longest[place], took.max())
         return cls(quality, seconds, objects, samples, of_sequence, longest)
 
-    def curve(self, weights: Values, horizon: Horizon) -> _Curve:
+    def curve(self, weights: Values, horizon: CurveEnd) -> _Curve:
         """Return the curve over sequences that count `weights` times."""
         means = weights @ self.quality / max(weights @ self.objects, 1.0)
         quality: Values = np.concatenate([[0.0], means])
@@ -242,7 +242,7 @@ class _Sums:
             time_s = np.minimum(time_s, end_s)
         return _Curve(np.append(time_s, end_s), np.append(quality, quality[-1]))
 
-    def _end_s(self, weights: Values, last_s: float, horizon: Horizon) -> float:
+    def _end_s(self, weights: Values, last_s: float, horizon: CurveEnd) -> float:
         if horizon.seconds_per_object is None:
             if horizon.protocol == "careful":
                 return last_s

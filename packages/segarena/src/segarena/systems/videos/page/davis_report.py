@@ -22,7 +22,7 @@ from segarena.reports.renderers import sheet_terminal
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
 from segarena.roles import Statistic
-from segarena.systems.videos.benchmarks.davis import COLUMNS, last_round, robot_text
+from segarena.systems.videos.benchmarks.davis import METRIC_COLUMNS, last_round, robot_text
 from segarena.systems.videos.measures.challenge_report import SampleScore
 from segarena.systems.videos.measures.challenge_summary import video_summary
 from segarena.systems.videos.measures.recall_decay import decay
@@ -36,7 +36,7 @@ class DavisPage(Page):
     @cached_property
     def decides(self) -> Statistic | None:
         """What the robot looks at, after the last interaction."""
-        column = COLUMNS[self.runs[0].config.benchmark.options["metric"]]
+        column = METRIC_COLUMNS[self.runs[0].config.benchmark.options["metric"]]
         own = [
             one
             for one in self.usual_runs[0].summary
@@ -57,18 +57,22 @@ class DavisPage(Page):
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
         """The challenge's values against time."""
-        return {"time": summary_sheet(self.timed)} if self.timed else {}
+        return {"time": challenge_sheet(self.timed)} if self.timed else {}
 
     def sections(self) -> list[Section]:
         """Return the challenge's values with their curves, and the sequences."""
         if not self.timed:
             return []
-        lead = Note(mode_text(self.runs[0]), is_lead=True)
+        lead = Note(rules_text(self.runs[0]), is_lead=True)
         return [
             Section(
                 "time",
                 "Quality against time",
-                [lead, summary_sheet(self.timed), curves(self.timed, self.runs, self.timed_floors)],
+                [
+                    lead,
+                    challenge_sheet(self.timed),
+                    quality_charts(self.timed, self.runs, self.timed_floors),
+                ],
             ),
             Section("sequences", "Sequences", [sequence_sheet(self.timed)]),
         ]
@@ -77,10 +81,10 @@ class DavisPage(Page):
         """Return the tables as CSV, the means for LaTeX, and the challenge's table of every object and frame."""
         if not self.timed:
             return {}
-        sheets = [summary_sheet(self.timed), sequence_sheet(self.timed)]
+        sheets = [challenge_sheet(self.timed), sequence_sheet(self.timed)]
         curve = pl.concat([_curve_frame(one) for one in self.timed])
         return {
-            **sheet_files("davis", sheets, [mode_text(self.runs[0])], unprinted=("sequences",)),
+            **sheet_files("davis", sheets, [rules_text(self.runs[0])], unprinted=("sequences",)),
             "davis-curve.csv": curve.write_csv(),
             "davis-frames.csv": pl.concat([one.report for one in self.timed]).write_csv(),
         }
@@ -88,7 +92,7 @@ class DavisPage(Page):
     def terminal(self) -> list[RenderableType]:
         """Return the challenge's values."""
         if self.timed:
-            return [sheet_terminal(summary_sheet(self.timed), together=len(self.runs))]
+            return [sheet_terminal(challenge_sheet(self.timed), together=len(self.runs))]
         return []
 
 
@@ -97,7 +101,7 @@ _OVER_OBJECTS = (
 )
 
 
-def mode_text(run: Run) -> str:
+def rules_text(run: Run) -> str:
     """Say by which rules the robot drew and the clock ran."""
     options = run.config.benchmark.options
     limit = options["seconds_per_object"]
@@ -106,14 +110,14 @@ def mode_text(run: Run) -> str:
         judging = "judging and drawing included"
     else:
         judging = "judging and drawing not counted"
-    shown = metric_name(COLUMNS[options["metric"]])
+    shown = metric_name(METRIC_COLUMNS[options["metric"]])
     return (
         f"{protocol_text(run)}. The robot draws with the parameters {robot_text(options)}, in the frame where {shown} "
         f"is lowest; {time}, {judging}. The time of encoding is part of the first interaction."
     )
 
 
-def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
+def challenge_sheet(timed: Sequence[TimedRun]) -> Sheet:
     """Return the challenge's values, a row for each segmenter."""
     options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
@@ -181,7 +185,7 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
     )
 
 
-def curves(
+def quality_charts(
     timed: Sequence[TimedRun], runs: Sequence[Run], floors: Sequence[TimedRun] = ()
 ) -> Figure | None:
     """Return quality against time and against interactions; of several runs, a pair of charts for each user.

@@ -13,7 +13,7 @@ from segarena.options import as_protocol
 from segarena.reports.gallery import open_run_dataset
 from segarena.reports.recorded_run import DialogueRecord, Run
 from segarena.roles import Dataset
-from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, COLUMNS
+from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, METRIC_COLUMNS
 from segarena.systems.videos.measures.challenge_report import (
     SampleScore,
     report_table,
@@ -21,7 +21,7 @@ from segarena.systems.videos.measures.challenge_report import (
     unanswered,
 )
 from segarena.systems.videos.measures.challenge_summary import (
-    Horizon,
+    CurveEnd,
     VideoIntervals,
     VideoSummary,
     video_intervals,
@@ -51,7 +51,7 @@ class TimedRun:
     @property
     def metric(self) -> str:
         """The column that the robot looks at and that the curve shows."""
-        return COLUMNS[self.run.config.benchmark.options["metric"]]
+        return METRIC_COLUMNS[self.run.config.benchmark.options["metric"]]
 
     @cached_property
     def report(self) -> pl.DataFrame:
@@ -77,10 +77,10 @@ class TimedRun:
         return most
 
     @cached_property
-    def horizon(self) -> Horizon:
+    def horizon(self) -> CurveEnd:
         """Where the curve ends."""
         rules = self.run.config.benchmark
-        return Horizon(
+        return CurveEnd(
             seconds_per_object=rules.options["seconds_per_object"],
             protocol=as_protocol(rules.protocol),
         )

@@ -42,7 +42,7 @@ def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Poin
     return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
 
 
-def is_on(points: Points, mask: Mask) -> NDArray[np.bool_]:
+def points_on_mask(points: Points, mask: Mask) -> NDArray[np.bool_]:
     """Return for each point, (N, 2) inside the frame, whether its pixel is on `mask`."""
     return mask[nearest_pixels(points)]
 

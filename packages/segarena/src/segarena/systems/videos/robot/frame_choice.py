@@ -15,11 +15,11 @@ from segarena.prompts import Prompt, Scribble
 from segarena.samples import Labels
 from segarena.systems.videos.measures.jaccard_contour import JaccardContour
 
-Judge: TypeAlias = Literal["j_and_f", "jaccard", "contour"]
-Reuse: TypeAlias = Literal["in-turn", "published"]
+FrameCriterion: TypeAlias = Literal["j_and_f", "jaccard", "contour"]
+FrameReuse: TypeAlias = Literal["in-turn", "published"]
 
 
-def frame_quality(values: JaccardContour, judge: Judge = "j_and_f") -> NDArray[np.float64]:
+def frame_quality(values: JaccardContour, judge: FrameCriterion = "j_and_f") -> NDArray[np.float64]:
     """Return how good each frame is: the mean over objects of J, of F, or of their mean.
 
     Raises:
@@ -40,7 +40,7 @@ def rank_frames(
     used: Iterable[int] = (),
     candidates: Sequence[int] | None = None,
     *,
-    reuse: Reuse = "in-turn",
+    reuse: FrameReuse = "in-turn",
 ) -> tuple[int, ...]:
     """Return the frames that may be drawn in, the one to draw in first; of equally bad ones the earlier first.
 
@@ -94,7 +94,7 @@ def check_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int
     return tuple(found)
 
 
-def frames_drawn_in(rounds: Iterable[Sequence[Prompt]]) -> tuple[int, ...]:
+def scribbled_frames(rounds: Iterable[Sequence[Prompt]]) -> tuple[int, ...]:
     """Return the frames of the scribbles in each round, in order, a frame once for every round."""
     found: list[int] = []
     for prompts in rounds:

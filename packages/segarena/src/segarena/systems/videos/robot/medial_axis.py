@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from segarena.arrays.distance import squared_distance_in_window
 from segarena.samples import Mask
-from segarena.systems.videos.robot.settings import Ties
+from segarena.systems.videos.robot.settings import TieBreak
 
 _AROUND = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 
 
-def medial_axis(mask: Mask, ties: Ties = "raster") -> Mask:
+def medial_axis(mask: Mask, ties: TieBreak = "raster") -> Mask:
     """Return the medial axis of `mask`.
 
     Args:
@@ -81,7 +81,7 @@ def _correct(stays: Mask, later: NDArray[np.uint8], width: int) -> None:
         changed = after[is_new]
 
 
-def _order(there: Mask, ties: Ties) -> NDArray[np.integer[Any]]:
+def _order(there: Mask, ties: TieBreak) -> NDArray[np.integer[Any]]:
     """Return when each pixel of `there` is looked at, from 1; 0 for the other pixels.
 
     Of equal numbers the first in raster order is looked at first.

@@ -34,7 +34,7 @@ def published_disk(radius_px: float) -> NDArray[np.uint8]:
     return (along[:, None] ** 2 + along**2 <= radius_px**2).astype(np.uint8)
 
 
-def opened(mask: Mask, element: NDArray[np.uint8]) -> Mask:
+def open_mask(mask: Mask, element: NDArray[np.uint8]) -> Mask:
     """Return the maximum over `element` of the minimum over `element` around each pixel.
 
     Pixels beyond the frame do not count; a pixel is False where the disk holds nothing else. Both look at the same
@@ -73,7 +73,7 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
     left = crop if radius_px <= 1 else np.zeros_like(crop)
     disk_of = published_disk if settings.mode == "published" else disk
     while radius_px > 1 and not left.any():
-        left = opened(crop, disk_of(radius_px))
+        left = open_mask(crop, disk_of(radius_px))
         radius_px *= _SHRINK
     inner = bounding_window(left)
     return None if is_empty(inner) else Component(from_window(inner, window), left[inner])

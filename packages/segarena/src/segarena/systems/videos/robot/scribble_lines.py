@@ -14,8 +14,8 @@ from segarena.arrays.lines import Points
 from segarena.samples import Labels, Mask
 from segarena.systems.videos.robot.bezier_line import (
     guided_line,
-    is_on,
     nearest_pixels,
+    points_on_mask,
     smooth_line,
 )
 from segarena.systems.videos.robot.medial_axis import medial_axis
@@ -25,7 +25,7 @@ from segarena.systems.videos.robot.skeleton_paths import longest_paths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class RobotLine:
     """A line of a robot in one frame: points (N, 2) as (row, column), and the true label of what they are meant for."""
 
     object_id: int
@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Validity:
+class LineValidity:
     """How far a line leaves what it is meant for.
 
     Attributes:
@@ -56,7 +56,7 @@ def draw_lines(
     objects: int,
     ignore: Mask | None = None,
     marks_all: bool = False,
-) -> tuple[Line, ...]:
+) -> tuple[RobotLine, ...]:
     """Return what the robot draws in one frame: a line in each large enough part of what is missing of each label.
 
     The background is a label like the others, 0, and comes first: a line on it says that something was predicted there
@@ -76,30 +76,30 @@ def draw_lines(
     wrong = prediction != target
     if ignore is not None:
         wrong &= ~ignore
-    lines: list[Line] = []
+    lines: list[RobotLine] = []
     for object_id in np.flatnonzero(
         np.bincount(target[wrong], minlength=1)[: objects + 1]
     ).tolist():
         label = target == object_id
         lines.extend(
-            Line(object_id, points)
+            RobotLine(object_id, points)
             for points in _lines_in(wrong & label, label, settings, marks_all)
         )
     return tuple(lines)
 
 
-def validity(line: Line, prediction: Labels, target: Labels) -> Validity:
+def line_validity(line: RobotLine, prediction: Labels, target: Labels) -> LineValidity:
     """Return how far `line`, which was drawn for these two, leaves what it is meant for."""
     label = target == line.object_id
-    on_label = is_on(line.points, label)
-    on_error = is_on(line.points, label & (prediction != target))
+    on_label = points_on_mask(line.points, label)
+    on_error = points_on_mask(line.points, label & (prediction != target))
     farthest_px = 0.0
     if not label.any():
         farthest_px = math.inf
     elif not on_label.all():
         away_px = cv2.distanceTransform((~label).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         farthest_px = float(away_px[nearest_pixels(line.points[~on_label])].max())
-    return Validity(
+    return LineValidity(
         off_error=1 - float(on_error.mean()),
         off_label=1 - float(on_label.mean()),
         farthest_px=farthest_px,

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 from segarena.errors import InvalidInput
 
-Mode: TypeAlias = Literal["checked", "published"]
-Ties: TypeAlias = Literal["raster", "permutation"]
-Preset: TypeAlias = Literal["default", "local-1.0.4", "server-2020"]
+RobotMode: TypeAlias = Literal["checked", "published"]
+TieBreak: TypeAlias = Literal["raster", "permutation"]
+RobotPreset: TypeAlias = Literal["default", "local-1.0.4", "server-2020"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,8 @@ class RobotSettings:
     max_radius_px: float = 16.0
     min_nodes: int = 4
     max_points: int = 1000
-    mode: Mode = "checked"
-    ties: Ties = "raster"
+    mode: RobotMode = "checked"
+    ties: TieBreak = "raster"
 
     def __post_init__(self) -> None:
         """Raise InvalidInput unless every parameter is in its range."""
@@ -54,7 +54,7 @@ def _check(name: str, value: object, is_fine: bool, wanted: str) -> None:
         raise InvalidInput(f"{name}: expected {wanted}, got {value!r}")
 
 
-PRESETS: Mapping[Preset, RobotSettings] = MappingProxyType(
+PRESETS: Mapping[RobotPreset, RobotSettings] = MappingProxyType(
     {
         "default": RobotSettings(),
         "local-1.0.4": RobotSettings(kernel_size=0.20),
@@ -64,8 +64,12 @@ PRESETS: Mapping[Preset, RobotSettings] = MappingProxyType(
 """The published sets of parameters: the robot's own defaults, a local session's, the challenge server's."""
 
 
-def preset(
-    name: Preset, *, mode: Mode = "checked", ties: Ties | None = None, **numbers: float | None
+def robot_preset(
+    name: RobotPreset,
+    *,
+    mode: RobotMode = "checked",
+    ties: TieBreak | None = None,
+    **numbers: float | None,
 ) -> RobotSettings:
     """Return a published set of parameters, some of them replaced.
 

@@ -45,11 +45,11 @@ def prompts_from_scribbles(
     for frame, lines in enumerate(data["scribbles"]):
         for line in lines:
             pixels = to_pixels(line["path"], shape[1:], fractions)
-            scribbles.append(in_frame(frame, pixels, line["object_id"]))
+            scribbles.append(line_prompt(frame, pixels, line["object_id"]))
     return tuple(scribbles)
 
 
-def in_frame(frame: int | None, points: NDArray[Any], object_id: int) -> Scribble:
+def line_prompt(frame: int | None, points: NDArray[Any], object_id: int) -> Scribble:
     """Return a line of one frame, (n, 2) rows and columns, as a prompt; one on the background, 0, is not positive.
 
     Where `frame` is None it is a line in an image, whose positions have no frame.

@@ -18,7 +18,9 @@ MOST_SECONDS = 600.0
 MOST_INTERACTIONS = 16
 
 
-def capped(name: str, value: float | None, most: float, *, is_whole: bool = False) -> float | None:
+def capped_limit(
+    name: str, value: float | None, most: float, *, is_whole: bool = False
+) -> float | None:
     """Return `value`, or `most` with a warning when it is more; None when there is none.
 
     Raises:
@@ -41,7 +43,7 @@ def capped(name: str, value: float | None, most: float, *, is_whole: bool = Fals
     return value
 
 
-def seed_of(value: Any) -> int:
+def check_seed(value: Any) -> int:
     """Return `value` if it can seed an order.
 
     Raises:
@@ -66,7 +68,7 @@ def masks_array(masks: Any) -> NDArray[Any]:
         ) from error
 
 
-def frames_of(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] | None:
+def check_frame_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] | None:
     """Return the candidates that are frames, warning of others; None when there are none.
 
     Raises:
@@ -94,7 +96,7 @@ def frames_of(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] 
     return inside or None
 
 
-def made_folder(path: Path) -> Path:
+def make_folder(path: Path) -> Path:
     """Return `path`, which is made if need be.
 
     Raises:
@@ -109,7 +111,7 @@ def made_folder(path: Path) -> Path:
     return path
 
 
-def new_folder(beside: str | Path | None) -> Path:
+def new_session_folder(beside: str | Path | None) -> Path:
     """Return a folder for a new session: in `beside`, or in `runs`."""
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d_%H%M%S")
     return Path(beside or "runs") / f"davis-session-{now}-{secrets.token_hex(4)}"

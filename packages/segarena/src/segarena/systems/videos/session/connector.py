@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedSample:
+class OpenSample:
     """A sample whose turn it is, (T, H, W), with whose first scribbles it begins, from 1.
 
     `earlier` are the scribbles of the interactions that were answered before this session was continued.
@@ -48,7 +48,7 @@ class Connector(Protocol):
         """Return every sample in order, as its sequence and the number of its first scribbles, from 1."""
         ...
 
-    def advance(self) -> OpenedSample | None:
+    def advance(self) -> OpenSample | None:
         """Open the next sample that is not over; None when there is none."""
         ...
 

@@ -15,10 +15,10 @@ from segarena.roles import Dataset, Finding
 from segarena.samples import Sample
 from segarena.specs import Plugin, PluginSpec
 
-SUBSETS = ("train", "val", "trainval")
+LOCAL_SUBSETS = ("train", "val", "trainval")
 
 
-class Chosen:
+class DatasetSubset:
     """Some samples of a dataset."""
 
     def __init__(self, dataset: Dataset, sample_ids: Sequence[str]) -> None:
@@ -50,9 +50,9 @@ def choose_dataset(
         InvalidInput: no dataset is named, two are, or a subset without ground truth.
         DatasetMissing: a sequence is not there.
     """
-    if subset not in SUBSETS:
+    if subset not in LOCAL_SUBSETS:
         raise InvalidInput(
-            f"subset: expected one of {', '.join(SUBSETS)}, got {subset!r}; others are judged by servers"
+            f"subset: expected one of {', '.join(LOCAL_SUBSETS)}, got {subset!r}; others are judged by servers"
         )
     if dataset is None:
         return _davis(davis_root, subset, sequences)
@@ -72,7 +72,7 @@ def _only(dataset: Dataset, sequences: Sequence[str]) -> Dataset:
     missing = [name for name in sequences if name not in dataset.sample_ids]
     if missing:
         raise DatasetMissing(f"dataset {dataset.name} has no sequence {', '.join(missing)}")
-    return Chosen(dataset, [name for name in dataset.sample_ids if name in set(sequences)])
+    return DatasetSubset(dataset, [name for name in dataset.sample_ids if name in set(sequences)])
 
 
 def _davis(

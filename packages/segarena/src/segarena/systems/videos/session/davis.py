@@ -37,14 +37,14 @@ from segarena.systems.videos.scribbles.files import Scribbles, fuse_scribbles
 from segarena.systems.videos.session.arguments import (
     MOST_INTERACTIONS,
     MOST_SECONDS,
-    capped,
-    frames_of,
-    made_folder,
+    capped_limit,
+    check_frame_candidates,
+    check_seed,
+    make_folder,
     masks_array,
-    new_folder,
-    seed_of,
+    new_session_folder,
 )
-from segarena.systems.videos.session.connector import Connector, OpenedSample
+from segarena.systems.videos.session.connector import Connector, OpenSample
 from segarena.systems.videos.session.dataset_choice import choose_dataset
 from segarena.systems.videos.session.local_connector import LocalConnector
 from segarena.systems.videos.session.published_functions import (
@@ -118,14 +118,14 @@ class DavisInteractiveSession:
                 "max_time and max_nb_interactions: expected at least one of them, got none"
             )
         else:
-            most = capped(
+            most = capped_limit(
                 "max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS, is_whole=True
             )
             options = {
                 "preset": preset,
                 "metric": metric_to_optimize,
                 "rounds": None if most is None else int(most),
-                "seconds_per_object": capped("max_time", max_time, MOST_SECONDS),
+                "seconds_per_object": capped_limit("max_time", max_time, MOST_SECONDS),
                 "protocol": protocol,
             }
             rules: Benchmark = build("benchmark", PluginSpec("davis", options))
@@ -136,12 +136,12 @@ class DavisInteractiveSession:
                 name=name,
                 keep_rounds=tuple(range(1, rules.rounds + 1)),
             )
-        self._folder = Path(folder) if folder is not None else new_folder(report_save_dir)
+        self._folder = Path(folder) if folder is not None else new_session_folder(report_save_dir)
         if report_save_dir is None:
             self._report_folder = None
         else:
-            self._report_folder = made_folder(Path(report_save_dir))
-        self._shuffle_seed = seed_of(seed) if shuffle else None
+            self._report_folder = make_folder(Path(report_save_dir))
+        self._shuffle_seed = check_seed(seed) if shuffle else None
         self._server = partial(_server, host, user_key, name=name, davis_root=davis_root)
         self._clock = clock
         self._connector: Connector | None = None
@@ -293,7 +293,7 @@ class DavisInteractiveSession:
         connector = self._at_work()
         if self._opened is None or not self._is_fetched:
             raise ProtocolViolation("there are no scribbles to answer; call get_scribbles() first")
-        candidates = frames_of(next_scribble_frame_candidates, self._opened.shape[0])
+        candidates = check_frame_candidates(next_scribble_frame_candidates, self._opened.shape[0])
         if not connector.submit(masks_array(pred_masks), seconds=seconds, candidates=candidates):
             limit_s = connector.rules.options["seconds_per_object"] * self._opened.objects
             warnings.warn(
@@ -350,7 +350,7 @@ class DavisInteractiveSession:
         self._is_waiting = True
         return True
 
-    def _open(self, opened: OpenedSample | None) -> None:
+    def _open(self, opened: OpenSample | None) -> None:
         self._opened = opened
         self._given: list[Scribbles] = list(opened.earlier) if opened is not None else []
         self._is_new = True

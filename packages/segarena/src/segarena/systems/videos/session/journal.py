@@ -10,7 +10,7 @@ import msgspec
 
 from segarena.errors import StoreError
 from segarena.systems.videos.session.submissions import Submission
-from segarena.work.ledger import is_sound, line_of
+from segarena.work.ledger import encode_line, is_intact_line
 
 
 class SessionJournal:
@@ -52,7 +52,7 @@ class SessionJournal:
         """
         place = self._file.tell()
         try:
-            self._file.write(line_of(entry))
+            self._file.write(encode_line(entry))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -77,7 +77,7 @@ def read_entries(path: Path) -> tuple[list[Submission], int]:
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].splitlines()
     try:
-        if any(map(is_sound, lines)) and not all(map(is_sound, lines)):
+        if any(map(is_intact_line, lines)) and not all(map(is_intact_line, lines)):
             raise ValueError("a line is not as it was written")
         return msgspec.convert([json.loads(line) for line in lines], list[Submission]), whole
     except (ValueError, RecursionError, msgspec.ValidationError) as error:

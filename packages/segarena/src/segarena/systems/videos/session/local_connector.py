@@ -29,28 +29,28 @@ from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, StoreError
 from segarena.options import as_protocol
-from segarena.records.parquet_tables import frame_of
+from segarena.records.parquet_tables import table_frame
 from segarena.samples import Labels, Mask, VideoSample
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, robot_text
-from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
+from segarena.systems.videos.benchmarks.davis import METRIC_COLUMNS as COLUMNS_OF
 from segarena.systems.videos.measures.challenge_report import (
     SampleScore,
     report_table,
     sample_scores,
     unanswered,
 )
-from segarena.systems.videos.measures.challenge_summary import Horizon, video_summary
+from segarena.systems.videos.measures.challenge_summary import CurveEnd, video_summary
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
-from segarena.systems.videos.session.connector import OpenedSample
+from segarena.systems.videos.session.connector import OpenSample
 from segarena.systems.videos.session.journal import SessionJournal
 from segarena.systems.videos.session.report_file import ReportFile
 from segarena.systems.videos.session.submissions import (
     Submission,
-    answer_of,
-    as_labels,
-    session_file,
-    submission,
+    cast_object_ids,
+    decode_answer,
+    make_submission,
+    open_session_file,
 )
 
 
@@ -80,7 +80,7 @@ class LocalConnector:
         self._run = open_folder(plan, self._cast.dataset, folder)
         with ExitStack() as stack:
             stack.enter_context(self._run.lock())
-            about = session_file(folder / "session.json", report_folder or folder)
+            about = open_session_file(folder / "session.json", report_folder or folder)
             self.session_id: str = about["session_id"]
             self._journal = SessionJournal(folder / "submissions.jsonl")
             stack.callback(self._journal.close)
@@ -109,7 +109,7 @@ class LocalConnector:
         sample = self._open().sample
         return sample.frames if isinstance(sample, VideoSample) else ()
 
-    def advance(self) -> OpenedSample | None:
+    def advance(self) -> OpenSample | None:
         """Open the next sample that is not over; None when there is none.
 
         Raises:
@@ -155,7 +155,7 @@ class LocalConnector:
     ) -> bool:
         """See `Connector`; the answer is on disk when this returns, or `StoreError` is raised."""
         session = self._open()
-        labels = as_labels(masks, session.target.objects)
+        labels = cast_object_ids(masks, session.target.objects)
         frames = None if candidates is None else tuple(candidates)
         before = session.answered
         session.submit(Prediction(labels, candidates=frames), seconds)
@@ -178,7 +178,7 @@ class LocalConnector:
         late = [
             unanswered(*key, objects) for key, objects in self._begun.items() if key not in answered
         ]
-        horizon = Horizon(
+        horizon = CurveEnd(
             seconds_per_object=options["seconds_per_object"], protocol=as_protocol(rules.protocol)
         )
         not_run = self._not_run() if horizon.protocol == "published" else ()
@@ -208,7 +208,7 @@ class LocalConnector:
             raise InvalidInput("no sample is open; call advance() first")
         return self._session
 
-    def _each_sample(self) -> Iterator[OpenedSample]:
+    def _each_sample(self) -> Iterator[OpenSample]:
         pending = set(self._run.pending())
         for index in self._order:
             if index not in pending:
@@ -218,7 +218,7 @@ class LocalConnector:
                 self._session = session
                 earlier = self._replay(session)
                 if not session.is_over:
-                    yield OpenedSample(
+                    yield OpenSample(
                         sequence=session.sample.id,
                         scribble_idx=session.repeat + 1,
                         shape=session.sample.shape,
@@ -260,7 +260,7 @@ class LocalConnector:
                 break
             given.append(self._scribbles(session))
             try:
-                session.submit(answer_of(entry, session.sample.shape), entry["seconds"])
+                session.submit(decode_answer(entry, session.sample.shape), entry["seconds"])
             except (InvalidInput, PredictionInvalid) as error:
                 place = f"{self._run.path}: the answers about {session.sample.id}"
                 raise StoreError(f"{place} are damaged ({error}); begin elsewhere") from error
@@ -269,7 +269,7 @@ class LocalConnector:
         return tuple(given)
 
     def _note(self, session: Session, **told: Any) -> None:
-        self._journal.add(submission(session, **told))
+        self._journal.add(make_submission(session, **told))
         self._begun.setdefault((session.sample.id, session.repeat + 1), session.target.objects)
 
     def _scribbles(self, session: Session) -> Scribbles:
@@ -286,8 +286,8 @@ class LocalConnector:
     def _report_last(self, session: Session) -> None:
         """Add the rows of the last answer to the report, and to its file."""
         rows = session.rows()
-        parts = frame_of("parts", [row for row in rows.parts if row.round == session.answered])
-        timings = frame_of(
+        parts = table_frame("parts", [row for row in rows.parts if row.round == session.answered])
+        timings = table_frame(
             "timings", [row for row in rows.timings if row.round == session.answered]
         )
         table = report_table(parts, timings, self.session_id)

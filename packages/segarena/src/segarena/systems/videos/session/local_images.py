@@ -9,7 +9,7 @@ import numpy as np
 from segarena.datasets.listing import existing_folder
 from segarena.files.images import read_image
 from segarena.samples import VideoSample
-from segarena.systems.videos.datasets.davis import LAYOUT
+from segarena.systems.videos.datasets.davis import DAVIS_LAYOUT
 from segarena.systems.videos.files.frame_files import image_files
 
 MOST_DIFFERENCE = 2.0
@@ -28,7 +28,7 @@ class LocalImages:
 
     def __init__(self, root: str | Path) -> None:
         images = existing_folder(
-            Path(root).expanduser() / "JPEGImages" / "480p", "sequences", LAYOUT
+            Path(root).expanduser() / "JPEGImages" / "480p", "sequences", DAVIS_LAYOUT
         )
         self._sequences = {
             folder.name: image_files(folder)

@@ -24,7 +24,7 @@ from segarena.systems.videos.scribbles.masks import (
     scribbles_to_masks,
     scribbles_to_points,
 )
-from segarena.systems.videos.scribbles.prompt_conversion import in_frame, scribbles_from_prompts
+from segarena.systems.videos.scribbles.prompt_conversion import line_prompt, scribbles_from_prompts
 
 
 def scribbles2mask(
@@ -147,7 +147,7 @@ class InteractiveScribblesRobot:
             drawn = frame
         objects = nb_objects or int(target[target != VOID].max(initial=0))
         lines = draw_lines(prediction[drawn], target[drawn], self._settings, objects=objects)
-        prompts = [in_frame(drawn, line.points, line.object_id) for line in lines]
+        prompts = [line_prompt(drawn, line.points, line.object_id) for line in lines]
         fractions = "size" if self._settings.mode == "published" else "last-pixel"
         return scribbles_from_prompts(prompts, target.shape, sequence, fractions=fractions)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from segarena.errors import StoreError
-from segarena.systems.videos.measures.challenge_report import COLUMNS
+from segarena.systems.videos.measures.challenge_report import REPORT_COLUMNS
 
 
 def claim_report(folder: Path, started: str) -> bool:
@@ -56,7 +56,7 @@ class ReportFile:
         except OSError as error:
             raise _unwritable(self._path, error) from error
         self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(["", *COLUMNS])
+        self._writer.writerow(["", *REPORT_COLUMNS])
         self.add(report)
 
     def add(self, rows: pl.DataFrame) -> None:

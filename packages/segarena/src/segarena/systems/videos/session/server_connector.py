@@ -25,15 +25,15 @@ from segarena.engine.lockstep import load_sample
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput
-from segarena.records.parquet_tables import frame_of
+from segarena.records.parquet_tables import table_frame
 from segarena.samples import Labels, Mask, VideoSample
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
-from segarena.systems.videos.session.connector import OpenedSample
+from segarena.systems.videos.session.connector import OpenSample
 from segarena.systems.videos.session.local_images import LocalImages
-from segarena.systems.videos.session.submissions import as_labels
+from segarena.systems.videos.session.submissions import cast_object_ids
 
-REPORT = ("session_id", "sequence", "scribble_idx", "interaction", "timing")
+SERVER_REPORT_COLUMNS = ("session_id", "sequence", "scribble_idx", "interaction", "timing")
 """The columns of the report: a row per interaction. What the server judged it tells in the summary."""
 
 
@@ -108,7 +108,7 @@ class ServerConnector:
             for told in place.dialogues
         ]
 
-    def advance(self) -> OpenedSample | None:
+    def advance(self) -> OpenSample | None:
         """See `Connector`."""
         return next(self._opened, None)
 
@@ -145,14 +145,16 @@ class ServerConnector:
         """
         session, _ = self._open()
         frames = None if candidates is None else tuple(candidates)
-        session.submit(Prediction(as_labels(masks, session.objects), candidates=frames), seconds)
+        session.submit(
+            Prediction(cast_object_ids(masks, session.objects), candidates=frames), seconds
+        )
         self._waiting = session.next()
         return not session.is_late
 
     def report(self) -> pl.DataFrame:
         """Return a row per interaction so far, with the columns `REPORT`."""
         now = [] if self._session is None else self._session.rows().timings
-        timings = pl.concat([self._run.timings(), frame_of("timings", now)]).unique(
+        timings = pl.concat([self._run.timings(), table_frame("timings", now)]).unique(
             maintain_order=True
         )
         return timings.filter(timings["round"] > 0).select(
@@ -182,7 +184,7 @@ class ServerConnector:
             raise InvalidInput("no sample is open; call advance() first")
         return self._session, self._sample
 
-    def _each_sample(self) -> Iterator[OpenedSample]:
+    def _each_sample(self) -> Iterator[OpenSample]:
         for index in self._run.pending():
             sample = self._sample = self._load(self._run.samples[index])
             rows = Rows()
@@ -191,7 +193,7 @@ class ServerConnector:
                 self._waiting = None
                 earlier = self._replay(session)
                 if not session.is_over:
-                    yield OpenedSample(
+                    yield OpenSample(
                         sequence=self._called(sample),
                         scribble_idx=session.repeat + 1,
                         shape=sample.shape,

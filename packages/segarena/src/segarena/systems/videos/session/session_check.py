@@ -8,20 +8,20 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from segarena.engine.run_integrity import run_check
+from segarena.engine.run_integrity import register_run_check
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreError
 from segarena.roles import Finding
 from segarena.systems.videos.measures.challenge_report import report_table
 from segarena.systems.videos.session.journal import read_entries
 from segarena.systems.videos.session.report_file import report_paths
-from segarena.systems.videos.session.submissions import Submission, read_session
+from segarena.systems.videos.session.submissions import Submission, read_session_file
 
 SESSION = "session.json"
 JOURNAL = "submissions.jsonl"
 
 
-@run_check
+@register_run_check
 def check_session(folder: RunFolder) -> Iterator[Finding]:
     """Hold journal and report against the tables of the sequences that are over."""
     session = folder.path / SESSION
@@ -29,7 +29,7 @@ def check_session(folder: RunFolder) -> Iterator[Finding]:
     if not session.is_file() and not journal.is_file():
         return
     try:
-        about = read_session(session)
+        about = read_session_file(session)
         entries, _ = read_entries(journal)
     except StoreError as error:
         yield _wrong(str(error))

@@ -38,7 +38,7 @@ class Submission(TypedDict):
     masks: list[str]
 
 
-def session_file(path: Path, report_folder: Path) -> dict[str, str]:
+def open_session_file(path: Path, report_folder: Path) -> dict[str, str]:
     """Return what `path` tells of a session: its `session_id`, and when it was `started`, which is now if it is new.
 
     No other report in `report_folder` is of that second: a session that finds one starts a second later.
@@ -47,7 +47,7 @@ def session_file(path: Path, report_folder: Path) -> dict[str, str]:
         StoreError: nothing can be written there, or what `path` tells is damaged.
     """
     if path.is_file():
-        return read_session(path)
+        return read_session_file(path)
     now = datetime.datetime.now(datetime.UTC)
     while not claim_report(report_folder, started := now.strftime(_STARTED)):
         now += datetime.timedelta(seconds=1)
@@ -56,7 +56,7 @@ def session_file(path: Path, report_folder: Path) -> dict[str, str]:
     return about
 
 
-def submission(
+def make_submission(
     session: Session,
     *,
     seconds: float = 0.0,
@@ -91,7 +91,7 @@ def submission(
     }
 
 
-def answer_of(entry: Submission, shape: tuple[int, ...]) -> Prediction:
+def decode_answer(entry: Submission, shape: tuple[int, ...]) -> Prediction:
     """Return the answer of an entry.
 
     Raises:
@@ -108,7 +108,7 @@ def answer_of(entry: Submission, shape: tuple[int, ...]) -> Prediction:
     return Prediction(labels, candidates=None if frames is None else tuple(frames))
 
 
-def as_labels(masks: Any, objects: int) -> Any:
+def cast_object_ids(masks: Any, objects: int) -> Any:
     """Return integers as uint8, anything else as it is; what it should be is the session's to say.
 
     Raises:
@@ -124,7 +124,7 @@ def as_labels(masks: Any, objects: int) -> Any:
     return given.astype(np.uint8, copy=False)
 
 
-def read_session(path: Path) -> dict[str, str]:
+def read_session_file(path: Path) -> dict[str, str]:
     """Return `session_id` and `started` of a session.
 
     Raises:

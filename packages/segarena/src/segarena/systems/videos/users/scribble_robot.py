@@ -16,18 +16,18 @@ from segarena.roles import Turn
 from segarena.samples import Labels, Mask, Sample, Target
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
 from segarena.systems.videos.robot.frame_choice import (
-    Judge,
-    Reuse,
+    FrameCriterion,
+    FrameReuse,
     first_frame,
     frame_quality,
-    frames_drawn_in,
     rank_frames,
+    scribbled_frames,
 )
 from segarena.systems.videos.robot.scribble_lines import draw_lines
-from segarena.systems.videos.robot.settings import Mode, Preset, RobotSettings, Ties
-from segarena.systems.videos.robot.settings import preset as find_preset
+from segarena.systems.videos.robot.settings import RobotMode, RobotPreset, RobotSettings, TieBreak
+from segarena.systems.videos.robot.settings import robot_preset as find_preset
 from segarena.systems.videos.scribbles.files import Scribbles, check_scribbles, is_empty
-from segarena.systems.videos.scribbles.prompt_conversion import in_frame, prompts_from_scribbles
+from segarena.systems.videos.scribbles.prompt_conversion import line_prompt, prompts_from_scribbles
 
 
 @user("scribble-robot")
@@ -67,10 +67,10 @@ class ScribbleRobot:
     def __init__(
         self,
         *,
-        preset: Preset = "default",
-        mode: Mode = "checked",
-        ties: Ties | None = None,
-        judge: Judge = "j_and_f",
+        preset: RobotPreset = "default",
+        mode: RobotMode = "checked",
+        ties: TieBreak | None = None,
+        judge: FrameCriterion = "j_and_f",
         kernel_size: float | None = None,
         max_radius_px: float | None = None,
         min_nodes: int | None = None,
@@ -81,10 +81,10 @@ class ScribbleRobot:
         self.settings: RobotSettings = find_preset(
             preset, mode=mode, ties=ties, **numbers, **counts
         )
-        self._judge: Judge = judge
+        self._judge: FrameCriterion = judge
         is_published = mode == "published"
         self._metric = JaccardContourMetric(void="background" if is_published else "ignore")
-        self._reuse: Reuse = "published" if is_published else "in-turn"
+        self._reuse: FrameReuse = "published" if is_published else "in-turn"
         self.may_be_silent = is_published
 
     def repeats(self, sample: Sample, target: Target) -> int:
@@ -128,7 +128,7 @@ class ScribbleRobot:
         own = turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :]
         previous = turn.dialogue.previous
         candidates = None if previous is None else previous.candidates
-        used = frames_drawn_in(own) if len(turn.sample.shape) == 3 else ()
+        used = scribbled_frames(own) if len(turn.sample.shape) == 3 else ()
         frames = rank_frames(quality, used, candidates, reuse=self._reuse)
         if self.settings.mode == "published":
             # The frames of silent rounds count as used; as long as nothing changes they are the worst of the others.
@@ -163,9 +163,9 @@ class ScribbleRobot:
             )
             if lines:
                 if len(turn.sample.shape) == 3:
-                    return tuple(in_frame(frame, line.points, line.object_id) for line in lines)
+                    return tuple(line_prompt(frame, line.points, line.object_id) for line in lines)
                 # Segmenters of images know a stroke off their one object, and no object 0.
-                drawn = (in_frame(None, line.points, line.object_id) for line in lines)
+                drawn = (line_prompt(None, line.points, line.object_id) for line in lines)
                 return tuple(replace(line, object_id=1) if objects == 1 else line for line in drawn)
         wrong = prediction != target
         if (wrong if ignore is None else wrong & ~ignore).any():

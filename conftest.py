@@ -19,8 +19,8 @@ from segarena.arrays.rle import encode_rle
 from segarena.cli.main import app
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
-from segarena.records.configuration import configuration_from
-from segarena.records.row_types import KeptMask, RoundRecord, Timing
+from segarena.records.configuration import parse_configuration
+from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.roles import Benchmark, Statistic
 
 # What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite, so
@@ -314,7 +314,7 @@ def write_run():
             "centre"
         ]
         folder = RunFolder.create(
-            path, configuration_from(_merge(_config(samples, users, rounds), changes))
+            path, parse_configuration(_merge(_config(samples, users, rounds), changes))
         )
         for index, sample in enumerate(samples):
             own = [d for d in dialogues if d["key"]["sample"] == sample]
@@ -395,7 +395,7 @@ def _write(one, rows, predict_s, masks):
         mask[20 : 30 + number, 15:40] = True
         if masks:
             rows.masks.append(
-                KeptMask(**one["key"], round=number, rle=encode_rle(mask), shape=(90, 120))
+                MaskRow(**one["key"], round=number, rle=encode_rle(mask), shape=(90, 120))
             )
     if one["failure"] is not None:
         number = len(one["values"]) + 1 if one["key"]["user"] else 0

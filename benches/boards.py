@@ -29,8 +29,8 @@ from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.files.hashes import sha256
 from segarena.records.configuration import RunConfiguration
-from segarena.records.parquet_tables import COLUMNS, parquet_of
-from segarena.records.pieces import LEDGER
+from segarena.records.parquet_tables import COLUMNS, parquet_bytes
+from segarena.records.pieces import PIECES_LEDGER
 from segarena.records.row_types import RoundRecord, Timing
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
 from segarena.work.ledger import Ledger
@@ -79,8 +79,8 @@ def made(path: Path, first: RunFolder, number: int) -> Path:
     targets = records.select(of=pl.struct("sample", "target").rank("dense").cast(pl.Int64) - 1)
     lifts = targets.join(luck, on="of", how="left", maintain_order="left")["luck"].to_numpy()
     odds = (1 / records["iou"].clip(0.001, 0.999).to_numpy() - 1) * np.exp(-lifts)
-    file.write_bytes(data := parquet_of(records.with_columns(iou=pl.Series(1 / (1 + odds)))))
-    with Ledger(path / LEDGER, {"pieces": 1}) as ledger:
+    file.write_bytes(data := parquet_bytes(records.with_columns(iou=pl.Series(1 / (1 + odds)))))
+    with Ledger(path / PIECES_LEDGER, {"pieces": 1}) as ledger:
         noted = ledger.done[file.stem]
         ledger.add(file.stem, {**noted, "files": {**noted["files"], "records": sha256(data)}})
     RunFolder.open(path).write_config(configuration(first.config, first.samples, number))

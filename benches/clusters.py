@@ -22,7 +22,7 @@ from engine import WHOLE, equal_work
 from PIL import Image
 
 import segarena
-from segarena.work.cluster.connection import joined
+from segarena.work.cluster.connection import connect_ray
 
 
 def seconds(work: Callable[[Path], object], scratch: Path) -> float:
@@ -113,7 +113,7 @@ def main() -> None:
     print("load before:", " ".join(f"{load:.1f}" for load in os.getloadavg()))
     started = time.perf_counter()
     try:
-        with joined("", 2):
+        with connect_ray("", 2):
             print(f"starting a cluster on this machine: {time.perf_counter() - started:.1f} s")
             held = [
                 second_worker(dataset, given.samples, given.turns, scratch),

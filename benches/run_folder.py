@@ -23,16 +23,16 @@ import numpy as np
 import polars as pl
 
 from segarena.engine.store import RunFolder
-from segarena.records.compaction import MOST_SAMPLES, HeldPieces
+from segarena.records.compaction import MAX_PIECE_SAMPLES, WritablePieces
 from segarena.records.configuration import (
-    BenchmarkUsed,
-    DatasetUsed,
-    PluginUsed,
+    BenchmarkRecord,
+    DatasetRecord,
+    PluginRecord,
     RunConfiguration,
-    UserUsed,
+    UserRecord,
 )
-from segarena.records.parquet_tables import TABLES, frame_of
-from segarena.records.pieces import LEDGER, files_of
+from segarena.records.parquet_tables import TABLES, table_frame
+from segarena.records.pieces import PIECES_LEDGER, sample_files
 from segarena.rules import Statistic
 from segarena.work.ledger import Ledger
 
@@ -58,13 +58,13 @@ def configuration(samples: int) -> RunConfiguration:
     names = tuple(f"COCO_val2014_{index:012d}" for index in range(samples))
     return RunConfiguration(
         version="bench",
-        benchmark=BenchmarkUsed(name="clicks", protocol="careful", summary=SUMMARY),
-        segmenter=PluginUsed(name="graph"),
-        dataset=DatasetUsed(
+        benchmark=BenchmarkRecord(name="clicks", protocol="careful", summary=SUMMARY),
+        segmenter=PluginRecord(name="graph"),
+        dataset=DatasetRecord(
             name="folder", options={"path": "nowhere"}, fingerprint="bench", samples=names
         ),
-        users=(UserUsed(name="centre", written="centre"),),
-        metrics=(PluginUsed(name="iou"),),
+        users=(UserRecord(name="centre", written="centre"),),
+        metrics=(PluginRecord(name="iou"),),
         rounds=ROUNDS,
     )
 
@@ -104,7 +104,7 @@ def tables_of(names: list[str], rng: np.random.Generator) -> dict[str, pl.DataFr
         }
     ).with_columns(failure=pl.lit(None, pl.String))
     timings = pl.DataFrame({**key, "predict_s": rng.gamma(2.0, 0.005, count)})
-    empty = {table: frame_of(table, []) for table in TABLES}
+    empty = {table: table_frame(table, []) for table in TABLES}
     return {**empty, "records": records, "timings": timings}
 
 
@@ -112,14 +112,14 @@ def write_run(path: Path, samples: int, *, one_by_one: bool) -> RunFolder:
     """Write a run that is finished: as few pieces, or a file for each sample."""
     folder = RunFolder.create(path, configuration(samples))
     rng = np.random.default_rng(0)
-    with Ledger(path / LEDGER, {"pieces": 1}) as ledger:
-        pieces = HeldPieces(path, folder.samples, ledger)
-        step = 1 if one_by_one else MOST_SAMPLES
+    with Ledger(path / PIECES_LEDGER, {"pieces": 1}) as ledger:
+        pieces = WritablePieces(path, folder.samples, ledger)
+        step = 1 if one_by_one else MAX_PIECE_SAMPLES
         for first in range(0, samples, step):
             stop = min(first + step, samples)
             tables = tables_of(list(folder.samples[first:stop]), rng)
             if one_by_one:
-                pieces.write(first, files_of(tables))
+                pieces.write(first, sample_files(tables))
             else:
                 pieces.write_piece(first, stop, tables.items())
     return folder

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segarena.records.configuration import DatasetUsed, PluginUsed
+from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.reports.boards.extracts import Extract, TargetColumns
 from segarena.roles import Statistic
 from segarena_server.challenges.ladder import is_step
@@ -20,8 +20,8 @@ def run_of(values, *, first=0, higher=True):
     nothing = ("",) * len(names)
     return Extract(
         rules={}, words=("round", "target", "sample"), decides="S", summary=(statistic,), definitions={},
-        segmenter=PluginUsed(kind="segmenter", name="x", options={}), ignores_image=False, users=("u",), created="",
-        dataset=DatasetUsed(kind="dataset", name="d", options={}, fingerprint="", samples=()), finished="",
+        segmenter=PluginRecord(kind="segmenter", name="x", options={}), ignores_image=False, users=("u",), created="",
+        dataset=DatasetRecord(kind="dataset", name="d", options={}, fingerprint="", samples=()), finished="",
         samples=len(names), done=len(names), failures={}, seconds={},
         targets=TargetColumns(sample=names, target=nothing, label=nothing, attributes=({},) * len(names)),
         values={"u": {"S": tuple(values)}},

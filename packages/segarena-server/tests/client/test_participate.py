@@ -22,7 +22,7 @@ from segarena.errors import (
     StoreError,
     WorkError,
 )
-from segarena.records.parquet_tables import frame_of
+from segarena.records.parquet_tables import table_frame
 from segarena_server.challenges.description import Phase
 
 
@@ -37,7 +37,7 @@ KEYS = ["benchmark", "sample", "target", "user", "repeat", "round"]
 
 def judged(arena, folder):
     """The records that the server has of a run."""
-    return frame_of("records", arena.records(begun_in(folder).run)).sort(KEYS)
+    return table_frame("records", arena.records(begun_in(folder).run)).sort(KEYS)
 
 
 def told(records):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from segarena.records.configuration import DatasetUsed, PluginUsed
+from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.reports.boards.extracts import Extract, MeanCurve, TargetColumns, extract_text
 from segarena.roles import Statistic
 
@@ -15,9 +15,9 @@ def extract(values):
     statistic = Statistic(name="S", kind="auc", higher_is_better=True)
     made = Extract(
         rules={"name": "clicks"}, words=("round", "target", "sample"), decides="S", summary=(statistic,),
-        definitions={"S": ""}, segmenter=PluginUsed(kind="segmenter", name="x", options={}), ignores_image=False,
+        definitions={"S": ""}, segmenter=PluginRecord(kind="segmenter", name="x", options={}), ignores_image=False,
         users=("u",), created="", finished="", samples=len(names), done=len(names), failures={"u": 0},
-        dataset=DatasetUsed(kind="dataset", name="d", options={}, fingerprint="", samples=()), seconds={"u": 0.1},
+        dataset=DatasetRecord(kind="dataset", name="d", options={}, fingerprint="", samples=()), seconds={"u": 0.1},
         targets=TargetColumns(sample=names, target=nothing, label=nothing, attributes=({},) * len(names)),
         values={"u": {"S": tuple(map(float, values))}},
         curves={"u": {"iou": MeanCurve(mean=(0.5,), low=(0.4,), high=(0.6,))}},

@@ -44,7 +44,7 @@ class _Forking:
         return getattr(self._context, name)
 
     def Process(self, *, target, args, daemon):
-        assert target is worker_process.live
+        assert target is worker_process.run_worker
         return self._context.Process(
             target=live, args=(dict(os.environ), os.getpid(), *args), daemon=daemon
         )
@@ -56,7 +56,7 @@ def live(environment, parent_id, *args):
     os.environ.update(environment)
     forking = os.getppid()
     worker_process.die_with = lambda said: die_with(forking if said == parent_id else said)
-    worker_process.live(*args)
+    worker_process.run_worker(*args)
 
 
 die_with = worker_process.die_with

@@ -11,7 +11,7 @@ import pytest
 
 from segarena.errors import InvalidInput, InvalidPrompt, PluginInvalid
 from segarena.specs import PluginSpec
-from segarena.work.jobs import Done
+from segarena.work.jobs import UnitResult
 from segarena_server.http.http_errors import Refusal
 from segarena_studio.assistance import assistant as module
 from segarena_studio.assistance.answering import Ask, Bounds, Encode, Picture
@@ -56,7 +56,7 @@ class Notes:
     def do(self, unit):
         self.units.append(unit)
         assert self.free.acquire(timeout=10)
-        return Done(unit=unit, result=f"answer to {unit.picture.key}", seconds=0.0)
+        return UnitResult(unit=unit, result=f"answer to {unit.picture.key}", seconds=0.0)
 
     def end(self):
         self.number = None

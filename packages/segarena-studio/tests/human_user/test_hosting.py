@@ -14,8 +14,8 @@ import pytest
 
 import segarena
 from segarena.engine import evaluate
-from segarena.engine.human_prompts import AskPeople, NoPages
-from segarena.engine.human_queue import Given, RunTold, Seats
+from segarena.engine.human_prompts import NoPageServer, PeopleSettings
+from segarena.engine.human_queue import PersonPrompts, RunInfo, Seats
 from segarena.errors import InvalidInput
 from segarena_studio.human_user.hosting import open_pages
 
@@ -147,8 +147,8 @@ def test_a_page_is_lost_a_run_is_killed_and_both_go_on_where_they_were(
     for place, name in enumerate(seats.names()):
         for round_ in range(1 + (2 if name == seat else 0), 4):
             prompts = json.dumps(given(10 * round_, place)["prompts"])
-            seats.give(name, round_, Given(id="x", prompts=prompts, person="p", user_s=1.0))
-    monkeypatch.setattr(evaluate, "pages_for", lambda *_: nullcontext(NoPages(address="here")))
+            seats.give(name, round_, PersonPrompts(id="x", prompts=prompts, person="p", user_s=1.0))
+    monkeypatch.setattr(evaluate, "pages_for", lambda *_: nullcontext(NoPageServer(address="here")))
     folder = segarena.evaluate(
         "clicks", segmenter="image-blind", users=["human"], out=out, limit=1, rounds=3
     )
@@ -173,17 +173,17 @@ def test_a_folder_of_no_server_is_refused(tmp_path):
             users=["human"],
             limit=1,
             out=tmp_path / "run",
-            people=AskPeople(at=tmp_path / "pictures"),
+            people=PeopleSettings(at=tmp_path / "pictures"),
         )
 
 
 def test_people_of_a_server_find_a_run_while_it_asks_them(served, tmp_path):
     run = tmp_path / "run"
     Seats(run).open(
-        RunTold(title="clicks · photographs", sample_kind="image", rounds=3, most_prompts=1)
+        RunInfo(title="clicks · photographs", sample_kind="image", rounds=3, most_prompts=1)
     )
     person = served.person("invited")
-    with open_pages(run, AskPeople(at=served.site.folder.path)) as pages:
+    with open_pages(run, PeopleSettings(at=served.site.folder.path)) as pages:
         pages.check()
         assert pages.address.endswith(f"/studio/seats/{Seats(run).told().id}")
         assert "clicks · photographs" in person.get("/studio/seats").text

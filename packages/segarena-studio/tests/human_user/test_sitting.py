@@ -6,19 +6,26 @@ from itertools import chain
 
 import pytest
 
-from segarena.engine.human_queue import Answered, Given, RunTold, Seats, SeatTold, seat_name
+from segarena.engine.human_queue import (
+    PersonPrompts,
+    RoundFeedback,
+    RunInfo,
+    SeatInfo,
+    Seats,
+    seat_name,
+)
 from segarena_server.storage.data_folder import DataFolder
 from segarena_studio.human_user.asking import asking, asking_runs
 from segarena_studio.human_user.sitting import standing, take_seat
 
-OVER = Answered(is_over=True)
+OVER = RoundFeedback(is_over=True)
 
 
 @pytest.fixture
 def seats(tmp_path):
     """Three targets on two samples, each asked about twice."""
     made = Seats(tmp_path)
-    made.open(RunTold(title="clicks", sample_kind="image", rounds=3, most_prompts=1))
+    made.open(RunInfo(title="clicks", sample_kind="image", rounds=3, most_prompts=1))
     for place, number, target, repeat in (
         (0, 0, "a", 0),
         (0, 1, "a", 1),
@@ -28,7 +35,7 @@ def seats(tmp_path):
         (1, 1, "a", 1),
     ):
         made.add(
-            SeatTold(
+            SeatInfo(
                 seat=seat_name(place, number), place=place, sample=f"s{place}", target=target, label="", user="human",
                 repeat=repeat, shape=(2, 2), kinds=("click",), shows={}, masks=(b"\x04",),
             )
@@ -37,7 +44,7 @@ def seats(tmp_path):
 
 
 def finish(seats, name, person):
-    seats.give(name, 1, Given(id="x", prompts=None, person=person, user_s=1.0))
+    seats.give(name, 1, PersonPrompts(id="x", prompts=None, person=person, user_s=1.0))
     seats.answer(name, 1, OVER)
 
 
@@ -66,7 +73,7 @@ def test_who_comes_back_has_the_seat_that_they_left(seats):
     seats.free(name)
     assert seats.person(name) == ""
     seats.claim(name, "q")
-    seats.give(name, 1, Given(id="x", prompts=None, person="q", user_s=1.0))
+    seats.give(name, 1, PersonPrompts(id="x", prompts=None, person="q", user_s=1.0))
     seats.free(name)  # something was given there
     assert seats.person(name) == "q"
 
@@ -78,10 +85,10 @@ def test_of_many_who_come_at_once_each_has_a_seat_of_their_own(seats):
 
 
 def test_what_was_given_for_a_round_stays(seats):
-    first = Given(id="one", prompts="[]", person="p", user_s=1.0)
+    first = PersonPrompts(id="one", prompts="[]", person="p", user_s=1.0)
     given = [
         seats.give("000000-0", 1, each)
-        for each in (first, Given(id="two", prompts=None, person="p", user_s=2.0))
+        for each in (first, PersonPrompts(id="two", prompts=None, person="p", user_s=2.0))
     ]
     assert given == [first, first]
 
@@ -103,7 +110,7 @@ def test_a_run_asks_until_the_last_of_its_processes_has_ended(seats, tmp_path):
 
 
 def test_processes_that_open_the_seats_at_once_agree_on_their_id(tmp_path):
-    told = RunTold(title="clicks", sample_kind="image", rounds=3, most_prompts=1)
+    told = RunInfo(title="clicks", sample_kind="image", rounds=3, most_prompts=1)
 
     def opened(_):
         made = Seats(tmp_path / "run")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.engine.human_prompts import AskPeople
+from segarena.engine.human_prompts import PeopleSettings
 from segarena.engine.human_queue import Seats
 
 PATIENCE_S = 60
@@ -73,7 +73,7 @@ def run(served, tmp_path):
     ended = []
 
     def work():
-        people = AskPeople(at=data)
+        people = PeopleSettings(at=data)
         ended.append(
             segarena.evaluate(
                 "clicks", segmenter="image-blind", out=tmp_path / "run", people=people, **how

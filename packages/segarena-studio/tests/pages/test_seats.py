@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from segarena.arrays.rle import encode_rle
-from segarena.engine.human_queue import Answered, RunTold, Seats, SeatTold
+from segarena.engine.human_queue import RoundFeedback, RunInfo, SeatInfo, Seats
 from segarena.engine.sample_preview import write_preview
 from segarena.samples import ImageSample, VolumeSample
 from segarena_server.auth.permissions import cookie_name
@@ -39,14 +39,14 @@ class Room:
     def __init__(self, served, folder):
         self.seats = Seats(folder)
         self.seats.open(
-            RunTold(title="clicks <script>", sample_kind="image", rounds=5, most_prompts=2)
+            RunInfo(title="clicks <script>", sample_kind="image", rounds=5, most_prompts=2)
         )
         write_preview(
             ImageSample(id="s", image=np.zeros((*SHAPE, 3), np.uint8)), self.seats.sample_folder(0)
         )
         for number, target in enumerate("ab"):
             self.seats.add(
-                SeatTold(
+                SeatInfo(
                     seat=f"000000-{number}", place=0, sample="s", target=target, label="<b>", user="human", repeat=0,
                     shape=SHAPE, kinds=("box", "click"), shows={"scores": False}, masks=(encode_rle(TARGET),),
                 )
@@ -103,7 +103,7 @@ def test_a_round_is_given_once_and_in_order(room, people):
     )  # not answered yet
     kept = room.seats.given(seat, 1)
     assert 0 <= kept.user_s < 60  # not longer than the seat was theirs
-    room.seats.answer(seat, 1, Answered(masks=(encode_rle(TARGET),), values={"iou": 0.5}))
+    room.seats.answer(seat, 1, RoundFeedback(masks=(encode_rle(TARGET),), values={"iou": 0.5}))
     state = room.ask(person, "GET", f"{seat}/state").json()
     assert (state["round"], state["values"], state["prediction"]) == (
         2,
@@ -115,7 +115,7 @@ def test_a_round_is_given_once_and_in_order(room, people):
     kept = room.seats.given(seat, 2)
     assert (kept.prompts, kept.note, kept.user_s) == (None, "fine", 0.01)
     assert kept.away_s >= 0.03
-    room.seats.answer(seat, 2, Answered(is_over=True))
+    room.seats.answer(seat, 2, RoundFeedback(is_over=True))
     assert room.ask(person, "PUT", f"{seat}/rounds/3", body(5)).status_code == 409
 
 

@@ -9,7 +9,7 @@ from hands import Pen
 
 import segarena
 from segarena.engine import evaluate
-from segarena.engine.human_prompts import NoPages
+from segarena.engine.human_prompts import NoPageServer
 from segarena.engine.human_queue import Seats
 from segarena.records.prompts import read_prompts
 from segarena_studio.human_user.asking import asking
@@ -47,12 +47,12 @@ def run_asks(alone, monkeypatch, tmp_path):
     @contextmanager
     def pages(asked, run, told, ask):
         if not asked:
-            yield NoPages()
+            yield NoPageServer()
             return
         Seats(run).open(told)
         with asking(alone.served.site.folder, run):
             begun[-1].is_open.set()
-            yield NoPages(address="here")
+            yield NoPageServer(address="here")
 
     def start(benchmark, **options):
         begun.append(Asking(alone.served, tmp_path / f"run{len(begun)}", benchmark, **options))

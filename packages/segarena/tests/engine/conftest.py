@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from segarena.files.marks import Mark
-from segarena.work.jobs import attempt
+from segarena.work.jobs import run_unit
 
 
 class Elsewhere:
@@ -27,7 +27,7 @@ class Elsewhere:
     def map(self, job, units, *, limit_s=None):
         do = self.opened(pickle.loads(pickle.dumps(job)))
         for unit in units:
-            outcome = attempt(do, unit)
+            outcome = run_unit(do, unit)
             self.travelled += len(pickle.dumps(outcome))
             yield outcome
 

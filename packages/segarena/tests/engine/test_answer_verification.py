@@ -10,16 +10,22 @@ from rich.console import Console
 
 from segarena import RunFolder, write_report
 from segarena.arrays.rle import encode_rle
-from segarena.engine.answer_verification import verify
+from segarena.engine.answer_verification import verify_answers
 from segarena.engine.lockstep import run_sample
 from segarena.engine.plan import make_plan
-from segarena.engine.replay import Question, agreement, answers_in, ask_again, replay_cast
+from segarena.engine.replay import (
+    ReplayRequest,
+    agreement,
+    answers_in,
+    replay_cast,
+    replay_dialogues,
+)
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput
 from segarena.records.configuration import Agreement
-from segarena.records.row_types import KeptMask
+from segarena.records.row_types import MaskRow
 from segarena.reports import terminal_table
-from segarena.work.inline import Here
+from segarena.work.inline import InlineExecutor
 
 MOODY = Path(__file__).parent / "moody.py"
 
@@ -37,7 +43,7 @@ def asked_again(small_run, rules):
         plan = make_plan(
             rules, segmenter=moody(name), dataset="sample-squares(count=4)", repeats=2, **options
         )
-        return verify(plan, run, count, Here())
+        return verify_answers(plan, run, count, InlineExecutor())
 
     return ask
 
@@ -89,10 +95,10 @@ def test_prompts_that_no_record_keeps_are_asked_of_the_user_again():
     cast = replay_cast(plan)
     rows = run_sample(cast, next(iter(cast.dataset.sample_ids)), TimeLimit(60))
     (record, *_) = rows.records
-    question = Question(
+    question = ReplayRequest(
         sample=record.sample, rounds={(record.target, record.user, record.repeat): [None]}
     )
-    (key, answer), *others = ask_again(cast, TimeLimit(60), question).items()
+    (key, answer), *others = replay_dialogues(cast, TimeLimit(60), question).items()
     assert others == []
     assert answer == answers_in(rows)[key]
     assert isinstance(answer, list)
@@ -100,7 +106,7 @@ def test_prompts_that_no_record_keeps_are_asked_of_the_user_again():
 
 def test_an_answer_that_is_not_given_again_counts_as_none():
     key = ("a", "t", "u", 0, 1)
-    mask = KeptMask(
+    mask = MaskRow(
         sample="a",
         target="t",
         user="u",

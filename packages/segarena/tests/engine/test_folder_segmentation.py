@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from segarena.engine.folder_segmentation import Segmented, segment_folder
+from segarena.engine.folder_segmentation import SegmentationSummary, segment_folder
 from segarena.errors import (
     DatasetMissing,
     InvalidImage,
@@ -150,7 +150,7 @@ def test_masks_without_a_pixel_are_counted(folder):
 
 def test_one_file_may_be_asked_about(folder):
     found = segment(folder, queries=folder / "photos" / "a.jpg")
-    assert found == Segmented(images=1, done=1)
+    assert found == SegmentationSummary(images=1, done=1)
     assert (folder / "masks" / "a.png").is_file()
 
 

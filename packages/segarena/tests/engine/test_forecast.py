@@ -11,18 +11,23 @@ from hypothesis import strategies as st
 import segarena
 from segarena import ImageSample, Target
 from segarena.engine.forecast import _abreast, extrapolate
-from segarena.engine.forecast_run import COUNTING_S, Trial, count_targets, read_trial
-from segarena.engine.forecast_subset import Opened, open_part, spread
+from segarena.engine.forecast_run import (
+    MAX_COUNTING_S,
+    TimedSample,
+    count_targets,
+    read_timed_sample,
+)
+from segarena.engine.forecast_subset import SampleWorkload, evenly_spaced, open_session_subset
 from segarena.engine.lockstep import load_sample
 from segarena.engine.plan import make_plan
 from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.work.cluster.executor import Ray
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 
 # One second of encoding, then per round 0.2 s in the model of 0.3 s in all; 2 targets x 10 rounds.
-TRIAL = Trial(
+TRIAL = TimedSample(
     targets=2,
     seconds=1 + 20 * 0.3,
     model_s=1 + 20 * 0.2,
@@ -81,7 +86,7 @@ def test_the_range_is_of_samples_like_the_quickest_and_the_slowest_with_equal_ta
 def test_workers_divide_the_time_as_far_as_there_are_cores_and_samples(
     workers, cores, samples, abreast
 ):
-    assert _abreast(executor_of(workers), samples, cores) == abreast
+    assert _abreast(make_executor(workers), samples, cores) == abreast
     assert _abreast(Ray(max(1, workers)), samples, cores) == max(
         1, min(workers, samples)
     )  # other machines have others
@@ -128,7 +133,7 @@ def test_samples_without_targets_or_with_failures_only_cost_what_they_took():
 
 @given(samples=st.integers(1, 500), wanted=st.integers(1, 20))
 def test_tried_samples_are_distinct_in_order_and_no_stretch_is_left_out(samples, wanted):
-    places = spread(samples, wanted)
+    places = evenly_spaced(samples, wanted)
     assert len(places) == min(samples, wanted)
     assert places == sorted(set(places))
     gaps = np.diff([-places[0] - 1, *places, 2 * samples - 1 - places[-1]])
@@ -161,13 +166,13 @@ def test_all_targets_are_counted_when_there_is_time():
 
 
 def test_targets_are_counted_as_long_as_there_is_time():
-    dataset = Crowded(seconds=COUNTING_S / 4)
+    dataset = Crowded(seconds=MAX_COUNTING_S / 4)
     assert count_targets(dataset, ["5"] * 100, dataset.clock) == 5
     assert dataset.loaded == 4
 
 
 def held(index, rounds_at_most, **opened):
-    told = Opened(targets=1, rounds_at_most=rounds_at_most, **opened)
+    told = SampleWorkload(targets=1, rounds_at_most=rounds_at_most, **opened)
     return SampleResult(
         index=index, rounds=0, causes=(), encodes=1, seconds=9.0, peak_bytes=0, opened=told
     )
@@ -176,7 +181,9 @@ def held(index, rounds_at_most, **opened):
 def test_of_what_was_held_in_part_loading_and_encoding_are_counted_once(small_run, monkeypatch):
     monkeypatch.setattr(RunFolder, "gather", lambda *_: None)
     folder = small_run()
-    whole, part = (read_trial(folder, held(1, 30, load_s=2.0, share=share)) for share in (1.0, 0.1))
+    whole, part = (
+        read_timed_sample(folder, held(1, 30, load_s=2.0, share=share)) for share in (1.0, 0.1)
+    )
     assert (part.rounds, part.records_bytes) == (10 * whole.rounds, 10 * whole.records_bytes)
     assert (part.encodes, part.rounds_at_most, part.targets) == (1, 30, 1)
     assert part.seconds - 2 - part.before_s == pytest.approx(10 * (9 - 2 - whole.before_s))
@@ -192,7 +199,7 @@ def test_a_part_has_some_dialogues_and_of_a_single_one_some_rounds(
     users = ["sample-first-pixel", plugin("RandomUser")]
     options = {"dataset": "sample-squares(count=1)", "users": users, "repeats": 6}
     cast = make_plan(rules, segmenter=plugin("Good"), **options).cast()
-    kept, opened = open_part(cast, load_sample(cast.dataset, "square-0"), part)
+    kept, opened = open_session_subset(cast, load_sample(cast.dataset, "square-0"), part)
     assert (len(kept), {session.rules.rounds for session in kept}) == (sessions, {rounds})
     assert (opened.targets, opened.rounds_at_most, opened.share) == (1, 36, sessions * rounds / 36)
 
@@ -200,7 +207,7 @@ def test_a_part_has_some_dialogues_and_of_a_single_one_some_rounds(
 def test_what_a_sample_left_is_read_from_its_files(small_run, plugin, monkeypatch):
     monkeypatch.setattr(RunFolder, "gather", lambda *_: None)
     folder = small_run(users=["sample-first-pixel", plugin("RandomUser")], repeats=2)
-    trial = read_trial(folder, held(1, 12))
+    trial = read_timed_sample(folder, held(1, 12))
     timings = folder.timings().filter(folder.timings()["sample"] == "square-1")["predict_s"]
     assert (trial.targets, trial.seconds, trial.encodes) == (1, 9.0, 1)
     assert trial.rounds == trial.rounds_at_most == 2 * 2 * 3
@@ -221,7 +228,7 @@ def test_reading_from_the_cache_is_neither_a_pass_nor_time_in_the_model(small_ru
     file = folder.path / "timings" / "000000.parquet"
     own = timings.filter(timings["sample"] == "square-0")
     own.with_columns(round=own["round"].replace({0: -1})).write_parquet(file)
-    trial = read_trial(folder, held(0, 3))
+    trial = read_timed_sample(folder, held(0, 3))
     assert (trial.encodes, trial.before_s) == (0, seconds[0])
     assert trial.model_s == pytest.approx(seconds[1:].sum())
 

@@ -9,8 +9,8 @@ import pytest
 
 import segarena
 from segarena.engine import evaluate, human_prompts
-from segarena.engine.human_prompts import NoPages
-from segarena.engine.human_queue import Given, Seats
+from segarena.engine.human_prompts import NoPageServer
+from segarena.engine.human_queue import PersonPrompts, Seats
 from segarena.errors import InvalidInput
 
 RUN = {"segmenter": "image-blind", "dataset": "demo", "limit": 2, "rounds": 3}
@@ -49,7 +49,7 @@ class Person(threading.Thread):
         self.seats.give(
             name,
             len(given) + 1,
-            Given(id="x", prompts=prompts, person=self.name_, user_s=1.5, pointer="pen"),
+            PersonPrompts(id="x", prompts=prompts, person=self.name_, user_s=1.5, pointer="pen"),
         )
         self.most -= 1
 
@@ -62,14 +62,14 @@ def people(monkeypatch):
         @contextmanager
         def pages(asked, run, told, ask):
             if not asked:
-                yield NoPages()
+                yield NoPageServer()
                 return
             Seats(run).open(told)
             there = make(run)
             for person in there:
                 person.start()
             try:
-                yield NoPages(address="here")
+                yield NoPageServer(address="here")
             finally:
                 for person in there:
                     person.is_over.set()
@@ -193,13 +193,13 @@ def test_people_are_asked_by_one_process_and_only_where_somebody_is_one(tmp_path
         segarena.evaluate("clicks", users=["human"], workers=2, out=tmp_path / "a", **RUN)
     with pytest.raises(InvalidInput, match="no user of this run is a person"):
         segarena.evaluate(
-            "clicks", people=human_prompts.AskPeople(at=tmp_path), out=tmp_path / "b", **RUN
+            "clicks", people=human_prompts.PeopleSettings(at=tmp_path), out=tmp_path / "b", **RUN
         )
     with pytest.raises(InvalidInput, match="a challenge asks nobody"):
         segarena.evaluate(
             challenge="https://lab.example",
             segmenter="graph",
-            people=human_prompts.AskPeople(at=tmp_path),
+            people=human_prompts.PeopleSettings(at=tmp_path),
         )
 
 

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from segarena.engine.random_streams import stream
+from segarena.engine.random_streams import random_stream
 
 names = st.lists(st.one_of(st.text(max_size=5), st.integers(-5, 5)), max_size=4)
 
 
 def numbers(seed, *given_names):
-    return stream(seed, *given_names).integers(0, 2**63, 4).tolist()
+    return random_stream(seed, *given_names).integers(0, 2**63, 4).tolist()
 
 
 @given(st.integers(0, 2**40), names)
 def test_the_same_names_give_the_same_numbers(seed, given_names):
-    stream(seed + 1).random(100)
+    random_stream(seed + 1).random(100)
     assert numbers(seed, *given_names) == numbers(seed, *given_names)
 
 
@@ -48,14 +48,16 @@ def test_where_one_name_ends_and_the_next_begins_matters():
 def test_the_numbers_are_the_same_in_every_process_and_version():
     code = "from segarena.engine.random_streams import stream; print(stream(7, 'clicks', 'é', 3).integers(0, 1000, 5).tolist())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(stream(7, "clicks", "é", 3).integers(0, 1000, 5).tolist())
+    assert done.stdout.strip() == str(
+        random_stream(7, "clicks", "é", 3).integers(0, 1000, 5).tolist()
+    )
     assert done.stdout.strip() == "[988, 866, 936, 205, 405]"
 
 
 def test_streams_of_neighbouring_rounds_are_uniform_and_independent():
     table = np.array(
         [
-            stream(0, "user", repeat, round_).random(1)[0]
+            random_stream(0, "user", repeat, round_).random(1)[0]
             for repeat in range(500)
             for round_ in (1, 2)
         ]

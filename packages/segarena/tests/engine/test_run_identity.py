@@ -16,7 +16,7 @@ from segarena.files import contents
 from segarena.files.contents import hashes_of_files
 from segarena.files.hashes import sha256_of_file
 from segarena.files.sources import imported_beside
-from segarena.records.fingerprints import files_changed
+from segarena.records.fingerprints import describe_changes
 from segarena.registry import find
 
 MODEL = """
@@ -181,14 +181,14 @@ def test_files_that_changed_are_counted_and_the_first_are_named(small_run, photo
 
 def test_which_files_changed():
     before = [(f"masks/{name}.png", name) for name in "abcdef"]
-    assert files_changed(before, [(name, f"{digest}!") for name, digest in before]) == (
+    assert describe_changes(before, [(name, f"{digest}!") for name, digest in before]) == (
         "6 of 6: masks/a.png, masks/b.png, masks/c.png, ..."
     )
     assert (
-        files_changed(before, [*before[1:], ("masks/g.png", "g")])
+        describe_changes(before, [*before[1:], ("masks/g.png", "g")])
         == "1 new: masks/g.png; 1 gone: masks/a.png"
     )
-    assert files_changed([], before) == ""
+    assert describe_changes([], before) == ""
 
 
 def test_by_names_the_content_is_not_read_and_the_run_says_so(small_run, photographs, monkeypatch):

@@ -17,7 +17,7 @@ from segarena.errors import StoreError
 from segarena.metrics.overlap import Dice, Iou
 from segarena.metrics.surface import Nsd
 from segarena.records.consistency import contradictions
-from segarena.records.parquet_tables import check_seal, parquet_of, sealed
+from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_seal
 
 TABLES = ("records", "timings", "masks")
 
@@ -91,12 +91,12 @@ def test_values_that_contradict_themselves_are_found_though_every_file_is_whole(
 
 def test_a_sealed_file_is_parquet_still(tmp_path):
     frame = pl.DataFrame({"a": [1, 2, 3]})
-    data = sealed(parquet_of(frame))
+    data = seal_parquet(parquet_bytes(frame))
     (tmp_path / "a.parquet").write_bytes(data)
     assert pl.read_parquet(tmp_path / "a.parquet").equals(frame)
     assert pl.scan_parquet(tmp_path / "a.parquet").collect().equals(frame)
-    assert check_seal(data)
-    assert not check_seal(parquet_of(frame))
+    assert verify_seal(data)
+    assert not verify_seal(parquet_bytes(frame))
 
 
 def test_the_command_names_what_is_wrong(small_run, segarena, refused, tmp_path):
@@ -264,7 +264,7 @@ def test_another_value_is_named_though_every_file_is_whole(name, column, value, 
     changed = frame.with_columns(
         pl.when(pl.int_range(pl.len()) == 0).then(value).otherwise(pl.col(column)).alias(column)
     )
-    file.write_bytes(sealed(parquet_of(changed)))
+    file.write_bytes(seal_parquet(parquet_bytes(changed)))
     (told,) = errors(path)
     assert told.startswith(f"sample {frame['sample'][0]}, target {frame['target'][0]}, ")
     assert f"{column} {value:.4g}" in told

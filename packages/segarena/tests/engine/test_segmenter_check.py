@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from segarena.engine.plan import make_plan
-from segarena.engine.segmenter_check import ask_in_every_way, check_segmenter, fitting
+from segarena.engine.segmenter_check import check_in_process, check_segmenter, fitting_benchmark
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.specs import PluginSpec
 
@@ -26,7 +26,7 @@ ALL = {"hidden state or chance", "the instance", "batches", "order"}
     ],
 )
 def test_on_what_answers_depend_within_a_process(rules, name, expected):
-    found = ask_in_every_way(
+    found = check_in_process(
         make_plan(rules, segmenter=f"{MOODY}:{name}", dataset="sample-squares(count=2)", repeats=2)
     ).dependences
     assert {each.on for each in found if each.found.differed} == expected
@@ -52,7 +52,7 @@ def test_what_one_process_keeps_to_itself_is_found_on_the_demo_photographs(monke
     ],
 )
 def test_the_users_are_those_of_a_benchmark_that_fits(segmenter, benchmark):
-    assert fitting(PluginSpec.parse(segmenter)) == benchmark
+    assert fitting_benchmark(PluginSpec.parse(segmenter)) == benchmark
 
 
 def test_a_segmenter_that_no_benchmark_fits_is_refused(plugin, tmp_path):
@@ -63,7 +63,7 @@ def test_a_segmenter_that_no_benchmark_fits_is_refused(plugin, tmp_path):
     with pytest.raises(
         PluginInvalid, match="no benchmark's users and samples fit it; name one with --benchmark"
     ):
-        fitting(PluginSpec.parse(f"{file}:Odd"))
+        fitting_benchmark(PluginSpec.parse(f"{file}:Odd"))
 
 
 def test_who_answers_nothing_is_refused_with_the_reason(rules, plugin):
@@ -71,4 +71,4 @@ def test_who_answers_nothing_is_refused_with_the_reason(rules, plugin):
     with pytest.raises(
         SegmenterError, match=r"nothing was answered; the first failure: predict: expected a list"
     ):
-        ask_in_every_way(plan)
+        check_in_process(plan)

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from segarena.errors import StoreError
 from segarena.records.configuration import (
-    BenchmarkUsed,
-    Counts,
-    DatasetUsed,
-    PluginUsed,
+    BenchmarkRecord,
+    DatasetRecord,
+    PluginRecord,
     RunConfiguration,
-    UserUsed,
-    configuration_from,
+    RunCounts,
+    UserRecord,
     configuration_text,
+    parse_configuration,
     read_configuration,
 )
-from segarena.records.format_upgrade import FORMAT
+from segarena.records.format_upgrade import RUN_FORMAT
 from segarena.rules import Statistic, TimeBudget
 
 BEFORE = Path(__file__).parents[1] / "data" / "before"
@@ -37,35 +37,37 @@ CONFIGURATIONS = st.builds(
     RunConfiguration,
     version=st.text(),
     benchmark=st.builds(
-        BenchmarkUsed,
+        BenchmarkRecord,
         name=st.text(),
         protocol=st.text(),
         stop_at=st.none() | st.tuples(st.text(), st.floats(allow_nan=False)),
         budget=st.none()
         | st.builds(TimeBudget, seconds_per_object=st.floats(0, 1e9), counts_judging=st.booleans()),
-        adapter=st.none() | st.builds(PluginUsed, name=st.text(), options=OPTIONS),
+        adapter=st.none() | st.builds(PluginRecord, name=st.text(), options=OPTIONS),
         options=OPTIONS,
         summary=st.lists(st.builds(Statistic, name=st.text(), kind=st.text()), max_size=2).map(
             tuple
         ),
     ),
-    segmenter=st.builds(PluginUsed, name=st.text(), options=OPTIONS, sha256=st.none() | st.text()),
+    segmenter=st.builds(
+        PluginRecord, name=st.text(), options=OPTIONS, sha256=st.none() | st.text()
+    ),
     dataset=st.builds(
-        DatasetUsed,
+        DatasetRecord,
         name=st.text(),
         fingerprint=st.text(),
         samples=st.lists(st.text(), max_size=3).map(tuple),
     ),
     users=st.lists(
-        st.builds(UserUsed, name=st.text(), written=st.text()), min_size=1, max_size=2
+        st.builds(UserRecord, name=st.text(), written=st.text()), min_size=1, max_size=2
     ).map(tuple),
-    metrics=st.lists(st.builds(PluginUsed, name=st.text()), max_size=2).map(tuple),
+    metrics=st.lists(st.builds(PluginRecord, name=st.text()), max_size=2).map(tuple),
     rounds=st.integers(1, 100),
     keep_rounds=st.lists(st.integers(1, 20), max_size=3).map(tuple),
     environment=st.dictionaries(st.text(), st.text(), max_size=2),
     counts=st.none()
     | st.builds(
-        Counts,
+        RunCounts,
         samples=st.integers(0),
         targets=st.integers(0),
         rounds=st.integers(0),
@@ -77,7 +79,7 @@ CONFIGURATIONS = st.builds(
 
 @given(CONFIGURATIONS)
 def test_what_is_written_is_read_back_as_it_was(config):
-    assert configuration_from(json.loads(configuration_text(config))) == config
+    assert parse_configuration(json.loads(configuration_text(config))) == config
 
 
 @pytest.fixture
@@ -87,13 +89,13 @@ def old_text():
 
 
 def test_a_file_without_a_format_is_read_in_the_terms_of_today(old_text):
-    config = configuration_from(json.loads(old_text))
-    assert config.format == FORMAT
+    config = parse_configuration(json.loads(old_text))
+    assert config.format == RUN_FORMAT
     assert config.benchmark.adapter.name == "slices"
     assert config.benchmark.summary[0].metric == "dice"
     assert [user.written for user in config.users] == ["3b-inter.scribble", "1-ppv.scribble"]
     assert str(config.dataset.spec) == "phantom(cases=1, shape=[20, 48, 48], seed=0)"
-    assert configuration_from(json.loads(configuration_text(config))) == config
+    assert parse_configuration(json.loads(configuration_text(config))) == config
 
 
 def test_users_without_a_name_of_their_own_and_metrics_as_text_are_understood(old_text):
@@ -101,7 +103,7 @@ def test_users_without_a_name_of_their_own_and_metrics_as_text_are_understood(ol
     plain["users"] = [{"name": "centre"}]
     plain["metrics"] = ["dice"]
     plain["benchmark"]["adapter"] = ""
-    config = configuration_from(plain)
+    config = parse_configuration(plain)
     assert (config.users[0].written, config.metrics[0].name, config.benchmark.adapter) == (
         "centre",
         "dice",
@@ -122,8 +124,8 @@ def test_users_without_a_name_of_their_own_and_metrics_as_text_are_understood(ol
         ({"users": [{"name": 3, "written": "a"}]}, "users[0].name: expected `str`, got `int`"),
         ({"benchmark": None}, "benchmark: expected `object`, got `null`"),
         (
-            {"format": FORMAT + 1},
-            f"of format {FORMAT + 1}, and this version reads up to {FORMAT}; update segarena",
+            {"format": RUN_FORMAT + 1},
+            f"of format {RUN_FORMAT + 1}, and this version reads up to {RUN_FORMAT}; update segarena",
         ),
         ({"format": "new"}, "format: expected `int`, got `str`"),
     ],
@@ -132,7 +134,7 @@ def test_a_wrong_field_is_named_with_what_was_expected_and_found(old_text, tmp_p
     file = tmp_path / "run.json"
     plain = json.loads(old_text)
     if "format" not in change:
-        plain["format"] = FORMAT
+        plain["format"] = RUN_FORMAT
     file.write_text(json.dumps({**plain, **change}))
     with pytest.raises(StoreError) as caught:
         read_configuration(file)
@@ -162,7 +164,7 @@ def test_what_is_not_there_cannot_be_read(tmp_path):
 
 
 def test_numbers_that_json_does_not_know_survive():
-    config = configuration_from(
+    config = parse_configuration(
         {
             "version": "0",
             "benchmark": {"name": "b", "protocol": "p", "options": {"limit": float("inf")}},
@@ -173,5 +175,5 @@ def test_numbers_that_json_does_not_know_survive():
             "rounds": 1,
         }
     )
-    assert configuration_from(json.loads(configuration_text(config))) == config
+    assert parse_configuration(json.loads(configuration_text(config))) == config
     assert replace(config, rounds=2) != config

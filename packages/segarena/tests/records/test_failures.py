@@ -1,6 +1,6 @@
 """Failures by cause: one cause however often samples and numbers differ."""
 
-from segarena.records.failures import Failure, by_cause
+from segarena.records.failures import Failure, group_by_cause
 
 
 def failure(sample, message, target="t1", user="centre"):
@@ -13,7 +13,7 @@ def test_messages_that_differ_in_names_and_numbers_are_one_cause():
         failure("dog-2", "predict: dog-2/t1 needs 7 GB at 0x11"),
         failure("cat", "predict: cats are hard"),
     ]
-    causes = by_cause(every)
+    causes = group_by_cause(every)
     assert [(cause.count, cause.first) for cause in causes] == [(2, every[0]), (1, every[2])]
     assert (
         str(causes[0])
@@ -22,9 +22,9 @@ def test_messages_that_differ_in_names_and_numbers_are_one_cause():
 
 
 def test_causes_that_are_counted_already_add_up():
-    some = by_cause([failure("a", "slow"), failure("b", "odd")])
+    some = group_by_cause([failure("a", "slow"), failure("b", "odd")])
     assert [
-        cause.count for cause in by_cause([*some, failure("c", "odd"), failure("d", "odd")])
+        cause.count for cause in group_by_cause([*some, failure("c", "odd"), failure("d", "odd")])
     ] == [3, 1]
 
 

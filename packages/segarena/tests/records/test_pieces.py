@@ -9,10 +9,10 @@ from segarena.errors import RunConflict, StoreError
 from segarena.files.whole import write_whole
 from segarena.records import compaction
 from segarena.records import pieces as pieces_module
-from segarena.records.compaction import HeldPieces
-from segarena.records.parquet_tables import TABLES, frame_of
-from segarena.records.pieces import LEDGER, Pieces, files_of
-from segarena.records.row_types import KeptMask, RoundRecord, Timing
+from segarena.records.compaction import WritablePieces
+from segarena.records.parquet_tables import TABLES, table_frame
+from segarena.records.pieces import PIECES_LEDGER, Pieces, sample_files
+from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.work.ledger import Ledger
 
 SAMPLES = tuple(f"sample {index}" for index in range(10))
@@ -42,10 +42,10 @@ def frames(index, value=0.5):
         for number in (1, 2)
     ]
     return {
-        "records": frame_of("records", rounds),
-        "timings": frame_of("timings", [Timing(**key, round=1, predict_s=0.25)]),
-        "masks": frame_of("masks", [KeptMask(**key, round=2, rle=b"\1\2", shape=(1, 2))]),
-        "parts": frame_of("parts", []),
+        "records": table_frame("records", rounds),
+        "timings": table_frame("timings", [Timing(**key, round=1, predict_s=0.25)]),
+        "masks": table_frame("masks", [MaskRow(**key, round=2, rle=b"\1\2", shape=(1, 2))]),
+        "parts": table_frame("parts", []),
     }
 
 
@@ -57,8 +57,8 @@ def held(tmp_path):
     def hold():
         for ledger in opened:
             ledger.close()
-        opened.append(Ledger(tmp_path / LEDGER, {"pieces": 1}, sync_s=0.0))
-        pieces = HeldPieces(tmp_path, SAMPLES, opened[-1])
+        opened.append(Ledger(tmp_path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0))
+        pieces = WritablePieces(tmp_path, SAMPLES, opened[-1])
         pieces.heal()
         return pieces
 
@@ -78,7 +78,7 @@ def samples_of(pieces, table="records"):
 def test_a_stretch_is_gathered_when_all_of_it_is_done_and_everything_at_the_end(held, tmp_path):
     pieces = held()
     for index in (3, 1, 0, 9):
-        pieces.write(index, files_of(frames(index)))
+        pieces.write(index, sample_files(frames(index)))
         pieces.gather_around(index)
     assert names(tmp_path) == [
         "000000.parquet",
@@ -86,13 +86,13 @@ def test_a_stretch_is_gathered_when_all_of_it_is_done_and_everything_at_the_end(
         "000003.parquet",
         "000009.parquet",
     ]
-    pieces.write(2, files_of(frames(2)))
+    pieces.write(2, sample_files(frames(2)))
     pieces.gather_around(2)
     assert names(tmp_path) == ["000000-000003.parquet", "000009.parquet"]
     assert samples_of(pieces) == [SAMPLES[index] for index in (0, 1, 2, 3, 9)]
     assert [index for index, is_done in enumerate(pieces.done()) if is_done] == [0, 1, 2, 3, 9]
     for index in range(4, 9):
-        pieces.write(index, files_of(frames(index)))
+        pieces.write(index, sample_files(frames(index)))
     pieces.gather_all()
     assert names(tmp_path) == names(tmp_path, "masks") == ["000000-000009.parquet"]
     assert not (tmp_path / "parts").exists()
@@ -103,10 +103,10 @@ def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path):
     digests = []
     for number, order in enumerate((range(10), (9, 3, 4, 0, 7, 1, 2, 8, 6, 5))):
         folder = tmp_path / str(number)
-        with Ledger(folder / LEDGER, {"pieces": 1}) as ledger:
-            pieces = HeldPieces(folder, SAMPLES, ledger)
+        with Ledger(folder / PIECES_LEDGER, {"pieces": 1}) as ledger:
+            pieces = WritablePieces(folder, SAMPLES, ledger)
             for index in order:
-                pieces.write(index, files_of(frames(index)))
+                pieces.write(index, sample_files(frames(index)))
                 pieces.gather_around(index)
             pieces.gather_all()
         digests.append(
@@ -118,7 +118,7 @@ def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path):
 def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(frames(index)))
+        pieces.write(index, sample_files(frames(index)))
     monkeypatch.setattr(compaction, "MOST_BYTES", 1)
     pieces.gather_all()
     assert len(names(tmp_path)) == 10
@@ -128,16 +128,16 @@ def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
 def test_what_is_discarded_is_done_again_and_stands_in_its_place(held, tmp_path):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(frames(index)))
+        pieces.write(index, sample_files(frames(index)))
     pieces.gather_all()
     pieces.discard([2, 5])
     assert [index for index, is_done in enumerate(pieces.done()) if not is_done] == [2, 5]
     assert SAMPLES[2] not in samples_of(pieces)
     assert pieces.read("records", ["iou"]).shape == (16, 1)
-    pieces.write(5, files_of(frames(5, value=0.75)))
+    pieces.write(5, sample_files(frames(5, value=0.75)))
     assert samples_of(held()) == [sample for index, sample in enumerate(SAMPLES) if index != 2]
     pieces = held()
-    pieces.write(2, files_of(frames(2, value=0.25)))
+    pieces.write(2, sample_files(frames(2, value=0.25)))
     pieces.gather_all()
     assert samples_of(pieces) == list(SAMPLES)
     values = pieces.read("records", ["sample", "iou"]).unique(maintain_order=True)["iou"].to_list()
@@ -160,7 +160,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
 
     def work(pieces):
         for index in [index for index, is_done in enumerate(pieces.done()) if not is_done]:
-            pieces.write(index, files_of(frames(index)))
+            pieces.write(index, sample_files(frames(index)))
             pieces.gather_around(index)
         pieces.gather_all()
 
@@ -196,7 +196,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
 def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, tmp_path):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(frames(index)))
+        pieces.write(index, sample_files(frames(index)))
     pieces.gather_all()
     file = tmp_path / "masks" / "000000-000009.parquet"
     data = bytearray(file.read_bytes())
@@ -213,7 +213,7 @@ def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, t
 
 def test_an_unfinished_run_is_not_joined(held):
     pieces = held()
-    pieces.write(0, files_of(frames(0)))
+    pieces.write(0, sample_files(frames(0)))
     with pytest.raises(StoreError, match="some samples are not done"):
         pieces.gather_all()
 
@@ -223,7 +223,7 @@ def test_a_damaged_ledger_is_one_line(held, tmp_path):
     with Ledger(tmp_path / "other", {"pieces": 1}) as ledger:
         ledger.add("000000-000003", {"first": "zero"})
     pieces.ledger.close()
-    (tmp_path / "other").replace(tmp_path / LEDGER)
+    (tmp_path / "other").replace(tmp_path / PIECES_LEDGER)
     with pytest.raises(StoreError, match=r"pieces\.jsonl: .* damaged or of a later version"):
         Pieces(tmp_path, SAMPLES).done()
 
@@ -231,13 +231,13 @@ def test_a_damaged_ledger_is_one_line(held, tmp_path):
 def test_a_run_is_held_by_one_process(held, tmp_path):
     held()
     with pytest.raises(RunConflict, match="in use by another process"):
-        Ledger(tmp_path / LEDGER, {"pieces": 1})
+        Ledger(tmp_path / PIECES_LEDGER, {"pieces": 1})
 
 
 def test_columns_are_those_asked_for_that_are_there(held):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(frames(index)))
+        pieces.write(index, sample_files(frames(index)))
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
     pieces.gather_all()
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from segarena import Box, Click, ImageSample, Lasso, Limits, MaskPrompt, Scribble, Support
 from segarena.errors import StoreError
-from segarena.records.prompts import GivenMask, GivenSupport, prompts_text, read_prompts
+from segarena.records.prompts import RecordedMask, RecordedSupport, prompts_text, read_prompts
 
 MASK = np.eye(4, dtype=bool)
 SUPPORT = Support(ImageSample(id="example", image=np.zeros((4, 4, 3), dtype=np.uint8)), MASK)
@@ -23,8 +23,8 @@ prompts = st.one_of(
     st.builds(Limits, numbers, numbers, st.integers(0, 2)),
     st.builds(Scribble, points, st.booleans(), st.integers(1, 9)),
     st.builds(Lasso, points, st.booleans()),
-    st.builds(GivenMask, numbers, st.integers(1, 9)),
-    st.builds(GivenSupport, st.text(), numbers),
+    st.builds(RecordedMask, numbers, st.integers(1, 9)),
+    st.builds(RecordedSupport, st.text(), numbers),
 )
 
 
@@ -62,7 +62,7 @@ def test_masks_and_supports_leave_only_name_and_size():
         {"kind": "mask", "area_px": 4, "object_id": 2},
         {"kind": "support", "sample": "example", "area_px": 4},
     ]
-    assert read_prompts(text) == (GivenMask(4, 2), GivenSupport("example", 4))
+    assert read_prompts(text) == (RecordedMask(4, 2), RecordedSupport("example", 4))
 
 
 @pytest.mark.parametrize(

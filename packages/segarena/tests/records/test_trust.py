@@ -5,8 +5,8 @@ import json
 import pytest
 
 from segarena.errors import NotTrusted, RunConflict
-from segarena.records.configuration import PluginUsed
-from segarena.records.trust import rebuilt
+from segarena.records.configuration import PluginRecord
+from segarena.records.trust import rebuild_plugin
 from segarena.registry import build, only_built_in
 from segarena.reports import terminal_table, write_report
 from segarena.reports.recorded_run import read_runs
@@ -83,9 +83,9 @@ def test_neither_does_a_statistic_of_a_summary(hostile, evil, segarena):
 
 
 def test_nor_an_option_of_what_is_part_of_segarena(evil):
-    used = PluginUsed(name="votes", options={"segmenter": f"{evil}:D"})
+    used = PluginRecord(name="votes", options={"segmenter": f"{evil}:D"})
     with pytest.raises(NotTrusted):
-        rebuilt("segmenter", used)
+        rebuild_plugin("segmenter", used)
     with only_built_in(), pytest.raises(NotTrusted):
         build("dataset", f"{evil}:D")
 
@@ -96,11 +96,12 @@ def test_nor_the_folder_of_a_session(hostile, small_run):
 
 
 def test_plug_ins_of_other_packages_are_not_built_either():
-    assert rebuilt("dataset", PluginUsed(name="demo")).name == "demo"
+    assert rebuild_plugin("dataset", PluginRecord(name="demo")).name == "demo"
     with pytest.raises(NotTrusted, match="sample-squares is not part of segarena"):
-        rebuilt("dataset", PluginUsed(name="sample-squares"))
+        rebuild_plugin("dataset", PluginRecord(name="sample-squares"))
     assert (
-        rebuilt("dataset", PluginUsed(name="sample-squares"), trust=True).name == "sample-squares"
+        rebuild_plugin("dataset", PluginRecord(name="sample-squares"), trust=True).name
+        == "sample-squares"
     )
 
 

@@ -1,11 +1,11 @@
 """What reports call runs that have a segmenter in common."""
 
-from segarena.records.configuration import PluginUsed
+from segarena.records.configuration import PluginRecord
 from segarena.reports.display_names import distinct_names
 
 
 def graph(**options):
-    return PluginUsed(
+    return PluginRecord(
         kind="segmenter", name="graph", options={"superpixels": 1500, "beta": 2.0, **options}
     )
 
@@ -21,7 +21,7 @@ def test_of_several_that_differ_those_of_the_signature_are_left_out():
 
 def test_of_a_plug_in_whose_signature_is_not_known_all_are_told():
     def mine(**options):
-        return PluginUsed(
+        return PluginRecord(
             kind="segmenter", name="my_model.py:Mine", options={"a": 1, "b": 2, **options}
         )
 

@@ -12,7 +12,7 @@ import segarena
 from segarena.arrays.rle import encode_rle
 from segarena.errors import InvalidInput, RunConflict, SegarenaError, StoreError
 from segarena.files.images import read_values
-from segarena.records.parquet_tables import parquet_of, sealed
+from segarena.records.parquet_tables import parquet_bytes, seal_parquet
 from segarena.registry import build
 from segarena.reports.mask_export import export_masks
 
@@ -63,7 +63,7 @@ def forged(tmp_path, monkeypatch):
     def forge(**columns):
         file = path / "masks" / "000000.parquet"
         frame = pl.read_parquet(file).with_columns(**columns)
-        file.write_bytes(sealed(parquet_of(frame)))
+        file.write_bytes(seal_parquet(parquet_bytes(frame)))
         return path
 
     return forge
@@ -100,7 +100,7 @@ def test_objects_of_two_sizes_are_refused(forged, tmp_path):
     file = path / "masks" / "000000.parquet"
     frame = pl.read_parquet(file)
     other = frame.with_columns(object=pl.lit(2, pl.Int32), rle=OF_SIX, shape=sides(2, 3))
-    file.write_bytes(sealed(parquet_of(pl.concat([frame, other]))))
+    file.write_bytes(seal_parquet(parquet_bytes(pl.concat([frame, other]))))
     with pytest.raises(StoreError, match="expected one shape of 2 axes"):
         export_masks(path, tmp_path / "out")
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from segarena.arrays.boxes import bounding_window
 from segarena.prompts import Box, Click, Scribble
-from segarena.records.prompts import GivenMask
+from segarena.records.prompts import RecordedMask
 from segarena.reports.overlays import (
     NUMBER_PX,
     VIEW_PX,
@@ -136,7 +136,7 @@ def test_boxes_and_scribbles_are_drawn_and_masks_are_not():
     prompts = [
         Box((10, 20), (31, 61)),
         Scribble(((1, 1), (5, 9.5)), is_positive=False),
-        GivenMask(7),
+        RecordedMask(7),
     ]
     (marks,) = prompt_marks([prompts], view)
     assert 'x="102.5" y="52.5" width="200" height="100"' in marks

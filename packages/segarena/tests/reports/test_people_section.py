@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import segarena
-from segarena.records.parquet_tables import frame_of, parquet_of
+from segarena.records.parquet_tables import parquet_bytes, table_frame
 from segarena.records.prompts import read_prompts
 from segarena.records.row_types import PersonRound
 from segarena.reports.chart_series import area_statistic
@@ -48,8 +48,10 @@ def asked(tmp_path_factory):
         for place, row in enumerate(folder.records().filter(user="human").iter_rows(named=True))
     ]
     (folder.path / "people").mkdir()
-    (folder.path / "people" / "000000.parquet").write_bytes(parquet_of(frame_of("people", rows)))
-    folder.people = lambda: frame_of("people", rows)
+    (folder.path / "people" / "000000.parquet").write_bytes(
+        parquet_bytes(table_frame("people", rows))
+    )
+    folder.people = lambda: table_frame("people", rows)
     (run,) = read_runs([folder.path])
     run.folder.people = folder.people
     return human_rounds_of(run)

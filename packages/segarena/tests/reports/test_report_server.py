@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from segarena.errors import NotTrusted, PluginInvalid
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.registry import find
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
@@ -104,7 +104,11 @@ def test_what_is_not_trusted_is_not_run_in_the_threads_of_a_server(
     )
     for trust, expected in ((False, True), (True, False)):
         own = page_of(read_runs([make_run(make_ramps())]))
-        with reading(trust=trust), ReportServer(own) as server, ThreadPoolExecutor(1) as asking:
+        with (
+            restrict_plugins(trust=trust),
+            ReportServer(own) as server,
+            ThreadPoolExecutor(1) as asking,
+        ):
             answer = asking.submit(ask, server, f"/{server.token}/card/0")
             server.handle_request()
             assert answer.result() == (200, "card")

@@ -7,13 +7,13 @@ import pytest
 
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PredictTimeout
-from segarena.work.deadline import Unwatched, standing_still
+from segarena.work.deadline import LocalDeadline, pause_deadline
 
 
 def test_what_is_done_meanwhile_takes_nothing_of_a_call_s_time():
-    deadline = Unwatched()
+    deadline = LocalDeadline()
     with TimeLimit(0.2, deadline, grace_s=0.0).watch("predicting"):
-        with standing_still(10.0):
+        with pause_deadline(10.0):
             time.sleep(0.3)
         time.sleep(0.05)
 
@@ -21,7 +21,7 @@ def test_what_is_done_meanwhile_takes_nothing_of_a_call_s_time():
 def test_the_rest_of_the_call_has_the_rest_of_its_time():
     def call():
         with TimeLimit(0.2).watch("predicting"):
-            with standing_still(10.0):
+            with pause_deadline(10.0):
                 time.sleep(0.05)
             time.sleep(5)
 
@@ -30,11 +30,11 @@ def test_the_rest_of_the_call_has_the_rest_of_its_time():
 
 
 def test_whoever_watches_from_outside_waits_for_its_own_limit(monkeypatch):
-    deadline = Unwatched()
+    deadline = LocalDeadline()
     monkeypatch.setattr("segarena.work.deadline.this_deadline", lambda: deadline)
     with TimeLimit(1.0, deadline).watch("predicting"):
         before = deadline.value
-        with standing_still(100.0):
+        with pause_deadline(100.0):
             assert deadline.value > before + 90
             time.sleep(0.05)
         assert before + 0.05 <= deadline.value < before + 10
@@ -42,7 +42,7 @@ def test_whoever_watches_from_outside_waits_for_its_own_limit(monkeypatch):
 
 def test_other_threads_leave_the_clock_alone():
     def other():
-        with standing_still(10.0):
+        with pause_deadline(10.0):
             time.sleep(5)
 
     def call():

@@ -3,15 +3,15 @@
 import pytest
 
 from segarena.errors import InvalidInput, InvalidMask, StoreError, UnitFailed
-from segarena.work.executors import executor_of
-from segarena.work.jobs import Done
+from segarena.work.executors import make_executor
+from segarena.work.jobs import UnitResult
 
 
 def do(job, units, workers, **options):
     """Return results, and errors, by unit."""
-    outcomes = list(executor_of(workers).map(job, units, **options))
+    outcomes = list(make_executor(workers).map(job, units, **options))
     assert len(outcomes) == len(units)
-    return {one.unit: one.result if isinstance(one, Done) else one.error for one in outcomes}
+    return {one.unit: one.result if isinstance(one, UnitResult) else one.error for one in outcomes}
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -44,7 +44,7 @@ def test_no_units_are_no_work(act, tmp_path, workers):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_unit_is_asked_for_when_somebody_has_nothing_to_do(act, workers):
     asked = []
-    outcomes = executor_of(workers).map(act(), (asked.append(unit) or unit for unit in range(50)))
+    outcomes = make_executor(workers).map(act(), (asked.append(unit) or unit for unit in range(50)))
     for count, _ in enumerate(outcomes, start=1):
         assert len(asked) <= count + workers
     assert asked == list(range(50))
@@ -58,4 +58,4 @@ def test_a_job_that_cannot_be_opened_ends_the_work(act, workers):
 
 def test_fewer_than_no_workers_are_refused():
     with pytest.raises(InvalidInput, match="workers must be 0 or more, got -1"):
-        executor_of(-1)
+        make_executor(-1)

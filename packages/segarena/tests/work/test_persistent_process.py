@@ -7,8 +7,8 @@ import time
 import pytest
 
 from segarena.errors import InvalidInput, UnitDied, UnitHung
-from segarena.work.jobs import Building, Calling, Done, Failed
-from segarena.work.persistent_process import StandingProcess
+from segarena.work.jobs import FactoryJob, FunctionJob, UnitFailure, UnitResult
+from segarena.work.persistent_process import PersistentProcess
 
 
 def answer(unit):
@@ -27,7 +27,7 @@ def cannot_open():
 
 @pytest.fixture(scope="module")
 def standing():
-    made = StandingProcess(Calling(answer), limit_s=0.8)
+    made = PersistentProcess(FunctionJob(answer), limit_s=0.8)
     yield made
     made.end()
 
@@ -35,14 +35,14 @@ def standing():
 def test_units_are_done_by_one_process_that_stays(standing):
     assert standing.number is None
     first, second = standing.do(1), standing.do(2)
-    assert isinstance(first, Done)
+    assert isinstance(first, UnitResult)
     assert (first.result, second.result) == ((standing.number, 1), (standing.number, 2))
 
 
 def test_what_a_unit_raises_is_its_failure_and_the_process_stays(standing):
     before = standing.do(0).result[0]
     failed = standing.do("raise")
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, UnitFailure)
     assert (type(failed.error), str(failed.error), failed.unit) == (
         InvalidInput,
         "not this",
@@ -75,6 +75,6 @@ def test_somebody_is_called_while_a_unit_is_done(standing):
 
 
 def test_a_job_that_cannot_be_opened_says_so():
-    standing = StandingProcess(Building(cannot_open), limit_s=1.0)
+    standing = PersistentProcess(FactoryJob(cannot_open), limit_s=1.0)
     with pytest.raises(InvalidInput, match="no such thing"):
         standing.do(1)

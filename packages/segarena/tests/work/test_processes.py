@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from segarena.errors import StoreError, UnitDied, UnitFailed, UnitHung, WorkersInvalid
-from segarena.work.jobs import Done
-from segarena.work.processes import Processes
+from segarena.work.jobs import UnitResult
+from segarena.work.processes import ProcessExecutor
 
 HERE = Path(__file__).parent
 
 
 def do(job, units, workers=2, **options):
-    outcomes = Processes(workers).map(job, units, **options)
-    return {one.unit: one.result if isinstance(one, Done) else one.error for one in outcomes}
+    outcomes = ProcessExecutor(workers).map(job, units, **options)
+    return {one.unit: one.result if isinstance(one, UnitResult) else one.error for one in outcomes}
 
 
 def test_processes_that_die_hang_or_answer_badly_cost_their_units(act, tmp_path):

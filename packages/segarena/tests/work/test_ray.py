@@ -24,8 +24,8 @@ from segarena.errors import (
 from segarena.work.cluster import connection as joining
 from segarena.work.cluster import node_actor, ray_pool
 from segarena.work.cluster.executor import Ray
-from segarena.work.executors import executor_of
-from segarena.work.jobs import Done
+from segarena.work.executors import make_executor
+from segarena.work.jobs import UnitResult
 
 HERE = Path(__file__).parent
 
@@ -40,14 +40,16 @@ def cluster():
     with pytest.MonkeyPatch.context() as patch:
         for name, value in HEALTH.items():
             patch.setenv(f"RAY_health_check_{name}", str(value))
-        with joining.joined("", 2) as ray:
+        with joining.connect_ray("", 2) as ray:
             yield ray
 
 
 def do(job, units, workers=2, **options):
     """Return results, and errors, by unit."""
     with closing(Ray(workers).map(job, units, **options)) as outcomes:
-        return {one.unit: one.result if isinstance(one, Done) else one.error for one in outcomes}
+        return {
+            one.unit: one.result if isinstance(one, UnitResult) else one.error for one in outcomes
+        }
 
 
 def test_joining_leaves_signals_and_others_alone(cluster):
@@ -78,9 +80,10 @@ def test_what_goes_wrong_is_said_in_the_words_of_one_machine(cluster, act):
         "threads",
         5,
     ]
-    with closing(executor_of(2).map(act(), units)) as outcomes:
+    with closing(make_executor(2).map(act(), units)) as outcomes:
         local = {
-            one.unit: one.result if isinstance(one, Done) else str(one.error) for one in outcomes
+            one.unit: one.result if isinstance(one, UnitResult) else str(one.error)
+            for one in outcomes
         }
     found = do(act(), units)
     assert {
@@ -189,11 +192,11 @@ def test_units_after_one_that_takes_long_go_to_others_and_those_before_it_are_to
 
 
 def test_small_units_are_handed_over_together_and_large_ones_alone():
-    pace = ray_pool.Pace()
+    pace = ray_pool.BatchSize()
     assert pace.batch == 1
-    pace.learn([Done(unit=None, result=None, seconds=0.001)] * 3)
+    pace.learn([UnitResult(unit=None, result=None, seconds=0.001)] * 3)
     assert pace.batch == 200  # at least 0.1 s
-    pace.learn([Done(unit=None, result=None, seconds=7.0)])
+    pace.learn([UnitResult(unit=None, result=None, seconds=7.0)])
     assert pace.batch == 1
     pace.mean_s = 0.0
     assert pace.batch == ray_pool._LARGEST_BATCH
@@ -205,7 +208,7 @@ def test_a_node_with_other_versions_says_which(monkeypatch):
         "segarena": "0.0.1",
         "torch-of-another-day": "1",
     }
-    told = node_actor.Foreman().begin(b"", None, ".", [], expected)
+    told = node_actor.NodeActor().begin(b"", None, ".", [], expected)
     assert told.startswith(f"node {socket.gethostname()} has segarena ")
     assert "where the driver has 0.0.1, no torch-of-another-day" in told
 

@@ -3,9 +3,9 @@
 import pytest
 
 from segarena.errors import UnitFailed
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.ledger import Ledger
-from segarena.work.resumable_work import work_through
+from segarena.work.resumable_work import do_pending
 
 UNITS = {"a": "raises", "b": 2, "c": 3}
 
@@ -14,7 +14,7 @@ UNITS = {"a": "raises", "b": 2, "c": 3}
 def go(act, tmp_path):
     def work(units, workers=0, **options):
         with Ledger(tmp_path / "done.jsonl", {}) as ledger:
-            return work_through(act(), units, ledger, executor_of(workers), **options), ledger.done
+            return do_pending(act(), units, ledger, make_executor(workers), **options), ledger.done
 
     return work
 

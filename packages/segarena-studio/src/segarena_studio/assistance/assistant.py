@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from segarena.errors import InvalidInput, SegarenaError, UnitDied, UnitHung
 from segarena.specs import PluginSpec
-from segarena.work.jobs import Done, Failed
-from segarena.work.persistent_process import StandingProcess
+from segarena.work.jobs import UnitFailure, UnitResult
+from segarena.work.persistent_process import PersistentProcess
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
 from segarena_studio.assistance.answering import (
@@ -113,7 +113,7 @@ class _Place:
     def __init__(self, segmenter: PluginSpec, bounds: Bounds) -> None:
         self._name = segmenter.name
         self._bounds = bounds
-        self._process = StandingProcess(
+        self._process = PersistentProcess(
             Answering(segmenter, bounds), bounds.encode_s + bounds.answer_s + 2 * GRACE_S
         )
         self._came = threading.Condition()
@@ -229,14 +229,14 @@ class _Place:
             raise self._told(self._broken[1])
         try:
             outcome = self._process.do(unit)
-            if isinstance(outcome, Failed) and isinstance(
+            if isinstance(outcome, UnitFailure) and isinstance(
                 outcome.error, UnitDied
             ):  # maybe of something before it
                 outcome = self._process.do(unit)
         except SegarenaError as error:  # it cannot be built, or no process starts
             self._broken = time.monotonic() + _BROKEN_S, error
             raise self._told(error) from error
-        if isinstance(outcome, Done):
+        if isinstance(outcome, UnitResult):
             return outcome.result
         if isinstance(outcome.error, InvalidInput):
             raise outcome.error

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from segarena.engine.human_prompts import AskPeople, Pages
+from segarena.engine.human_prompts import PageServer, PeopleSettings
 from segarena.engine.human_queue import SEATS, Seats
 from segarena.errors import InvalidInput, WorkError
 from segarena_server.config_file import own_settings, read_settings
@@ -46,7 +46,7 @@ class _Own:
 
 
 @contextmanager
-def open_pages(run: Path, ask: AskPeople) -> Generator[Pages]:
+def open_pages(run: Path, ask: PeopleSettings) -> Generator[PageServer]:
     """Have pages for the seats of a run, until the block ends.
 
     Raises:
@@ -68,7 +68,7 @@ def open_pages(run: Path, ask: AskPeople) -> Generator[Pages]:
 
 
 @contextmanager
-def _own_pages(run: Path, *, opens_browser: bool) -> Generator[Pages]:
+def _own_pages(run: Path, *, opens_browser: bool) -> Generator[PageServer]:
     command = [
         sys.executable,
         "-m",

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.orm import Session
 
-from segarena.engine.human_queue import SeatTold
+from segarena.engine.human_queue import SeatInfo
 from segarena.errors import StoreError
 from segarena_server.auth.permissions import seal
 from segarena_server.extensions.site_sections import Kept
@@ -39,7 +39,7 @@ def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
                 yield f"{run.id}/{seat}.json", _given(run, told, name)
 
 
-def _given(run: AskingRun, told: SeatTold, name: str) -> bytes:
+def _given(run: AskingRun, told: SeatInfo, name: str) -> bytes:
     try:
         rounds = list(run.seats.rounds(told.seat))
     except StoreError as error:

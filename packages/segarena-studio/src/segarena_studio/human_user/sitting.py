@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from segarena.engine.human_queue import Seats, SeatTold
+from segarena.engine.human_queue import SeatInfo, Seats
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,6 @@ def _next(seats: Seats, person: str) -> str | None:
     return None
 
 
-def _target(told: SeatTold) -> tuple[str, str, str]:
+def _target(told: SeatInfo) -> tuple[str, str, str]:
     """Return what is had once: users of two kinds, such as with errors shown and without, are different things."""
     return told.sample, told.target, told.user

@@ -11,14 +11,14 @@ import msgspec
 import numpy as np
 
 from segarena.arrays.rle import lengths_in
-from segarena.engine.human_queue import Given, Seats, SeatTold
+from segarena.engine.human_queue import PersonPrompts, SeatInfo, Seats
 from segarena.engine.sample_preview import SamplePreview
 from segarena.errors import InvalidInput, StoreError
 from segarena.prompts import Limits, check_prompt
 from segarena.records.prompts import (
-    GivenMask,
-    GivenSupport,
+    RecordedMask,
     RecordedPrompt,
+    RecordedSupport,
     prompts_text,
     read_prompts,
 )
@@ -51,8 +51,8 @@ class FromPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def given_of(
-    came: FromPage, told: SeatTold, most_prompts: int, person: str, elapsed_s: float
-) -> Given:
+    came: FromPage, told: SeatInfo, most_prompts: int, person: str, elapsed_s: float
+) -> PersonPrompts:
     """Return what a page gave, checked.
 
     Args:
@@ -68,7 +68,7 @@ def given_of(
     if len(bytes(came.strokes)) > _MOST_STROKE_BYTES:
         raise InvalidInput("strokes: too many points; draw it in fewer strokes")
     user_s = round(min(came.active_s, elapsed_s), 3)
-    return Given(
+    return PersonPrompts(
         id=came.id,
         prompts=None
         if came.prompts is None
@@ -82,7 +82,7 @@ def given_of(
     )
 
 
-def _checked(came: list[dict[str, Any]], told: SeatTold, most: int) -> tuple[RecordedPrompt, ...]:
+def _checked(came: list[dict[str, Any]], told: SeatInfo, most: int) -> tuple[RecordedPrompt, ...]:
     try:
         prompts = read_prompts(msgspec.json.encode(came).decode())
     except StoreError as error:
@@ -90,7 +90,7 @@ def _checked(came: list[dict[str, Any]], told: SeatTold, most: int) -> tuple[Rec
     if not 0 < len(prompts) <= most:
         raise InvalidInput(f"prompts: expected 1 to {most}, got {len(prompts)}")
     for prompt in prompts:
-        if isinstance(prompt, GivenMask | GivenSupport) or prompt.kind not in told.kinds:
+        if isinstance(prompt, RecordedMask | RecordedSupport) or prompt.kind not in told.kinds:
             raise InvalidInput(f"prompts: expected {' or '.join(told.kinds)}, got {prompt.kind}")
         check_prompt(prompt, told.shape)
         lowest = (
@@ -108,7 +108,7 @@ def elapsed_s(seats: Seats, name: str, round_: int) -> float:
     return max(0.0, time.time() - seats.shown_at(name, round_))
 
 
-def about_text(seats: Seats, told: SeatTold, seen: SamplePreview) -> dict[str, Any]:
+def about_text(seats: Seats, told: SeatInfo, seen: SamplePreview) -> dict[str, Any]:
     """Return what does not change at a seat: what is looked at, and the target as run lengths."""
     run = seats.told()
     return {
@@ -141,7 +141,7 @@ def _levels(seen: SamplePreview) -> dict[str, Any] | None:
     return {name: getattr(seen, name) for name in names} if seen.kind == "volume" else None
 
 
-def state_text(seats: Seats, told: SeatTold) -> dict[str, Any]:
+def state_text(seats: Seats, told: SeatInfo) -> dict[str, Any]:
     """Return how far a dialogue is: what was given, and the last answer; scores only where they are shown."""
     given = list(seats.rounds(told.seat))
     last = seats.last_answer(told.seat)

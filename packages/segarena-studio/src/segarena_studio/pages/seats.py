@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from segarena.engine.human_queue import Given, SeatTold
+from segarena.engine.human_queue import PersonPrompts, SeatInfo
 from segarena.engine.sample_preview import SamplePreview, read_preview
 from segarena.errors import InvalidInput
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
@@ -82,7 +82,9 @@ def end_dialogue(request: Request, run: str, seat: str, form: Form) -> Response:
     person = found.seats.person(told.seat)
     if not person or found.seats.is_over(told.seat):
         raise http_errors.conflict("nobody is in the middle of this dialogue; reload the page")
-    ended = Given(id="", prompts=None, person=person, user_s=0.0, note="ended by who leads the run")
+    ended = PersonPrompts(
+        id="", prompts=None, person=person, user_s=0.0, note="ended by who leads the run"
+    )
     found.seats.give(told.seat, sum(1 for _ in found.seats.rounds(told.seat)) + 1, ended)
     return RedirectResponse(f"/studio/seats/{run}/dialogues", 303)
 
@@ -163,7 +165,9 @@ def voxels(request: Request, run: str, seat: str) -> Response:
     return FileResponse(file, media_type="application/octet-stream", headers=headers)
 
 
-def _give(request: Request, run: AskingRun, told: SeatTold, number: int, came: FromPage) -> Given:
+def _give(
+    request: Request, run: AskingRun, told: SeatInfo, number: int, came: FromPage
+) -> PersonPrompts:
     there = run.seats.given(told.seat, number)
     if there is not None:
         return there
@@ -187,14 +191,14 @@ def _run(request: Request, id_: str) -> AskingRun:
     return found
 
 
-def _seat(run: AskingRun, name: str) -> SeatTold:
+def _seat(run: AskingRun, name: str) -> SeatInfo:
     told = run.seats.seat(name)
     if told is None:
         raise http_errors.unknown()
     return told
 
 
-def _own(request: Request, run: str, seat: str) -> tuple[AskingRun, SeatTold]:
+def _own(request: Request, run: str, seat: str) -> tuple[AskingRun, SeatInfo]:
     """Return a run and the seat of whoever asks; others are told that there is none."""
     found = _run(request, run)
     told = _seat(found, seat)
@@ -207,14 +211,14 @@ def _person(request: Request, run: AskingRun) -> str:
     return name_of(site_of(request), run, visitor_of(request).person_id)
 
 
-def _seen(run: AskingRun, told: SeatTold) -> SamplePreview:
+def _seen(run: AskingRun, told: SeatInfo) -> SamplePreview:
     seen = read_preview(run.seats.sample_folder(told.place))
     if seen is None:
         raise http_errors.unknown()
     return seen
 
 
-def _standing_of(run: AskingRun, told: SeatTold) -> dict[str, Any]:
+def _standing_of(run: AskingRun, told: SeatInfo) -> dict[str, Any]:
     given = sum(1 for _ in run.seats.rounds(told.seat))
     person = run.seats.person(told.seat)
     is_over = run.seats.is_over(told.seat)

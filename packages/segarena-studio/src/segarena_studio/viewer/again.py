@@ -19,24 +19,24 @@ from segarena.engine.plan import Plan
 from segarena.engine.replay import (
     Answer,
     AnswerKey,
-    Question,
+    ReplayRequest,
     agreement,
     answers_in,
-    ask_again,
     replay_cast,
+    replay_dialogues,
 )
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import limit_of, why_failed
+from segarena.engine.sample_job import failure_reason, time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.errors import NotTrusted, SegmenterError
-from segarena.records.configuration import RunConfiguration, located, moved
-from segarena.records.row_types import KeptMask
-from segarena.records.trust import HOW_TO_TRUST, reading, refusal
+from segarena.records.configuration import RunConfiguration, move_data, resolve_paths
+from segarena.records.row_types import MaskRow
+from segarena.records.trust import HOW_TO_TRUST, restrict_plugins, trust_refusal
 from segarena.reports.gallery import error_line
 from segarena.roles import Benchmark
 from segarena.specs import PluginSpec
-from segarena.work.jobs import Calling, Failed
-from segarena.work.processes import Processes
+from segarena.work.jobs import FunctionJob, UnitFailure
+from segarena.work.processes import ProcessExecutor
 from segarena_studio.viewer.table import DialogueKey
 
 HeldAgain: TypeAlias = "tuple[dict[int, list[KeptMask]], str]"
@@ -46,7 +46,7 @@ HeldAgain: TypeAlias = "tuple[dict[int, list[KeptMask]], str]"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     plan: Plan
-    question: Question
+    question: ReplayRequest
     trust: bool
 
 
@@ -95,20 +95,22 @@ def hold_again(
     plan = plan_of(folder.config, trust=trust, data=data)
     records = folder.read("records", only=[folder.samples.index(sample)]).sort("round")
     own = records.filter(target=target, user=user, repeat=repeat)
-    question = Question(
+    question = ReplayRequest(
         sample=sample,
         rounds={(target, user, repeat): [given_prompts(text) for text in own["prompts"].to_list()]},
     )
     with closing(
-        Processes(1).map(Calling(_ask), [_Asked(plan=plan, question=question, trust=trust)])
+        ProcessExecutor(1).map(
+            FunctionJob(_ask), [_Asked(plan=plan, question=question, trust=trust)]
+        )
     ) as outcomes:
         (outcome,) = outcomes
-    if isinstance(outcome, Failed):
-        raise SegmenterError(why_failed(outcome, plan))
+    if isinstance(outcome, UnitFailure):
+        raise SegmenterError(failure_reason(outcome, plan))
     masks = folder.read("masks", only=[folder.samples.index(sample)]).filter(
         target=target, user=user, repeat=repeat
     )
-    before = answers_in(Rows(masks=msgspec.convert(masks.to_dicts(), list[KeptMask])))
+    before = answers_in(Rows(masks=msgspec.convert(masks.to_dicts(), list[MaskRow])))
     return _by_round(outcome.result), _told(before, outcome.result)
 
 
@@ -119,19 +121,19 @@ def plan_of(config: RunConfiguration, *, trust: bool, data: str | None = None) -
         NotTrusted: see `hold_again`.
     """
     rules = config.benchmark
-    dataset = located(config.dataset, config.directory)
+    dataset = resolve_paths(config.dataset, config.directory)
     used = [
         ("dataset", dataset),
         ("segmenter", config.segmenter),
         *(("user", user) for user in config.users),
     ]
     for kind, one in used:
-        if refused := refusal(kind, one, trust=trust):
+        if refused := trust_refusal(kind, one, trust=trust):
             raise NotTrusted(
                 refused.removeprefix("No photographs: ").removesuffix(HOW_TO_TRUST).strip(" .")
             )
     if data is not None:
-        dataset = moved(dataset, data)
+        dataset = move_data(dataset, data)
     users = [
         PluginSpec(user.name, dict(user.options), own_name=user.written) for user in config.users
     ]
@@ -147,7 +149,7 @@ def plan_of(config: RunConfiguration, *, trust: bool, data: str | None = None) -
     )
     return Plan(
         benchmark=benchmark,
-        segmenter=located(config.segmenter, config.directory).spec,
+        segmenter=resolve_paths(config.segmenter, config.directory).spec,
         dataset=dataset.spec,
         seed=config.seed,
         repeats=config.repeats,
@@ -156,11 +158,11 @@ def plan_of(config: RunConfiguration, *, trust: bool, data: str | None = None) -
 
 
 def _ask(asked: _Asked) -> dict[AnswerKey, Answer]:
-    with reading(trust=asked.trust):
-        return ask_again(replay_cast(asked.plan), limit_of(asked.plan), asked.question)
+    with restrict_plugins(trust=asked.trust):
+        return replay_dialogues(replay_cast(asked.plan), time_limit_of(asked.plan), asked.question)
 
 
-def _by_round(answers: Mapping[AnswerKey, Answer]) -> dict[int, list[KeptMask]]:
+def _by_round(answers: Mapping[AnswerKey, Answer]) -> dict[int, list[MaskRow]]:
     return {
         round_: answer for (*_, round_), answer in answers.items() if not isinstance(answer, str)
     }

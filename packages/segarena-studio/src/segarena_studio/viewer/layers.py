@@ -18,7 +18,7 @@ from segarena.arrays.rle import decode_rle, run_lengths
 from segarena.engine.blob_folder import Recent
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
-from segarena.records.row_types import KeptMask
+from segarena.records.row_types import MaskRow
 from segarena.samples import Mask, Target
 from segarena_studio.viewer.planes import Plane
 from segarena_studio.viewer.samples import Looked
@@ -45,7 +45,7 @@ class Answers:
     def __init__(self, runs: Sequence[RunFolder]) -> None:
         self._runs = runs
         self._decoded: Recent[Answer] = Recent(_MOST_BYTES, keeps_last=True)
-        self._held_again: dict[tuple[int, DialogueKey], dict[int, list[KeptMask]]] = {}
+        self._held_again: dict[tuple[int, DialogueKey], dict[int, list[MaskRow]]] = {}
         self._rows = lru_cache(maxsize=8)(self._read)
 
     @property
@@ -61,7 +61,7 @@ class Answers:
         """Return the rounds that are there because the dialogue was held again."""
         return sorted(self._held_again.get((run, key), {}).keys() - set(self.kept(run, key)))
 
-    def add(self, run: int, key: DialogueKey, masks: Mapping[int, list[KeptMask]]) -> None:
+    def add(self, run: int, key: DialogueKey, masks: Mapping[int, list[MaskRow]]) -> None:
         """Take what came of holding a dialogue again; what the run kept stays what is shown."""
         self._held_again[run, key] = dict(masks)
 

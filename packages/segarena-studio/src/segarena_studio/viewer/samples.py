@@ -12,7 +12,7 @@ import numpy as np
 from segarena.arrays.levels import Levels, levels_of
 from segarena.engine.blob_folder import Recent
 from segarena.errors import SampleInvalid, SegarenaError
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.reports.gallery import error_line
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample, check_sample
@@ -84,7 +84,7 @@ class Samples:
             if known is not None:
                 return known
             try:
-                with reading(trust=self._trust):
+                with restrict_plugins(trust=self._trust):
                     sample = self.dataset.load(sample_id)
                 check_sample(sample)
             except SegarenaError:

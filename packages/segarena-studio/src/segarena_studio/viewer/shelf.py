@@ -16,7 +16,7 @@ from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import list_files
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.registry import build, names
 from segarena.reports.display_names import dataset_names, distinct_names
 from segarena.reports.gallery import open_configured_dataset
@@ -209,7 +209,7 @@ def _of_runs(
         f"{label} #{labels[: at + 1].count(label)}" if labels.count(label) > 1 else label
         for at, label in enumerate(labels)
     ]
-    with reading(trust=trust):
+    with restrict_plugins(trust=trust):
         dataset, problem = open_configured_dataset(runs[0].config, data, trust=trust)
     samples = list(dict.fromkeys(sample for run in runs for sample in run.samples))
     scratch.mkdir(parents=True)

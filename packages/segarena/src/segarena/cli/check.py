@@ -12,7 +12,7 @@ from rich.console import Console
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
-    from segarena.engine.segmenter_check import Dependence
+    from segarena.engine.segmenter_check import DependenceCheck
     from segarena.reports.sheets import Sheet
 
 
@@ -35,7 +35,7 @@ def check(
     ] = None,
     samples: Annotated[int, typer.Option(help="Of a segmenter: how many samples.")] = 2,
 ) -> None:
-    """Look for what is wrong with a run folder, or with a segmenter.
+    """Validate a run folder or a segmenter.
 
     Of a run, every file is looked at: checksums, rounds in order, IoU against pixel counts; what is damaged is named.
 
@@ -105,7 +105,7 @@ def _check_segmenter(
     return not depends
 
 
-def _sheet(segmenter: str, found: Sequence[Dependence]) -> Sheet:
+def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:
     from segarena.reports.sheets import Sheet
 
     return Sheet(

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from segarena.cli.options import takes_what_to_run
+from segarena.cli.options import TakesOptionsOfBenchmark, takes_what_to_run
 from segarena.terminal.exits import FAILURES
 from segarena.terminal.running import run_and_show
 from segarena.terminal.workers import Share
+
+COMMAND_CLASS = TakesOptionsOfBenchmark
 
 
 @takes_what_to_run(
@@ -75,7 +77,7 @@ def run(
         bool, typer.Option(help="With -u human: open that page in the browser.")
     ] = True,
 ) -> None:
-    """Evaluate a segmenter on a benchmark, and keep every round as a record.
+    """Evaluate a segmenter on a benchmark and record every round.
 
     The run is a folder. Stop it with Ctrl-C (or lose the machine): the same command goes on where it was.
 
@@ -116,9 +118,9 @@ def run(
 
 def ask_and_run(people: Path | None, browser: bool, how: dict[str, Any]) -> int:
     """Run here, where people are asked as they are to be; return how many dialogues failed."""
-    from segarena.engine.human_prompts import AskPeople
+    from segarena.engine.human_prompts import PeopleSettings
 
-    return run_and_show(**how, people=AskPeople(at=people, opens_browser=browser))
+    return run_and_show(**how, people=PeopleSettings(at=people, opens_browser=browser))
 
 
 def take_part(challenge: str, how: dict[str, Any]) -> int:

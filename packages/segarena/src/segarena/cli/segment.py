@@ -13,7 +13,7 @@ from segarena.terminal.exits import FAILURES, one_line_errors
 from segarena.terminal.workers import Share, Workers, takes_workers
 
 if TYPE_CHECKING:
-    from segarena.engine.folder_segmentation import Segmented
+    from segarena.engine.folder_segmentation import SegmentationSummary
 
 _JOINT = "\0"  # no argument can hold it
 _SHOWN = 10
@@ -32,6 +32,9 @@ class TakesPairs(TyperCommand):
                 values = [rest.pop(0) for _ in range(2) if rest and not rest[0].startswith("-")]
                 joined.append(_JOINT.join(values))
         return super().parse_args(ctx, joined)
+
+
+COMMAND_CLASS = TakesPairs
 
 
 @takes_workers
@@ -59,7 +62,7 @@ def segment(
     workers: Workers = 0,
     share: Share = False,
 ) -> None:
-    """Segment your own images by example: one image with a mask in, a mask for each image out.
+    """Segment your own images by example: one image with a mask in, a mask per image out.
 
     Nothing is trained and nothing is judged. Paint the object in one image (white on black, saved as PNG), then:
 
@@ -99,7 +102,7 @@ def _pair(text: str) -> tuple[Path, Path]:
     return Path(values[0]), Path(values[1])
 
 
-def _report(found: Segmented, out: Path, console: Console) -> None:
+def _report(found: SegmentationSummary, out: Path, console: Console) -> None:
     before = f", {found.resumed} of them made before" if found.resumed else ""
     typer.echo(f"{found.done} of {found.images} images have a mask in {out}{before}")
     if found.empty:

@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it in one line, whenever they come."""
     try:
-        from segarena.work.supervisor import watched  # a Ctrl-C may come during this, too
+        from segarena.work.supervisor import run_supervised  # a Ctrl-C may come during this, too
 
-        watched(_run)
+        run_supervised(_run)
     except KeyboardInterrupt as error:
         from segarena.work.signals import exit_code
 

@@ -15,13 +15,13 @@ from segarena.client.sample_exchange import SampleExchange
 from segarena.client.samples import FetchedSamples
 from segarena.client.server import PlaceTold, Server
 from segarena.client.session import LONGEST_WAIT_S, RemoteSession
-from segarena.engine.round_recorder import About, DialogueKey
+from segarena.engine.round_recorder import DialogueInfo, DialogueKey
 from segarena.errors import InvalidInput, RemoteError
 from segarena.files.hashes import fingerprint
 from segarena.protocol.samples import unpack_sample
 from segarena.roles import Benchmark, Finding
 from segarena.samples import Sample
-from segarena.work.deadline import standing_still
+from segarena.work.deadline import pause_deadline
 
 
 @dataclass
@@ -92,7 +92,7 @@ class ChallengeSamples:
         Raises:
             RemoteError: it cannot be had.
         """
-        with standing_still(LONGEST_WAIT_S):
+        with pause_deadline(LONGEST_WAIT_S):
             body = self._samples.body(self._place(sample_id))
         try:
             return unpack_sample(body, sample_id)
@@ -125,10 +125,12 @@ class ChallengeSamples:
     def _samples(self) -> FetchedSamples:
         return FetchedSamples(self.server, self.begun.run, self.cache, self.cache_bytes)
 
-    def _about(self, place: PlaceTold, number: int) -> About:
+    def _about(self, place: PlaceTold, number: int) -> DialogueInfo:
         told = place.dialogues[number]
         key = DialogueKey(sample=place.key, target=told.target, user=told.user, repeat=told.repeat)
-        return About(benchmark=self.rules.name, dataset=self.name, key=key, objects=told.objects)
+        return DialogueInfo(
+            benchmark=self.rules.name, dataset=self.name, key=key, objects=told.objects
+        )
 
     def _place(self, key: str) -> PlaceTold:
         return next(place for place in self.begun.places if place.key == key)

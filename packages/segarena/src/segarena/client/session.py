@@ -9,14 +9,14 @@ from typing import Any
 
 from segarena.client.sample_exchange import SampleExchange
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.round_recorder import About
+from segarena.engine.round_recorder import DialogueInfo
 from segarena.engine.rows import Rows
 from segarena.errors import PredictionInvalid, ProtocolViolation
 from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.turns import Answer
 from segarena.readonly import settled
 from segarena.samples import Sample
-from segarena.work.deadline import standing_still
+from segarena.work.deadline import pause_deadline
 
 LONGEST_WAIT_S = 6 * 3600.0
 """So long a server may take to judge one turn before the processes of a run are thought to hang."""
@@ -47,7 +47,7 @@ class RemoteSession(ParticipantDialogue):
         place: SampleExchange,
         number: int,
         sample: Sample,
-        about: About,
+        about: DialogueInfo,
         *,
         keep_rounds: tuple[int, ...] = (),
         clock: Callable[[], float] = time.perf_counter,
@@ -108,7 +108,7 @@ class RemoteSession(ParticipantDialogue):
             )
         if self.is_over:
             return None
-        with standing_still(LONGEST_WAIT_S):
+        with pause_deadline(LONGEST_WAIT_S):
             heard = self._place.ask(self._number)
         self.hear(heard.asked, heard.answered, self._seconds)
         if self.is_over:
@@ -160,6 +160,6 @@ class RemoteSession(ParticipantDialogue):
         Raises:
             RemoteError: as `next`.
         """
-        with standing_still(LONGEST_WAIT_S):
+        with pause_deadline(LONGEST_WAIT_S):
             self._place.settle()
         return self.heard_rows()

@@ -9,30 +9,30 @@ from contextlib import closing
 import msgspec
 import polars as pl
 
-from segarena.engine.batch_order import Batches
+from segarena.engine.batch_order import BatchOrder
 from segarena.engine.plan import Plan
-from segarena.engine.random_streams import stream
+from segarena.engine.random_streams import random_stream
 from segarena.engine.replay import (
     Answer,
     AnswerKey,
-    AskAgain,
-    DialogueKey,
-    Given,
-    Question,
+    ReplayJob,
+    ReplayKey,
+    ReplayRequest,
+    RoundPrompts,
     agreement,
     answers_in,
 )
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import why_failed
+from segarena.engine.sample_job import failure_reason
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.records.configuration import Agreement
-from segarena.records.prompts import GivenMask, GivenSupport, read_prompts
-from segarena.records.row_types import KeptMask
-from segarena.work.jobs import Executor, Failed
+from segarena.records.prompts import RecordedMask, RecordedSupport, read_prompts
+from segarena.records.row_types import MaskRow
+from segarena.work.jobs import Executor, UnitFailure
 
 _DIALOGUE = ("sample", "target", "user", "repeat")
-_WAYS: tuple[Batches, ...] = ("alone", "paired")
+_WAYS: tuple[BatchOrder, ...] = ("alone", "paired")
 
 
 def check_verifiable(plan: Plan, count: int) -> None:
@@ -55,7 +55,7 @@ def check_verifiable(plan: Plan, count: int) -> None:
             ) from error
 
 
-def verify(plan: Plan, folder: RunFolder, count: int, executor: Executor) -> Agreement:
+def verify_answers(plan: Plan, folder: RunFolder, count: int, executor: Executor) -> Agreement:
     """Ask `count` answers of a run again, chosen by its seed among those whose masks were kept.
 
     Each is asked twice, from the first round of its dialogue on: by itself, and beside a copy of itself; where, is the
@@ -63,17 +63,17 @@ def verify(plan: Plan, folder: RunFolder, count: int, executor: Executor) -> Agr
     """
     before = _chosen(folder, count)
     questions = [
-        Question(sample=sample, rounds=rounds, batches=way)
+        ReplayRequest(sample=sample, rounds=rounds, batches=way)
         for way in _WAYS
         for sample, rounds in reversed(_prompts_before(folder, before).items())
     ]
-    again: dict[Batches, dict[AnswerKey, Answer]] = {way: {} for way in _WAYS}
-    with closing(executor.map(AskAgain(plan=plan), questions)) as outcomes:
+    again: dict[BatchOrder, dict[AnswerKey, Answer]] = {way: {} for way in _WAYS}
+    with closing(executor.map(ReplayJob(plan=plan), questions)) as outcomes:
         for outcome in outcomes:
             found = again[outcome.unit.batches]
             sample = outcome.unit.sample
-            if isinstance(outcome, Failed):
-                why = why_failed(outcome, plan)
+            if isinstance(outcome, UnitFailure):
+                why = failure_reason(outcome, plan)
                 found.update((key, why) for key in before if key[0] == sample)
             else:
                 found.update(outcome.result)
@@ -86,24 +86,24 @@ def _chosen(folder: RunFolder, count: int) -> dict[AnswerKey, Answer]:
     answered = records.filter(pl.col("failure").is_null())
     is_last = pl.col("round") == pl.col("round").max().over(_DIALOGUE)
     kept = answered.filter(is_last | pl.col("round").is_in(folder.config.keep_rounds))
-    picked = stream(folder.config.seed, "verify").choice(
+    picked = random_stream(folder.config.seed, "verify").choice(
         kept.height, min(count, kept.height), replace=False
     )
     keys = set(kept[sorted(picked.tolist())].select(*_DIALOGUE, "round").rows())
     masks = folder.read("masks", only=_places(folder, keys))
-    rows = Rows(masks=msgspec.convert(masks.to_dicts(), list[KeptMask]))
+    rows = Rows(masks=msgspec.convert(masks.to_dicts(), list[MaskRow]))
     return {key: answer for key, answer in answers_in(rows).items() if key in keys}
 
 
 def _prompts_before(
     folder: RunFolder, keys: Iterable[AnswerKey]
-) -> dict[str, dict[DialogueKey, list[Given]]]:
+) -> dict[str, dict[ReplayKey, list[RoundPrompts]]]:
     """Return the prompts of dialogues up to these answers, by sample."""
-    until: dict[tuple[str, DialogueKey], int] = {}
+    until: dict[tuple[str, ReplayKey], int] = {}
     for sample, target, user, repeat, round_ in keys:
         key = sample, (target, user, repeat)
         until[key] = max(round_, until.get(key, 0))
-    found: dict[str, dict[DialogueKey, list[Given]]] = {}
+    found: dict[str, dict[ReplayKey, list[RoundPrompts]]] = {}
     records = folder.read("records", [*_DIALOGUE, "round", "prompts"], only=_places(folder, keys))
     for sample, target, user, repeat, round_, prompts in records.sort(
         "round", maintain_order=True
@@ -114,10 +114,12 @@ def _prompts_before(
     return found
 
 
-def given_prompts(text: str) -> Given:
+def given_prompts(text: str) -> RoundPrompts:
     """Return the prompts of a record, unless there are some of which it keeps only the size."""
     prompts = read_prompts(text)
-    drawn = tuple(prompt for prompt in prompts if not isinstance(prompt, GivenMask | GivenSupport))
+    drawn = tuple(
+        prompt for prompt in prompts if not isinstance(prompt, RecordedMask | RecordedSupport)
+    )
     return drawn if len(drawn) == len(prompts) else None
 
 

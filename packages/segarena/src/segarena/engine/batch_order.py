@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-Batches: TypeAlias = Literal["together", "reversed", "alone", "paired"]
+BatchOrder: TypeAlias = Literal["together", "reversed", "alone", "paired"]
 """All in one batch, in this order or from last to first; each by itself; or each twice in a batch of two."""
 
 
-def batches_of(count: int, how: Batches) -> Sequence[Sequence[int]]:
+def batch_indices(count: int, how: BatchOrder) -> Sequence[Sequence[int]]:
     """Return the places of `count` dialogues by batch; of one that is asked twice the last answer counts."""
     match how:
         case "together":

@@ -16,32 +16,37 @@ from typing import TYPE_CHECKING, Any
 
 from segarena.abilities import abilities_of_segmenter
 from segarena.engine.answer_verification import check_verifiable
-from segarena.engine.answer_verification import verify as ask_some_again
-from segarena.engine.human_loop import asked_users, attend, close_finished, told_of
-from segarena.engine.human_prompts import AskPeople, Pages, here_with_people, pages_for
+from segarena.engine.answer_verification import verify_answers as ask_some_again
+from segarena.engine.human_loop import close_finished_samples, human_users, run_info, serve_samples
+from segarena.engine.human_prompts import (
+    PageServer,
+    PeopleSettings,
+    executor_for_people,
+    page_server,
+)
 from segarena.engine.plan import Plan, environment, make_plan
-from segarena.engine.rows import ENCODED, READ
+from segarena.engine.rows import CACHE_READ_ROUND, ENCODER_PASS_ROUND
 from segarena.engine.run_identity import identity_of
-from segarena.engine.sample_job import SampleJob, SampleResult, hold_samples
-from segarena.engine.sample_queue import Alone, Samples, Shared
+from segarena.engine.sample_job import SampleJob, SampleResult, run_samples
+from segarena.engine.sample_queue import ExclusiveSampleQueue, SampleQueue, SharedSampleQueue
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset, taking_part
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, WorkError
-from segarena.records.configuration import Counts, RunConfiguration
-from segarena.records.failures import Cause, by_cause
+from segarena.records.configuration import RunConfiguration, RunCounts
+from segarena.records.failures import FailureCause, group_by_cause
 from segarena.records.fingerprints import Fingerprints
 from segarena.roles import Benchmark, Dataset, Segmenter
 from segarena.specs import Plugin
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
-from segarena.work.progress import OnProgress, Progress, say_nothing
+from segarena.work.progress import OnProgress, Progress, ignore_progress
 from segarena.work.signals import stoppable
 
 if TYPE_CHECKING:
     import polars as pl
 
-FEW = 3
+FIRST_SAMPLES = 3
 """When all about so many samples fails for one cause, the others are not expected to do better."""
 
 MOST_CAUSES = 5
@@ -65,8 +70,8 @@ def evaluate(
     keep_going: bool = True,
     verify: int = 0,
     share: bool = False,
-    people: AskPeople | None = None,
-    on_progress: OnProgress = say_nothing,
+    people: PeopleSettings | None = None,
+    on_progress: OnProgress = ignore_progress,
     **options: Any,
 ) -> RunFolder:
     """Judge `segmenter` by `benchmark`; return the finished run. Called again with the same `out`, it resumes.
@@ -128,7 +133,7 @@ def evaluate(
             "on_progress": on_progress,
         }
         return taking_part().evaluate(challenge, segmenter=segmenter, rules=rules, **given)
-    executor = executor_of(workers)
+    executor = make_executor(workers)
     home = Path.cwd()
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     plan = make_plan(
@@ -148,13 +153,13 @@ def evaluate(
     cast = (
         plan.cast()
     )  # a plug-in may change the working directory: paths are meant from where we were
-    if asked := asked_users(cast):
-        executor = here_with_people(executor, asked)
+    if asked := human_users(cast):
+        executor = executor_for_people(executor, asked)
     path, config, data = _described(plan, cast.dataset, out, segmenter=cast.segmenter, home=home)
     retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged}
-    samples: Samples
+    samples: SampleQueue
     if share:
-        samples = Shared(
+        samples = SharedSampleQueue(
             path,
             config,
             data=data,
@@ -166,13 +171,13 @@ def evaluate(
         folder = RunFolder.create(
             path, config, data=data, overwrite=overwrite, beside=_beside(cast.dataset)
         )
-        samples = Alone(folder, **retries)
+        samples = ExclusiveSampleQueue(folder, **retries)
     if not executor.is_here:
         os.chdir(home)
     with (
         stoppable(),
         samples,
-        pages_for(asked, path, told_of(plan, cast), people or AskPeople()) as pages,
+        page_server(asked, path, run_info(plan, cast), people or PeopleSettings()) as pages,
     ):
         job = SampleJob(plan=plan, path=path, cast=cast if executor.is_here else None)
         rules = cast.rules
@@ -194,7 +199,7 @@ def evaluate(
             if verify:
                 os.chdir(home)
                 verified = ask_some_again(
-                    plan, folder, verify, executor_of(1) if executor.is_here else executor
+                    plan, folder, verify, make_executor(1) if executor.is_here else executor
                 )
                 folder.write_config(replace(folder.config, verified=verified))
 
@@ -204,19 +209,19 @@ def evaluate(
 def _hold_all(
     job: SampleJob,
     rules: Rules,
-    samples: Samples,
+    samples: SampleQueue,
     executor: Executor,
     on_progress: OnProgress,
     *,
     keep_going: bool,
-    pages: Pages,
+    pages: PageServer,
 ) -> bool:
     """Hold samples until all are done, here or elsewhere; return whether any were not done before."""
     resumed = samples.count_done
     count = len(samples.folder.samples)
     progress = Progress(units=count, done=resumed, resumed=resumed)
     if pages.address:
-        close_finished(samples.folder)
+        close_finished_samples(samples.folder)
         progress.notes.append(f"people are asked at {pages.address}")
     on_progress(progress)
 
@@ -233,10 +238,8 @@ def _hold_all(
     held_here = 0
     while cause is None and (turn := samples.turn(tell)) is not None:
         order = first.in_order(turn)
-        attended = attend(job, samples.folder, order, pages.check) if pages.address else None
-        with closing(
-            attended or hold_samples(job, rules, samples.folder, order, executor)
-        ) as steps:
+        attended = serve_samples(job, samples.folder, order, pages.check) if pages.address else None
+        with closing(attended or run_samples(job, rules, samples.folder, order, executor)) as steps:
             for held in steps:
                 samples.note(held)
                 held_here += 1
@@ -247,7 +250,7 @@ def _hold_all(
     if cause is not None:
         samples.undo()
         raise WorkError(
-            f"all about the first {FEW} samples failed alike: {cause}; the run was ended and they are not kept. "
+            f"all about the first {FIRST_SAMPLES} samples failed alike: {cause}; the run was ended and they are not kept. "
             "Mend that and give the same command again; --keep-going goes on and records the failures"
         )
     if progress.done < count:  # others did the rest
@@ -318,13 +321,13 @@ def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
     if folder.config.segmenter.encodes_with_prompts:
         is_pass = timings["round"] > 0
     else:
-        is_pass = timings["round"] == ENCODED
-    counts = Counts(
+        is_pass = timings["round"] == ENCODER_PASS_ROUND
+    counts = RunCounts(
         samples=len(folder.samples),
         targets=len(targets),
         rounds=records.filter(records["failure"].is_null()).height,
         encodes=timings.filter(is_pass).height,
-        encodes_from_cache=timings.filter(timings["round"] == READ).height,
+        encodes_from_cache=timings.filter(timings["round"] == CACHE_READ_ROUND).height,
         failures=records.filter(records["failure"].is_not_null()).height,
         targets_without=_targets_without(
             asked, len(targets), [user.written for user in folder.config.users]
@@ -388,21 +391,21 @@ class _FirstSamples:
     def in_order(self, indices: Iterable[int]) -> Iterator[int]:
         """Yield samples as they are to be held."""
         for index in indices:
-            if len(self._first) < FEW:
+            if len(self._first) < FIRST_SAMPLES:
                 self._order.append(index)
             yield index
 
-    def shared_cause(self, held: SampleResult) -> Cause | None:
+    def shared_cause(self, held: SampleResult) -> FailureCause | None:
         """Take one more that was held; return the one cause for which everything about the first failed, if any."""
-        if len(self._first) == FEW:
+        if len(self._first) == FIRST_SAMPLES:
             return None
         self._early[held.index] = held
-        while self._order and self._order[0] in self._early and len(self._first) < FEW:
+        while self._order and self._order[0] in self._early and len(self._first) < FIRST_SAMPLES:
             after = self._early.pop(self._order.popleft())
             self._first += [after] if after.rounds or after.causes else []
-        causes = by_cause(chain.from_iterable(held.causes for held in self._first))
+        causes = group_by_cause(chain.from_iterable(held.causes for held in self._first))
         has_answers = any(held.rounds for held in self._first)
-        if len(self._first) == FEW and len(causes) == 1 and not has_answers:
+        if len(self._first) == FIRST_SAMPLES and len(causes) == 1 and not has_answers:
             return causes[0]
         return None
 

@@ -23,11 +23,11 @@ from segarena.files.whole import write_whole
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Support
 from segarena.version import __version__
-from segarena.work.executors import executor_of
-from segarena.work.jobs import Building, Workers
-from segarena.work.ledger import Ledger, refuse_other
-from segarena.work.progress import OnProgress, say_nothing
-from segarena.work.resumable_work import work_through
+from segarena.work.executors import make_executor
+from segarena.work.jobs import FactoryJob, Workers
+from segarena.work.ledger import Ledger, refuse_other_work
+from segarena.work.progress import OnProgress, ignore_progress
+from segarena.work.resumable_work import do_pending
 from segarena.work.sharing.locks import refuse_sharers, remove_claims
 from segarena.work.sharing.shared_ledger import SharedLedger, claims_beside
 
@@ -35,7 +35,7 @@ DESCRIPTION = "segment.json"
 
 
 @dataclass(slots=True, kw_only=True)
-class Segmented:
+class SegmentationSummary:
     """What became of a folder of images.
 
     Attributes:
@@ -61,8 +61,8 @@ def segment_folder(
     *,
     workers: Workers = 0,
     share: bool = False,
-    on_progress: OnProgress = say_nothing,
-) -> Segmented:
+    on_progress: OnProgress = ignore_progress,
+) -> SegmentationSummary:
     """Write a mask for each image under `queries`: grey PNG, 0 and 255, under `out` by the image's own path.
 
     Examples are encoded once per process. An image that fails is counted and the others go on. A mask that is there
@@ -89,9 +89,9 @@ def segment_folder(
         raise InvalidInput(
             "which object? give at least one support: an image and the mask of the object in it"
         )
-    executor = executor_of(workers)
+    executor = make_executor(workers)
     files = {name: (file, out / f"{name}.png") for name, file in _images_of(queries).items()}
-    job = Building(partial(_build, segmenter, tuple(supports), None))
+    job = FactoryJob(partial(_build, segmenter, tuple(supports), None))
     job.check(executor)
     identity = _describe(out, segmenter, supports)
     claims = claims_beside(out / DESCRIPTION)
@@ -104,11 +104,11 @@ def segment_folder(
         ledger.done.update(dict.fromkeys(before))
         with marked(out) as mark:
             if not executor.is_near:
-                job = Building(partial(_build, segmenter, tuple(supports), mark))
-            failures = work_through(
+                job = FactoryJob(partial(_build, segmenter, tuple(supports), mark))
+            failures = do_pending(
                 job, files, ledger, executor, on_progress=on_progress, noted=_arrived
             )
-    return Segmented(
+    return SegmentationSummary(
         images=len(files),
         done=len(ledger.done),
         resumed=len(before),
@@ -155,7 +155,7 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
     }
     file = out / DESCRIPTION
     if file.is_file():
-        refuse_other(
+        refuse_other_work(
             out, json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(described))
         )
     else:

@@ -21,16 +21,21 @@ from typing import Any
 from segarena.abilities import abilities_of_segmenter
 from segarena.engine.embeddings import device_of
 from segarena.engine.evaluate import open_folder
-from segarena.engine.forecast_run import COUNTING_S, Trial, count_targets, read_trial
-from segarena.engine.forecast_subset import spread
+from segarena.engine.forecast_run import (
+    MAX_COUNTING_S,
+    TimedSample,
+    count_targets,
+    read_timed_sample,
+)
+from segarena.engine.forecast_subset import evenly_spaced
 from segarena.engine.plan import make_plan
-from segarena.engine.sample_job import SampleJob, hold_samples
+from segarena.engine.sample_job import SampleJob, run_samples
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.notebook import table_html
 from segarena.roles import Benchmark, Segmenter
 from segarena.specs import Plugin
 from segarena.work.cluster.executor import Ray
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
 from segarena.work.signals import stoppable
 
@@ -119,7 +124,7 @@ def forecast(
         SegarenaError: like `segarena.evaluate` before it starts; or none of the samples could be used, or a worker
             process (the trial runs in one, with one thread, as a run's workers do) could not start.
     """
-    executor = executor_of(workers)
+    executor = make_executor(workers)
     if timed < 1:
         raise InvalidInput(f"timed samples must be at least 1, got {timed}")
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
@@ -128,9 +133,9 @@ def forecast(
     cast = plan.cast()
     with tempfile.TemporaryDirectory(prefix="segarena-plan-") as there:
         folder = open_folder(plan, cast.dataset, Path(there) / "trial", segmenter=cast.segmenter)
-        tried = spread(len(folder.samples), timed + 1)
+        tried = evenly_spaced(len(folder.samples), timed + 1)
         abreast = _abreast(executor, len(folder.samples))
-        trials: list[Trial] = []
+        trials: list[TimedSample] = []
         process_bytes = 0
         startup_s = 0.0
         spent_s = 0.0
@@ -139,11 +144,11 @@ def forecast(
         job = SampleJob(plan=plan, path=folder.path, part=part)
         with (
             stoppable(),
-            closing(hold_samples(job, cast.rules, folder, tried, executor_of(1))) as steps,
+            closing(run_samples(job, cast.rules, folder, tried, make_executor(1))) as steps,
         ):
             for done in steps:
                 startup_s = startup_s or time.perf_counter() - started - done.seconds
-                trials.append(read_trial(folder, done))
+                trials.append(read_timed_sample(folder, done))
                 process_bytes = max(process_bytes, done.peak_bytes)
                 if on_sample is not None:
                     on_sample(len(trials), len(tried))
@@ -165,7 +170,7 @@ def forecast(
         trials,
         samples=len(folder.samples),
         targets=count_targets(
-            cast.dataset, folder.samples, within_s=min(COUNTING_S, share * all_s - spent_s)
+            cast.dataset, folder.samples, within_s=min(MAX_COUNTING_S, share * all_s - spent_s)
         ),
         failures=len(failures),
         workers=executor.workers,
@@ -179,7 +184,7 @@ def forecast(
 
 
 def extrapolate(
-    trials: Sequence[Trial],
+    trials: Sequence[TimedSample],
     *,
     samples: int,
     targets: float,
@@ -208,7 +213,7 @@ def extrapolate(
         encodes_with_prompts: whether every answer is a pass of the network.
     """
 
-    def hours(some: Sequence[Trial]) -> float:
+    def hours(some: Sequence[TimedSample]) -> float:
         return (
             startup_s
             + _wall_s(some, targets, abreast, gpus if device == "cuda" else None) * samples
@@ -260,13 +265,15 @@ def _gpus(executor: Executor) -> float:
     return 1.0
 
 
-def _factor(trials: Sequence[Trial], targets: float) -> float:
+def _factor(trials: Sequence[TimedSample], targets: float) -> float:
     """Return how many times the targets of these trials a sample has on average."""
     had = sum(trial.targets for trial in trials)
     return targets * len(trials) / had if had else 1.0
 
 
-def _wall_s(trials: Sequence[Trial], targets: float, abreast: int, gpus: float | None) -> float:
+def _wall_s(
+    trials: Sequence[TimedSample], targets: float, abreast: int, gpus: float | None
+) -> float:
     """Return wall seconds of the run per sample; workers that share a GPU wait for it in turn."""
     scaled = [trial.times(_factor(trials, targets)) for trial in trials]
     alone_s = sum(trial.model_s for trial in scaled) / gpus if gpus else 0.0

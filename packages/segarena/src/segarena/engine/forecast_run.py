@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from segarena.engine.rows import ENCODED, READ
+from segarena.engine.rows import CACHE_READ_ROUND, ENCODER_PASS_ROUND
 from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
-from segarena.records.parquet_tables import parquet_of, sealed
+from segarena.records.parquet_tables import parquet_bytes, seal_parquet
 from segarena.roles import Dataset
 
-COUNTING_S = 10.0
+MAX_COUNTING_S = 10.0
 """So long, targets are counted at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class TimedSample:
     """What one timed sample came to; where a part of it was held, what all of it would have come to.
 
     Attributes:
@@ -47,11 +47,11 @@ class Trial:
     records_bytes: int
     masks_bytes: int
 
-    def at_most(self) -> Trial:
+    def at_most(self) -> TimedSample:
         """Return what it would have come to, had every dialogue gone on to the last round."""
         return self.times(self.rounds_at_most / self.rounds) if self.rounds else self
 
-    def times(self, factor: float) -> Trial:
+    def times(self, factor: float) -> TimedSample:
         """Return what it would have come to with `factor` times as much said about the same encoding."""
         encode_s = self.before_s if self.encodes else 0.0
         once_s = self.load_s + self.before_s
@@ -62,7 +62,7 @@ class Trial:
         )
 
 
-def read_trial(folder: RunFolder, held: SampleResult) -> Trial:
+def read_timed_sample(folder: RunFolder, held: SampleResult) -> TimedSample:
     """Return what a sample that was held left in `folder`."""
     sample = pl.col("sample") == folder.samples[held.index]
     records, timings, masks = (
@@ -71,8 +71,11 @@ def read_trial(folder: RunFolder, held: SampleResult) -> Trial:
     talked = records.filter(pl.col("target") != "").height > 0
     opened = held.opened
     whole = 1 / held.opened.share
-    encoded, read = (timings.filter(pl.col("round") == round_) for round_ in (ENCODED, READ))
-    seen = Trial(
+    encoded, read = (
+        timings.filter(pl.col("round") == round_)
+        for round_ in (ENCODER_PASS_ROUND, CACHE_READ_ROUND)
+    )
+    seen = TimedSample(
         targets=opened.targets if talked else 0,
         seconds=held.seconds,
         model_s=_seconds(timings) - _seconds(read),
@@ -82,9 +85,9 @@ def read_trial(folder: RunFolder, held: SampleResult) -> Trial:
         rounds=round(whole * records.filter(pl.col("failure").is_null()).height),
         rounds_at_most=opened.rounds_at_most if talked else 0,
         records_bytes=round(
-            whole * sum(len(sealed(parquet_of(rows))) for rows in (records, timings))
+            whole * sum(len(seal_parquet(parquet_bytes(rows))) for rows in (records, timings))
         ),
-        masks_bytes=round(whole * len(sealed(parquet_of(masks)))),
+        masks_bytes=round(whole * len(seal_parquet(parquet_bytes(masks)))),
     )
     return seen.times(whole)
 
@@ -94,7 +97,7 @@ def count_targets(
     samples: Sequence[str],
     clock: Callable[[], float] = time.monotonic,
     *,
-    within_s: float = COUNTING_S,
+    within_s: float = MAX_COUNTING_S,
 ) -> float:
     """Return how many targets a sample has on average, from those that can be loaded `within_s`, in any order.
 

@@ -16,19 +16,19 @@ from functools import partial
 import numpy as np
 
 from segarena.arrays.rle import encode_rle
-from segarena.engine.forecast_subset import Opened
-from segarena.engine.human_queue import Answered, RunTold, Seats, SeatTold, seat_name
-from segarena.engine.lockstep import Cast, OpenSample, failed_rows, open_sample
+from segarena.engine.forecast_subset import SampleWorkload
+from segarena.engine.human_queue import RoundFeedback, RunInfo, SeatInfo, Seats, seat_name
+from segarena.engine.lockstep import OpenSample, RunCast, failed_rows, open_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import SampleJob, SampleResult, keep_rows, limit_of
+from segarena.engine.sample_job import SampleJob, SampleResult, time_limit_of, write_sample_rows
 from segarena.engine.sample_preview import read_preview, write_preview
 from segarena.engine.session import Session
 from segarena.engine.store import RunFolder
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import LoadingFailed, SharedChanged
 from segarena.prompts import Prompt
-from segarena.records.prompts import GivenMask, GivenSupport, read_prompts
+from segarena.records.prompts import RecordedMask, RecordedSupport, read_prompts
 from segarena.records.row_types import PersonRound
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask
@@ -39,15 +39,15 @@ _MOST_OPEN = 16
 """Samples in memory at most, with what the segmenter made of them."""
 
 
-def asked_users(cast: Cast) -> frozenset[str]:
+def human_users(cast: RunCast) -> frozenset[str]:
     """Return the users of a run who are people."""
     return frozenset(name for name, abilities in cast.user_abilities.items() if abilities.is_asked)
 
 
-def told_of(plan: Plan, cast: Cast) -> RunTold:
+def run_info(plan: Plan, cast: RunCast) -> RunInfo:
     """Return what pages must know of a run."""
     rules = plan.benchmark
-    return RunTold(
+    return RunInfo(
         title=f"{rules.name} · {cast.rules.dataset}",
         sample_kind=rules.sample_kind,
         rounds=rules.rounds,
@@ -55,7 +55,7 @@ def told_of(plan: Plan, cast: Cast) -> RunTold:
     )
 
 
-def close_finished(folder: RunFolder) -> None:
+def close_finished_samples(folder: RunFolder) -> None:
     """Remove what was looked at in samples that are done: a process that was killed right then left it."""
     seats = Seats(folder.path)
     pending = set(folder.pending())
@@ -64,7 +64,7 @@ def close_finished(folder: RunFolder) -> None:
             seats.close_sample(place)
 
 
-def attend(
+def serve_samples(
     job: SampleJob, folder: RunFolder, indices: Iterator[int], check: Callable[[], None]
 ) -> Generator[SampleResult]:
     """Hold samples with people, and yield them in the order in which they are over; waits as long as people take.
@@ -78,7 +78,7 @@ def attend(
     cast = job.cast or job.plan.cast()
     plan = job.plan
     seats = Seats(folder.path)
-    limit = limit_of(plan)
+    limit = time_limit_of(plan)
     attending = _Attending(cast, seats, folder, limit, check)
     try:
         with limit.ready():
@@ -90,7 +90,7 @@ def attend(
 class _Attending:
     def __init__(
         self,
-        cast: Cast,
+        cast: RunCast,
         seats: Seats,
         folder: RunFolder,
         limit: TimeLimit,
@@ -101,7 +101,7 @@ class _Attending:
         self._seats = seats
         self._folder = folder
         self._limit = limit
-        self._asked = asked_users(cast)
+        self._asked = human_users(cast)
         self._open: list[_Attended] = []
         self._beaten = 0.0
 
@@ -161,14 +161,14 @@ class _Attending:
             held = open_sample(self._cast, name, self._limit)
         except (LoadingFailed, SharedChanged) as error:
             rows = failed_rows(self._cast, name, str(error))
-            yield keep_rows(self._folder, index, rows, time.perf_counter() - started)
+            yield write_sample_rows(self._folder, index, rows, time.perf_counter() - started)
             return
         self._open.append(_Attended(index, held, self._seats, self._asked, started))
 
     def _finished(self) -> Generator[SampleResult]:
         for one in [one for one in self._open if one.is_over]:
             self._open.remove(one)
-            yield keep_rows(
+            yield write_sample_rows(
                 self._folder,
                 one.index,
                 one.rows(self._cast),
@@ -202,7 +202,7 @@ class _Attended:
         self.simulated: Generator[None] | None = held.hold(others) if others else None
         rounds = len(sessions) * (sessions[0].rules.rounds if sessions else 0)
         targets = len({session.target.id for session in sessions})
-        self.opened = Opened(targets=targets, rounds_at_most=rounds)
+        self.opened = SampleWorkload(targets=targets, rounds_at_most=rounds)
 
     @property
     def is_over(self) -> bool:
@@ -227,7 +227,7 @@ class _Attended:
         for seat in self.seats:
             seat.end(why)
 
-    def rows(self, cast: Cast) -> Rows:
+    def rows(self, cast: RunCast) -> Rows:
         if self._spoilt:
             return failed_rows(cast, self._held.sample.id, self._spoilt)
         rows = self._held.rows()
@@ -251,7 +251,7 @@ class _Seat:
         session = self.session
         target = self.session.target
         session.user = self  # who gives what was given here
-        told = SeatTold(
+        told = SeatInfo(
             seat=self.name, place=self.place, sample=session.sample.id, target=target.id, label=target.label,
             user=session.user_name, repeat=session.repeat, shape=session.sample.shape,
             masks=run_lengths_of(target.mask, target.objects),
@@ -277,7 +277,7 @@ class _Seat:
             return None
         prompts = read_prompts(given.prompts)
         return tuple(
-            prompt for prompt in prompts if not isinstance(prompt, GivenMask | GivenSupport)
+            prompt for prompt in prompts if not isinstance(prompt, RecordedMask | RecordedSupport)
         )
 
     def tell(self, seconds: float) -> None:
@@ -290,7 +290,7 @@ class _Seat:
             name: None if math.isnan(value) else value
             for name, value in session.last_values.items()
         }
-        answered = Answered(
+        answered = RoundFeedback(
             masks=() if last is None else run_lengths_of(last.mask, session.target.objects),
             values=values if is_new else {},
             predict_s=seconds,
@@ -301,7 +301,7 @@ class _Seat:
 
     def end(self, why: str) -> None:
         """Tell that there will be no further round."""
-        self.seats.answer(self.name, self._taken + 1, Answered(is_over=True, failure=why))
+        self.seats.answer(self.name, self._taken + 1, RoundFeedback(is_over=True, failure=why))
 
     def rows(self) -> list[PersonRound]:
         session = self.session

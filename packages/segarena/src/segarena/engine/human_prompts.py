@@ -12,16 +12,16 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol
 
-from segarena.engine.human_queue import RunTold, Seats
+from segarena.engine.human_queue import RunInfo, Seats
 from segarena.errors import InvalidInput, PluginError
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor
 
 ENTRY_POINTS = "segarena.seats"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskPeople:
+class PeopleSettings:
     """Where people are asked.
 
     Attributes:
@@ -33,7 +33,7 @@ class AskPeople:
     opens_browser: bool = False
 
 
-class Pages(Protocol):
+class PageServer(Protocol):
     """Pages that are open for the seats of a run."""
 
     @property
@@ -46,16 +46,16 @@ class Pages(Protocol):
         ...
 
 
-class OpensPages(Protocol):
+class PageOpener(Protocol):
     """Opens pages for the seats of a run."""
 
-    def __call__(self, run: Path, ask: AskPeople) -> AbstractContextManager[Pages]:
+    def __call__(self, run: Path, ask: PeopleSettings) -> AbstractContextManager[PageServer]:
         """Give the pages, and close them at the end."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class NoPages:
+class NoPageServer:
     """Of a run that asks nobody."""
 
     address: str = ""
@@ -64,7 +64,7 @@ class NoPages:
         """Do nothing."""
 
 
-def here_with_people(executor: Executor, asked: Collection[str]) -> Executor:
+def executor_for_people(executor: Executor, asked: Collection[str]) -> Executor:
     """Return what holds a run with people: this process, which waits for all of them.
 
     Raises:
@@ -75,11 +75,13 @@ def here_with_people(executor: Executor, asked: Collection[str]) -> Executor:
             f"{', '.join(sorted(asked))}: one process waits for people; leave --workers out, "
             "or start the same run several times with --share"
         )
-    return executor_of(0)
+    return make_executor(0)
 
 
 @contextmanager
-def pages_for(asked: Collection[str], run: Path, told: RunTold, ask: AskPeople) -> Generator[Pages]:
+def page_server(
+    asked: Collection[str], run: Path, told: RunInfo, ask: PeopleSettings
+) -> Generator[PageServer]:
     """Have pages open while a run asks people.
 
     Args:
@@ -95,7 +97,7 @@ def pages_for(asked: Collection[str], run: Path, told: RunTold, ask: AskPeople) 
     if not asked:
         if ask.at is not None:
             raise InvalidInput("people: no user of this run is a person; name one with -u human")
-        yield NoPages()
+        yield NoPageServer()
         return
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     if not found:
@@ -103,6 +105,6 @@ def pages_for(asked: Collection[str], run: Path, told: RunTold, ask: AskPeople) 
             f"people cannot be asked: nothing installed has an entry point of {ENTRY_POINTS}"
         )
     Seats(run).open(told)
-    opens: OpensPages = found[0].load()
+    opens: PageOpener = found[0].load()
     with opens(run, ask) as pages:
         yield pages

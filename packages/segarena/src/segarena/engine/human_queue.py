@@ -45,7 +45,7 @@ _NAME = re.compile(r"[0-9]{6,12}-[0-9]{1,9}")
 Told = TypeVar("Told", bound=msgspec.Struct)
 
 
-class RunTold(msgspec.Struct, frozen=True, kw_only=True):
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What pages must know of a run.
 
     Attributes:
@@ -63,7 +63,7 @@ class RunTold(msgspec.Struct, frozen=True, kw_only=True):
     most_prompts: int
 
 
-class SeatTold(msgspec.Struct, frozen=True, kw_only=True):
+class SeatInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a seat is about.
 
     Attributes:
@@ -95,7 +95,7 @@ class SeatTold(msgspec.Struct, frozen=True, kw_only=True):
     ignore: bytes | None = None
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class PersonPrompts(msgspec.Struct, frozen=True, kw_only=True):
     """What a person gave in a round.
 
     Attributes:
@@ -115,7 +115,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     strokes: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class RoundFeedback(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a round.
 
     Attributes:
@@ -143,7 +143,7 @@ class Seats:
     def __init__(self, run: Path) -> None:
         self.path = run / SEATS
 
-    def open(self, told: RunTold) -> None:
+    def open(self, told: RunInfo) -> None:
         """Let pages know of the run; the seats keep the id that they have."""
         # Of several processes that open them at once, one gives the id.
         write_once(
@@ -154,13 +154,13 @@ class Seats:
         write_whole(self.path / _ABOUT, msgspec.json.encode(mine))
         self.beat()
 
-    def told(self) -> RunTold:
+    def told(self) -> RunInfo:
         """Return what pages must know of the run.
 
         Raises:
             StoreError: it asks nobody, or what is there is damaged.
         """
-        found = self._read(self.path / _ABOUT, RunTold)
+        found = self._read(self.path / _ABOUT, RunInfo)
         if found is None:
             raise StoreError(
                 f"{self.path.parent}: expected a run that asks people; there are no seats"
@@ -198,7 +198,7 @@ class Seats:
         """Remove what was looked at, once the dialogues about it are over."""
         shutil.rmtree(self.sample_folder(place), ignore_errors=True)
 
-    def add(self, told: SeatTold) -> None:
+    def add(self, told: SeatInfo) -> None:
         """Make a seat, or tell anew what it is about."""
         write_whole(self._seat(told.seat) / "about.bin", msgspec.msgpack.encode(told))
 
@@ -206,10 +206,10 @@ class Seats:
         """Return the names of all seats, in the order of samples."""
         return sorted(file.parent.name for file in self.path.glob("*/about.bin"))
 
-    def seat(self, name: str) -> SeatTold | None:
+    def seat(self, name: str) -> SeatInfo | None:
         """Return what a seat is about; None when there is none of that name."""
         if _NAME.fullmatch(name):
-            return self._read(self._seat(name) / "about.bin", SeatTold)
+            return self._read(self._seat(name) / "about.bin", SeatInfo)
         return None
 
     def claim(self, name: str, person: str) -> bool:
@@ -227,7 +227,7 @@ class Seats:
             return (self._seat(name) / "person").read_text()
         return ""
 
-    def give(self, name: str, round_: int, given: Given) -> Given:
+    def give(self, name: str, round_: int, given: PersonPrompts) -> PersonPrompts:
         """Keep what a person gave in a round; return what was given there, which may be something earlier.
 
         Raises:
@@ -239,11 +239,11 @@ class Seats:
             raise StoreError(f"{self._seat(name)} cannot be read; give it again")
         return found
 
-    def given(self, name: str, round_: int) -> Given | None:
+    def given(self, name: str, round_: int) -> PersonPrompts | None:
         """Return what was given in a round; None when nothing was."""
-        return self._read(self._file(name, round_, "given"), Given)
+        return self._read(self._file(name, round_, "given"), PersonPrompts)
 
-    def answer(self, name: str, round_: int, answered: Answered) -> None:
+    def answer(self, name: str, round_: int, answered: RoundFeedback) -> None:
         """Let a person see what came of what they gave."""
         write_whole(self._file(name, round_, "answer"), msgspec.msgpack.encode(answered))
         if answered.is_over:
@@ -251,9 +251,9 @@ class Seats:
                 self._seat(name) / "over", b""
             )  # on disk before the records that say so too
 
-    def answered(self, name: str, round_: int) -> Answered | None:
+    def answered(self, name: str, round_: int) -> RoundFeedback | None:
         """Return what came of a round; None while there is nothing."""
-        return self._read(self._file(name, round_, "answer"), Answered)
+        return self._read(self._file(name, round_, "answer"), RoundFeedback)
 
     def shown_at(self, name: str, round_: int) -> float:
         """Return the moment (of `time.time`) from which on the person at a seat could see what a round is about."""
@@ -265,14 +265,14 @@ class Seats:
             return before.stat().st_mtime
         return time.time()
 
-    def rounds(self, name: str) -> Iterator[Given]:
+    def rounds(self, name: str) -> Iterator[PersonPrompts]:
         """Yield what was given, from the first round on."""
         round_ = 1
         while (given := self.given(name, round_)) is not None:
             yield given
             round_ += 1
 
-    def last_answer(self, name: str) -> Answered | None:
+    def last_answer(self, name: str) -> RoundFeedback | None:
         """Return what came of the last round that was answered; None before there is one."""
         count = sum(1 for _ in self.rounds(name))
         # A dialogue may end before anything is given: what is looked at could not be encoded.

@@ -15,7 +15,7 @@ from typing import Any
 
 from segarena.abilities import TimesPasses, UserAbilities, abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Dialogue, Prediction
-from segarena.engine.batch_order import Batches, batches_of
+from segarena.engine.batch_order import BatchOrder, batch_indices
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.engine.rows import Rows, encoder_row, failed_sample
@@ -41,7 +41,7 @@ SLOW_CALLS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cast:
+class RunCast:
     """Who takes part in a run: the built plug-ins and the rules.
 
     Attributes:
@@ -71,12 +71,12 @@ class Cast:
 
 
 def run_sample(
-    cast: Cast,
+    cast: RunCast,
     sample_id: str,
     limit: TimeLimit,
     *,
-    opening: Callable[[Cast, Sample], Sequence[SessionLike]] | None = None,
-    batches: Batches = "together",
+    opening: Callable[[RunCast, Sample], Sequence[SessionLike]] | None = None,
+    batches: BatchOrder = "together",
 ) -> Rows:
     """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong.
 
@@ -100,18 +100,18 @@ def run_sample(
         return failed_rows(cast, sample_id, str(error))
 
 
-def failed_rows(cast: Cast, sample_id: str, why: str) -> Rows:
+def failed_rows(cast: RunCast, sample_id: str, why: str) -> Rows:
     """Return what is left of a sample of which no dialogue could be held, or none can be trusted."""
     return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
 
 
 def open_sample(
-    cast: Cast,
+    cast: RunCast,
     sample_id: str,
     limit: TimeLimit,
     *,
-    opening: Callable[[Cast, Sample], Sequence[SessionLike]] | None = None,
-    batches: Batches = "together",
+    opening: Callable[[RunCast, Sample], Sequence[SessionLike]] | None = None,
+    batches: BatchOrder = "together",
 ) -> OpenSample:
     """Load and encode a sample; otherwise as `run_sample`.
 
@@ -149,11 +149,11 @@ class OpenSample:
 
     def __init__(
         self,
-        cast: Cast,
+        cast: RunCast,
         sample: Sample,
         sessions: Sequence[SessionLike],
         limit: TimeLimit,
-        batches: Batches = "together",
+        batches: BatchOrder = "together",
     ) -> None:
         self.sample = sample
         self.sessions = sessions
@@ -197,18 +197,18 @@ class OpenSample:
         limit = self._limit
         active = sessions
         while active and answers is not None:
-            prepare(active, limit)
+            prepare_shared_work(active, limit)
             asked = [
                 (session, dialogue)
                 for session in active
-                if (dialogue := ask(session, limit)) is not None
+                if (dialogue := request_prompts(session, limit)) is not None
             ]
             given = iter(answers.to([dialogue for _, dialogue in asked if dialogue.rounds[-1]]))
             for session, dialogue in asked:
-                take(
+                submit_answer(
                     session,
                     limit,
-                    *(next(given) if dialogue.rounds[-1] else (as_before(session), 0.0)),
+                    *(next(given) if dialogue.rounds[-1] else (repeat_previous(session), 0.0)),
                 )
             active = [session for session, _ in asked if not session.is_over]
             yield
@@ -233,7 +233,7 @@ def load_sample(dataset: Dataset, sample_id: str) -> Sample:
 
 
 def open_sessions(
-    cast: Cast, sample: Sample, clock: Callable[[], float] = time.perf_counter
+    cast: RunCast, sample: Sample, clock: Callable[[], float] = time.perf_counter
 ) -> list[Session]:
     """Return one session per target, user and repeat, in this order."""
     starts = {target.id: begin(sample, target) for target in sample.targets}
@@ -265,14 +265,14 @@ def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
     return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
 
 
-def as_before(session: SessionLike) -> Prediction:
+def repeat_previous(session: SessionLike) -> Prediction:
     """Return the answer to a round in which nothing was said: the one before."""
     return session.dialogue.previous or Prediction(
         session.dialogue.previous_mask(session.sample.shape)
     )
 
 
-def prepare(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
+def prepare_shared_work(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
     """Let what users share work for all of them at once; when that fails, each is asked without it."""
     here = [session for session in sessions if isinstance(session, Session)]
     shared = {
@@ -283,14 +283,14 @@ def prepare(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
             thing.prepare([session.turn() for session in here if session.abilities.shared is thing])
 
 
-def ask(session: SessionLike, limit: TimeLimit) -> Dialogue | None:
+def request_prompts(session: SessionLike, limit: TimeLimit) -> Dialogue | None:
     """Return the dialogue with the next prompts, None at the end; what goes wrong is the session's failure."""
     with _recorded(session, f"user {session.user_name}", limit, f"asking {session.user_name}"):
         return session.next()
     return None
 
 
-def take(session: SessionLike, limit: TimeLimit, answer: Any, seconds: float) -> None:
+def submit_answer(session: SessionLike, limit: TimeLimit, answer: Any, seconds: float) -> None:
     """Let a session judge an answer, or record the exception that came in its place."""
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
@@ -315,10 +315,10 @@ class _Answers:
     """Asks the segmenter about one encoded sample; knows what was encoded on the way."""
 
     def __init__(
-        self, cast: Cast, encoded: Any, limit: TimeLimit, sample: Sample, batches: Batches
+        self, cast: RunCast, encoded: Any, limit: TimeLimit, sample: Sample, batches: BatchOrder
     ) -> None:
         self._cast = cast
-        self._batches: Batches = batches
+        self._batches: BatchOrder = batches
         self._encoded = encoded
         self._limit = limit
         self._sample = sample
@@ -327,7 +327,7 @@ class _Answers:
     def to(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         """Return (answer or exception, seconds) for each dialogue."""
         found: dict[int, tuple[Any, float]] = {}
-        for places in batches_of(len(dialogues), self._batches):
+        for places in batch_indices(len(dialogues), self._batches):
             found.update(
                 zip(places, self._of_batch([dialogues[place] for place in places]), strict=True)
             )

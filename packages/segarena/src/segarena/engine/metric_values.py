@@ -16,7 +16,7 @@ from segarena.objects import Judged
 from segarena.roles import Metric
 
 
-def measure(
+def metric_values(
     metrics: Sequence[MetricAbilities], comparison: Judged, *, check: bool = False
 ) -> dict[str, float]:
     """Return the values of all `metrics` for one comparison, by column.
@@ -43,7 +43,7 @@ def _of_metric(metric: MetricAbilities, comparison: Judged) -> dict[str, float]:
     return {column: fmean(value[column] for value in each) for column in metric.metric.columns}
 
 
-def measure_parts(
+def part_values(
     metrics: Sequence[MetricAbilities], comparison: Judged
 ) -> list[tuple[int, int, dict[str, float]]]:
     """Return (object, frame, values) of those metrics that can say something of each, frame by frame.

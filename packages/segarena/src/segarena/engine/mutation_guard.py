@@ -38,7 +38,7 @@ def forbid_mutation(who: str, *shared: Any, is_on: bool) -> Any:
 
 @contextmanager
 def _sealed(who: str, shared: tuple[Any, ...]) -> Generator[None]:
-    before = [(name, array, _digest(array)) for name, array in arrays_in(shared, "", set())]
+    before = [(name, array, _digest(array)) for name, array in reachable_arrays(shared, "", set())]
     try:
         yield
     finally:
@@ -49,7 +49,7 @@ def _sealed(who: str, shared: tuple[Any, ...]) -> Generator[None]:
             )
 
 
-def arrays_in(thing: Any, name: str, seen: set[int]) -> Iterator[tuple[str, NDArray[Any]]]:
+def reachable_arrays(thing: Any, name: str, seen: set[int]) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield the arrays that can be reached from `thing`, each once, by how to get there."""
     if id(thing) in seen:
         return
@@ -59,7 +59,7 @@ def arrays_in(thing: Any, name: str, seen: set[int]) -> Iterator[tuple[str, NDAr
             yield name.removesuffix("._values") or "an array", thing
         return
     for key, value in _parts_of(thing):
-        yield from arrays_in(value, f"{name}.{key}".lstrip("."), seen)
+        yield from reachable_arrays(value, f"{name}.{key}".lstrip("."), seen)
 
 
 def _parts_of(thing: Any) -> list[tuple[Any, Any]]:

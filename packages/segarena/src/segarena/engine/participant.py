@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.engine.evaluate import finish, open_folder
-from segarena.engine.lockstep import Cast, load_sample, open_sessions
+from segarena.engine.lockstep import RunCast, load_sample, open_sessions
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session_protocol import RemoteDataset, SessionLike, taking_part
@@ -72,7 +72,7 @@ def sessions(
         finish(folder)
 
 
-def _opened(cast: Cast, sample_id: str) -> Sequence[SessionLike]:
+def _opened(cast: RunCast, sample_id: str) -> Sequence[SessionLike]:
     sample = load_sample(cast.dataset, sample_id)
     if isinstance(cast.dataset, RemoteDataset):
         return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)

@@ -18,19 +18,19 @@ from typing import Any, get_args
 
 from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, is_person, prompt_kinds
 from segarena.engine.embeddings import Encoder, segmenter_key
-from segarena.engine.lockstep import Cast
+from segarena.engine.lockstep import RunCast
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
 from segarena.options import close_to, options_of, with_names
 from segarena.readonly import accept_read_only
 from segarena.records.configuration import (
-    BenchmarkUsed,
-    DatasetUsed,
-    PluginUsed,
+    BenchmarkRecord,
+    DatasetRecord,
+    PluginRecord,
     RunConfiguration,
-    UserUsed,
-    located,
+    UserRecord,
+    resolve_paths,
 )
 from segarena.records.identity import FingerprintBy
 from segarena.records.parquet_tables import COLUMNS
@@ -92,7 +92,7 @@ class Plan:
     check_plugins: bool = False
     fingerprint: FingerprintBy = "content"
 
-    def cast(self) -> Cast:
+    def cast(self) -> RunCast:
         """Build the plug-ins.
 
         Raises:
@@ -117,7 +117,7 @@ class Plan:
                 )
             raise
         _check_prompt_kinds(gives, segmenter, called, rules)
-        return Cast(
+        return RunCast(
             dataset=dataset,
             segmenter=segmenter,
             encoder=self._encoder(segmenter),
@@ -157,14 +157,14 @@ class Plan:
                 f"dataset {dataset.name} has two samples with the id {twice!r}; ids must differ"
             )
         data = self._describe("dataset", self.dataset)
-        users = [UserUsed(**describe("user", spec), written=spec.name) for spec in rules.users]
+        users = [UserRecord(**describe("user", spec), written=spec.name) for spec in rules.users]
         return RunConfiguration(
             version=__version__,
             benchmark=_describe_benchmark(rules),
-            segmenter=PluginUsed(**self._describe("segmenter", self.segmenter)),
-            dataset=DatasetUsed(**data, fingerprint=dataset.fingerprint, samples=tuple(samples)),
+            segmenter=PluginRecord(**self._describe("segmenter", self.segmenter)),
+            dataset=DatasetRecord(**data, fingerprint=dataset.fingerprint, samples=tuple(samples)),
             users=tuple(users),
-            metrics=tuple(PluginUsed(**describe("metric", name)) for name in rules.metrics),
+            metrics=tuple(PluginRecord(**describe("metric", name)) for name in rules.metrics),
             rounds=rules.rounds,
             repeats=self.repeats,
             seed=self.seed,
@@ -213,7 +213,8 @@ def _from_here(dataset: PluginSpec) -> PluginSpec:
     with suppress(InvalidInput):  # which ones are wrong is said when it is built
         options = with_names(find("dataset", dataset.reference), options)
     return replace(
-        dataset, options=located(PluginUsed(name="", options=options), str(Path.cwd())).options
+        dataset,
+        options=resolve_paths(PluginRecord(name="", options=options), str(Path.cwd())).options,
     )
 
 
@@ -356,15 +357,15 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _describe_benchmark(rules: Benchmark) -> BenchmarkUsed:
-    return BenchmarkUsed(
+def _describe_benchmark(rules: Benchmark) -> BenchmarkRecord:
+    return BenchmarkRecord(
         name=rules.name,
         protocol=rules.protocol,
         paper=rules.paper,
         stop_at=rules.stop_at,
         budget=rules.budget,
         sample_kind=rules.sample_kind,
-        adapter=PluginUsed(**describe("segmenter", rules.adapter)) if rules.adapter else None,
+        adapter=PluginRecord(**describe("segmenter", rules.adapter)) if rules.adapter else None,
         options=rules.options,
         summary=rules.summary,
     )

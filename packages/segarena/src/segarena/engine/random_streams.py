@@ -8,7 +8,7 @@ import json
 import numpy as np
 
 
-def stream(seed: int, *names: str | int) -> np.random.Generator:
+def random_stream(seed: int, *names: str | int) -> np.random.Generator:
     """Return the random generator that belongs to `names` under `seed`.
 
     The same arguments give the same numbers on any machine, in any order, whatever ran before; different

@@ -13,23 +13,23 @@ from typing import TypeAlias
 import numpy as np
 
 from segarena.arrays.rle import decode_rle
-from segarena.engine.batch_order import Batches
-from segarena.engine.lockstep import Cast, open_sessions, run_sample
+from segarena.engine.batch_order import BatchOrder
+from segarena.engine.lockstep import RunCast, open_sessions, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import limit_of
+from segarena.engine.sample_job import time_limit_of
 from segarena.engine.session import Session
 from segarena.engine.time_limit import TimeLimit
 from segarena.prompts import Prompt
 from segarena.records.configuration import Agreement
-from segarena.records.row_types import KeptMask, RoundRecord
+from segarena.records.row_types import MaskRow, RoundRecord
 from segarena.roles import Turn, User
 from segarena.samples import Sample
 
-Given: TypeAlias = "tuple[Prompt, ...] | None"
+RoundPrompts: TypeAlias = "tuple[Prompt, ...] | None"
 """The prompts of a round; None where only the user can give them again, as masks and examples, which no record has."""
 
-DialogueKey: TypeAlias = tuple[str, str, int]
+ReplayKey: TypeAlias = tuple[str, str, int]
 """Target, user, repeat: a dialogue about a sample."""
 
 AnswerKey: TypeAlias = tuple[str, str, str, int, int]
@@ -40,26 +40,26 @@ Answer: TypeAlias = "list[KeptMask] | str"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ReplayRequest:
     """Dialogues about one sample that are to be held again, each as far as its prompts go."""
 
     sample: str
-    rounds: Mapping[DialogueKey, Sequence[Given]]
-    batches: Batches = "together"
+    rounds: Mapping[ReplayKey, Sequence[RoundPrompts]]
+    batches: BatchOrder = "together"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskAgain:
+class ReplayJob:
     """The job of holding dialogues again with a segmenter that is built anew in each process."""
 
     plan: Plan
 
-    def open(self) -> Callable[[Question], dict[AnswerKey, Answer]]:
+    def open(self) -> Callable[[ReplayRequest], dict[AnswerKey, Answer]]:
         """Build the cast."""
-        return partial(ask_again, replay_cast(self.plan), limit_of(self.plan))
+        return partial(replay_dialogues, replay_cast(self.plan), time_limit_of(self.plan))
 
 
-def replay_cast(plan: Plan) -> Cast:
+def replay_cast(plan: Plan) -> RunCast:
     """Return who takes part when a plan's dialogues are held again: nothing is measured, timed or read from a cache."""
     cast = replace(plan, cache=None).cast()
     rules = cast.rules
@@ -69,17 +69,19 @@ def replay_cast(plan: Plan) -> Cast:
     )
 
 
-def ask_again(cast: Cast, limit: TimeLimit, question: Question) -> dict[AnswerKey, Answer]:
+def replay_dialogues(
+    cast: RunCast, limit: TimeLimit, question: ReplayRequest
+) -> dict[AnswerKey, Answer]:
     """Hold dialogues again; return the answer to each of their rounds, or why it is missing."""
 
-    def opening(cast: Cast, sample: Sample) -> list[Session]:
+    def opening(cast: RunCast, sample: Sample) -> list[Session]:
         return [
             _replayed(each, given)
             for each in open_sessions(cast, sample)
             if (given := rounds_of(each))
         ]
 
-    def rounds_of(session: Session) -> Sequence[Given]:
+    def rounds_of(session: Session) -> Sequence[RoundPrompts]:
         return question.rounds.get((session.target.id, session.user_name, session.repeat), ())
 
     return answers_in(
@@ -98,7 +100,7 @@ def answers_in(rows: Rows) -> dict[AnswerKey, Answer]:
     return found
 
 
-def key_of(row: KeptMask | RoundRecord) -> AnswerKey:
+def key_of(row: MaskRow | RoundRecord) -> AnswerKey:
     """Return which answer a row is about."""
     return (row.sample, row.target, row.user, row.repeat, row.round)
 
@@ -131,7 +133,7 @@ def name_of(key: AnswerKey) -> str:
 class _Again:
     """A user who gives the prompts that were given before, then nothing more."""
 
-    def __init__(self, user: User, given: Sequence[Given]) -> None:
+    def __init__(self, user: User, given: Sequence[RoundPrompts]) -> None:
         self._user = user
         self._given = given
 
@@ -142,7 +144,7 @@ class _Again:
         return self._user.next(turn) if prompts is None else prompts
 
 
-def _replayed(session: Session, given: Sequence[Given]) -> Session:
+def _replayed(session: Session, given: Sequence[RoundPrompts]) -> Session:
     session.user = _Again(session.user, given)
     session.abilities = replace(session.abilities, shared=None)  # there is nothing to prepare for
     return session
@@ -155,7 +157,7 @@ def _iou(first: Answer, second: Answer) -> float:
     return min((_iou_of_object(*pair) for pair in zip(first, second, strict=True)), default=1.0)
 
 
-def _iou_of_object(first: KeptMask, second: KeptMask) -> float:
+def _iou_of_object(first: MaskRow, second: MaskRow) -> float:
     if (first.rle, first.shape) == (second.rle, second.shape):
         return 1.0
     one, two = (decode_rle(mask.rle, mask.shape) for mask in (first, second))

@@ -12,7 +12,7 @@ from segarena.arrays.rle import encode_rle
 from segarena.dialogue import Dialogue
 from segarena.engine.rows import Rows
 from segarena.records.prompts import prompts_text
-from segarena.records.row_types import KeptMask, PartValues, RoundRecord, Timing, attributes_text
+from segarena.records.row_types import MaskRow, PartValues, RoundRecord, Timing, attributes_text
 
 
 class DialogueKey(TypedDict):
@@ -25,7 +25,7 @@ class DialogueKey(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class DialogueInfo:
     """What records say of a dialogue beside its rounds; `objects` are those that the target has."""
 
     benchmark: str
@@ -52,7 +52,7 @@ class RoundRecorder:
         answered: rounds that have been answered.
     """
 
-    def __init__(self, about: About, keep_rounds: tuple[int, ...] = ()) -> None:
+    def __init__(self, about: DialogueInfo, keep_rounds: tuple[int, ...] = ()) -> None:
         self.about = about
         self.answered = 0
         self._keep_rounds = keep_rounds
@@ -96,7 +96,7 @@ class RoundRecorder:
             rows.masks.extend(self._masks(dialogue))
         return rows
 
-    def _masks(self, dialogue: Dialogue) -> list[KeptMask]:
+    def _masks(self, dialogue: Dialogue) -> list[MaskRow]:
         """Return the last prediction, object by object."""
         if dialogue.previous is None:
             return []
@@ -106,7 +106,7 @@ class RoundRecorder:
         key = self.about.key
         round_ = self.answered
         return [
-            KeptMask(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
+            MaskRow(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
             for number, mask in enumerate(masks, start=1)
         ]
 

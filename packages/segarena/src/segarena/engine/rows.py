@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from segarena.records.failures import Cause, Failure, by_cause
+from segarena.records.failures import Failure, FailureCause, group_by_cause
 from segarena.records.prompts import prompts_text
 from segarena.records.row_types import (
-    KeptMask,
+    MaskRow,
     PartValues,
     PersonRound,
     RoundRecord,
@@ -15,8 +15,8 @@ from segarena.records.row_types import (
     attributes_text,
 )
 
-ENCODED = 0
-READ = -1
+ENCODER_PASS_ROUND = 0
+CACHE_READ_ROUND = -1
 """The rounds of timings that belong to a sample: an encoder pass, and an encoding read from the cache instead."""
 
 
@@ -26,7 +26,7 @@ class Rows:
 
     records: list[RoundRecord] = field(default_factory=list[RoundRecord])
     timings: list[Timing] = field(default_factory=list[Timing])
-    masks: list[KeptMask] = field(default_factory=list[KeptMask])
+    masks: list[MaskRow] = field(default_factory=list[MaskRow])
     parts: list[PartValues] = field(default_factory=list[PartValues])
     people: list[PersonRound] = field(default_factory=list[PersonRound])
 
@@ -39,17 +39,17 @@ class Rows:
         self.people.extend(other.people)
 
     @property
-    def causes(self) -> list[Cause]:
+    def causes(self) -> list[FailureCause]:
         """Why dialogues went wrong; a sample that could not be used counts once."""
         failed = (row for row in self.records if row.failure is not None)
-        return by_cause(
+        return group_by_cause(
             Failure(row.sample, row.target, row.user, row.failure or "") for row in failed
         )
 
     @property
     def encodes(self) -> int:
         """Encoder passes."""
-        return sum(row.round == ENCODED for row in self.timings)
+        return sum(row.round == ENCODER_PASS_ROUND for row in self.timings)
 
     @property
     def rounds(self) -> int:
@@ -61,7 +61,7 @@ def encoder_row(
     sample_id: str, seconds: float, *, support: str = "", is_from_cache: bool = False
 ) -> Timing:
     """Return the timing of one encoder pass; the target is empty, or names the support image that was encoded."""
-    round_ = READ if is_from_cache else ENCODED
+    round_ = CACHE_READ_ROUND if is_from_cache else ENCODER_PASS_ROUND
     return Timing(
         sample=sample_id, target=support, user="", repeat=0, round=round_, predict_s=seconds
     )

@@ -17,7 +17,7 @@ from segarena.errors import PluginError
 from segarena.files.contents import files_below, hashes_of_files
 from segarena.files.hashes import sha256_of_all
 from segarena.files.sources import imported_beside, imported_names
-from segarena.records.configuration import DatasetUsed, PluginUsed, RunConfiguration
+from segarena.records.configuration import DatasetRecord, PluginRecord, RunConfiguration
 from segarena.records.fingerprints import Fingerprints
 from segarena.records.identity import FingerprintBy, Identity
 from segarena.registry import KINDS, known
@@ -99,7 +99,7 @@ def _content(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprint
     ]
 
 
-def _look(used: PluginUsed, found: _Found) -> None:
+def _look(used: PluginRecord, found: _Found) -> None:
     """Note the files and packages behind a plug-in and behind those that its options name."""
     if ".py:" in used.name:
         file = Path(used.name.rpartition(":")[0])
@@ -108,7 +108,7 @@ def _look(used: PluginUsed, found: _Found) -> None:
         _note_packages(chain.from_iterable(map(imported_names, sources)), found)
     else:
         _note_packages(_modules_of(used), found)
-    is_dataset = isinstance(used, DatasetUsed)
+    is_dataset = isinstance(used, DatasetRecord)
     for name, text in _texts(used.options):
         nested = _nested(text)
         if nested is not None:
@@ -117,7 +117,7 @@ def _look(used: PluginUsed, found: _Found) -> None:
             found.weights |= {str(file): file for file in _files(name, text)}
 
 
-def _modules_of(used: PluginUsed) -> Iterator[str]:
+def _modules_of(used: PluginRecord) -> Iterator[str]:
     """Yield where plug-ins of this name are defined; which kind an option means is not known here."""
     for kind in (used.kind,) if used.kind else KINDS:
         factory = known(kind, used.name)
@@ -139,14 +139,14 @@ def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, st
                 yield name or key, one
 
 
-def _nested(text: str) -> PluginUsed | None:
+def _nested(text: str) -> PluginRecord | None:
     """Return the plug-in that an option names, if it is one: from a file, with options of its own, or registered."""
     try:
         spec = PluginSpec.parse(text)
     except PluginError:
         return None
     is_known = ".py:" in text or text.endswith(")") or any(known(kind, text) for kind in KINDS)
-    return PluginUsed(name=spec.reference, options=spec.options) if is_known else None
+    return PluginRecord(name=spec.reference, options=spec.options) if is_known else None
 
 
 def _files(name: str, text: str) -> list[Path]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from segarena.engine.store import RunFolder
-from segarena.records.fingerprints import damage_of_fingerprints
-from segarena.records.parquet_scan import AGAIN
+from segarena.records.fingerprints import fingerprint_damage
+from segarena.records.parquet_scan import RETRY_HINT
 from segarena.registry import import_packages
 from segarena.roles import Finding
 
@@ -20,7 +20,7 @@ RunCheck: TypeAlias = Callable[[RunFolder], Iterable[Finding]]
 _checks: list[RunCheck] = []
 
 
-def run_check(check: RunCheck) -> RunCheck:
+def register_run_check(check: RunCheck) -> RunCheck:
     """Have every run folder whose tables are whole looked at by `check`, which says what it finds of files it knows."""
     _checks.append(check)
     return check
@@ -36,7 +36,7 @@ def check_run(path: str | Path) -> list[Finding]:
     folder = RunFolder.open(path)
     damaged, unsealed = folder.damaged()
     found = [
-        Finding(is_error=True, message=f"{file} is damaged: {why}; {AGAIN}")
+        Finding(is_error=True, message=f"{file} is damaged: {why}; {RETRY_HINT}")
         for file, why in damaged.items()
     ]
     if unsealed:
@@ -49,7 +49,7 @@ def check_run(path: str | Path) -> list[Finding]:
         found.insert(
             0, Finding(is_error=True, message=f"{folder.damage}; --retry-damaged writes it anew")
         )
-    if why := damage_of_fingerprints(folder.path, folder.config.identity):
+    if why := fingerprint_damage(folder.path, folder.config.identity):
         found.append(
             Finding(is_error=True, message=f"{why}; the command of the run writes it anew")
         )
@@ -67,7 +67,7 @@ def check_run(path: str | Path) -> list[Finding]:
     if not damaged:
         wrong = folder.contradictions()
         found += [
-            Finding(is_error=True, message=f"sample {sample}, {why}; {AGAIN}")
+            Finding(is_error=True, message=f"sample {sample}, {why}; {RETRY_HINT}")
             for sample, why in wrong.items()
         ]
         unknown = set(folder.read("records", ["sample"])["sample"]) - set(folder.samples)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from segarena.engine.lockstep import Cast
+from segarena.engine.lockstep import RunCast
 from segarena.engine.run_identity import identity_of
 from segarena.errors import DatasetError, WorkersInvalid
 from segarena.files.marks import Mark
 from segarena.records.configuration import RunConfiguration
-from segarena.records.identity import changes
+from segarena.records.identity import identity_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RunLocation:
     mark: Mark
     config: RunConfiguration
 
-    def check(self, cast: Cast) -> None:
+    def check(self, cast: RunCast) -> None:
         """Refuse to work on another machine whose data, weights or plug-ins are not those of the run.
 
         Data are the same when their names and sizes are: reading them all on every machine would take too long.
@@ -48,5 +48,5 @@ class RunLocation:
                 "started; give all machines the same data under the same path"
             )
         now, _ = identity_of(config, cast.dataset, segmenter=cast.segmenter, by="names")
-        if config.identity is not None and (edited := changes(config.identity, now)):
+        if config.identity is not None and (edited := identity_changes(config.identity, now)):
             raise WorkersInvalid(f"{here}: {'; '.join(edited)}; give all machines the same files")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from segarena.abilities import WorksElsewhere
-from segarena.engine.forecast_subset import UNOPENED, Opened, open_part
-from segarena.engine.lockstep import Cast, run_sample
+from segarena.engine.forecast_subset import EMPTY_WORKLOAD, SampleWorkload, open_session_subset
+from segarena.engine.lockstep import RunCast, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.run_location import RunLocation
@@ -24,10 +24,10 @@ from segarena.engine.store import RunFolder, files_of_rows
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
 from segarena.files.marks import marked
-from segarena.records.failures import Cause
+from segarena.records.failures import FailureCause
 from segarena.samples import Sample
 from segarena.work.deadline import this_deadline
-from segarena.work.jobs import Executor, Failed
+from segarena.work.jobs import Executor, UnitFailure
 
 _GRACE_S = 5.0
 """How much later than the alarm inside its process a hanging predict is ended from outside."""
@@ -49,11 +49,11 @@ class SampleResult:
 
     index: int
     rounds: int
-    causes: Sequence[Cause]
+    causes: Sequence[FailureCause]
     encodes: int
     seconds: float
     peak_bytes: int
-    opened: Opened = UNOPENED
+    opened: SampleWorkload = EMPTY_WORKLOAD
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
 
     @property
@@ -77,7 +77,7 @@ class SampleJob:
     plan: Plan
     path: Path
     part: float = 1.0
-    cast: Cast | None = field(default=None, repr=False)
+    cast: RunCast | None = field(default=None, repr=False)
     home: RunLocation | None = None
 
     def open(self) -> Callable[[int], SampleResult]:
@@ -95,7 +95,7 @@ class SampleJob:
             samples = self.home.config.dataset.samples
         if self.home is not None:
             self.home.check(cast)
-        return partial(_hold, cast, samples, folder, limit_of(self.plan), self.part)
+        return partial(_hold, cast, samples, folder, time_limit_of(self.plan), self.part)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -107,14 +107,14 @@ class SampleJob:
         }
 
 
-def limit_of(plan: Plan) -> TimeLimit:
+def time_limit_of(plan: Plan) -> TimeLimit:
     """Return the limit of each call in this process, which a parent may watch."""
     seconds = plan.time_limit_s
     # Whoever sets a limit below a few seconds does not want to wait many more for a process that hangs.
     return TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
 
 
-def hold_samples(
+def run_samples(
     job: SampleJob, rules: Rules, folder: RunFolder, indices: Iterable[int], executor: Executor
 ) -> Generator[SampleResult]:
     """Hold samples and yield them in the order in which they finish; one that kills its process is recorded as failed.
@@ -129,14 +129,14 @@ def hold_samples(
                 job, home=RunLocation(stack.enter_context(marked(folder.path)), folder.config)
             )
         for outcome in stack.enter_context(closing(executor.map(job, indices))):
-            if not isinstance(outcome, Failed):
+            if not isinstance(outcome, UnitFailure):
                 yield _arrived(folder, outcome.result)
                 continue
-            why = why_failed(outcome, job.plan)
+            why = failure_reason(outcome, job.plan)
             record = failed_sample(
                 rules.benchmark, rules.dataset, folder.samples[outcome.unit], why
             )
-            yield keep_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
+            yield write_sample_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
 
 
 def _arrived(folder: RunFolder, held: SampleResult) -> SampleResult:
@@ -146,7 +146,7 @@ def _arrived(folder: RunFolder, held: SampleResult) -> SampleResult:
     return replace(held, files={})
 
 
-def why_failed(failed: Failed[Any], plan: Plan) -> str:
+def failure_reason(failed: UnitFailure[Any], plan: Plan) -> str:
     """Return why a unit of a plan's work came to nothing, in a line."""
     if not isinstance(failed.error, UnitHung):
         return str(failed.error)
@@ -155,7 +155,7 @@ def why_failed(failed: Failed[Any], plan: Plan) -> str:
 
 
 def _hold(
-    cast: Cast,
+    cast: RunCast,
     samples: Sequence[str],
     folder: RunFolder | None,
     limit: TimeLimit,
@@ -163,18 +163,18 @@ def _hold(
     index: int,
 ) -> SampleResult:
     started = time.perf_counter()
-    opened = [UNOPENED]
+    opened = [EMPTY_WORKLOAD]
 
-    def opening(cast: Cast, sample: Sample) -> Sequence[SessionLike]:
+    def opening(cast: RunCast, sample: Sample) -> Sequence[SessionLike]:
         load_s = time.perf_counter() - started
         if isinstance(cast.dataset, RemoteDataset):
             return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
-        sessions, found = open_part(cast, sample, part)
+        sessions, found = open_session_subset(cast, sample, part)
         opened.append(replace(found, load_s=load_s))
         return sessions
 
     rows = run_sample(cast, samples[index], limit, opening=opening)
-    held = keep_rows(folder, index, rows, time.perf_counter() - started, opened[-1])
+    held = write_sample_rows(folder, index, rows, time.perf_counter() - started, opened[-1])
     if isinstance(cast.segmenter, WorksElsewhere):
         elsewhere = cast.segmenter.peak_bytes_elsewhere
     else:
@@ -182,8 +182,12 @@ def _hold(
     return replace(held, peak_bytes=held.peak_bytes + elsewhere)
 
 
-def keep_rows(
-    folder: RunFolder | None, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED
+def write_sample_rows(
+    folder: RunFolder | None,
+    index: int,
+    rows: Rows,
+    seconds: float,
+    opened: SampleWorkload = EMPTY_WORKLOAD,
 ) -> SampleResult:
     """Write the rows of a sample, where its run's folder is seen from here, and return what it came to."""
     files = files_of_rows(rows)

@@ -13,15 +13,15 @@ from typing import Protocol
 
 from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
-from segarena.records.compaction import BLOCK
+from segarena.records.compaction import BLOCK_SAMPLES
 from segarena.records.configuration import RunConfiguration
 from segarena.records.fingerprints import Fingerprints
-from segarena.records.pieces import LEDGER
+from segarena.records.pieces import PIECES_LEDGER
 from segarena.work.sharing.claims import CLAIMS, Claims, OnWait
-from segarena.work.sharing.presence import Lapsed
+from segarena.work.sharing.presence import PresenceLapsed
 
 
-class Samples(Protocol):
+class SampleQueue(Protocol):
     """The samples of a run that this process may hold; a context in which it may."""
 
     @property
@@ -39,7 +39,7 @@ class Samples(Protocol):
         """How many processes hold samples of the run."""
         ...
 
-    def __enter__(self) -> Samples: ...
+    def __enter__(self) -> SampleQueue: ...
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -60,7 +60,7 @@ class Samples(Protocol):
         ...
 
 
-class Alone:
+class ExclusiveSampleQueue:
     """The samples of a run that this process holds alone.
 
     Args:
@@ -81,7 +81,7 @@ class Alone:
         self._has_begun = False
         self._stack = ExitStack()
 
-    def __enter__(self) -> Alone:
+    def __enter__(self) -> ExclusiveSampleQueue:
         self._stack.enter_context(self.folder.lock(retry_damaged=self._retry_damaged))
         with self._stack as stack:
             if self._retry_failed:
@@ -116,7 +116,7 @@ class Alone:
         return self.folder
 
 
-class Shared:
+class SharedSampleQueue:
     """The samples of a run that several processes share; which comes first starts it.
 
     Args:
@@ -147,7 +147,7 @@ class Shared:
         self._retry_failed = retry_failed
         self._retry_damaged = retry_damaged
         self._claims = Claims(
-            path / CLAIMS, path / LEDGER, were_done=self._were_done, workers=workers
+            path / CLAIMS, path / PIECES_LEDGER, were_done=self._were_done, workers=workers
         )
         self._held: list[int] = []
         self._not_gathered: set[int] = set()
@@ -169,7 +169,7 @@ class Shared:
         """How many take part."""
         return self._claims.count_sharers
 
-    def __enter__(self) -> Shared:
+    def __enter__(self) -> SharedSampleQueue:
         with ExitStack() as stack:
             stack.enter_context(self._claims)
             with self._claims.keeping():
@@ -213,7 +213,7 @@ class Shared:
     def note(self, held: SampleResult) -> None:
         """Let the others know when the claim is done, and join files when all know that all neighbours are done."""
         self._held.append(held.index)
-        self._not_gathered.add(held.index // BLOCK)
+        self._not_gathered.add(held.index // BLOCK_SAMPLES)
         self._claims.done(held.index, held.seconds)
         self._gather()
 
@@ -222,14 +222,14 @@ class Shared:
         whole = [
             b
             for b in self._not_gathered
-            if self._claims.are_done(b * BLOCK, min(count, (b + 1) * BLOCK))
+            if self._claims.are_done(b * BLOCK_SAMPLES, min(count, (b + 1) * BLOCK_SAMPLES))
         ]
         if not whole or not self._claims.try_keeping():
             return
         try:
-            with suppress(Lapsed), self._folder.keep(self._claims.check_kept):
+            with suppress(PresenceLapsed), self._folder.keep(self._claims.check_kept):
                 for block in whole:
-                    self._folder.gather(block * BLOCK)
+                    self._folder.gather(block * BLOCK_SAMPLES)
         finally:
             self._claims.stop_keeping()
         self._not_gathered.difference_update(whole)
@@ -245,7 +245,7 @@ class Shared:
         if (
             self._claims.is_over
         ):  # one that was given up and came back may have written a sample once more
-            with suppress(Lapsed), self._folder.keep(self._claims.check_kept):
+            with suppress(PresenceLapsed), self._folder.keep(self._claims.check_kept):
                 pass
         while not self._claims.is_over:
             self._folder.config = RunFolder.open(self._path).config
@@ -254,7 +254,7 @@ class Shared:
                     self._folder.clear_leftovers()
                     finishing(self._folder)
                 self._claims.end()
-            except Lapsed:  # another one goes on with it, or has finished
+            except PresenceLapsed:  # another one goes on with it, or has finished
                 self._keeps.close()
                 self._keeps.enter_context(self._claims.keeping())
         self._keeps.close()

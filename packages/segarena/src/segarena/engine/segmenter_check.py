@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from segarena.abilities import abilities_of_segmenter
-from segarena.engine.batch_order import Batches
-from segarena.engine.lockstep import Cast, open_sessions, run_sample
+from segarena.engine.batch_order import BatchOrder
+from segarena.engine.lockstep import RunCast, open_sessions, run_sample
 from segarena.engine.plan import Plan, make_plan
-from segarena.engine.random_streams import stream
+from segarena.engine.random_streams import random_stream
 from segarena.engine.replay import (
     Answer,
     AnswerKey,
-    Question,
+    ReplayRequest,
     agreement,
     answers_in,
-    ask_again,
     replay_cast,
+    replay_dialogues,
 )
-from segarena.engine.sample_job import limit_of, why_failed
+from segarena.engine.sample_job import failure_reason, time_limit_of
 from segarena.engine.session import Session
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PluginInvalid, SegarenaError, SegmenterError
@@ -29,8 +29,8 @@ from segarena.records.configuration import Agreement
 from segarena.registry import build, names
 from segarena.samples import Sample
 from segarena.specs import Plugin, PluginSpec
-from segarena.work.jobs import Calling, Failed
-from segarena.work.processes import Processes
+from segarena.work.jobs import FunctionJob, UnitFailure
+from segarena.work.processes import ProcessExecutor
 
 DIALOGUES = 4
 """So many are held about a sample, two about each target and user at most."""
@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dependence:
+class DependenceCheck:
     """Whether answers depend on one thing.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Otherwise:
 
     on: str
     how: str
-    batches: tuple[Batches, ...] = ("together",)
+    batches: tuple[BatchOrder, ...] = ("together",)
     is_fresh: bool = True
     is_backwards: bool = False
 
@@ -83,12 +83,12 @@ _WAYS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepeatedQuestion:
+class InProcessChecks:
     """What a segmenter was asked first, what it answered, and whether that depends on what is around it."""
 
-    questions: list[Question]
+    questions: list[ReplayRequest]
     answers: dict[AnswerKey, Answer]
-    dependences: list[Dependence]
+    dependences: list[DependenceCheck]
 
 
 def check_segmenter(
@@ -98,7 +98,7 @@ def check_segmenter(
     benchmark: str | None = None,
     samples: int = 2,
     seed: int = 0,
-) -> list[Dependence]:
+) -> list[DependenceCheck]:
     """Ask a segmenter the same in several ways; return for each what came of it.
 
     Users of the benchmark hold a few dialogues of up to two rounds about a few samples; then the same prompts are
@@ -117,19 +117,22 @@ def check_segmenter(
         SegmenterError: it answers nothing, or ends its process.
     """
     written = PluginSpec.of(segmenter)
-    chosen = benchmark or fitting(written)
+    chosen = benchmark or fitting_benchmark(written)
     plan = make_plan(
         chosen, segmenter=written, dataset=dataset, repeats=2, limit=samples, seed=seed
     )
     rules = plan.benchmark
     plan = replace(plan, benchmark=replace(rules, rounds=min(ROUNDS, rules.rounds)))
-    asked = _in_a_process(ask_in_every_way, plan, plan)
+    asked = _in_a_process(check_in_process, plan, plan)
     elsewhere = _in_a_process(_ask_elsewhere, (plan, asked.questions), plan)
     found = agreement(asked.answers, [elsewhere])
-    return [*asked.dependences, Dependence(on="the process", how="another process", found=found)]
+    return [
+        *asked.dependences,
+        DependenceCheck(on="the process", how="another process", found=found),
+    ]
 
 
-def fitting(segmenter: PluginSpec) -> str:
+def fitting_benchmark(segmenter: PluginSpec) -> str:
     """Return the first benchmark, our own before those of packages, whose samples and prompts a segmenter takes.
 
     Raises:
@@ -154,55 +157,55 @@ def fitting(segmenter: PluginSpec) -> str:
 
 
 def _in_a_process(call: Callable[[Unit], Result], unit: Unit, plan: Plan) -> Result:
-    with closing(Processes(1).map(Calling(call), [unit])) as outcomes:
+    with closing(ProcessExecutor(1).map(FunctionJob(call), [unit])) as outcomes:
         (outcome,) = outcomes
-    if isinstance(outcome, Failed):
-        raise SegmenterError(f"{plan.segmenter}: {why_failed(outcome, plan)}")
+    if isinstance(outcome, UnitFailure):
+        raise SegmenterError(f"{plan.segmenter}: {failure_reason(outcome, plan)}")
     return outcome.result
 
 
-def ask_in_every_way(plan: Plan) -> RepeatedQuestion:
+def check_in_process(plan: Plan) -> InProcessChecks:
     """Ask the segmenter of a plan, then again in every way that one process allows."""
     cast = replay_cast(plan)
-    limit = limit_of(plan)
+    limit = time_limit_of(plan)
     questions, answers = _ask_first(cast, limit, plan)
-    dependences: list[Dependence] = []
+    dependences: list[DependenceCheck] = []
     for way in _WAYS:
         if way.is_fresh:
             del cast  # a large model is not held beside the next one
             cast = replay_cast(plan)
         order = questions[::-1] if way.is_backwards else questions
         again = [_ask_all(cast, limit, order, batches) for batches in way.batches]
-        dependences.append(Dependence(on=way.on, how=way.how, found=agreement(answers, again)))
-    return RepeatedQuestion(questions=questions, answers=answers, dependences=dependences)
+        dependences.append(DependenceCheck(on=way.on, how=way.how, found=agreement(answers, again)))
+    return InProcessChecks(questions=questions, answers=answers, dependences=dependences)
 
 
-def _ask_elsewhere(asked: tuple[Plan, list[Question]]) -> dict[AnswerKey, Answer]:
+def _ask_elsewhere(asked: tuple[Plan, list[ReplayRequest]]) -> dict[AnswerKey, Answer]:
     plan, questions = asked
-    return _ask_all(replay_cast(plan), limit_of(plan), questions, "together")
+    return _ask_all(replay_cast(plan), time_limit_of(plan), questions, "together")
 
 
 def _ask_all(
-    cast: Cast, limit: TimeLimit, questions: Sequence[Question], batches: Batches
+    cast: RunCast, limit: TimeLimit, questions: Sequence[ReplayRequest], batches: BatchOrder
 ) -> dict[AnswerKey, Answer]:
     found: dict[AnswerKey, Answer] = {}
     for question in questions:
-        found |= ask_again(cast, limit, replace(question, batches=batches))
+        found |= replay_dialogues(cast, limit, replace(question, batches=batches))
     return found
 
 
 def _ask_first(
-    cast: Cast, limit: TimeLimit, plan: Plan
-) -> tuple[list[Question], dict[AnswerKey, Answer]]:
+    cast: RunCast, limit: TimeLimit, plan: Plan
+) -> tuple[list[ReplayRequest], dict[AnswerKey, Answer]]:
     """Let users hold a few dialogues about each sample; return their prompts and all that was answered."""
-    questions: list[Question] = []
+    questions: list[ReplayRequest] = []
     answers: dict[AnswerKey, Answer] = {}
     for sample in cast.dataset.sample_ids[: plan.limit]:
         opened: list[Session] = []
 
-        def opening(cast: Cast, sample: Sample, opened: list[Session] = opened) -> list[Session]:
+        def opening(cast: RunCast, sample: Sample, opened: list[Session] = opened) -> list[Session]:
             every = open_sessions(cast, sample)
-            picks = stream(plan.seed, "check", sample.id).permutation(len(every))[:DIALOGUES]
+            picks = random_stream(plan.seed, "check", sample.id).permutation(len(every))[:DIALOGUES]
             opened.extend(every[place] for place in sorted(picks.tolist()))
             return opened
 
@@ -212,7 +215,7 @@ def _ask_first(
             for each in opened
             if each.answered
         }
-        questions.append(Question(sample=sample, rounds=rounds))
+        questions.append(ReplayRequest(sample=sample, rounds=rounds))
     given: dict[AnswerKey, Answer] = {
         key: one for key, one in answers.items() if not isinstance(one, str)
     }

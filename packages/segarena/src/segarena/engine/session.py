@@ -23,10 +23,10 @@ from segarena.abilities import (
     abilities_of_user,
 )
 from segarena.dialogue import Dialogue, as_prediction
-from segarena.engine.metric_values import measure, measure_parts
+from segarena.engine.metric_values import metric_values, part_values
 from segarena.engine.mutation_guard import forbid_mutation
-from segarena.engine.random_streams import stream
-from segarena.engine.round_recorder import About, DialogueKey, RoundRecorder
+from segarena.engine.random_streams import random_stream
+from segarena.engine.round_recorder import DialogueInfo, DialogueKey, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
@@ -123,7 +123,7 @@ class Session:
         self.last_values: Mapping[str, float] = {}
         self.spent_s = 0.0
         key = DialogueKey(sample=sample.id, target=target.id, user=user_name, repeat=repeat)
-        about = About(
+        about = DialogueInfo(
             benchmark=rules.benchmark,
             dataset=rules.dataset,
             key=key,
@@ -196,7 +196,7 @@ class Session:
                 dialogue=self.dialogue,
                 comparison=self._comparison,
                 repeat=self.repeat,
-                rng=stream(self.rules.seed, *self.key.values(), round_),
+                rng=random_stream(self.rules.seed, *self.key.values(), round_),
             )
         return self._turn
 
@@ -270,9 +270,9 @@ class Session:
             return {}
         with self._judging():
             comparison = compare(prediction.mask, self._comparison)
-            values = measure(self.rules.measures, comparison, check=self.rules.check_plugins)
+            values = metric_values(self.rules.measures, comparison, check=self.rules.check_plugins)
             with forbid_mutation("parts of a metric", comparison, is_on=self.rules.check_plugins):
-                parts = measure_parts(self.rules.measures, comparison)
+                parts = part_values(self.rules.measures, comparison)
         self._comparison = comparison
         self._turn = None
         self.dialogue = self.dialogue.answer(prediction)

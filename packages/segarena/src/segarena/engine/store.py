@@ -33,7 +33,7 @@ from segarena.engine.human_queue import clear_seats
 from segarena.engine.rows import Rows
 from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, is_leftover, write_whole
-from segarena.records.compaction import HeldPieces
+from segarena.records.compaction import WritablePieces
 from segarena.records.configuration import (
     CIRCUMSTANCES,
     RunConfiguration,
@@ -42,21 +42,21 @@ from segarena.records.configuration import (
     read_configuration,
 )
 from segarena.records.consistency import contradictions
-from segarena.records.fingerprints import FILE as FINGERPRINTS
+from segarena.records.fingerprints import FINGERPRINTS_FILE as FINGERPRINTS
 from segarena.records.fingerprints import (
     Fingerprints,
-    files_changed,
+    describe_changes,
     read_fingerprints,
     write_fingerprints,
 )
-from segarena.records.identity import changes, has_other_data, versions_changed
-from segarena.records.parquet_tables import ONLY_WITH_ROWS, TABLES, frame_of
-from segarena.records.pieces import LEDGER, Pieces, files_of
-from segarena.records.report_manifest import FOLDER, remove_report
-from segarena.records.trust import rebuilt
-from segarena.work.ledger import Ledger, first_difference, open_alone
+from segarena.records.identity import has_data_changed, identity_changes, version_changes
+from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, table_frame
+from segarena.records.pieces import PIECES_LEDGER, Pieces, sample_files
+from segarena.records.report_manifest import REPORT_FOLDER, remove_report
+from segarena.records.trust import rebuild_plugin
+from segarena.work.ledger import Ledger, first_difference, open_exclusive
 from segarena.work.sharing.claims import CLAIMS
-from segarena.work.sharing.locks import is_of_claims, refuse_sharers, remove_claims
+from segarena.work.sharing.locks import is_claim_file, refuse_sharers, remove_claims
 
 _ANEW = "--overwrite starts anew, another --out keeps both"
 
@@ -147,7 +147,7 @@ class RunFolder:
         run = cls(folder, config)
         try:
             for table in TABLES:
-                if table not in ONLY_WITH_ROWS:
+                if table not in OPTIONAL_TABLES:
                     (folder / table).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
@@ -163,7 +163,7 @@ class RunFolder:
         Records go first, so that a process killed meanwhile leaves samples that are not done.
         """
         refuse_sharers(self.path / CLAIMS)
-        with open_alone(self.path / LEDGER) as ledger:
+        with open_exclusive(self.path / PIECES_LEDGER) as ledger:
             remove_claims(self.path / CLAIMS)
             ledger.truncate(0)
             for table in reversed(TABLES):
@@ -174,7 +174,7 @@ class RunFolder:
             self._pieces = Pieces(self.path, config.dataset.samples)
             stays = remove_report(self.path)
             if stays:
-                self.notes = (f"{self.path / FOLDER} is still the report of the run before",)
+                self.notes = (f"{self.path / REPORT_FOLDER} is still the report of the run before",)
             else:
                 self.notes = ()
             self.write_config(config)
@@ -186,7 +186,7 @@ class RunFolder:
         now = asked.identity
         versions = {**self.config.environment, **(before.packages if before else {})}
         versions_now = {**asked.environment, **(now.packages if now else {})}
-        told = [versions_changed(versions, versions_now)]
+        told = [version_changes(versions, versions_now)]
         if before is None and now is not None:
             told.append(
                 "this run began without fingerprints of weights, sources and data; from now on it has them"
@@ -221,11 +221,11 @@ class RunFolder:
             StoreError: the ledger is damaged, and `retry_damaged` was not said.
         """
         refuse_sharers(self.path / CLAIMS)
-        with Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
+        with Ledger(self.path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
             remove_claims(self.path / CLAIMS)  # of sharers who are gone
             self.clear_leftovers()
             with self._held_with(
-                HeldPieces(self.path, self.samples, ledger), retry_damaged=retry_damaged
+                WritablePieces(self.path, self.samples, ledger), retry_damaged=retry_damaged
             ):
                 yield
 
@@ -238,9 +238,9 @@ class RunFolder:
             retry_damaged: as for `lock`.
         """
         with (
-            Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0, is_locked=False) as ledger,
+            Ledger(self.path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0, is_locked=False) as ledger,
             self._held_with(
-                HeldPieces(self.path, self.samples, ledger, check=check),
+                WritablePieces(self.path, self.samples, ledger, check=check),
                 retry_damaged=retry_damaged,
             ),
         ):
@@ -252,7 +252,7 @@ class RunFolder:
             clear_leftovers(written)
 
     @contextmanager
-    def _held_with(self, held: HeldPieces, *, retry_damaged: bool) -> Generator[None]:
+    def _held_with(self, held: WritablePieces, *, retry_damaged: bool) -> Generator[None]:
         reading = self._pieces
         self._pieces = held
         try:
@@ -308,12 +308,12 @@ class RunFolder:
         metrics: list[ChecksValues] = []
         for used in self.config.metrics:
             with suppress(PluginError):  # of other packages; their values are not looked at
-                built = rebuilt("metric", used)
+                built = rebuild_plugin("metric", used)
                 metrics += [built] if isinstance(built, ChecksValues) else []
         return contradictions(self.records(), self.config.rounds, metrics, self.parts())
 
-    def _held(self) -> HeldPieces:
-        if not isinstance(self._pieces, HeldPieces):
+    def _held(self) -> WritablePieces:
+        if not isinstance(self._pieces, WritablePieces):
             raise StoreError(
                 f"{self.path}: only the process that holds the run may gather or discard"
             )
@@ -395,7 +395,7 @@ class RunFolder:
 
 def files_of_rows(rows: Rows) -> dict[str, bytes]:
     """Return the files of a sample by table."""
-    return files_of({table: frame_of(table, getattr(rows, table)) for table in TABLES})
+    return sample_files({table: table_frame(table, getattr(rows, table)) for table in TABLES})
 
 
 def _reports() -> Any:
@@ -406,9 +406,9 @@ def _reports() -> Any:
 def _is_of_a_start(path: Path) -> bool:
     """Tell whether a run that was ended before its run.json was whole leaves this behind."""
     is_empty_table = path.name in TABLES and path.is_dir() and not any(path.iterdir())
-    is_empty_ledger = path.name == LEDGER and path.is_file() and not path.stat().st_size
+    is_empty_ledger = path.name == PIECES_LEDGER and path.is_file() and not path.stat().st_size
     is_folder_of_claims = (
-        path.name == CLAIMS and path.is_dir() and all(map(is_of_claims, path.iterdir()))
+        path.name == CLAIMS and path.is_dir() and all(map(is_claim_file, path.iterdir()))
     )
     return is_leftover(path) or is_empty_table or is_empty_ledger or is_folder_of_claims
 
@@ -419,12 +419,12 @@ def _refuse_other(
     """Raise RunConflict unless `asked` goes on with what is there; what was edited is named before any option."""
     before = existing.identity
     now = asked.identity
-    edited = changes(before, now) if before and now else []
+    edited = identity_changes(before, now) if before and now else []
     if edited and _plugins(existing) == _plugins(asked):
         raise RunConflict(f"{folder}: {'; '.join(edited)}; {_ANEW}")
     old = plain_configuration(existing)
     new = plain_configuration(asked)
-    is_other_data = has_other_data(before, now)
+    is_other_data = has_data_changed(before, now)
     for told in (old, new):
         for later in (
             "sees_truth",
@@ -441,7 +441,7 @@ def _refuse_other(
                 "choose another --out, or repeat the options of that run; --overwrite starts anew"
             )
     if is_other_data:
-        which = files_changed(read_fingerprints(folder), data) or "which ones was not recorded"
+        which = describe_changes(read_fingerprints(folder), data) or "which ones was not recorded"
         raise RunConflict(
             f"{folder}: the dataset's files changed since this run ({which}); {_ANEW}"
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from segarena.dialogue import Dialogue, Lift, Prediction
-from segarena.engine.round_recorder import About, RoundRecorder
+from segarena.engine.round_recorder import DialogueInfo, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.prompts import MaskPrompt
 from segarena.protocol.replies import DialogueReply
@@ -32,7 +32,7 @@ class ParticipantDialogue:
 
     def __init__(
         self,
-        about: About,
+        about: DialogueInfo,
         shape: Shape,
         *,
         lift: Lift | None = None,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from segarena.work.jobs import Workers
-from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.progress import OnProgress, ignore_progress
 
 Words: TypeAlias = Mapping[str, str]
 """What stands in the key columns of a row, by heading, with `user` of its condition."""
@@ -201,7 +201,7 @@ class MeasurementRequest:
     out: Path
     limit: int | None = None
     workers: Workers = 0
-    on_progress: OnProgress = say_nothing
+    on_progress: OnProgress = ignore_progress
 
 
 Measuring: TypeAlias = Callable[[MeasurementRequest], Measured]

@@ -12,19 +12,19 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.hashes import sha256
 from segarena.files.whole import write_whole
-from segarena.records.parquet_tables import ONLY_WITH_ROWS, TABLES, parquet_of
-from segarena.records.pieces import Piece, Pieces, covering
+from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, parquet_bytes
+from segarena.records.pieces import Piece, Pieces, has_sample
 from segarena.work.ledger import Ledger
 
-BLOCK = 256
+BLOCK_SAMPLES = 256
 """Samples are gathered in stretches of so many, as soon as all of one are done."""
 
-MOST_SAMPLES = 256 * BLOCK
-MOST_BYTES = 64 << 20
+MAX_PIECE_SAMPLES = 256 * BLOCK_SAMPLES
+MAX_PIECE_BYTES = 64 << 20
 """When a run is finished, its pieces are joined up to this size; a stretch that is larger is cut in two."""
 
 
-class HeldPieces(Pieces):
+class WritablePieces(Pieces):
     """The tables of a run for the process that holds it, with its ledger open.
 
     Args:
@@ -64,8 +64,8 @@ class HeldPieces(Pieces):
         name = self._new_name(first, stop)
         files: dict[str, str] = {}
         for table, frame in tables:
-            if frame.height or table not in ONLY_WITH_ROWS:
-                data = parquet_of(frame)
+            if frame.height or table not in OPTIONAL_TABLES:
+                data = parquet_bytes(frame)
                 self._check()
                 write_whole(self._piece_file(table, name), data)
                 files[table] = sha256(data)
@@ -84,7 +84,7 @@ class HeldPieces(Pieces):
         for table, names in here.items():
             for name in names - standing.keys():
                 (self.folder / table / f"{name}.parquet").unlink(missing_ok=True)
-        self._remove_loose(index for index in self._loose() if covering(standing, index))
+        self._remove_loose(index for index in self._loose() if has_sample(standing, index))
 
     def forget_doubtful(self) -> None:
         """Let the samples of pieces that a damaged line of the ledger may be about count as not done."""
@@ -112,8 +112,8 @@ class HeldPieces(Pieces):
 
     def gather_around(self, index: int) -> None:
         """Make a piece of the stretch that a sample belongs to, if all of it is done and still loose."""
-        first = index - index % BLOCK
-        stop = min(first + BLOCK, len(self.samples))
+        first = index - index % BLOCK_SAMPLES
+        stop = min(first + BLOCK_SAMPLES, len(self.samples))
         is_loose = not any(
             piece.first < stop and first < piece.stop for piece in self._standing().values()
         )
@@ -136,9 +136,9 @@ class HeldPieces(Pieces):
             if piece.without:
                 self._gather(piece.first, piece.stop)
         covered = self._covered(self._standing(), ())
-        for first in range(0, len(self.samples), BLOCK):
+        for first in range(0, len(self.samples), BLOCK_SAMPLES):
             if not covered[first]:
-                self._gather(first, min(first + BLOCK, len(self.samples)))
+                self._gather(first, min(first + BLOCK_SAMPLES, len(self.samples)))
         for group in self._groups():
             self._gather(group[0].first, group[-1].stop)
 
@@ -148,7 +148,9 @@ class HeldPieces(Pieces):
         size = 0
         for name, piece in self._standing().items():
             own = self._size_of(name, piece)
-            if group and (size + own > MOST_BYTES or piece.stop - group[0].first > MOST_SAMPLES):
+            if group and (
+                size + own > MAX_PIECE_BYTES or piece.stop - group[0].first > MAX_PIECE_SAMPLES
+            ):
                 yield group
                 group = []
                 size = 0
@@ -171,7 +173,7 @@ class HeldPieces(Pieces):
             for i in loose
             for table in ("masks", "records")
         ]
-        if not inside and sum(sizes) > MOST_BYTES and stop - first > 1:
+        if not inside and sum(sizes) > MAX_PIECE_BYTES and stop - first > 1:
             self._gather(first, (first + stop) // 2)
             self._gather((first + stop) // 2, stop)
             return

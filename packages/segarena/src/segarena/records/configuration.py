@@ -13,14 +13,14 @@ import msgspec
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.files.hashes import sha256
-from segarena.records.format_upgrade import FORMAT, SEALED_FORMATS, upgraded
+from segarena.records.format_upgrade import RUN_FORMAT, SEALED_FORMATS, upgrade_configuration
 from segarena.records.identity import Identity
 from segarena.rules import Statistic, TimeBudget
 from segarena.specs import PluginSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PluginUsed:
+class PluginRecord:
     """A plug-in as a run had it.
 
     Attributes:
@@ -46,7 +46,7 @@ class PluginUsed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetUsed(PluginUsed):
+class DatasetRecord(PluginRecord):
     """The dataset, with the samples that take part, in order."""
 
     fingerprint: str
@@ -54,14 +54,14 @@ class DatasetUsed(PluginUsed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserUsed(PluginUsed):
+class UserRecord(PluginRecord):
     """A user; `written` is what records call them."""
 
     written: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BenchmarkUsed:
+class BenchmarkRecord:
     """The rules; see `segarena.roles.Benchmark`, whose users, metrics and rounds stand beside it."""
 
     name: str
@@ -70,13 +70,13 @@ class BenchmarkUsed:
     stop_at: tuple[str, float] | None = None
     budget: TimeBudget | None = None
     sample_kind: str = "image"
-    adapter: PluginUsed | None = None
+    adapter: PluginRecord | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     summary: tuple[Statistic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class RunCounts:
     """What a finished run came to.
 
     Attributes:
@@ -130,13 +130,13 @@ class RunConfiguration:
         verified: what came of asking some of its answers again (`segarena.engine.answer_verification`); None: nobody did.
     """
 
-    format: int = FORMAT
+    format: int = RUN_FORMAT
     version: str
-    benchmark: BenchmarkUsed
-    segmenter: PluginUsed
-    dataset: DatasetUsed
-    users: Annotated[tuple[UserUsed, ...], msgspec.Meta(min_length=1)]
-    metrics: tuple[PluginUsed, ...]
+    benchmark: BenchmarkRecord
+    segmenter: PluginRecord
+    dataset: DatasetRecord
+    users: Annotated[tuple[UserRecord, ...], msgspec.Meta(min_length=1)]
+    metrics: tuple[PluginRecord, ...]
     rounds: int
     repeats: int = 1
     seed: int = 0
@@ -148,11 +148,11 @@ class RunConfiguration:
     directory: str = ""
     identity: Identity | None = None
     finished: str = ""
-    counts: Counts | None = None
+    counts: RunCounts | None = None
     verified: Agreement | None = None
 
 
-def located(used: PluginUsed, directory: str) -> PluginUsed:
+def resolve_paths(used: PluginRecord, directory: str) -> PluginRecord:
     """Return a plug-in of a run whose relative paths, of its file and in its options, lead on from `directory`."""
 
     def there(text: str, file: str) -> str:
@@ -172,7 +172,7 @@ def located(used: PluginUsed, directory: str) -> PluginUsed:
     )
 
 
-def moved(used: PluginUsed, data: str) -> PluginUsed:
+def move_data(used: PluginRecord, data: str) -> PluginRecord:
     """Return a dataset of a run whose files are in another folder now.
 
     Args:
@@ -214,10 +214,10 @@ CIRCUMSTANCES = (
     "time_limit_s",
     "identity",
 )
-"""What may differ when a run is continued; of the identity see `segarena.records.identity.changes`."""
+"""What may differ when a run is continued; of the identity see `segarena.records.identity.identity_changes`."""
 
 
-class Checked(NamedTuple):
+class LoadedConfiguration(NamedTuple):
     """A configuration as read, and what its checksum says against it."""
 
     config: RunConfiguration
@@ -225,7 +225,7 @@ class Checked(NamedTuple):
     is_sealed: bool
 
 
-def read_configuration(file: Path) -> Checked:
+def read_configuration(file: Path) -> LoadedConfiguration:
     """Return what `file` says, in the terms of today whatever version wrote it, and whether it is as it was written.
 
     Raises:
@@ -243,7 +243,7 @@ def read_configuration(file: Path) -> Checked:
             damage = f"{file} is not as it was written: its SHA-256 is not the one in it"
         else:
             damage = ""
-        return Checked(configuration_from(plain), damage, is_sealed)
+        return LoadedConfiguration(parse_configuration(plain), damage, is_sealed)
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
     except (
@@ -253,7 +253,7 @@ def read_configuration(file: Path) -> Checked:
         raise StoreError(f"{file} is damaged or not a run of segarena: {error}") from error
 
 
-def configuration_from(plain: Any) -> RunConfiguration:
+def parse_configuration(plain: Any) -> RunConfiguration:
     """Return the configuration that `plain_configuration` made plain, or an earlier version.
 
     Raises:
@@ -262,7 +262,7 @@ def configuration_from(plain: Any) -> RunConfiguration:
     if not isinstance(plain, dict):
         raise ValueError(f"expected an object, got {type(plain).__name__}")  # noqa: TRY004 - the reader adds the file
     try:
-        return msgspec.convert(upgraded(plain), RunConfiguration)
+        return msgspec.convert(upgrade_configuration(plain), RunConfiguration)
     except msgspec.ValidationError as error:
         problem, _, where = str(error).partition(" - at `$.")
         raise ValueError(

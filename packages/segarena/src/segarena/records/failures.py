@@ -33,7 +33,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class FailureCause:
     """Failures of one cause: how many, and the first of them."""
 
     count: int
@@ -43,11 +43,11 @@ class Cause:
         return f"{self.count} × {self.first.message} (first: {self.first.where})"
 
 
-def by_cause(failures: Iterable[Failure | Cause]) -> list[Cause]:
+def group_by_cause(failures: Iterable[Failure | FailureCause]) -> list[FailureCause]:
     """Return the causes, the most frequent first; of equals the one that came first."""
-    found: dict[str, Cause] = {}
+    found: dict[str, FailureCause] = {}
     for one in failures:
-        cause = Cause(count=1, first=one) if isinstance(one, Failure) else one
+        cause = FailureCause(count=1, first=one) if isinstance(one, Failure) else one
         known = found.setdefault(cause.first.cause, replace(cause, count=0))
         found[cause.first.cause] = replace(known, count=known.count + cause.count)
     return sorted(found.values(), key=lambda cause: -cause.count)

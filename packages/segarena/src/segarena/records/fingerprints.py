@@ -11,9 +11,9 @@ import polars as pl
 
 from segarena.files.whole import write_whole
 from segarena.records.identity import Identity
-from segarena.records.parquet_tables import check_seal, parquet_of, sealed
+from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_seal
 
-FILE = "data.parquet"
+FINGERPRINTS_FILE = "data.parquet"
 _NAMED = 3
 """So many files that changed are named."""
 
@@ -26,15 +26,16 @@ def write_fingerprints(folder: Path, files: Fingerprints) -> None:
     if files:
         names, hashes = zip(*files, strict=True)
         write_whole(
-            folder / FILE, sealed(parquet_of(pl.DataFrame({"file": names, "sha256": hashes})))
+            folder / FINGERPRINTS_FILE,
+            seal_parquet(parquet_bytes(pl.DataFrame({"file": names, "sha256": hashes}))),
         )
 
 
-def damage_of_fingerprints(folder: Path, identity: Identity | None) -> str:
+def fingerprint_damage(folder: Path, identity: Identity | None) -> str:
     """Return a line when those of a run are damaged, or missing although its data had some."""
-    file = folder / FILE
+    file = folder / FINGERPRINTS_FILE
     try:
-        check_seal(file.read_bytes())
+        verify_seal(file.read_bytes())
     except FileNotFoundError:
         return f"{file} is missing" if identity is not None and identity.data else ""
     except (OSError, ValueError) as error:
@@ -45,14 +46,14 @@ def damage_of_fingerprints(folder: Path, identity: Identity | None) -> str:
 def read_fingerprints(folder: Path) -> Fingerprints:
     """Return what was written; nothing for a folder of an earlier version, and when the file is damaged."""
     try:
-        data = (folder / FILE).read_bytes()
-        check_seal(data)
+        data = (folder / FINGERPRINTS_FILE).read_bytes()
+        verify_seal(data)
         return pl.read_parquet(BytesIO(data)).select("file", "sha256").rows()
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return ()
 
 
-def files_changed(before: Fingerprints, now: Fingerprints) -> str:
+def describe_changes(before: Fingerprints, now: Fingerprints) -> str:
     """Say which files have other content than before, were added or are gone; empty where that is not known."""
     old = _by_name(before)
     new = _by_name(now)

@@ -10,14 +10,14 @@ from typing import Any
 
 from segarena.options import in_todays_words
 
-FORMAT = 3
+RUN_FORMAT = 3
 """What this version writes."""
 
 SEALED_FORMATS = (3,)
 """Those whose run.json holds its own checksum."""
 
 
-def upgraded(plain: dict[str, Any]) -> dict[str, Any]:
+def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a run.json of any format as this version would have written it.
 
     What is missing or of another type than ever written is left to the check that follows.
@@ -28,15 +28,15 @@ def upgraded(plain: dict[str, Any]) -> dict[str, Any]:
     found = plain.get("format", 1)
     if not isinstance(found, int):
         return plain
-    if found > FORMAT:
+    if found > RUN_FORMAT:
         raise ValueError(
-            f"it is of format {found}, and this version reads up to {FORMAT}; update segarena"
+            f"it is of format {found}, and this version reads up to {RUN_FORMAT}; update segarena"
         )
     return _from_first(plain) if found < 2 else plain
 
 
 def _from_first(plain: dict[str, Any]) -> dict[str, Any]:
-    new: dict[str, Any] = {**in_todays_words(plain), "format": FORMAT}
+    new: dict[str, Any] = {**in_todays_words(plain), "format": RUN_FORMAT}
     if isinstance(new.get("users"), list):
         new["users"] = [_named(user) for user in new["users"]]
     if isinstance(new.get("metrics"), list):

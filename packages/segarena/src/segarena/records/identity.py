@@ -31,7 +31,7 @@ class Identity:
     is_from_start: bool = True
 
 
-def changes(before: Identity, now: Identity) -> list[str]:
+def identity_changes(before: Identity, now: Identity) -> list[str]:
     """Return a line for weights and one for sources that would make other numbers: what changed, by name."""
     weights = _changed(before.weights, now.weights)
     sources = _changed(before.sources, now.sources)
@@ -43,12 +43,12 @@ def changes(before: Identity, now: Identity) -> list[str]:
     return lines + ([f"your {word} {', '.join(sources)} changed since this run"] if sources else [])
 
 
-def has_other_data(before: Identity | None, now: Identity | None) -> bool:
+def has_data_changed(before: Identity | None, now: Identity | None) -> bool:
     """Tell whether the content of the data is known of both, and is not the same."""
     return bool(before and now and before.data and now.data and before.data != now.data)
 
 
-def versions_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """Return a line about packages of another version than before, else nothing."""
     other = [
         f"{name} {before[name]}, now {now[name]}"

@@ -10,20 +10,22 @@ from typing import TypeAlias
 import polars as pl
 
 from segarena.errors import StoreError
-from segarena.records.parquet_tables import check_seal, joined
+from segarena.records.parquet_tables import concat_frames, verify_seal
 
-AGAIN = "the command of the run with --retry-damaged makes its samples again"
+RETRY_HINT = "the command of the run with --retry-damaged makes its samples again"
 
 _AT_ONCE_BYTES = 64 << 20
 
 _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What Polars raises over a damaged file that has no checksum."""
 
-IsRead: TypeAlias = Callable[[str], bool]
+ColumnFilter: TypeAlias = Callable[[str], bool]
 """Whether a column is wanted."""
 
 
-def read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> Iterator[pl.DataFrame]:
+def read_small_files(
+    table: str, files: Sequence[Path], is_read: ColumnFilter
+) -> Iterator[pl.DataFrame]:
     """Yield the rows of many files, in their order, some of them at once: each is read once, checked, then parsed."""
     contents: list[bytes] = []
     first = size = 0
@@ -38,7 +40,7 @@ def read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> Iter
 
 
 def _parsed_at_once(
-    table: str, contents: Sequence[bytes], files: Sequence[Path], is_read: IsRead
+    table: str, contents: Sequence[bytes], files: Sequence[Path], is_read: ColumnFilter
 ) -> pl.DataFrame:
     """Return the rows of files by one scan: one by one takes far longer.
 
@@ -46,35 +48,37 @@ def _parsed_at_once(
     each half is tried.
     """
     if len(files) == 1:
-        return scanned(contents[0], files[0], is_read)
+        return scan_file(contents[0], files[0], is_read)
     try:
         scan = pl.scan_parquet(list(map(BytesIO, contents)), missing_columns="insert")
         return scan.select(filter(is_read, scan.collect_schema().names())).collect()
     except _DAMAGE:
         middle = len(files) // 2
         halves = ((contents[:middle], files[:middle]), (contents[middle:], files[middle:]))
-        return joined(table, [_parsed_at_once(table, *half, is_read) for half in halves])
+        return concat_frames(table, [_parsed_at_once(table, *half, is_read) for half in halves])
 
 
 def _undamaged(file: Path) -> bytes:
     """Return the bytes of a loose file; over a damaged one Polars may end the process, or read other values."""
     data = file.read_bytes()
     try:
-        check_seal(data)
+        verify_seal(data)
     except ValueError as error:
-        raise StoreError(f"{file} is damaged: {error}; {AGAIN}") from error
+        raise StoreError(f"{file} is damaged: {error}; {RETRY_HINT}") from error
     return data
 
 
-def scanned(source: Path | bytes, file: Path, is_read: IsRead) -> pl.DataFrame:
+def scan_file(source: Path | bytes, file: Path, is_read: ColumnFilter) -> pl.DataFrame:
     """Return the rows of a file, from its bytes if they are there."""
     try:
         scan = pl.scan_parquet(source)
         names = scan.collect_schema().names()
         if "sample" not in names:
-            raise StoreError(f"{file} is damaged (it has no column of samples); {AGAIN}")
+            raise StoreError(f"{file} is damaged (it has no column of samples); {RETRY_HINT}")
         return scan.select(filter(is_read, names)).collect()
     except FileNotFoundError:
         raise
     except _DAMAGE as error:
-        raise StoreError(f"{file} is damaged ({str(error).splitlines()[0]}); {AGAIN}") from error
+        raise StoreError(
+            f"{file} is damaged ({str(error).splitlines()[0]}); {RETRY_HINT}"
+        ) from error

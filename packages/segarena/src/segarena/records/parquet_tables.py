@@ -11,20 +11,20 @@ import msgspec
 import polars as pl
 
 from segarena.files.hashes import sha256
-from segarena.records.row_types import KeptMask, PartValues, PersonRound, RoundRecord, Row, Timing
+from segarena.records.row_types import MaskRow, PartValues, PersonRound, RoundRecord, Row, Timing
 
 _SEAL = b"segarena-sha256:"
 
 TABLES = ("parts", "people", "masks", "timings", "records")
 """In the order of writing."""
 
-ONLY_WITH_ROWS = ("parts", "people")
+OPTIONAL_TABLES = ("parts", "people")
 """Tables that most runs have no use for."""
 
-ROWS: Mapping[str, type[Row]] = {
+ROW_TYPES: Mapping[str, type[Row]] = {
     "parts": PartValues,
     "people": PersonRound,
-    "masks": KeptMask,
+    "masks": MaskRow,
     "timings": Timing,
     "records": RoundRecord,
 }
@@ -45,7 +45,7 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
         for field in msgspec.structs.fields(row)
         if field.name != _VALUES
     }
-    for table, row in ROWS.items()
+    for table, row in ROW_TYPES.items()
 }
 """By table, the columns that it always has; those of the metrics stand where the rows have their values, as floats."""
 
@@ -54,7 +54,7 @@ NULLABLE = frozenset({"failure"})
 """Columns in which a row may have nothing."""
 
 
-def fault_of(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str:
+def schema_fault(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str:
     """Return what is wrong with those of `columns` that a table always has: missing, of another type, with gaps."""
     for name in columns:
         kind = COLUMNS[table].get(name)
@@ -71,11 +71,11 @@ def fault_of(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str:
     return ""
 
 
-def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
+def table_frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
     """Return rows of one table as a typed frame."""
     columns: dict[str, list[Any]] = {}
     kinds: dict[str, Any] = {}
-    for name in ROWS[table].__struct_fields__:
+    for name in ROW_TYPES[table].__struct_fields__:
         found = [getattr(row, name) for row in rows]
         if name == _VALUES:
             for metric in dict.fromkeys(chain.from_iterable(found)):
@@ -87,19 +87,19 @@ def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=kinds)
 
 
-def joined(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def concat_frames(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return frames of one table one below the other; a metric that some of them lack is null there."""
-    return pl.concat(frames, how="diagonal") if frames else frame_of(table, [])
+    return pl.concat(frames, how="diagonal") if frames else table_frame(table, [])
 
 
-def parquet_of(frame: pl.DataFrame) -> bytes:
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
     """Return the bytes of a Parquet file; equal frames have equal bytes."""
     buffer = BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 
-def sealed(parquet: bytes) -> bytes:
+def seal_parquet(parquet: bytes) -> bytes:
     """Return a Parquet file with its own SHA-256 in it.
 
     It stands between the last page and the footer, where no reader looks: pages are found from the start of the file,
@@ -109,7 +109,7 @@ def sealed(parquet: bytes) -> bytes:
     return parquet[:-footer] + _SEAL + bytes.fromhex(sha256(parquet)) + parquet[-footer:]
 
 
-def check_seal(parquet: bytes) -> bool:
+def verify_seal(parquet: bytes) -> bool:
     """Tell whether a file is sealed; those of earlier versions are not.
 
     Raises:

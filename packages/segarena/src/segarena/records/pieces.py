@@ -26,20 +26,20 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
-from segarena.records.parquet_scan import AGAIN, IsRead, read_small_files, scanned
+from segarena.records.parquet_scan import RETRY_HINT, ColumnFilter, read_small_files, scan_file
 from segarena.records.parquet_tables import (
     COLUMNS,
-    ONLY_WITH_ROWS,
+    OPTIONAL_TABLES,
     TABLES,
-    check_seal,
-    fault_of,
-    joined,
-    parquet_of,
-    sealed,
+    concat_frames,
+    parquet_bytes,
+    schema_fault,
+    seal_parquet,
+    verify_seal,
 )
-from segarena.work.ledger import Noted, read_ledger
+from segarena.work.ledger import LedgerContents, read_ledger
 
-LEDGER = "pieces.jsonl"
+PIECES_LEDGER = "pieces.jsonl"
 _PIECE = re.compile(r"[0-9]+-[0-9]+(\.[0-9]+)?")
 
 
@@ -134,19 +134,19 @@ class Pieces:
                 if not file.is_file():
                     found[file] = "it is missing"
                 elif sha256_of_file(file) != expected:
-                    found[file] = f"its SHA-256 is not the one in {LEDGER}"
+                    found[file] = f"its SHA-256 is not the one in {PIECES_LEDGER}"
         for index in self._loose():
             for file in (
-                self._loose_file(table, index) for table in TABLES if not covering(pieces, index)
+                self._loose_file(table, index) for table in TABLES if not has_sample(pieces, index)
             ):
                 try:
-                    unsealed += file.is_file() and not check_seal(file.read_bytes())
+                    unsealed += file.is_file() and not verify_seal(file.read_bytes())
                 except ValueError as error:
                     found[file] = str(error)
         return found, unsealed
 
     def _rows_found(
-        self, table: str, is_read: IsRead, only: Collection[int] | None, tries: int = 3
+        self, table: str, is_read: ColumnFilter, only: Collection[int] | None, tries: int = 3
     ) -> pl.DataFrame:
         """Return all rows; another process may gather a file that was just found, so it is looked for again."""
         try:
@@ -170,29 +170,32 @@ class Pieces:
             ) from error
 
     def _rows(
-        self, table: str, pieces: Mapping[str, Piece], loose: Sequence[int], is_read: IsRead
+        self, table: str, pieces: Mapping[str, Piece], loose: Sequence[int], is_read: ColumnFilter
     ) -> pl.DataFrame:
         found: list[tuple[int, pl.DataFrame]] = []
         for name, piece in pieces.items():
             if table in piece.files:
                 found.append((piece.first, self._piece_rows(table, name, piece, is_read)))
         starts = sorted(first for first, _ in found)
-        alone = [index for index in loose if not covering(pieces, index)]
+        alone = [index for index in loose if not has_sample(pieces, index)]
         for _, run in groupby(
             alone, lambda index: bisect(starts, index)
         ):  # what lies between the same two pieces
             indices = list(run)
             files = [self._loose_file(table, index) for index in indices]
-            if table in ONLY_WITH_ROWS:
+            if table in OPTIONAL_TABLES:
                 files = [file for file in files if file.is_file()]
             if files:
                 found.append(
-                    (indices[0], joined(table, list(read_small_files(table, files, is_read))))
+                    (
+                        indices[0],
+                        concat_frames(table, list(read_small_files(table, files, is_read))),
+                    )
                 )
-        frame = joined(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
-        if fault := fault_of(table, frame, filter(is_read, COLUMNS[table])):
+        frame = concat_frames(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
+        if fault := schema_fault(table, frame, filter(is_read, COLUMNS[table])):
             raise StoreError(
-                f"{self.folder / table}: expected the columns of {table}, got {fault}; {AGAIN}"
+                f"{self.folder / table}: expected the columns of {table}, got {fault}; {RETRY_HINT}"
             )
         if any(
             piece.without for piece in pieces.values()
@@ -203,17 +206,19 @@ class Pieces:
             )
         return frame
 
-    def _piece_rows(self, table: str, name: str, piece: Piece, is_read: IsRead) -> pl.DataFrame:
+    def _piece_rows(
+        self, table: str, name: str, piece: Piece, is_read: ColumnFilter
+    ) -> pl.DataFrame:
         file = self._piece_file(table, name)
         source: Path | bytes = file
         if file not in self._verified:
             source = file.read_bytes()
             if sha256(source) != piece.files[table]:
                 raise StoreError(
-                    f"{file} is damaged: its SHA-256 is not the one in {LEDGER}; {AGAIN}"
+                    f"{file} is damaged: its SHA-256 is not the one in {PIECES_LEDGER}; {RETRY_HINT}"
                 )
         self._verified.add(file)
-        rows = scanned(source, file, is_read)
+        rows = scan_file(source, file, is_read)
         if piece.without:
             return rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without]))
         return rows
@@ -232,15 +237,19 @@ class Pieces:
 
     def _standing(self) -> Mapping[str, Piece]:
         """Return the pieces that count, by name, in the order of their samples."""
-        file = self.folder / LEDGER
-        noted = read_ledger(file) if file.is_file() and file.stat().st_size else Noted(None, {})
+        file = self.folder / PIECES_LEDGER
+        noted = (
+            read_ledger(file)
+            if file.is_file() and file.stat().st_size
+            else LedgerContents(None, {})
+        )
         return self._sound(self._parsed(noted.done), noted.doubtful)
 
     def _sound(self, pieces: dict[str, Piece], doubtful: Set[str]) -> dict[str, Piece]:
         """Refuse pieces about which a damaged line may have said more: that some of their samples were done again."""
         if lost := sorted(pieces.keys() & doubtful):
             raise StoreError(
-                f"{self.folder / LEDGER}: a line is damaged, and may have said more of {', '.join(lost[:3])}; {AGAIN}"
+                f"{self.folder / PIECES_LEDGER}: a line is damaged, and may have said more of {', '.join(lost[:3])}; {RETRY_HINT}"
             )
         return pieces
 
@@ -253,7 +262,7 @@ class Pieces:
             }
         except msgspec.ValidationError as error:
             raise StoreError(
-                f"{self.folder / LEDGER}: {error}; it is damaged or of a later version"
+                f"{self.folder / PIECES_LEDGER}: {error}; it is damaged or of a later version"
             ) from error
         for name, piece in pieces.items():
             # Names become paths of files that are read and removed.
@@ -265,7 +274,7 @@ class Pieces:
                 and all(piece.first <= index < piece.stop for index in piece.without)
             ):
                 raise StoreError(
-                    f"{self.folder / LEDGER}: expected pieces of this run, got {name[:80]!r}; it is damaged"
+                    f"{self.folder / PIECES_LEDGER}: expected pieces of this run, got {name[:80]!r}; it is damaged"
                 )
         replaced = {old for piece in pieces.values() for old in piece.replaces}
         return dict(
@@ -289,15 +298,15 @@ class Pieces:
         return self.folder / table / f"{name}.parquet"
 
 
-def files_of(frames: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
+def sample_files(frames: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
     """Return the files of one sample by table, from its rows."""
     return {
-        table: sealed(parquet_of(frame))
+        table: seal_parquet(parquet_bytes(frame))
         for table, frame in frames.items()
-        if frame.height or table not in ONLY_WITH_ROWS
+        if frame.height or table not in OPTIONAL_TABLES
     }
 
 
-def covering(pieces: Mapping[str, Piece], index: int) -> bool:
+def has_sample(pieces: Mapping[str, Piece], index: int) -> bool:
     """Tell whether a piece has the sample at `index`."""
     return any(p.first <= index < p.stop and index not in p.without for p in pieces.values())

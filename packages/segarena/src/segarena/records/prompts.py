@@ -15,7 +15,7 @@ from segarena.samples import Support
 
 
 @dataclass(frozen=True, slots=True)
-class GivenMask:
+class RecordedMask:
     """What a record keeps of a mask that was given as a prompt."""
 
     area_px: int
@@ -25,7 +25,7 @@ class GivenMask:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenSupport:
+class RecordedSupport:
     """What a record keeps of a support example: the id of its image, and how large the mask is."""
 
     sample: str
@@ -34,26 +34,26 @@ class GivenSupport:
     kind: ClassVar[str] = "support"
 
 
-RecordedPrompt: TypeAlias = Drawn | GivenMask | GivenSupport
+RecordedPrompt: TypeAlias = Drawn | RecordedMask | RecordedSupport
 
 _KINDS: dict[str, type[RecordedPrompt]] = {
-    one.kind: one for one in (Click, Box, Limits, Scribble, Lasso, GivenMask, GivenSupport)
+    one.kind: one for one in (Click, Box, Limits, Scribble, Lasso, RecordedMask, RecordedSupport)
 }
 
 
-def recorded(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
+def recorded_prompt(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
     """Return what a record keeps of `prompt`: all that is drawn, of masks and supports their size and name."""
     if isinstance(prompt, MaskPrompt):
-        return GivenMask(int(np.count_nonzero(prompt.mask)), prompt.object_id)
+        return RecordedMask(int(np.count_nonzero(prompt.mask)), prompt.object_id)
     if isinstance(prompt, Support):
-        return GivenSupport(prompt.sample.id, int(np.count_nonzero(prompt.mask)))
+        return RecordedSupport(prompt.sample.id, int(np.count_nonzero(prompt.mask)))
     return prompt
 
 
 def prompts_text(prompts: Sequence[Prompt | RecordedPrompt]) -> str:
     """Return the prompts of one round as a record has them."""
     return msgspec.json.encode(
-        [_plain(recorded(prompt)) for prompt in prompts], enc_hook=_python_number
+        [_plain(recorded_prompt(prompt)) for prompt in prompts], enc_hook=_python_number
     ).decode()
 
 

@@ -55,7 +55,7 @@ class Timing(RoundKey, frozen=True, kw_only=True):
     predict_s: float
 
 
-class KeptMask(RoundKey, frozen=True, kw_only=True):
+class MaskRow(RoundKey, frozen=True, kw_only=True):
     """A prediction as run lengths; of a target of several objects, one for each of them."""
 
     object: int = 1
@@ -91,7 +91,7 @@ class PersonRound(RoundKey, frozen=True, kw_only=True):
     note: str
 
 
-Row: TypeAlias = RoundRecord | Timing | KeptMask | PartValues | PersonRound
+Row: TypeAlias = RoundRecord | Timing | MaskRow | PartValues | PersonRound
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:

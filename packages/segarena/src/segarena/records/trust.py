@@ -22,29 +22,29 @@ from typing import Any
 
 from segarena.errors import NotTrusted, PluginError
 from segarena.files.hashes import sha256_of_file
-from segarena.records.configuration import PluginUsed
+from segarena.records.configuration import PluginRecord
 from segarena.registry import build, find, only_built_in
 
 HOW_TO_TRUST = "If you know where it comes from, say --trust (in Python trust=True) to have it run."
 
 
-def reading(*, trust: bool) -> AbstractContextManager[None]:
+def restrict_plugins(*, trust: bool) -> AbstractContextManager[None]:
     """Return the block in which run folders are read; what is looked up in it is held to the rule."""
     return nullcontext() if trust else only_built_in()
 
 
-def rebuilt(kind: str, used: PluginUsed, *, trust: bool = False) -> Any:
+def rebuild_plugin(kind: str, used: PluginRecord, *, trust: bool = False) -> Any:
     """Return a plug-in of a run, built again.
 
     Raises:
         NotTrusted: it is not part of segarena, and `trust` is False.
         PluginError: it is not there any more, or cannot be built.
     """
-    with reading(trust=trust):
+    with restrict_plugins(trust=trust):
         return build(kind, used.spec)
 
 
-def refusal(kind: str, used: PluginUsed, *, trust: bool) -> str:
+def trust_refusal(kind: str, used: PluginRecord, *, trust: bool) -> str:
     """Return a line when `rebuilt` would refuse a plug-in for want of trust, else nothing; it is not built."""
     try:
         with only_built_in():
@@ -56,7 +56,7 @@ def refusal(kind: str, used: PluginUsed, *, trust: bool) -> str:
     return ""
 
 
-def change_of(used: PluginUsed) -> str:
+def source_change(used: PluginRecord) -> str:
     """Return a line when the file of a plug-in is not what the run had, else nothing."""
     file = Path(used.name.rpartition(":")[0])
     if used.sha256 is None or not file.is_file() or sha256_of_file(file) == used.sha256:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from segarena.records.configuration import DatasetUsed
-from segarena.records.fingerprints import files_changed, read_fingerprints
-from segarena.records.identity import has_other_data
+from segarena.records.configuration import DatasetRecord
+from segarena.records.fingerprints import describe_changes, read_fingerprints
+from segarena.records.identity import has_data_changed
 from segarena.reports.display_names import short_name
 from segarena.reports.recorded_run import Run
 
@@ -38,10 +38,10 @@ def _paired(first: Run, second: Run) -> Iterator[str]:
         )
     if one is None or two is None:
         return
-    if _is_meant_to_be_one(first.config.dataset, second.config.dataset) and has_other_data(
+    if _is_meant_to_be_one(first.config.dataset, second.config.dataset) and has_data_changed(
         one, two
     ):
-        which = files_changed(
+        which = describe_changes(
             read_fingerprints(first.folder.path), read_fingerprints(second.folder.path)
         )
         yield f"The data of {pair} differ{f' ({which})' if which else ''}; targets are matched by name."
@@ -66,7 +66,7 @@ def _twins(first: Run, second: Run) -> Iterator[str]:
         yield f"{file} changed between {pair}."
 
 
-def _is_meant_to_be_one(first: DatasetUsed, second: DatasetUsed) -> bool:
+def _is_meant_to_be_one(first: DatasetRecord, second: DatasetRecord) -> bool:
     """Tell whether two datasets are said to be the same: read from the same place, or of equal names and sizes."""
     return first.options == second.options or first.fingerprint == second.fingerprint
 

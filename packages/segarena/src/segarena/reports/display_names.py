@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from segarena.options import options_of
-from segarena.records.configuration import DatasetUsed, PluginUsed
+from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.registry import known, names, todays_name
 from segarena.specs import PluginSpec
 
@@ -24,7 +24,7 @@ def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
     return _numbered([f"{name} on {of}" if on_several[name] > 1 else name for name, of in pairs])
 
 
-def dataset_names(plugins: Sequence[DatasetUsed]) -> list[str]:
+def dataset_names(plugins: Sequence[DatasetRecord]) -> list[str]:
     """Return what each run's dataset is called; equal data have equal names, other data other ones.
 
     A folder, read by a plug-in with an option `name`, is called as that says, or as the last part of its path; so are
@@ -47,17 +47,17 @@ def dataset_names(plugins: Sequence[DatasetUsed]) -> list[str]:
     return [numbers[one] for one in prints]
 
 
-def _has_other_path(plugin: PluginUsed, plugins: Sequence[PluginUsed]) -> bool:
+def _has_other_path(plugin: PluginRecord, plugins: Sequence[PluginRecord]) -> bool:
     paths = {str(other.options.get("path")) for other in plugins if other.name == plugin.name}
     return len(paths) > 1 and "path" in plugin.options
 
 
-def _folder_name(plugin: PluginUsed) -> str:
+def _folder_name(plugin: PluginRecord) -> str:
     options = plugin.options
     return str(options.get("name") or PurePath(str(options.get("path", ""))).name)
 
 
-def distinct_names(plugins: Sequence[PluginUsed]) -> list[str]:
+def distinct_names(plugins: Sequence[PluginRecord]) -> list[str]:
     """Return the name of each plug-in with the options in which it differs from its namesakes.
 
     Where these are several, those that are as the signature has them are left out. A segmenter that stands for others
@@ -81,7 +81,7 @@ def distinct_names(plugins: Sequence[PluginUsed]) -> list[str]:
     return labels
 
 
-def non_default_options(used: PluginUsed) -> dict[str, Any]:
+def non_default_options(used: PluginRecord) -> dict[str, Any]:
     """Return the options that are not as the signature has them, where the name of the plug-in is a known one."""
     factory = known(used.kind, used.name) if used.kind else None
     declared = options_of(factory) if factory else ()
@@ -97,7 +97,7 @@ def non_default_options(used: PluginUsed) -> dict[str, Any]:
     }
 
 
-def _own_name(plugin: PluginUsed) -> str:
+def _own_name(plugin: PluginRecord) -> str:
     return str(plugin.options.get("name") or "") if plugin.kind == "segmenter" else ""
 
 

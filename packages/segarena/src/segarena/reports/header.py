@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-from segarena.records.configuration import Counts, PluginUsed
+from segarena.records.configuration import PluginRecord, RunCounts
 from segarena.reports.comparability import comparability_warnings
 from segarena.reports.display_names import non_default_options, short_name
 from segarena.reports.pages import Page, broken_pages
@@ -56,7 +56,7 @@ def run_description(own: Page) -> list[str]:
     ]
 
 
-def _as_set(used: PluginUsed) -> PluginSpec:
+def _as_set(used: PluginRecord) -> PluginSpec:
     return PluginSpec(short_name(used.name), non_default_options(used))
 
 
@@ -109,7 +109,7 @@ def run_facts(run: Run) -> Facts:
     ]
 
 
-def _counts_text(run: Run, counts: Counts) -> str:
+def _counts_text(run: Run, counts: RunCounts) -> str:
     """Return what a run came to; encodings read from a cache only where there were any."""
     parts = [
         count_text(counts.samples, "sample"),

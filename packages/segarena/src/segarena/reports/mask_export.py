@@ -25,9 +25,9 @@ from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.files.whole import whole_file, write_whole
 from segarena.files.within import within
-from segarena.records.configuration import located
-from segarena.records.parquet_scan import AGAIN
-from segarena.records.trust import rebuilt, refusal
+from segarena.records.configuration import resolve_paths
+from segarena.records.parquet_scan import RETRY_HINT
+from segarena.records.trust import rebuild_plugin, trust_refusal
 from segarena.registry import import_packages
 from segarena.reports.pages import PAGES_ENTRY_POINTS
 from segarena.roles import Dataset
@@ -188,7 +188,7 @@ def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.ui
     ):
         where = f"{objects['sample'][0]} / {objects['target'][0]}"
         raise StoreError(
-            f"masks of {where}: expected one shape of {axes} axes and objects 1 to {_MOST_OBJECTS}; {AGAIN}"
+            f"masks of {where}: expected one shape of {axes} axes and objects 1 to {_MOST_OBJECTS}; {RETRY_HINT}"
         )
     if len(masks) == 1:
         return masks.popitem()[1]
@@ -214,13 +214,13 @@ def _plain(name: str) -> str:
 
 def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
     """Return what loads a sample of the run; its dataset is built when the first is asked for."""
-    used = located(folder.config.dataset, folder.config.directory)
+    used = resolve_paths(folder.config.dataset, folder.config.directory)
 
     @cache
     def dataset() -> Dataset:
-        if refused := refusal("dataset", used, trust=trust):
+        if refused := trust_refusal("dataset", used, trust=trust):
             raise InvalidInput(refused.replace("No photographs", "this format needs the samples"))
-        return rebuilt("dataset", used, trust=trust)
+        return rebuild_plugin("dataset", used, trust=trust)
 
     return lambda sample: dataset().load(sample)
 

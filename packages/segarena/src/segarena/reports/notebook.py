@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.reports.general_tables import paired_sheet, summary_sheet
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import read_runs
@@ -30,10 +30,10 @@ def comparison_sheet(paths: Sequence[Path]) -> Sheet:
 
 
 def _page(paths: Sequence[Path]) -> Page:
-    with reading(trust=False):
+    with restrict_plugins(trust=False):
         return page_of(read_runs(paths))
 
 
 def _said(own: Page) -> str:
-    with reading(trust=False):
+    with restrict_plugins(trust=False):
         return " ".join([*own.verdict, *filter(None, map(partial_text, own.usual_runs))])

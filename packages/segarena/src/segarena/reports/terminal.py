@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.reports.baselines import floor_text
 from segarena.reports.comparability import comparability_warnings
 from segarena.reports.general_tables import paired_sheet, summary_sheet
@@ -41,13 +41,13 @@ def terminal_table(
         InvalidInput: a further threshold that the runs cannot answer for.
         RunMissing, RunConflict: see `segarena.reports.recorded_run.read_runs`.
     """
-    with reading(trust=False):
+    with restrict_plugins(trust=False):
         return terminal_of(page_of(read_runs(runs, thresholds=thresholds)))
 
 
 def terminal_of(own: Page) -> RenderableType:
     """Return the same for a page, such as that of a report just written: what is on it is not computed again."""
-    with reading(trust=False):  # numbers and text alone
+    with restrict_plugins(trust=False):  # numbers and text alone
         return _table(own)
 
 

@@ -13,13 +13,13 @@ from segarena.engine.store import RunFolder
 from segarena.files.hashes import sha256
 from segarena.published.reading import told_apart
 from segarena.published.tables import Found, PublishedTable
-from segarena.records.trust import reading
+from segarena.records.trust import restrict_plugins
 from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reproduction.needs import Job
 from segarena.work.jobs import Workers
-from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.progress import OnProgress, ignore_progress
 
 Key = tuple[str, str, str, str]
 
@@ -48,7 +48,7 @@ def run_job(
     *,
     limit: int | None = None,
     workers: Workers = 0,
-    on_progress: OnProgress = say_nothing,
+    on_progress: OnProgress = ignore_progress,
 ) -> Path:
     """Run a job, or go on with it; return its folder.
 
@@ -67,7 +67,7 @@ def has_all_samples(table: PublishedTable, job: Job, path: Path) -> bool:
 
 def measured_by(table: PublishedTable, job: Job, path: Path) -> dict[Key, Found]:
     """Return what the report of a run says of the table's measures, by model, dataset, condition and measure."""
-    with reading(trust=True):  # we have just run it
+    with restrict_plugins(trust=True):  # we have just run it
         sheets = page_tables(page_of(read_runs([path], trust=True)))
         found: dict[Key, Found] = {}
         for row in job.rows:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.jobs import Workers
 from segarena.work.progress import Progress
 
@@ -45,7 +45,7 @@ class ProgressBar:
         self._title = title
         self._unit = unit
         self._rate = rate
-        self._workers = max(1, executor_of(workers).workers)
+        self._workers = max(1, make_executor(workers).workers)
         self._console = console
         self._bar = Bar(
             TextColumn("{task.description}"),

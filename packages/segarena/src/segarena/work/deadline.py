@@ -42,7 +42,7 @@ class Deadline(Protocol):
 
 
 @dataclass(slots=True)
-class Unwatched:
+class LocalDeadline:
     """The deadline of a process that no other one watches."""
 
     value: float = 0.0
@@ -87,7 +87,7 @@ class SharedDeadline:
         return self.what if self.value else ""
 
 
-_deadlines: list[Deadline] = [Unwatched()]
+_deadlines: list[Deadline] = [LocalDeadline()]
 
 
 def this_deadline() -> Deadline:
@@ -101,7 +101,7 @@ def share_deadline(deadline: Deadline) -> None:
 
 
 @contextmanager
-def standing_still(most_s: float) -> Generator[None]:
+def pause_deadline(most_s: float) -> Generator[None]:
     """Stop the clock of the call under way in this process while the block runs, which keeps a limit of its own.
 
     For what a call needs done first and cannot be blamed for. Only in the main thread, where calls have their alarm.

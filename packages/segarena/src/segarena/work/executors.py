@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from segarena.errors import InvalidInput
-from segarena.work.inline import Here
+from segarena.work.inline import InlineExecutor
 from segarena.work.jobs import Executor, Workers
-from segarena.work.processes import Processes
+from segarena.work.processes import ProcessExecutor
 
 
-def executor_of(workers: Workers) -> Executor:
+def make_executor(workers: Workers) -> Executor:
     """Return what does the work: an executor as it is, this process for 0, so many processes otherwise.
 
     Raises:
@@ -18,4 +18,4 @@ def executor_of(workers: Workers) -> Executor:
         return workers
     if workers < 0:
         raise InvalidInput(f"workers must be 0 or more, got {workers}")
-    return Processes(workers) if workers else Here()
+    return ProcessExecutor(workers) if workers else InlineExecutor()

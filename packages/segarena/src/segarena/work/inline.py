@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 
-from segarena.work.jobs import Job, Outcome, Result, Unit, attempt
+from segarena.work.jobs import Job, Outcome, Result, Unit, run_unit
 
 
-class Here:
+class InlineExecutor:
     """Works in this process. Nobody watches from outside, so a time limit is the job's own to keep."""
 
     workers = 0
@@ -20,4 +20,4 @@ class Here:
         """Yield what came of each unit, in order; see `segarena.work.jobs.Executor`."""
         do = job.open()
         for unit in units:
-            yield attempt(do, unit)
+            yield run_unit(do, unit)

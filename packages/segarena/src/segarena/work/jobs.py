@@ -25,7 +25,7 @@ class Job(Protocol[UnitIn, ResultOut]):
 
 
 @dataclass(frozen=True, slots=True)
-class Calling(Generic[Unit, Result]):
+class FunctionJob(Generic[Unit, Result]):
     """The job of calling a function of a module, which needs nothing built."""
 
     function: Callable[[Unit], Result]
@@ -35,7 +35,7 @@ class Calling(Generic[Unit, Result]):
         return self.function
 
 
-class Building(Generic[Unit, Result]):
+class FactoryJob(Generic[Unit, Result]):
     """The job of a function that builds what does a unit; it travels, what it builds does not.
 
     Args:
@@ -56,12 +56,12 @@ class Building(Generic[Unit, Result]):
         """Build, unless that is done."""
         return self._built or self._build()
 
-    def __reduce__(self) -> tuple[type[Building[Unit, Result]], tuple[Any]]:
+    def __reduce__(self) -> tuple[type[FactoryJob[Unit, Result]], tuple[Any]]:
         return type(self), (self._build,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done(Generic[Unit, Result]):
+class UnitResult(Generic[Unit, Result]):
     """A unit that is done; `seconds` is what it took the process that did it."""
 
     unit: Unit
@@ -70,7 +70,7 @@ class Done(Generic[Unit, Result]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Generic[Unit]):
+class UnitFailure(Generic[Unit]):
     """A unit that came to nothing, and why. The others go on.
 
     Attributes:
@@ -83,7 +83,7 @@ class Failed(Generic[Unit]):
     during: str = ""
 
 
-Outcome: TypeAlias = Done[Unit, Result] | Failed[Unit]
+Outcome: TypeAlias = UnitResult[Unit, Result] | UnitFailure[Unit]
 
 
 class Executor(Protocol):
@@ -127,7 +127,7 @@ Workers: TypeAlias = int | Executor
 """Who does long work: so many processes of this machine, none for 0; or an executor, such as `segarena.Ray`."""
 
 
-def attempt(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
+def run_unit(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
     """Do one unit; whatever it raises becomes a failure, except what ends the work."""
     started = time.perf_counter()
     try:
@@ -135,16 +135,18 @@ def attempt(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
     except (StoreError, WorkStopped):
         raise
     except (Exception, SystemExit) as error:
-        return Failed(unit=unit, error=as_ours(error), seconds=time.perf_counter() - started)
-    return Done(unit=unit, result=result, seconds=time.perf_counter() - started)
+        return UnitFailure(
+            unit=unit, error=portable_error(error), seconds=time.perf_counter() - started
+        )
+    return UnitResult(unit=unit, result=result, seconds=time.perf_counter() - started)
 
 
-def of_unit(unit: Any, outcome: Done[Any, Any] | Failed[Any]) -> Outcome[Any, Any]:
+def with_unit(unit: Any, outcome: UnitResult[Any, Any] | UnitFailure[Any]) -> Outcome[Any, Any]:
     """Return an outcome that came from elsewhere without its unit, with it."""
     return replace(outcome, unit=unit)
 
 
-def as_ours(error: BaseException) -> SegarenaError:
+def portable_error(error: BaseException) -> SegarenaError:
     """Return an error of segarena that says the same and can travel between processes, whatever the original holds."""
     kinds = [
         kind for kind in type(error).__mro__ if vars(segarena.errors).get(kind.__name__) is kind

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, NamedTuple
 from segarena.errors import RunConflict, StoreError
 from segarena.files.whole import cannot_write, write_whole
 
-FORMAT = 1
+LEDGER_FORMAT = 1
 _CRC = b',"crc":"%08x"}'
 _CRC_LENGTH = len(_CRC % 0)
 _LINES_AT_ONCE = 10_000
@@ -65,7 +65,7 @@ class Ledger:
         self._synced = time.monotonic()
         self._file: BinaryIO | None = None
         if path is not None:
-            self._file = open_alone(path) if is_locked else _open(path)
+            self._file = open_exclusive(path) if is_locked else _open(path)
             try:
                 self._load(path, self._file, _plain(identity))
             except BaseException:
@@ -123,22 +123,22 @@ class Ledger:
         data = file.read()
         whole = data.rfind(b"\n") + 1
         existing, self.done, self.doubtful = (
-            _parse(path, data[:whole]) if whole else Noted(None, {})
+            _parse(path, data[:whole]) if whole else LedgerContents(None, {})
         )
         if self.done:
-            refuse_other(path, existing, identity)
+            refuse_other_work(path, existing, identity)
         if existing == identity:
             file.truncate(whole)
             return
         # New, or of other work of which nothing is done.
         file.truncate(0)
-        self._append({"ledger": FORMAT, "identity": identity})
+        self._append({"ledger": LEDGER_FORMAT, "identity": identity})
         self.sync()
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._file is None or self.path is None:
             return
-        line = line_of(entry)
+        line = encode_line(entry)
         end = self._file.seek(0, os.SEEK_END)
         try:
             # Unbuffered, and a write may take less than it was given when the disk runs full.
@@ -151,7 +151,7 @@ class Ledger:
             self.sync()
 
 
-class Noted(NamedTuple):
+class LedgerContents(NamedTuple):
     """What a ledger says; see `Ledger`."""
 
     identity: Any
@@ -159,7 +159,7 @@ class Noted(NamedTuple):
     doubtful: frozenset[str] = frozenset()
 
 
-def read_ledger(path: Path) -> Noted:
+def read_ledger(path: Path) -> LedgerContents:
     """Return what a ledger says, without claiming it; another process may be writing it.
 
     Raises:
@@ -183,7 +183,7 @@ def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, 
         StoreError: it cannot be written, or the lines are not what was expected.
     """
     lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
-    if not lines or is_sound(lines[0]):
+    if not lines or is_intact_line(lines[0]):
         return
     try:
         identity, done = read([json.loads(line) for line in lines])
@@ -192,13 +192,13 @@ def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, 
             f"{path}: expected a ledger of finished work, got something else; delete it"
         ) from error
     entries = [
-        {"ledger": FORMAT, "identity": identity},
+        {"ledger": LEDGER_FORMAT, "identity": identity},
         *({"unit": unit, "value": done[unit]} for unit in done),
     ]
-    write_whole(path, b"".join(map(line_of, entries)))
+    write_whole(path, b"".join(map(encode_line, entries)))
 
 
-def refuse_other(place: Path, existing: Any, asked: Any) -> None:
+def refuse_other_work(place: Path, existing: Any, asked: Any) -> None:
     """Raise RunConflict when two descriptions of work differ, naming the first difference."""
     if existing != asked:
         where, has, wants = first_difference("", existing, asked)
@@ -224,7 +224,7 @@ def first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
     return where, json.dumps(has)[:80], json.dumps(wants)[:80]
 
 
-def open_alone(path: Path) -> BinaryIO:
+def open_exclusive(path: Path) -> BinaryIO:
     """Return a file, made when it is not there, that no other process can open so until it is closed.
 
     Raises:
@@ -252,13 +252,13 @@ def _open(path: Path) -> BinaryIO:
     return file
 
 
-def _parse(path: Path, data: bytes) -> Noted:
+def _parse(path: Path, data: bytes) -> LedgerContents:
     every = data.splitlines()
-    lines = [line for line in every if is_sound(line)]
+    lines = [line for line in every if is_intact_line(line)]
     done: dict[str, Any] = {}
     try:
         head = json.loads(lines[0])
-        if head["ledger"] != FORMAT:
+        if head["ledger"] != LEDGER_FORMAT:
             raise StoreError(
                 f"{path}: written by a later version of segarena (format {head['ledger']}); update it"
             )
@@ -266,7 +266,7 @@ def _parse(path: Path, data: bytes) -> Noted:
         for start in range(1, len(lines), _LINES_AT_ONCE):
             entries = json.loads(b"[" + b",".join(lines[start : start + _LINES_AT_ONCE]) + b"]")
             done.update((entry["unit"], entry.get("value")) for entry in entries)
-        return Noted(
+        return LedgerContents(
             head["identity"], done, _doubtful(every) if len(lines) < len(every) else frozenset()
         )
     except (ValueError, LookupError, TypeError) as error:
@@ -277,21 +277,21 @@ def _parse(path: Path, data: bytes) -> Noted:
 
 def _doubtful(lines: list[bytes]) -> frozenset[str]:
     """Return the units of which nothing was noted after the last damaged line."""
-    last = max(place for place, line in enumerate(lines) if not is_sound(line))
+    last = max(place for place, line in enumerate(lines) if not is_intact_line(line))
     before, after = (
-        {json.loads(line).get("unit") for line in part if is_sound(line)}
+        {json.loads(line).get("unit") for line in part if is_intact_line(line)}
         for part in (lines[:last], lines[last:])
     )
     return frozenset(before - after - {None})
 
 
-def line_of(entry: Mapping[str, Any]) -> bytes:
+def encode_line(entry: Mapping[str, Any]) -> bytes:
     """Return an entry as a line of JSON that ends with its own checksum."""
     body = _encode(entry).encode()[:-1]
     return body + _CRC % zlib.crc32(body) + b"\n"
 
 
-def is_sound(line: bytes) -> bool:
+def is_intact_line(line: bytes) -> bool:
     """Tell whether a line of `line_of`, without its end, is as it was written."""
     body = line[:-_CRC_LENGTH]
     crc = line[-_CRC_LENGTH:]

@@ -11,17 +11,17 @@ from multiprocessing.connection import wait
 from typing import Generic
 
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
-from segarena.work.jobs import Done, Failed, Job, Outcome, Result, Unit
+from segarena.work.jobs import Job, Outcome, Result, Unit, UnitFailure, UnitResult
 from segarena.work.processes import pack_job
-from segarena.work.worker_handle import Worker
-from segarena.work.worker_process import Ended, Opened
+from segarena.work.worker_handle import WorkerHandle
+from segarena.work.worker_process import JobReady, WorkerExit
 
 _POLL_S = 0.2
 _STARTING = threading.Lock()
 """A process is started with the environment changed for a moment: not by two threads at once."""
 
 
-class StandingProcess(Generic[Unit, Result]):
+class PersistentProcess(Generic[Unit, Result]):
     """One process that does units of a job. It belongs to the thread that gave it the first unit, and ends with it.
 
     Args:
@@ -32,7 +32,7 @@ class StandingProcess(Generic[Unit, Result]):
     def __init__(self, job: Job[Unit, Result], limit_s: float) -> None:
         self._packed_job = pack_job(job)
         self._limit_s = limit_s
-        self._worker: Worker | None = None
+        self._worker: WorkerHandle | None = None
 
     @property
     def number(self) -> int | None:
@@ -70,15 +70,15 @@ class StandingProcess(Generic[Unit, Result]):
             if not ready:
                 continue
             match worker.listen():
-                case Ended() as ended:
+                case WorkerExit() as ended:
                     self.end()
                     raise ended.error
-                case Done() as done:
+                case UnitResult() as done:
                     worker.task = None
-                    return Done(unit=unit, result=done.result, seconds=done.seconds)
-                case Failed() as failed:
+                    return UnitResult(unit=unit, result=done.result, seconds=done.seconds)
+                case UnitFailure() as failed:
                     worker.task = None
-                    return Failed(unit=unit, error=failed.error, seconds=failed.seconds)
+                    return UnitFailure(unit=unit, error=failed.error, seconds=failed.seconds)
                 case _:
                     return self._bury(worker, unit, None)
         return self._bury(worker, unit, UnitHung("no answer in time; its process was ended"))
@@ -89,13 +89,13 @@ class StandingProcess(Generic[Unit, Result]):
             self._worker.end()
             self._worker = None
 
-    def _open(self, meanwhile: Callable[[], object]) -> Worker:
+    def _open(self, meanwhile: Callable[[], object]) -> WorkerHandle:
         worker = self._worker
         if worker is not None and worker.process.is_alive():
             return worker
         self.end()
         with _STARTING:
-            worker = self._worker = Worker(
+            worker = self._worker = WorkerHandle(
                 self._packed_job, imports_main=b"__main__" in self._packed_job
             )
         while not worker.is_open:
@@ -104,21 +104,23 @@ class StandingProcess(Generic[Unit, Result]):
             if not ready:
                 continue
             message = worker.listen()
-            if isinstance(message, Ended):
+            if isinstance(message, WorkerExit):
                 self.end()
                 raise message.error
             if message is None:
                 worker.end()
                 self._worker = None
                 raise WorkersInvalid(f"a worker process could not start ({worker.how_it_ended})")
-            worker.is_open = isinstance(message, Opened)
+            worker.is_open = isinstance(message, JobReady)
         return worker
 
-    def _bury(self, worker: Worker, unit: Unit, error: SegarenaError | None) -> Failed[Unit]:
+    def _bury(
+        self, worker: WorkerHandle, unit: Unit, error: SegarenaError | None
+    ) -> UnitFailure[Unit]:
         during = worker.deadline.during
         self.end()
         how = f"{worker.how_it_ended}, {during}" if during else worker.how_it_ended
         why = error or UnitDied(
             f"the worker process died ({how}); out of memory, or a crash in compiled code"
         )
-        return Failed(unit=unit, error=why, seconds=0.0, during=during)
+        return UnitFailure(unit=unit, error=why, seconds=0.0, during=during)

@@ -14,17 +14,17 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
-from segarena.work.jobs import Failed, Outcome, of_unit
-from segarena.work.task_queue import Waiting
-from segarena.work.worker_handle import Worker
-from segarena.work.worker_process import Ended, Message, Opened
+from segarena.work.jobs import Outcome, UnitFailure, with_unit
+from segarena.work.task_queue import TaskQueue
+from segarena.work.worker_handle import WorkerHandle
+from segarena.work.worker_process import JobReady, WorkerExit, WorkerMessage
 
 _POLL_S = 0.2
 _TRIES = 2
 """A unit that kills its process is tried so often; so is starting a process that is killed on the way."""
 
 
-class Crew:
+class ProcessPool:
     """All worker processes of one piece of work, one thread each.
 
     Args:
@@ -47,7 +47,7 @@ class Crew:
         self._limit_s = limit_s
         self._imports_main = imports_main
         self._failed_starts = 0
-        self._workers: list[Worker] = []
+        self._workers: list[WorkerHandle] = []
 
     def do(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
         """Yield what came of each unit, in the order in which they finish; one process keeps their order."""
@@ -57,7 +57,7 @@ class Crew:
 
     def steps(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any] | None]:
         """Yield the same, and None several times a second while nothing is heard."""
-        waiting = Waiting(units)
+        waiting = TaskQueue(units)
         deaths: Counter[int] = Counter()
         self._start(waiting.count_ahead(self._size))
         while self._hand_out(waiting) or self._busy:
@@ -65,9 +65,9 @@ class Crew:
             if not speaking:
                 yield None
             for worker, message in speaking:
-                if isinstance(message, Ended):
+                if isinstance(message, WorkerExit):
                     raise message.error
-                if isinstance(message, Opened):
+                if isinstance(message, JobReady):
                     worker.is_open = True
                     continue
                 task = worker.task
@@ -80,7 +80,7 @@ class Crew:
                             continue
                 worker.task = None
                 if task is not None:
-                    yield of_unit(task[1], message)
+                    yield with_unit(task[1], message)
 
     def end(self) -> None:
         """Kill all processes."""
@@ -93,14 +93,14 @@ class Crew:
         while len(self._workers) < wanted:
             self._workers.append(self._new())
 
-    def _new(self) -> Worker:
-        return Worker(self._packed_job, imports_main=self._imports_main)
+    def _new(self) -> WorkerHandle:
+        return WorkerHandle(self._packed_job, imports_main=self._imports_main)
 
     @property
     def _busy(self) -> bool:
         return any(worker.task is not None for worker in self._workers)
 
-    def _hand_out(self, waiting: Waiting) -> bool:
+    def _hand_out(self, waiting: TaskQueue) -> bool:
         """Give units to those who have nothing to do; return whether there may be more."""
         for worker in self._workers:
             if worker.is_open and worker.task is None:
@@ -110,11 +110,11 @@ class Crew:
                 worker.take(task)
         return bool(self._workers)
 
-    def _listen(self) -> list[tuple[Worker, Message | None]]:
+    def _listen(self) -> list[tuple[WorkerHandle, WorkerMessage | None]]:
         """Wait a moment; return who said something, and with None who died or has been silent for too long."""
         ends = [end for worker in self._workers for end in (worker.pipe, worker.process.sentinel)]
         ready = set(wait(ends, timeout=_POLL_S))
-        speaking: list[tuple[Worker, Message | None]] = []
+        speaking: list[tuple[WorkerHandle, WorkerMessage | None]] = []
         for worker in self._workers:
             if worker.pipe in ready or worker.process.sentinel in ready:
                 speaking.append((worker, worker.listen()))
@@ -122,7 +122,7 @@ class Crew:
                 speaking.append((worker, None))
         return speaking
 
-    def _bury(self, worker: Worker) -> Failed[Any]:
+    def _bury(self, worker: WorkerHandle) -> UnitFailure[Any]:
         """End and replace a process; return why its unit failed."""
         seconds = time.monotonic() - worker.taken_s
         is_overdue = worker.is_overdue(self._limit_s)
@@ -136,9 +136,9 @@ class Crew:
                 f"the worker process died ({how}); out of memory, or a crash in compiled code"
             )
         self._workers[self._workers.index(worker)] = self._new()
-        return Failed(unit=None, error=error, seconds=seconds, during=during)
+        return UnitFailure(unit=None, error=error, seconds=seconds, during=during)
 
-    def _check_start(self, worker: Worker) -> None:
+    def _check_start(self, worker: WorkerHandle) -> None:
         if worker.is_open:
             self._failed_starts = 0
             return

@@ -8,10 +8,10 @@ from typing import Any
 
 from segarena.errors import WorkersInvalid
 from segarena.work.jobs import Job, Outcome, Result, Unit
-from segarena.work.process_pool import Crew
+from segarena.work.process_pool import ProcessPool
 
 
-class Processes:
+class ProcessExecutor:
     """Works in processes of this machine, one thread each.
 
     Args:
@@ -29,7 +29,9 @@ class Processes:
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield what came of each unit, as they finish; see `segarena.work.jobs.Executor`."""
         packed_job = pack_job(job)
-        crew = Crew(packed_job, self.workers, limit_s, imports_main=b"__main__" in packed_job)
+        crew = ProcessPool(
+            packed_job, self.workers, limit_s, imports_main=b"__main__" in packed_job
+        )
         try:
             yield from crew.do(units)
         finally:

@@ -42,5 +42,5 @@ class Progress:
 OnProgress: TypeAlias = Callable[[Progress], None]
 
 
-def say_nothing(_: Progress) -> None:
+def ignore_progress(_: Progress) -> None:
     """Be told, and do nothing."""

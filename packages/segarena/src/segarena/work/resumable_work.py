@@ -8,22 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 from segarena.errors import SegarenaError
-from segarena.work.jobs import Done, Executor, Failed, Job, Outcome, Unit
+from segarena.work.jobs import Executor, Job, Outcome, Unit, UnitFailure, UnitResult
 from segarena.work.ledger import Ledger
-from segarena.work.progress import OnProgress, Progress, say_nothing
+from segarena.work.progress import OnProgress, Progress, ignore_progress
 from segarena.work.sharing.claims import OnWait
 from segarena.work.sharing.shared_ledger import SharedLedger
 from segarena.work.signals import stoppable
 
 
-def work_through(
+def do_pending(
     job: Job[Unit, Any],
     units: Mapping[str, Unit],
     ledger: Ledger | SharedLedger,
     executor: Executor,
     *,
     stage: str = "",
-    on_progress: OnProgress = say_nothing,
+    on_progress: OnProgress = ignore_progress,
     noted: Callable[[Unit, Any], Any] = lambda _, result: result,
 ) -> dict[str, SegarenaError]:
     """Do the units that the ledger does not have, and note each one; return why others failed.
@@ -76,7 +76,7 @@ def work_through(
 def _mapped(
     outcome: Outcome[tuple[str, Unit], Any], noted: Callable[[Unit, Any], Any]
 ) -> Outcome[tuple[str, Unit], Any]:
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, UnitFailure):
         return outcome
     return replace(outcome, result=noted(outcome.unit[1], outcome.result))
 
@@ -109,7 +109,7 @@ class _Alone:
 
     def note(self, outcome: Outcome[tuple[str, Any], Any]) -> None:
         name, _ = outcome.unit
-        if isinstance(outcome, Done):
+        if isinstance(outcome, UnitResult):
             self._ledger.add(name, outcome.result)
         else:
             self.failures[name] = outcome.error

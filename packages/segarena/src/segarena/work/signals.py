@@ -11,7 +11,7 @@ from types import FrameType
 _ASK_TO_STOP = (signal.SIGTERM, signal.SIGHUP)
 
 
-class Stopped(KeyboardInterrupt):
+class StopRequest(KeyboardInterrupt):
     """The process was asked to stop; `number` is the signal."""
 
     def __init__(self, number: int) -> None:
@@ -21,7 +21,7 @@ class Stopped(KeyboardInterrupt):
 
 def exit_code(error: KeyboardInterrupt) -> int:
     """Return what a program that was stopped exits with, as shells have it: 128 and the number of the signal."""
-    return 128 + (error.number if isinstance(error, Stopped) else signal.SIGINT)
+    return 128 + (error.number if isinstance(error, StopRequest) else signal.SIGINT)
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def stoppable(*, is_last: bool = False) -> Generator[None]:
     def stop(number: int, _frame: FrameType | None) -> None:
         for each in ours:  # one is enough: what sends it to a whole group may have it come twice
             signal.signal(each, signal.SIG_IGN)
-        raise Stopped(number)
+        raise StopRequest(number)
 
     ours = [number for number in _ASK_TO_STOP if signal.getsignal(number) is signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from segarena.work.deadline import SHARED_BYTES, SharedDeadline, share_deadline
 
-REFUSED = 2
+EXIT_REFUSED = 2
 _POLL_S = 0.2
 _PATIENCE = 10
 """So many looks in a row must find a call overdue: after the machine or the terminal slept, one is not enough."""
@@ -26,7 +26,7 @@ _FROM_TERMINAL = 128
 """What `si_code` says of Ctrl-C and of a terminal that closes: the child, of the same group, got the signal too."""
 
 
-def watched(run: Callable[[], None]) -> None:
+def run_supervised(run: Callable[[], None]) -> None:
     """Run in a child; return when it returned, exit as it exits. Where processes cannot be forked, run here."""
     if not hasattr(signal, "sigtimedwait"):
         run()
@@ -81,4 +81,4 @@ def _ended(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) -> int
 
 def _told(message: str) -> int:
     sys.stderr.write(f"error: {message}. What was finished is kept; the same command goes on\n")
-    return REFUSED
+    return EXIT_REFUSED

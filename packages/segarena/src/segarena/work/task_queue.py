@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 
-class Waiting:
+class TaskQueue:
     """Units that wait, numbered; they are asked for one at a time, when somebody has nothing to do."""
 
     def __init__(self, units: Iterable[Any]) -> None:

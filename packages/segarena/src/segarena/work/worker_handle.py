@@ -14,8 +14,8 @@ from typing import Any
 
 from segarena.errors import UnitFailed
 from segarena.work.deadline import SHARED_BYTES, SharedDeadline
-from segarena.work.jobs import Failed
-from segarena.work.worker_process import Message, live
+from segarena.work.jobs import UnitFailure
+from segarena.work.worker_process import WorkerMessage, run_worker
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -27,7 +27,7 @@ _THREAD_VARIABLES = (
 )
 
 
-class Worker:
+class WorkerHandle:
     """The parent's end of one process.
 
     Args:
@@ -48,7 +48,9 @@ class Worker:
         self.taken_s = time.monotonic()
         memory: Any = context.RawArray("B", SHARED_BYTES)
         self.deadline = SharedDeadline(memory)
-        self.process = context.Process(target=live, args=(packed_job, theirs, memory), daemon=True)
+        self.process = context.Process(
+            target=run_worker, args=(packed_job, theirs, memory), daemon=True
+        )
         with _one_thread_each(), _away_from_main(needed=imports_main):
             self.process.start()
         theirs.close()
@@ -69,7 +71,7 @@ class Worker:
             limit_s is not None and now > self.taken_s + limit_s
         )
 
-    def listen(self) -> Message | None:
+    def listen(self) -> WorkerMessage | None:
         """Return what the process says; None when it died."""
         try:
             packed = self.pipe.recv_bytes() if self.pipe.poll() else None
@@ -81,7 +83,7 @@ class Worker:
             return pickle.loads(packed)  # noqa: S301 - from our own child
         except Exception as error:
             failure = UnitFailed(f"the result cannot be read: {type(error).__name__}: {error}")
-            return Failed(unit=None, error=failure, seconds=time.monotonic() - self.taken_s)
+            return UnitFailure(unit=None, error=failure, seconds=time.monotonic() - self.taken_s)
 
     @property
     def how_it_ended(self) -> str:

@@ -18,27 +18,27 @@ from typing import Any, cast
 
 from segarena.errors import SegarenaError, StoreError, UnitFailed, WorkStopped
 from segarena.work.deadline import SharedDeadline, share_deadline
-from segarena.work.jobs import Done, Failed, Job, Outcome, as_ours, attempt
+from segarena.work.jobs import Job, Outcome, UnitFailure, UnitResult, portable_error, run_unit
 
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class JobReady:
     """What a worker says first: the job is open, and units may come."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class WorkerExit:
     """What a worker says last: the job cannot be opened, or nothing can go on."""
 
     error: SegarenaError
 
 
-Message = Opened | Ended | Done[Any, Any] | Failed[Any]
+WorkerMessage = JobReady | WorkerExit | UnitResult[Any, Any] | UnitFailure[Any]
 
 
-def live(packed_job: bytes, pipe: Connection, memory: Any) -> None:
+def run_worker(packed_job: bytes, pipe: Connection, memory: Any) -> None:
     """Do units of a job that the parent sends through `pipe`, until it closes; `memory` is of a `SharedDeadline`."""
     _leave_signals_to_parent()
     _die_with_parent()
@@ -48,9 +48,9 @@ def live(packed_job: bytes, pipe: Connection, memory: Any) -> None:
             job: Job[Any, Any] = pickle.loads(packed_job)  # noqa: S301 - from our own parent
             do = job.open()
         except (Exception, SystemExit) as error:
-            pipe.send_bytes(pickle.dumps(Ended(as_ours(error))))
+            pipe.send_bytes(pickle.dumps(WorkerExit(portable_error(error))))
             return
-        pipe.send_bytes(pickle.dumps(Opened()))
+        pipe.send_bytes(pickle.dumps(JobReady()))
         while True:
             pipe.send_bytes(_answer(do, pipe.recv_bytes()))
 
@@ -58,19 +58,19 @@ def live(packed_job: bytes, pipe: Connection, memory: Any) -> None:
 def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
     """Return the packed outcome of a unit, without the unit, which the parent knows."""
     try:
-        outcome: Outcome[Any, Any] = attempt(do, pickle.loads(packed_unit))  # noqa: S301 - as above
+        outcome: Outcome[Any, Any] = run_unit(do, pickle.loads(packed_unit))  # noqa: S301 - as above
     except (StoreError, WorkStopped) as error:
-        return pickle.dumps(Ended(as_ours(error)))
-    if isinstance(outcome, Failed):
-        return pickle.dumps(Failed(unit=None, error=outcome.error, seconds=outcome.seconds))
+        return pickle.dumps(WorkerExit(portable_error(error)))
+    if isinstance(outcome, UnitFailure):
+        return pickle.dumps(UnitFailure(unit=None, error=outcome.error, seconds=outcome.seconds))
     try:
-        return pickle.dumps(Done(unit=None, result=outcome.result, seconds=outcome.seconds))
+        return pickle.dumps(UnitResult(unit=None, result=outcome.result, seconds=outcome.seconds))
     except Exception as error:  # pickling runs the code of whatever the result holds
-        failure = cannot_be_sent(outcome.result, error)
-        return pickle.dumps(Failed(unit=None, error=failure, seconds=outcome.seconds))
+        failure = unsendable_result(outcome.result, error)
+        return pickle.dumps(UnitFailure(unit=None, error=failure, seconds=outcome.seconds))
 
 
-def cannot_be_sent(result: Any, error: Exception) -> UnitFailed:
+def unsendable_result(result: Any, error: Exception) -> UnitFailed:
     """Return the error of a unit that was done, and of which nobody will know what came of it."""
     return UnitFailed(f"the result, {type(result).__name__}, cannot be sent on: {error}")
 

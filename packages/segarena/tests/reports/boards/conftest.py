@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segarena.records.configuration import DatasetUsed, PluginUsed
+from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.reports.boards.board import Entry
 from segarena.reports.boards.extracts import Extract, MeanCurve, TargetColumns
 from segarena.roles import Statistic
@@ -34,8 +34,8 @@ def made(
         "decides": "NoC@90",
         "summary": (NOC, AUC),
         "definitions": {"NoC@90": "clicks until it is good.", "AuC": "area."},
-        "segmenter": PluginUsed(kind="segmenter", name=segmenter, options=options or {}),
-        "dataset": DatasetUsed(
+        "segmenter": PluginRecord(kind="segmenter", name=segmenter, options=options or {}),
+        "dataset": DatasetRecord(
             name="folder", options={"name": data, "path": data}, fingerprint=data, samples=()
         ),
         "ignores_image": False,

@@ -9,7 +9,7 @@ import pytest
 from segarena import evaluate, forecast
 from segarena.abilities import TimesPasses
 from segarena.dialogue import Dialogue
-from segarena.engine.rows import ENCODED
+from segarena.engine.rows import ENCODER_PASS_ROUND
 from segarena.errors import RunConflict
 from segarena.prompts import Click
 from segarena.registry import build
@@ -52,7 +52,7 @@ def test_where_the_network_sees_prompts_too_every_answer_is_a_pass(small_run, ru
     counts = run.config.counts
     assert run.config.segmenter.encodes_with_prompts
     assert counts.encodes == counts.rounds > 3
-    assert ENCODED not in run.read("timings", ["round"])["round"].to_list()
+    assert ENCODER_PASS_ROUND not in run.read("timings", ["round"])["round"].to_list()
     cost = forecast(
         rules, segmenter=written("moody.py", "Joint"), dataset="sample-squares(count=9)"
     )

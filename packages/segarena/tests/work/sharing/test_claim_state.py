@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segarena.work.sharing.claim_state import Entry, Shares, ranges_of
+from segarena.work.sharing.claim_state import ClaimEntry, ClaimState, ranges_of
 
 COUNT = 6
 units = st.lists(st.integers(0, COUNT + 1), max_size=4).map(ranges_of)
 who = st.sampled_from("abc")
 entries = st.builds(
-    Entry,
+    ClaimEntry,
     who=who,
     joins=st.booleans(),
     leaves=st.booleans(),
@@ -59,7 +59,7 @@ class Reference:
 
 @given(st.lists(entries, max_size=30))
 def test_it_agrees_with_the_reference_after_every_entry(said):
-    shares, reference = Shares(), Reference()
+    shares, reference = ClaimState(), Reference()
     for entry in said:
         shares.add(entry)
         reference.add(entry)
@@ -75,9 +75,9 @@ def test_it_agrees_with_the_reference_after_every_entry(said):
 
 
 def test_why_units_failed_is_known_until_they_are_done_again():
-    shares = Shares()
-    shares.add(Entry(who="a", count=3))
-    shares.add(Entry(who="a", done=((0, 2),), failed={1: ("InvalidMask", "no mask")}))
+    shares = ClaimState()
+    shares.add(ClaimEntry(who="a", count=3))
+    shares.add(ClaimEntry(who="a", done=((0, 2),), failed={1: ("InvalidMask", "no mask")}))
     assert shares.failed == {1: ("InvalidMask", "no mask")}
-    shares.add(Entry(who="b", done=((1, 2),)))
+    shares.add(ClaimEntry(who="b", done=((1, 2),)))
     assert shares.failed == {}

@@ -14,7 +14,7 @@ from segarena.errors import InvalidMask, RunConflict, StoreError
 from segarena.work.ledger import Ledger
 from segarena.work.sharing.claims import Claims
 from segarena.work.sharing.locks import refuse_sharers
-from segarena.work.sharing.presence import Lapsed, Sharer, present
+from segarena.work.sharing.presence import PresenceLapsed, Sharer, present_sharers
 
 COUNT = 12
 WHO = range(3)
@@ -188,7 +188,7 @@ def test_one_at_a_time_changes_what_belongs_to_all(work):
     with one.keeping():
         one.check_kept()
         assert not other.try_keeping()
-        with pytest.raises(Lapsed):
+        with pytest.raises(PresenceLapsed):
             other.check_kept()
     with other.keeping():
         assert not one.try_keeping()
@@ -198,11 +198,11 @@ def test_who_was_given_up_may_not_change_what_belongs_to_all(work):
     one, other = work.come(), work.come()
     assert one.try_keeping()
     work.silence(one)
-    with pytest.raises(Lapsed, match="silent for too long"):
+    with pytest.raises(PresenceLapsed, match="silent for too long"):
         one.check_kept()
     work.silence(one)
     assert other.try_keeping()
-    with pytest.raises(Lapsed):
+    with pytest.raises(PresenceLapsed):
         one.check_kept()
 
 
@@ -266,7 +266,7 @@ def test_another_version_is_refused_and_named(work):
         RunConflict, match=r"is shared by old-host \(process \d+\) with segarena 0\.0\.1, this is"
     ):
         work.come()
-    assert other.token in present(work.folder / "claims")
+    assert other.token in present_sharers(work.folder / "claims")
 
 
 def test_who_works_alone_and_who_shares_refuse_each_other(work, monkeypatch):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from segarena.errors import StoreError
-from segarena.work.sharing.presence import Presence, Sharer, present
+from segarena.work.sharing.presence import Presence, Sharer, present_sharers
 
 UTIME = os.utime
 
@@ -29,10 +29,10 @@ def elsewhere(folder, **changes):
 
 def test_a_process_is_there_from_its_coming_to_its_going(folder):
     with Presence(folder) as one, Presence(folder) as other:
-        assert set(present(folder)) == {one.me.token, other.me.token}
+        assert set(present_sharers(folder)) == {one.me.token, other.me.token}
         assert other.is_live(one.me.token)
         assert str(one.me).endswith(f"(process {os.getpid()})")
-    assert not present(folder)
+    assert not present_sharers(folder)
     assert not other.is_live(one.me.token)
 
 

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from segarena.errors import InvalidInput, InvalidMask, RunConflict, StoreError
-from segarena.work.inline import Here
-from segarena.work.jobs import Calling
+from segarena.work.inline import InlineExecutor
+from segarena.work.jobs import FunctionJob
 from segarena.work.ledger import Ledger, read_ledger
-from segarena.work.resumable_work import work_through
+from segarena.work.resumable_work import do_pending
 from segarena.work.sharing.shared_ledger import SharedLedger, open_ledger
 
 WORK = {"seed": 0}
@@ -37,7 +37,7 @@ def square(number):
 
 def work(path, *, units=UNITS, share=True, identity=WORK, **options):
     with open_ledger(path, identity, share=share) as ledger:
-        failures = work_through(Calling(square), units, ledger, Here(), **options)
+        failures = do_pending(FunctionJob(square), units, ledger, InlineExecutor(), **options)
         return failures, dict(ledger.done)
 
 
@@ -179,6 +179,6 @@ def test_one_that_cannot_note_what_it_did_ends_and_others_go_on(path, monkeypatc
             lambda *_: (_ for _ in ()).throw(StoreError("the disk is full")),
         )
         with pytest.raises(StoreError, match="the disk is full"):
-            work_through(Calling(square), UNITS, ledger, Here())
+            do_pending(FunctionJob(square), UNITS, ledger, InlineExecutor())
     monkeypatch.undo()
     assert work(path)[1] == SQUARES

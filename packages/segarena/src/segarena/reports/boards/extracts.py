@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from segarena.abilities import ignores_image
 from segarena.errors import StoreError
-from segarena.records.configuration import DatasetUsed, PluginUsed
-from segarena.records.trust import reading
+from segarena.records.configuration import DatasetRecord, PluginRecord
+from segarena.records.trust import restrict_plugins
 from segarena.registry import known
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import Run, benchmark_rules, read_runs
@@ -92,8 +92,8 @@ class Extract:
     decides: str
     summary: tuple[Statistic, ...]
     definitions: Mapping[str, str]
-    segmenter: PluginUsed
-    dataset: DatasetUsed
+    segmenter: PluginRecord
+    dataset: DatasetRecord
     ignores_image: bool
     users: tuple[str, ...]
     created: str
@@ -116,7 +116,7 @@ def extract_of(run: str | Path) -> Extract:
         RunMissing: there is no run.
         StoreError: its records are damaged.
     """
-    with reading(trust=False):
+    with restrict_plugins(trust=False):
         own = page_of(read_runs([run]))
         return _extract(own, own.usual_runs[0])
 

@@ -18,7 +18,7 @@ from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.sharing import Shared, can_share
 from segarena.segmenters.workers.starting import reached, token_shown
 from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
-from segarena.work.deadline import standing_still
+from segarena.work.deadline import pause_deadline
 from segarena.worker import PROMPTS, PROTOCOL, SAMPLES, ProtocolError
 
 MOST_ANSWER_BYTES = 16 * 2**30
@@ -125,7 +125,7 @@ class Conversation:
         with self._one_at_a_time:
             if self._link is not None:
                 return
-            with standing_still(self.reach.start_s):
+            with pause_deadline(self.reach.start_s):
                 try:
                     self._start()
                 except Lost as error:

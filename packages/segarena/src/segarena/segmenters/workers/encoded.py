@@ -9,7 +9,7 @@ from segarena.errors import SegmenterError
 from segarena.samples import Sample
 from segarena.segmenters.workers.conversation import Conversation, Tries
 from segarena.serialization import encode_sample
-from segarena.work.deadline import standing_still
+from segarena.work.deadline import pause_deadline
 from segarena.worker import flatten
 
 
@@ -55,7 +55,7 @@ class Encoded:
             return self._life
         self._passes_before = list(getattr(self, "pass_seconds", ()))
         limit_s = conversation.reach.start_s
-        with standing_still(limit_s), conversation.within(limit_s):
+        with pause_deadline(limit_s), conversation.within(limit_s):
             self._make()
         return self._life
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from segarena.errors import InvalidInput, WorkersInvalid
 
-HERE = "auto"
+THIS_NODE = "auto"
 """The address of the cluster that this machine is a node of."""
 
 _ANSWER_S = 5.0
@@ -26,7 +26,7 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
 
 
 @contextmanager
-def joined(address: str, workers: int) -> Generator[Any]:
+def connect_ray(address: str, workers: int) -> Generator[Any]:
     """Give the module `ray`, connected while the block runs; a connection that the program has already is kept.
 
     Args:
@@ -76,8 +76,10 @@ def check_address(address: str) -> None:
         InvalidInput: it is neither "host:port" nor "auto".
     """
     host, _, port = address.rpartition(":")
-    if address != HERE and not (host and port.isdecimal() and "/" not in address):
-        raise InvalidInput(f"address of a cluster: expected host:port or {HERE}, got {address!r}")
+    if address != THIS_NODE and not (host and port.isdecimal() and "/" not in address):
+        raise InvalidInput(
+            f"address of a cluster: expected host:port or {THIS_NODE}, got {address!r}"
+        )
 
 
 def _cluster_of_this_machine(workers: int) -> dict[str, Any]:

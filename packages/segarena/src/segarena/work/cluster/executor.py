@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from segarena.errors import InvalidInput, MissingExtra
-from segarena.work.cluster.connection import check_address, joined
-from segarena.work.cluster.ray_pool import Site
+from segarena.work.cluster.connection import check_address, connect_ray
+from segarena.work.cluster.ray_pool import RayPool
 from segarena.work.jobs import Job, Outcome, Result, Unit
-from segarena.work.worker_process import cannot_be_sent
+from segarena.work.worker_process import unsendable_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,13 @@ class Ray:
         Raises:
             WorkersInvalid: no cluster answers, it can never have room, or a node has other versions.
         """
-        with joined(self.address, self.workers) as ray:
-            site = Site(
-                ray, Packed(job), self.workers, {"CPU": 1.0, "GPU": self.gpus_per_worker}, limit_s
+        with connect_ray(self.address, self.workers) as ray:
+            site = RayPool(
+                ray,
+                PickledJob(job),
+                self.workers,
+                {"CPU": 1.0, "GPU": self.gpus_per_worker},
+                limit_s,
             )
             try:
                 yield from site.work(units)
@@ -77,7 +81,7 @@ class Ray:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PickledJob:
     """A job whose units and results are bytes, so that they can be passed on unknown."""
 
     job: Job[Any, Any]
@@ -92,4 +96,4 @@ def _do_packed(do: Callable[[Any], Any], unit: bytes) -> bytes:
     try:
         return pickle.dumps(result)
     except Exception as error:  # pickling runs the code of whatever the result holds
-        raise cannot_be_sent(result, error) from error
+        raise unsendable_result(result, error) from error

@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from segarena.work.jobs import Outcome
-    from segarena.work.process_pool import Crew
+    from segarena.work.process_pool import ProcessPool
 
 _PATIENCE_S = 1.0
 """So long units are waited for before what there is is said."""
 
 
-class Foreman:
+class NodeActor:
     """Has one worker process and hands it units. Units and results are packed: it knows neither."""
 
     _node: str
-    _crew: Crew
+    _crew: ProcessPool
     _queue: deque[bytes]
     _steps: Generator[Outcome[Any, Any] | None]
 
@@ -61,9 +61,9 @@ class Foreman:
         with suppress(OSError):  # what is missing then is said by whoever looks for it
             os.chdir(directory)
         sys.path += [place for place in path if place not in sys.path]
-        from segarena.work.process_pool import Crew
+        from segarena.work.process_pool import ProcessPool
 
-        self._crew = Crew(packed_job, 1, limit_s)
+        self._crew = ProcessPool(packed_job, 1, limit_s)
         return ""
 
     def do(self, units: Sequence[bytes]) -> bytes:
@@ -78,12 +78,12 @@ class Foreman:
     def go_on(self) -> bytes:
         """Return what came of the unit that took long, as `do` does."""
         from segarena.errors import SegarenaError
-        from segarena.work.worker_process import Ended
+        from segarena.work.worker_process import WorkerExit
 
         try:
             return pickle.dumps(self._outcomes())
         except SegarenaError as error:
-            return pickle.dumps(Ended(type(error)(f"{error} (on {self._node})")))
+            return pickle.dumps(WorkerExit(type(error)(f"{error} (on {self._node})")))
 
     def _outcomes(self) -> tuple[list[Outcome[Any, Any]], int]:
         found: list[Outcome[Any, Any]] = []

@@ -14,9 +14,9 @@ from typing import Any
 from segarena.errors import UnitDied, UnitFailed, WorkersInvalid
 from segarena.version import COMPUTING
 from segarena.work.cluster import node_actor
-from segarena.work.jobs import Done, Failed, Outcome, of_unit
-from segarena.work.task_queue import Waiting
-from segarena.work.worker_process import Ended
+from segarena.work.jobs import Outcome, UnitFailure, UnitResult, with_unit
+from segarena.work.task_queue import TaskQueue
+from segarena.work.worker_process import WorkerExit
 
 _POLL_S = 0.2
 _BATCH_S = 0.2
@@ -33,12 +33,12 @@ _MOST_LOSSES = 5
 Task = tuple[int, Any]
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """A worker is gone, with its node or alone."""
 
 
 @dataclass(slots=True)
-class Pace:
+class BatchSize:
     """How many units are handed over at once, from what those took that are done."""
 
     mean_s: float | None = None
@@ -59,7 +59,7 @@ class Pace:
 
 
 @dataclass(slots=True, eq=False)
-class Hand:
+class RayWorker:
     """One worker.
 
     Attributes:
@@ -87,7 +87,7 @@ class Hand:
         self.asked = self.actor.go_on.remote()
 
 
-class Site:
+class RayPool:
     """The workers of one piece of work.
 
     Args:
@@ -105,15 +105,15 @@ class Site:
         self._workers = workers
         self._needs = needs
         self._told = self._tell(job, limit_s)
-        self._hands: list[Hand] = []
-        self._pace = Pace()
+        self._hands: list[RayWorker] = []
+        self._pace = BatchSize()
         self._losses: Counter[int] = Counter()
         self._failed_starts = 0
         self._heard = time.monotonic()
 
     def work(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
         """Yield what came of each unit, in the order in which they finish."""
-        waiting = Waiting(units)
+        waiting = TaskQueue(units)
         for _ in range(waiting.count_ahead(self._workers)):
             self._hire()
         while self._hands:
@@ -121,7 +121,7 @@ class Site:
             for hand in self._ready():
                 try:
                     outcomes += self._answer(hand, waiting)
-                except Lost:
+                except WorkerLost:
                     outcomes += self._replace(hand, waiting)
             for hand in [hand for hand in self._hands if hand.asked is None]:
                 self._hand_out(hand, waiting)
@@ -153,14 +153,16 @@ class Site:
         # All at once, whether there is room for them or not: who makes the cluster larger goes by what waits.
         self._ray.cloudpickle.register_pickle_by_value(node_actor)
         needs = {"num_cpus": self._needs["CPU"], "num_gpus": self._needs["GPU"]}
-        actor = self._ray.remote(**needs, scheduling_strategy="SPREAD")(node_actor.Foreman).remote()
-        self._hands.append(Hand(actor, actor.begin.remote(*self._told)))
+        actor = self._ray.remote(**needs, scheduling_strategy="SPREAD")(
+            node_actor.NodeActor
+        ).remote()
+        self._hands.append(RayWorker(actor, actor.begin.remote(*self._told)))
 
-    def _dismiss(self, hand: Hand) -> None:
+    def _dismiss(self, hand: RayWorker) -> None:
         self._hands.remove(hand)
         self._ray.kill(hand.actor)
 
-    def _ready(self) -> Iterator[Hand]:
+    def _ready(self) -> Iterator[RayWorker]:
         """Wait a moment; yield those who answered or are lost."""
         asked = {hand.asked: hand for hand in self._hands if hand.asked is not None}
         if not self._ray.wait(list(asked), timeout=_POLL_S)[0]:
@@ -170,7 +172,7 @@ class Site:
         for answered in self._ray.wait(list(asked), num_returns=len(asked), timeout=0)[0]:
             yield asked[answered]
 
-    def _answer(self, hand: Hand, waiting: Waiting) -> list[Outcome[Any, Any]]:
+    def _answer(self, hand: RayWorker, waiting: TaskQueue) -> list[Outcome[Any, Any]]:
         """Return what came of its units, none when it has just begun. Those after one that takes long wait again."""
         errors = self._ray.exceptions
         try:
@@ -180,7 +182,7 @@ class Site:
                 f"a worker on Ray failed: {' '.join(str(error).split())}"
             ) from error
         except errors.RayError as error:
-            raise Lost(str(error)) from error
+            raise WorkerLost(str(error)) from error
         if not hand.has_begun:
             if answer:
                 raise WorkersInvalid(answer)
@@ -188,9 +190,9 @@ class Site:
             hand.asked = None
             self._failed_starts = 0
             return []
-        said: Ended | tuple[list[Done[None, bytes] | Failed[None]], int]
+        said: WorkerExit | tuple[list[UnitResult[None, bytes] | UnitFailure[None]], int]
         said = pickle.loads(answer)  # noqa: S301 - from our own foreman
-        if isinstance(said, Ended):
+        if isinstance(said, WorkerExit):
             raise said.error
         outcomes, not_begun = said
         self._pace.learn(outcomes)
@@ -205,11 +207,11 @@ class Site:
         if hand.tasks:
             hand.go_on()
         return [
-            of_unit(unit, _unpacked(outcome))
+            with_unit(unit, _unpacked(outcome))
             for (_, unit), outcome in zip(done, outcomes, strict=True)
         ]
 
-    def _hand_out(self, hand: Hand, waiting: Waiting) -> None:
+    def _hand_out(self, hand: RayWorker, waiting: TaskQueue) -> None:
         """Give it units. One for whom there will be none makes room on the cluster."""
         tasks = self._batch(waiting)
         if tasks:
@@ -217,7 +219,7 @@ class Site:
         elif all(len(other.tasks) < 2 for other in self._hands):  # else some may come back
             self._dismiss(hand)
 
-    def _batch(self, waiting: Waiting) -> list[Task]:
+    def _batch(self, waiting: TaskQueue) -> list[Task]:
         """Return the next units; one that was lost before goes alone."""
         batch: list[Task] = []
         while len(batch) < self._pace.batch and (task := waiting.take()) is not None:
@@ -230,7 +232,7 @@ class Site:
                 break
         return batch
 
-    def _replace(self, hand: Hand, waiting: Waiting) -> Iterator[Failed[Any]]:
+    def _replace(self, hand: RayWorker, waiting: TaskQueue) -> Iterator[UnitFailure[Any]]:
         """Hire another for one who is lost; yield the units that were lost too often, the others wait again."""
         self._dismiss(hand)
         if not hand.has_begun:
@@ -245,7 +247,9 @@ class Site:
                 waiting.put_back((number, unit))
             else:
                 why = f"the worker process was lost {_MOST_LOSSES} times; out of memory, or nodes that go away"
-                yield Failed(unit=unit, error=UnitDied(why), seconds=time.monotonic() - hand.since)
+                yield UnitFailure(
+                    unit=unit, error=UnitDied(why), seconds=time.monotonic() - hand.since
+                )
         self._hire()
 
     def _check_cluster(self) -> None:
@@ -283,11 +287,13 @@ def _amounts(resources: dict[str, float]) -> str:
     return " and ".join(f"{resources.get(name, 0.0):g} {name}" for name in ("CPU", "GPU"))
 
 
-def _unpacked(outcome: Done[None, bytes] | Failed[None]) -> Done[None, Any] | Failed[None]:
-    if isinstance(outcome, Failed):
+def _unpacked(
+    outcome: UnitResult[None, bytes] | UnitFailure[None],
+) -> UnitResult[None, Any] | UnitFailure[None]:
+    if isinstance(outcome, UnitFailure):
         return outcome
     try:
-        return Done(unit=None, result=pickle.loads(outcome.result), seconds=outcome.seconds)  # noqa: S301 - as above
+        return UnitResult(unit=None, result=pickle.loads(outcome.result), seconds=outcome.seconds)  # noqa: S301 - as above
     except Exception as error:
         failure = UnitFailed(f"the result cannot be read: {type(error).__name__}: {error}")
-        return Failed(unit=None, error=failure, seconds=outcome.seconds)
+        return UnitFailure(unit=None, error=failure, seconds=outcome.seconds)

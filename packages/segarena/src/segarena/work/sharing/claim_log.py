@@ -17,11 +17,11 @@ import msgspec
 
 from segarena.errors import StoreError
 from segarena.files.whole import cannot_write
-from segarena.work.sharing.claim_state import Entry, Shares
-from segarena.work.sharing.presence import removed
+from segarena.work.sharing.claim_state import ClaimEntry, ClaimState
+from segarena.work.sharing.presence import folder_removed
 
 
-class Log:
+class ClaimLog:
     """A log, read up to some entry.
 
     Args:
@@ -32,17 +32,17 @@ class Log:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.shares = Shares()
+        self.shares = ClaimState()
         self._folder = folder
         self._count = 0
 
-    def read(self) -> Shares:
+    def read(self) -> ClaimState:
         """Read what was said since, and return the sum of all."""
         while (entry := self._entry(self._count + 1)) is not None:
             self._take_in(entry)
         return self.shares
 
-    def say(self, entry: Callable[[], Entry | None]) -> bool:
+    def say(self, entry: Callable[[], ClaimEntry | None]) -> bool:
         """Add an entry once it is what would be said after all that others said; return False where that is nothing.
 
         Args:
@@ -61,7 +61,7 @@ class Log:
                 self._take_in(wanted)
                 return True
 
-    def _add(self, entry: Entry) -> bool:
+    def _add(self, entry: ClaimEntry) -> bool:
         """Write an entry under the next number; return False if another process has taken it."""
         part = self._folder / f".{secrets.token_hex(8)}.entry"
         number = self._path(self._count + 1)
@@ -74,7 +74,7 @@ class Log:
                     part.stat().st_nlink == 2
                 )  # ours: only the answer of a network file system was lost
         except FileNotFoundError as error:
-            raise removed(self._folder) from error
+            raise folder_removed(self._folder) from error
         except OSError as error:
             if error.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
                 without = (
@@ -87,9 +87,9 @@ class Log:
                 part.unlink()
         return True
 
-    def _entry(self, number: int) -> Entry | None:
+    def _entry(self, number: int) -> ClaimEntry | None:
         try:
-            return msgspec.json.decode(self._path(number).read_bytes(), type=Entry)
+            return msgspec.json.decode(self._path(number).read_bytes(), type=ClaimEntry)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -97,9 +97,9 @@ class Log:
         except (
             msgspec.DecodeError
         ):  # the machine stopped before it was on disk: as if nothing had been said
-            return Entry(who="")
+            return ClaimEntry(who="")
 
-    def _take_in(self, entry: Entry) -> None:
+    def _take_in(self, entry: ClaimEntry) -> None:
         self.shares.add(entry)
         self._count += 1
 

@@ -14,7 +14,7 @@ _TAKEN = 1
 _DONE = 2
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one process says; everyone reads the entries in one order.
 
     Attributes:
@@ -45,7 +45,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_over: bool = False
 
 
-class Shares:
+class ClaimState:
     """The sum of the entries so far.
 
     Attributes:
@@ -94,7 +94,7 @@ class Shares:
             yield unit
             unit = self._units.find(_FREE, unit + 1)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ClaimEntry) -> None:
         """Take the next entry.
 
         Whatever it says, no unit is done by two: one that is taken or done is not taken by its `takes`.

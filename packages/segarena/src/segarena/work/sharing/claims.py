@@ -22,16 +22,16 @@ import msgspec
 
 from segarena.errors import RunConflict, SegarenaError
 from segarena.version import __version__
-from segarena.work.sharing.claim_log import Log
-from segarena.work.sharing.claim_state import Entry, Ranges, ranges_of
+from segarena.work.sharing.claim_log import ClaimLog
+from segarena.work.sharing.claim_state import ClaimEntry, Ranges, ranges_of
 from segarena.work.sharing.locks import clear_claims, shared_lock
-from segarena.work.sharing.presence import EXPIRE_S, Lapsed, Presence, present
+from segarena.work.sharing.presence import EXPIRE_S, Presence, PresenceLapsed, present_sharers
 
 CLAIMS = "claims"
 """The folder of claims in a folder of work."""
 
-LEAST_S = 0.5
-MOST_S = 30.0
+MIN_CLAIM_S = 0.5
+MAX_CLAIM_S = 30.0
 """What a claim is worth: so much of this process's time at least, and at most."""
 
 _POLL_S = 0.1
@@ -77,7 +77,7 @@ class Claims:
         self.workers = max(1, workers)
         self._presence = Presence(folder, expire_s=expire_s)
         self._me = self._presence.me.token
-        self._log = Log(folder)
+        self._log = ClaimLog(folder)
         self._shares = self._log.shares
         self._finished: list[int] = []  # and not said yet
         self._failed: dict[int, tuple[str, str]] = {}
@@ -121,14 +121,18 @@ class Claims:
         """Be the one who may change what belongs to all, unless somebody is."""
         self._log.read()
         self._bury(filter(None, [self._shares.keeper]))
-        return self._say(lambda: None if self._shares.keeper else Entry(who=self._me, keeps=True))
+        return self._say(
+            lambda: None if self._shares.keeper else ClaimEntry(who=self._me, keeps=True)
+        )
 
     def stop_keeping(self) -> None:
         """Let others change what belongs to all."""
-        with suppress(Lapsed):
+        with suppress(PresenceLapsed):
             self._say(
                 lambda: (
-                    Entry(who=self._me, keeps=False) if self._shares.keeper == self._me else None
+                    ClaimEntry(who=self._me, keeps=False)
+                    if self._shares.keeper == self._me
+                    else None
                 )
             )
 
@@ -137,7 +141,7 @@ class Claims:
         self._presence.touch()
         self._log.read()
         if self._shares.keeper != self._me or self._presence.take_lapse():
-            raise Lapsed(
+            raise PresenceLapsed(
                 f"{self._folder.parent}: this process was silent for too long, and others went on"
             )
 
@@ -155,9 +159,9 @@ class Claims:
         others = self.others
         if not (self._shares.has_begun and others):
             done = ranges_of(set(range(count)) - set(pending()))
-            self._say(lambda: Entry(who=self._me, joins=True, count=count, of=of, done=done))
+            self._say(lambda: ClaimEntry(who=self._me, joins=True, count=count, of=of, done=done))
         elif self._shares.of == of:
-            self._say(lambda: Entry(who=self._me, joins=True))
+            self._say(lambda: ClaimEntry(who=self._me, joins=True))
         else:
             raise RunConflict(
                 f"{self._folder.parent} is shared by {self._names(others)} for {self._shares.of}, this is {of}; "
@@ -178,7 +182,7 @@ class Claims:
 
     def end(self) -> None:
         """Say that the work is finished."""
-        self._say(lambda: Entry(who=self._me, is_over=True))
+        self._say(lambda: ClaimEntry(who=self._me, is_over=True))
 
     # Units
 
@@ -209,7 +213,7 @@ class Claims:
         undone = ranges_of(units)
         self._finished.clear()
         self._failed.clear()
-        self._say(lambda: Entry(who=self._me, undone=undone))
+        self._say(lambda: ClaimEntry(who=self._me, undone=undone))
 
     def wait(self, on_wait: OnWait) -> bool:
         """Wait until a unit is free or all are done; return whether one is free."""
@@ -246,7 +250,7 @@ class Claims:
         """Claim units, more at a time while many are left and each is quick, and say what was finished."""
         claimed: list[int] = []
 
-        def entry() -> Entry | None:
+        def entry() -> ClaimEntry | None:
             claimed[:] = islice(self._shares.free(), self._claim_size())
             if claimed or self._finished:
                 return self._with_finished(takes=ranges_of(claimed))
@@ -263,24 +267,26 @@ class Claims:
             return self.workers
         unit_s = max(1e-6, self._seconds / self._timed / self.workers)
         fair = self._shares.count_free // (2 * self.count_sharers)
-        return max(1, min(max(fair, round(LEAST_S / unit_s)), round(MOST_S / unit_s)))
+        return max(1, min(max(fair, round(MIN_CLAIM_S / unit_s)), round(MAX_CLAIM_S / unit_s)))
 
     def _tell(self) -> None:
         if self._finished and self._say(self._with_finished):
             self._forget_finished()
 
-    def _with_finished(self, *, takes: Ranges = (), leaves: bool = False) -> Entry:
+    def _with_finished(self, *, takes: Ranges = (), leaves: bool = False) -> ClaimEntry:
         done = ranges_of(self._finished)
         if done:
             self._before_telling()
-        return Entry(who=self._me, takes=takes, leaves=leaves, done=done, failed=dict(self._failed))
+        return ClaimEntry(
+            who=self._me, takes=takes, leaves=leaves, done=done, failed=dict(self._failed)
+        )
 
     def _forget_finished(self) -> None:
         self._finished.clear()
         self._failed.clear()
 
-    def _say(self, entry: Callable[[], Entry | None]) -> bool:
-        def as_member() -> Entry | None:
+    def _say(self, entry: Callable[[], ClaimEntry | None]) -> bool:
+        def as_member() -> ClaimEntry | None:
             wanted = entry()
             is_given_up = self._shares.has_begun and self._me not in self._shares.members
             if wanted is None or not is_given_up or wanted.leaves or wanted.keeps is not None:
@@ -299,9 +305,9 @@ class Claims:
                 self._say(partial(self._burying, token, done))
                 self._presence.forget(token)
 
-    def _burying(self, token: str, done: Ranges) -> Entry | None:
+    def _burying(self, token: str, done: Ranges) -> ClaimEntry | None:
         is_there = token in (*self._shares.members, *self._shares.claims, self._shares.keeper)
-        return Entry(who=self._me, ends=(token,), done=done) if is_there else None
+        return ClaimEntry(who=self._me, ends=(token,), done=done) if is_there else None
 
     def _leave(self) -> None:
         """Say what was finished, and give back the rest; where nothing can be written, going is enough."""
@@ -309,7 +315,7 @@ class Claims:
             self._say(partial(self._with_finished, leaves=True))
 
     def _refuse_other_versions(self) -> None:
-        for token, who in present(self._folder).items():
+        for token, who in present_sharers(self._folder).items():
             if who.version != __version__ and self._presence.is_live(token):
                 raise RunConflict(
                     f"{self._folder.parent} is shared by {who} with segarena {who.version}, this is {__version__} on "
@@ -324,5 +330,5 @@ class Claims:
         )
 
     def _names(self, tokens: Iterable[str]) -> str:
-        there = present(self._folder)
+        there = present_sharers(self._folder)
         return ", ".join(str(there.get(token, "a process that has left")) for token in tokens)

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from segarena.errors import RunConflict, SegarenaError
 from segarena.files.whole import cannot_write, is_leftover
-from segarena.work.sharing.presence import Presence, present
+from segarena.work.sharing.presence import Presence, present_sharers
 
 _OURS = re.compile(r"[0-9a-f]{16}\.(sharer|jsonl)|[0-9]{9}|\.[0-9a-f]{16}\.entry|lock")
 
@@ -60,7 +60,9 @@ def refuse_sharers(claims: Path) -> None:
         return
     with Presence(claims) as presence:
         others = {
-            token: who for token, who in present(claims).items() if token != presence.me.token
+            token: who
+            for token, who in present_sharers(claims).items()
+            if token != presence.me.token
         }
         there = [str(who) for token, who in others.items() if presence.is_live(token)]
     if there:
@@ -75,7 +77,7 @@ def clear_claims(claims: Path, lock: Path, before: Callable[[], None] = lambda: 
         return
     with suppress(OSError, SegarenaError), lock.open("a+b") as file:
         is_ours = _try_lock(file, fcntl.LOCK_EX)
-        if is_ours or (is_ours is None and not present(claims)):
+        if is_ours or (is_ours is None and not present_sharers(claims)):
             before()
             remove_claims(claims)
             if lock.is_file() and not lock.stat().st_size:  # nothing came of the work
@@ -85,12 +87,12 @@ def clear_claims(claims: Path, lock: Path, before: Callable[[], None] = lambda: 
 def remove_claims(claims: Path) -> None:
     """Remove a folder of claims, or only what is ours in it."""
     with suppress(OSError):
-        for file in filter(is_of_claims, claims.iterdir()):
+        for file in filter(is_claim_file, claims.iterdir()):
             file.unlink(missing_ok=True)
         claims.rmdir()
 
 
-def is_of_claims(file: Path) -> bool:
+def is_claim_file(file: Path) -> bool:
     """Tell whether a file has a name that only files in a folder of claims have."""
     return _OURS.fullmatch(file.name) is not None or is_leftover(file)
 

@@ -29,13 +29,13 @@ _BEATS = 6
 _ENDING = ".sharer"
 
 
-class Lapsed(StoreError):
+class PresenceLapsed(StoreError):
     """This process was silent for so long that the others gave it up and went on."""
 
 
-def removed(folder: Path) -> Lapsed:
+def folder_removed(folder: Path) -> PresenceLapsed:
     """Return the line that says that a folder of claims is gone."""
-    return Lapsed(
+    return PresenceLapsed(
         f"{folder} was removed: this process was silent for so long that others finished without it, or somebody "
         "removed it; give the same command again"
     )
@@ -155,7 +155,7 @@ class Presence:
             before = _time_of(file)
             if before is None:  # others gave this process up
                 if not self._folder.is_dir():
-                    raise removed(self._folder)
+                    raise folder_removed(self._folder)
                 self._write()
             os.utime(file)
             now = file.stat().st_mtime
@@ -176,7 +176,7 @@ class Presence:
         return self._folder / f"{token}{_ENDING}"
 
 
-def present(folder: Path) -> dict[str, Sharer]:
+def present_sharers(folder: Path) -> dict[str, Sharer]:
     """Return who has a file there, by token: the living, and dead whom nobody has missed."""
     found: dict[str, Sharer] = {}
     for file in sorted(folder.glob(f"*{_ENDING}")):

@@ -19,8 +19,8 @@ from typing import Any
 import segarena.errors
 from segarena.errors import InvalidInput, SegarenaError, UnitFailed
 from segarena.files.hashes import fingerprint
-from segarena.work.jobs import Done, Outcome
-from segarena.work.ledger import Ledger, read_ledger, refuse_other
+from segarena.work.jobs import Outcome, UnitResult
+from segarena.work.ledger import Ledger, read_ledger, refuse_other_work
 from segarena.work.sharing.claims import Claims, OnWait
 from segarena.work.sharing.locks import refuse_sharers, remove_claims
 
@@ -141,7 +141,7 @@ class SharedLedger:
         """Note what came of a unit."""
         name, _ = outcome.unit
         failure = None
-        if isinstance(outcome, Done):
+        if isinstance(outcome, UnitResult):
             self.done[name] = outcome.result
             self._part.add(name, outcome.result)
         else:
@@ -155,7 +155,7 @@ class SharedLedger:
     def _read_before(self) -> None:
         """Read what was done before, or refuse other work."""
         if self._path is not None and self._claims.others:
-            refuse_other(self._path, read_ledger(self._path).identity, self._identity)
+            refuse_other_work(self._path, read_ledger(self._path).identity, self._identity)
         if self._path is not None:
             with Ledger(self._path, self._identity, is_locked=False) as before:
                 self.done.update(before.done)

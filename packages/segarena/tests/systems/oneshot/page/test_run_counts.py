@@ -15,8 +15,8 @@ from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.published import find_table
-from segarena.records.configuration import configuration_from
-from segarena.records.row_types import KeptMask, RoundRecord, Timing
+from segarena.records.configuration import parse_configuration
+from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import terminal_table, write_report
 from segarena.reports.chart_series import segmenter_colours
@@ -140,7 +140,7 @@ def make(tmp_path):
             "fingerprint": "examples",
             "samples": samples,
         }
-        config = configuration_from(
+        config = parse_configuration(
             {
                 "version": "0.1.0",
                 "benchmark": {
@@ -199,7 +199,7 @@ def add(rows, one, masks):
     rows.timings.append(Timing(**one["key"], round=1, predict_s=0.1))
     if good and masks:
         rows.masks.append(
-            KeptMask(**one["key"], round=1, rle=encode_rle(examples.MASK), shape=examples.SHAPE)
+            MaskRow(**one["key"], round=1, rle=encode_rle(examples.MASK), shape=examples.SHAPE)
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from segarena.errors import InvalidInput, RunConflict
 from segarena.systems.oneshot.tier_building.stage_cache import make_stage_job, run_stage
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.sharing.shared_ledger import open_ledger
 
 ITEMS = [(label, f"{number}") for number in range(20) for label in ("cat", "dog")]
@@ -31,7 +31,7 @@ class Counter:
 def run(folder, compute, items=ITEMS, told=None, share=False, **parameters):
     return run_stage(
         folder, "measure", items, make_stage_job(lambda: compute), columns={"value": pl.Float64}, parameters=parameters,
-        executor=executor_of(0), share=share,
+        executor=make_executor(0), share=share,
         on_progress=lambda state: told.append((state.stage, state.done, state.units)) if told is not None else None,
     )  # fmt: skip
 

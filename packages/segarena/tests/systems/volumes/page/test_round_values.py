@@ -16,8 +16,8 @@ from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.published import find_table
-from segarena.records.configuration import DatasetUsed, configuration_from
-from segarena.records.row_types import KeptMask, RoundRecord, Timing
+from segarena.records.configuration import DatasetRecord, parse_configuration
+from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import write_report
 from segarena.reports.chart_series import segmenter_colours
@@ -101,7 +101,7 @@ def make(tmp_path):
     ):
         folder = RunFolder.create(
             tmp_path / name,
-            configuration_from(config(dialogues, rounds, users, benchmark, segmenter, dataset)),
+            parse_configuration(config(dialogues, rounds, users, benchmark, segmenter, dataset)),
         )
         for index, sample in enumerate(folder.config.dataset.samples):
             rows = Rows(timings=[timing(sample, "", "", 0, 0, 0.5)])
@@ -135,7 +135,7 @@ def add(rows, one):
     if one["mask"] is not None:
         rle = encode_rle(one["mask"])
         rows.masks.append(
-            KeptMask(**one["key"], round=len(one["dice"]), rle=rle, shape=one["mask"].shape)
+            MaskRow(**one["key"], round=len(one["dice"]), rle=rle, shape=one["mask"].shape)
         )
     if one["failure"]:
         row = {
@@ -243,7 +243,7 @@ def test_folders_read_by_one_plugin_are_called_by_their_names():
         {"path": "other/spleen", "modality": "CT"},
     ]
     plugins = [
-        DatasetUsed(name="nifti-folder", options=given, fingerprint=str(number), samples=())
+        DatasetRecord(name="nifti-folder", options=given, fingerprint=str(number), samples=())
         for number, given in enumerate(options)
     ]
     assert dataset_names(plugins) == ["spleen #1", "spine", "spleen #2"]

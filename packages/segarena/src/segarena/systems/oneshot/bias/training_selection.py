@@ -16,9 +16,9 @@ from segarena.systems.oneshot.tier_building.stage_cache import (
     make_stage_job,
     run_stage,
 )
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.jobs import Workers
-from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.progress import OnProgress, ignore_progress
 
 
 def training_share(
@@ -63,7 +63,7 @@ def measure_training_shares(
     threshold: float = 0.5,
     is_soft: bool = False,
     workers: Workers = 0,
-    on_progress: OnProgress = say_nothing,
+    on_progress: OnProgress = ignore_progress,
 ) -> pl.DataFrame:
     """Return the share of each training image of a fold: images that hold a class that the fold does not test.
 
@@ -89,7 +89,7 @@ def measure_training_shares(
         ),
         columns={"share": pl.Float64},
         parameters={"threshold": threshold, "is_soft": is_soft, "saliency": saliency, "fold": fold},
-        executor=executor_of(workers),
+        executor=make_executor(workers),
         on_progress=on_progress,
     )
     return table.drop("class")

@@ -1,4 +1,4 @@
-"""What the records of one-shot runs say: counts of pixels by segmenter and user, and how they are to be scored."""
+"""Pixel counts of one-shot runs by segmenter and user, and the settings for scoring them."""
 
 from __future__ import annotations
 
@@ -10,208 +10,246 @@ from typing import Any
 import polars as pl
 
 from segarena.errors import InvalidInput
-from segarena.records.prompts import GivenSupport
-from segarena.reports.recorded_run import Run
+from segarena.records.prompts import RecordedSupport
+from segarena.reports.reading import Run
 from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
 from segarena.systems.oneshot.scoring.pixel_counts import PixelCounts, counts_from_records
 from segarena.systems.oneshot.scoring.run_scores import ScoreOverRuns, score_runs
 from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
-_LAST = r"/([^/]+)$"
+_LAST_NAME_PART = r"/([^/]+)$"
 NEGATIVE_LEVELS = ("L4", "L5", "L6")
-"""Levels whose right answer is nothing."""
+"""Levels whose correct answer is an empty mask."""
 SUMMARY_CAPTION = "mean IoU of pairs whose support shows the class"
-SUPPORT_KIND_COLUMN = pl.when(pl.col("list").str.extract(_LAST).is_in(list(SUPPORT_KINDS))).then(
-    pl.col("list").str.extract(_LAST)
-)
-"""What supports were changed to (see `kind_of`), as counts have it; null in other lists."""
+SUPPORT_KIND_COLUMN = pl.when(
+    pl.col("list").str.extract(_LAST_NAME_PART).is_in(list(SUPPORT_KINDS))
+).then(pl.col("list").str.extract(_LAST_NAME_PART))
+"""Expression on a table of counts: the kind of support (see `support_kind`), null in other lists."""
 COGNIZANCE = "support-cognizance"
 TIER_ORDER = ("query-complexity", COGNIZANCE, "generalization", "pairs")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SegmenterCounts:
-    """One segmenter with one user, over one or several runs."""
+    """Counts of one segmenter with one user, over one or several runs."""
 
     segmenter: str
     user: str
-    runs: tuple[pl.DataFrame, ...]
-    failed: int  # pairs and samples that are in no score
-    pairs: pl.DataFrame  # list, tier, fold and class of all that were asked
+    runs: tuple[pl.DataFrame, ...]  # a table of counts per run
+    failed: int  # number of pairs and samples that are in no score
+    pairs: pl.DataFrame  # list, tier, fold and class of all requested pairs
 
     @property
     def counts(self) -> pl.DataFrame:
-        """The counts of all runs."""
+        """The counts of all runs in one table."""
         return pl.concat(self.runs)
 
-    def only(self, keep: pl.Expr) -> tuple[pl.DataFrame, ...]:
-        """Return the counts of each run for which `keep` holds, without runs that have none."""
-        return tuple(part for run in self.runs if (part := run.filter(keep)).height)
+    def filter_runs(self, condition: pl.Expr) -> tuple[pl.DataFrame, ...]:
+        """Return the counts of each run that meet a condition, without runs that have none."""
+        filtered = [run.filter(condition) for run in self.runs]
+        return tuple(run for run in filtered if run.height)
 
 
 @dataclass(frozen=True, slots=True)
 class TierSelection:
-    """A tier of a dataset."""
+    """A tier, restricted to one dataset where several datasets have it."""
 
     name: str
-    dataset: str = ""  # where the pairs are from; empty where no other dataset has this tier
+    dataset: str = ""  # empty where only one dataset has this tier
 
     @property
     def label(self) -> str:
-        """What tables call it."""
-        return self.of(self.name)
+        """The tier's name in tables."""
+        return self.qualify(self.name)
 
     @property
-    def keep(self) -> pl.Expr:
-        """Which counts belong to it."""
-        here = pl.col("tier") == self.name
-        return here & (pl.col("dataset") == self.dataset) if self.dataset else here
+    def condition(self) -> pl.Expr:
+        """Condition that the counts of this tier meet."""
+        is_tier = pl.col("tier") == self.name
+        if not self.dataset:
+            return is_tier
+        return is_tier & (pl.col("dataset") == self.dataset)
 
-    def of(self, what: str) -> str:
-        """Return what tables call something of this tier."""
-        return f"{what} of {self.dataset}" if self.dataset else what
+    def qualify(self, text: str) -> str:
+        """Append the dataset's name to a text, where the selection has one."""
+        return f"{text} of {self.dataset}" if self.dataset else text
 
 
 def without_negative_pairs(run: Run) -> Run:
-    """Return a run without pairs whose right answer is nothing, or whose support was changed."""
+    """Return a run without pairs that expect an empty answer or have a changed support."""
+    dialogues = [dialogue for dialogue in run.dialogues if _expects_object(dialogue.attributes)]
+    return replace(run, dialogues=tuple(dialogues))
 
-    def is_asked(told: Mapping[str, Any]) -> bool:
-        return told.get("level") not in NEGATIVE_LEVELS and support_kind(
-            str(told.get("list", ""))
-        ) in (
-            "",
-            "normal",
-        )
 
-    return replace(run, dialogues=tuple(d for d in run.dialogues if is_asked(d.attributes)))
+def _expects_object(attributes: Mapping[str, Any]) -> bool:
+    if attributes.get("level") in NEGATIVE_LEVELS:
+        return False
+    return support_kind(str(attributes.get("list", ""))) in ("", "normal")
 
 
 def run_settings(run: Run) -> ScoreSettings:
-    """Return how the run's benchmark scores."""
+    """Return the scoring settings that the run's benchmark recorded."""
     options = run.config.benchmark.options
-    given: dict[str, Any] = {
-        field.name: options[field.name] for field in fields(ScoreSettings) if field.name in options
-    }
+    names = [field.name for field in fields(ScoreSettings)]
+    recorded: dict[str, Any] = {name: options[name] for name in names if name in options}
+    # JSON has no tuples: run.json holds weights as lists.
     for name in ("weights", "scs_weights"):
-        if isinstance(given.get(name), list):
-            given[name] = tuple(given[name])
-    return ScoreSettings(**given)
+        if isinstance(recorded.get(name), list):
+            recorded[name] = tuple(recorded[name])
+    return ScoreSettings(**recorded)
 
 
 def mode_text(runs: Sequence[Run]) -> str:
-    """Say in one line by which conventions all tables were made, and how many examples were shown."""
-    shown = sorted({len(names) for _, names in _supports(runs)})
-    if not shown:
+    """Return one line with the scoring conventions of all tables and the number of supports."""
+    counts = sorted({len(names) for _, names in _given_supports(runs)})
+    if not counts:
         shots = ""
+    elif len(counts) == 1:
+        shots = f", K = {counts[0]}"
     else:
-        shots = f", K = {shown[0]}" + (f" to {shown[-1]}" if len(shown) > 1 else "")
+        shots = f", K = {counts[0]} to {counts[-1]}"
     return f"{runs[0].config.benchmark.protocol} protocol, {run_settings(runs[0]).mode}{shots}"
 
 
-@lru_cache(maxsize=2)  # the page and the files of one report read the same
+@lru_cache(maxsize=2)  # the page and the files of one report read the same runs
 def counts_by_segmenter(runs: tuple[Run, ...]) -> tuple[SegmenterCounts, ...]:
-    """Return an entry per segmenter and user of whom something was answered.
+    """Return the counts of each segmenter and user with at least one answer.
 
-    Runs of one segmenter over several lists are one entry; of several repeats the first counts.
+    Runs of one segmenter over several lists are merged; of several repeats only the first counts.
     """
-    found: dict[tuple[str, str], list[PixelCounts]] = {}
+    parts_by_key: dict[tuple[str, str], list[PixelCounts]] = {}
     for run in runs:
         records = run.folder.records()
         for user in run.users:
-            own = records.filter(
-                ((pl.col("user") == user) & (pl.col("repeat") == 0)) | (pl.col("target") == "")
-            )
+            # Records without target are failed samples: they belong to every user.
+            is_first_repeat = (pl.col("user") == user) & (pl.col("repeat") == 0)
+            own = records.filter(is_first_repeat | (pl.col("target") == ""))
             try:
-                counted = counts_from_records(own)
-            except InvalidInput:  # nothing was answered yet; the header says so
+                part = counts_from_records(own)
+            except InvalidInput:  # no answer yet; the report's header says so
                 continue
-            found.setdefault((run.segmenter, user), []).append(counted)
-    made: list[SegmenterCounts] = []
-    for (segmenter, user), parts in found.items():
-        runs_of = tuple(one.counts for one in parts)
-        pairs = pl.concat([one.pairs for one in parts]).unique()
-        failed = sum(len(one.left_out) for one in parts)
-        made.append(
+            parts_by_key.setdefault((run.segmenter, user), []).append(part)
+    merged: list[SegmenterCounts] = []
+    for (segmenter, user), parts in parts_by_key.items():
+        merged.append(
             SegmenterCounts(
-                segmenter=segmenter, user=user, runs=runs_of, failed=failed, pairs=pairs
+                segmenter=segmenter,
+                user=user,
+                runs=tuple(part.counts for part in parts),
+                failed=sum(len(part.left_out) for part in parts),
+                pairs=pl.concat([part.pairs for part in parts]).unique(),
             )
         )
-    return tuple(made)
+    return tuple(merged)
 
 
 def unchanged_counts(runs: Sequence[Run]) -> list[SegmenterCounts]:
-    """Return the entries of each segmenter's first user, with the pairs whose supports are as they were listed."""
-    first = {run.segmenter: run.users[0] for run in reversed(runs)}
-    own = [
-        entry for entry in counts_by_segmenter(tuple(runs)) if first[entry.segmenter] == entry.user
-    ]
-    plain = [
-        replace(
-            entry,
-            runs=entry.only(SUPPORT_KIND_COLUMN.is_null() | (SUPPORT_KIND_COLUMN == "normal")),
-        )
-        for entry in own
-    ]
-    return [entry for entry in plain if entry.runs]
+    """Return the counts of each segmenter's first user, over pairs with unchanged supports."""
+    # The first run of a segmenter decides, so later runs are read first and overwritten.
+    first_user = {run.segmenter: run.users[0] for run in reversed(runs)}
+    is_unchanged = SUPPORT_KIND_COLUMN.is_null() | (SUPPORT_KIND_COLUMN == "normal")
+    found: list[SegmenterCounts] = []
+    for counts in counts_by_segmenter(tuple(runs)):
+        if counts.user != first_user[counts.segmenter]:
+            continue
+        filtered = counts.filter_runs(is_unchanged)
+        if filtered:
+            found.append(replace(counts, runs=filtered))
+    return found
 
 
 def available_tiers(found: Sequence[SegmenterCounts]) -> list[TierSelection]:
-    """Return the tiers that any entry has pairs of, in the order of the paper; of several datasets apart."""
-    pairs = pl.concat([entry.counts.select("tier", "dataset").unique() for entry in found]).unique()
+    """Return the tiers with counts, in the paper's order; one per dataset where several have it."""
+    tables = [counts.counts.select("tier", "dataset").unique() for counts in found]
+    pairs = pl.concat(tables).unique()
+    names: list[str] = pairs["tier"].unique().to_list()
     tiers: list[TierSelection] = []
-    for name in sorted(
-        pairs["tier"].unique().to_list(), key=lambda name: (*TIER_ORDER, name).index(name)
-    ):
+    for name in sorted(names, key=_tier_rank):
         datasets = sorted(pairs.filter(tier=name)["dataset"].to_list())
-        tiers += (
-            [TierSelection(name, dataset) for dataset in datasets]
-            if len(datasets) > 1
-            else [TierSelection(name)]
-        )
+        if len(datasets) > 1:
+            tiers += [TierSelection(name, dataset) for dataset in datasets]
+        else:
+            tiers.append(TierSelection(name))
     return tiers
 
 
+def _tier_rank(name: str) -> int:
+    return (*TIER_ORDER, name).index(name)
+
+
 def score_tier(
-    parts: Sequence[pl.DataFrame], settings: ScoreSettings, pairs: pl.DataFrame
+    runs: Sequence[pl.DataFrame], settings: ScoreSettings, pairs: pl.DataFrame
 ) -> tuple[dict[tuple[str, int | None], ScoreOverRuns], str]:
-    """Return the scores of one tier by name and fold, and why there are none, if so."""
-    if not parts:
+    """Return the scores of one tier by name and fold, and the reason if it has none.
+
+    Args:
+        runs: counts of the tier, a table per run; without any, there is neither score nor reason.
+        settings: see `ScoreSettings`.
+        pairs: list, tier, fold and class of all requested pairs.
+    """
+    if not runs:
         return {}, ""
     try:
-        found, _ = score_runs(parts, settings, pairs)
+        scores, _ = score_runs(runs, settings, pairs)
     except InvalidInput as error:
         return {}, str(error)
-    return {(one.score.name, one.score.fold): one for one in found}, ""
+    return {(over_runs.score.name, over_runs.score.fold): over_runs for over_runs in scores}, ""
 
 
-def count_encoder_passes(runs: Sequence[Run]) -> tuple[int, int, int, int]:
-    """Return how many query images, passes over them, supports, and passes over their images all runs have."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderPasses:
+    """Numbers of distinct images and of encoder passes over all runs."""
+
+    queries: int
+    query_passes: int
+    supports: int
+    support_passes: int
+
+
+def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
+    """Count query images, support images and the encoder passes over each."""
     queries: set[tuple[str, str]] = set()
     for run in runs:
         queries.update((run.label, dialogue.sample) for dialogue in run.finished())
-    shown: set[tuple[str, str]] = set()
-    for run, names in _supports(runs):
-        shown.update((run.label, name) for name in names)
-    passes = [run.timings.filter(pl.col("round") == 0) for run in runs]
-    own = sum(table.filter(pl.col("target") == "").height for table in passes)
-    return len(queries), own, len(shown), sum(table.height for table in passes) - own
+    supports: set[tuple[str, str]] = set()
+    for run, names in _given_supports(runs):
+        supports.update((run.label, name) for name in names)
+    all_passes = 0
+    query_passes = 0
+    for run in runs:
+        # Encoder passes are the timings of round 0; those of supports name their target.
+        passes = run.timings.filter(pl.col("round") == 0)
+        all_passes += passes.height
+        query_passes += passes.filter(pl.col("target") == "").height
+    return EncoderPasses(
+        queries=len(queries),
+        query_passes=query_passes,
+        supports=len(supports),
+        support_passes=all_passes - query_passes,
+    )
 
 
 def failed_text(found: Sequence[SegmenterCounts]) -> str:
-    """Say how many pairs are in no score; empty when none is missing."""
-    texts = [f"{entry.segmenter} ({entry.user}): {entry.failed}" for entry in found if entry.failed]
-    return f"Failed, and in no score: {', '.join(texts)} pairs or samples." if texts else ""
+    """Return a sentence with the number of pairs that are in no score; empty without any."""
+    texts = [
+        f"{counts.segmenter} ({counts.user}): {counts.failed}" for counts in found if counts.failed
+    ]
+    if not texts:
+        return ""
+    return f"Failed, and in no score: {', '.join(texts)} pairs or samples."
 
 
 def support_kind(list_name: str) -> str:
-    """Return what supports were changed to in a list called LIST/KIND, "normal" for nothing; empty in other lists."""
+    """Return the kind of support of a list named LIST/KIND ("normal": unchanged), "" otherwise."""
     last = list_name.rpartition("/")[2]
-    return last if "/" in list_name and last in SUPPORT_KINDS else ""
+    is_kind = "/" in list_name and last in SUPPORT_KINDS
+    return last if is_kind else ""
 
 
-def _supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:
-    """Yield the run and the names of the supports that each round of a finished dialogue was given."""
+def _given_supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:
+    """Yield the run and the names of the supports of each round of a finished dialogue."""
     for run in runs:
         for dialogue in run.finished():
             for prompts in dialogue.prompts:
-                yield run, [prompt.sample for prompt in prompts if isinstance(prompt, GivenSupport)]
+                names = [prompt.sample for prompt in prompts if isinstance(prompt, RecordedSupport)]
+                yield run, names

@@ -15,7 +15,7 @@ import polars as pl
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
 from segarena.files.parquet import read_parquet
 from segarena.files.whole import write_whole
-from segarena.records.parquet_tables import parquet_of
+from segarena.records.parquet_tables import parquet_bytes
 
 TierName: TypeAlias = Literal["pairs", "query-complexity", "support-cognizance", "generalization"]
 SupportKind: TypeAlias = Literal["shown", "null-mask", "empty", "no-image"]
@@ -154,7 +154,7 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
     table = pairs_table(pairs)
     _check_suffix(file)
     if file.suffix == ".parquet":
-        write_whole(file, parquet_of(table))
+        write_whole(file, parquet_bytes(table))
     elif file.suffix == ".jsonl":
         write_whole(file, table.write_ndjson())
     else:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
-from segarena.records.parquet_tables import parquet_of
+from segarena.records.parquet_tables import parquet_bytes
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, ImageSource
 from segarena.systems.oneshot.pairs.pair_table import pairs_table, write_pairs
 from segarena.systems.oneshot.pairs.toss_lists import write_toss_lists
@@ -41,9 +41,9 @@ from segarena.systems.oneshot.tier_building.pair_sampling import (
 from segarena.systems.oneshot.tier_building.score_availability import missing_scores
 from segarena.systems.oneshot.tier_building.stage_cache import StageJob, make_stage_job, run_stage
 from segarena.version import __version__
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
-from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.progress import OnProgress, ignore_progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def build_tiers(
     *,
     workers: Workers = 0,
     share: bool = False,
-    on_progress: OnProgress = say_nothing,
+    on_progress: OnProgress = ignore_progress,
 ) -> TierBuild:
     """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
 
@@ -84,11 +84,11 @@ def build_tiers(
     run = partial(
         run_stage,
         out / "stages",
-        executor=executor_of(workers),
+        executor=make_executor(workers),
         share=share,
         on_progress=on_progress,
     )
-    items, looks, left_out = _measured(source, wanted, plan, executor_of(workers), run)
+    items, looks, left_out = _measured(source, wanted, plan, make_executor(workers), run)
     if not items.height:
         raise DatasetError(
             f"no item can be used; the first: {next(iter(left_out.values()), 'there are none')}"
@@ -99,7 +99,7 @@ def build_tiers(
     if not pairs.height:
         raise DatasetError("no pair could be drawn: no class has two images; give more images")
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "items.parquet", parquet_of(items))
+    write_whole(out / "items.parquet", parquet_bytes(items))
     write_pairs(pairs, out / "pairs.parquet")
     write_pairs(pairs, out / "pairs.jsonl")
     lists = write_toss_lists(pairs, out / "published") if plan.name in PUBLISHED_DATASETS else []

@@ -13,11 +13,11 @@ import polars as pl
 
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
-from segarena.records.parquet_tables import parquet_of
+from segarena.records.parquet_tables import parquet_bytes
 from segarena.systems.oneshot.pairs.image_sources import ClassImage
-from segarena.work.jobs import Building, Executor
+from segarena.work.jobs import Executor, FactoryJob
 from segarena.work.progress import OnProgress, Progress
-from segarena.work.resumable_work import work_through
+from segarena.work.resumable_work import do_pending
 from segarena.work.sharing.locks import refuse_sharers, remove_claims
 from segarena.work.sharing.shared_ledger import claims_beside, open_ledger
 
@@ -25,7 +25,7 @@ ItemRow: TypeAlias = dict[str, Any]
 ItemMeasure: TypeAlias = Callable[[str, str], ItemRow]
 """From class and image to values."""
 
-StageJob: TypeAlias = Building[Sequence[ClassImage], list[ItemRow]]
+StageJob: TypeAlias = FactoryJob[Sequence[ClassImage], list[ItemRow]]
 _KEYS: dict[str, Any] = {"class": pl.String, "image": pl.String}
 
 
@@ -35,7 +35,7 @@ def make_stage_job(build: Callable[..., ItemMeasure], *arguments: Any, **options
     `build` is a function of a module, so that it can travel; given the arguments and options it returns the measure.
 
     """
-    return Building(partial(_of_images, partial(build, *arguments, **options)))
+    return FactoryJob(partial(_of_images, partial(build, *arguments, **options)))
 
 
 def run_stage(
@@ -79,15 +79,13 @@ def run_stage(
     with open_ledger(finished, {"stage": name, "digest": digest}, share=share) as ledger:
         whole = _kept(table, facts, digest) if share else None  # others may have just finished it
         if whole is None:
-            failures = work_through(
-                job, units, ledger, executor, stage=name, on_progress=on_progress
-            )
+            failures = do_pending(job, units, ledger, executor, stage=name, on_progress=on_progress)
             for image, error in failures.items():
                 raise type(error)(
                     f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others are done)"
                 )
             whole = pl.DataFrame(_rows(items, units, ledger.done), schema={**_KEYS, **columns})
-            write_whole(table, parquet_of(whole))
+            write_whole(table, parquet_bytes(whole))
             noted = {
                 "digest": digest,
                 "table": sha256_of_file(table),

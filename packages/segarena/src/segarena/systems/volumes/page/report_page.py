@@ -7,8 +7,8 @@ from functools import cached_property
 
 from segarena.abilities import abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Lift
-from segarena.records.configuration import UserUsed
-from segarena.records.trust import reading, rebuilt
+from segarena.records.configuration import UserRecord
+from segarena.records.trust import rebuild_plugin, restrict_plugins
 from segarena.registry import find
 from segarena.reports.page_parts import Note, Part, Section
 from segarena.reports.pages import Page, page, sheet_files
@@ -127,10 +127,10 @@ def _segmenter_text(run: Run) -> str:
     return f"{run.segmenter} takes images: {adapter.name} asks it slice by slice, intensity={intensity!r}{window}."
 
 
-def _spread_text(described: UserUsed, *, trust: bool) -> str:
+def _spread_text(described: UserRecord, *, trust: bool) -> str:
     """Return how a user means prompts for other slices; empty for one who does not say."""
     try:
-        lift = abilities_of_user(rebuilt("user", described, trust=trust)).lift
+        lift = abilities_of_user(rebuild_plugin("user", described, trust=trust)).lift
     except Exception:  # a user is foreign code; the report does without
         return ""
     if not isinstance(lift, Lift):
@@ -146,7 +146,7 @@ def _spread_text(described: UserUsed, *, trust: bool) -> str:
 
 def _takes_volumes(name: str, *, trust: bool) -> bool:
     try:
-        with reading(trust=trust):
+        with restrict_plugins(trust=trust):
             return "volume" in abilities_of_segmenter(find("segmenter", name)).sample_kinds
     except Exception:  # as above
         return False

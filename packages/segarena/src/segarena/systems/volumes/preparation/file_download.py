@@ -11,11 +11,11 @@ from segarena.files.unpacking import unpack
 from segarena.files.whole import cannot_write
 from segarena.systems.volumes.preparation.download_client import DownloadClient
 from segarena.systems.volumes.preparation.download_sources import DownloadSource, RemoteFile
-from segarena.work.executors import executor_of
-from segarena.work.jobs import Calling
+from segarena.work.executors import make_executor
+from segarena.work.jobs import FunctionJob
 from segarena.work.ledger import Ledger
-from segarena.work.progress import OnProgress, Progress, say_nothing
-from segarena.work.resumable_work import work_through
+from segarena.work.progress import OnProgress, Progress, ignore_progress
+from segarena.work.resumable_work import do_pending
 
 
 def download_files(
@@ -24,7 +24,7 @@ def download_files(
     *,
     web: DownloadClient | None = None,
     workers: int = 0,
-    on_progress: OnProgress = say_nothing,
+    on_progress: OnProgress = ignore_progress,
 ) -> int:
     """Return how many files are in `folder` now; those that are there under their own names are not fetched again.
 
@@ -43,10 +43,10 @@ def download_files(
         raise cannot_write(folder, error) from error
     files = source.files(folder, web)
     arriving = _Arriving(on_progress)
-    job = Calling(partial(_fetch_one, folder=folder, web=web.telling(arriving.take_bytes)))
+    job = FunctionJob(partial(_fetch_one, folder=folder, web=web.telling(arriving.take_bytes)))
     units = {file.path: file for file in files}
-    failures = work_through(
-        job, units, Ledger(None, {}), executor_of(workers), on_progress=arriving.take_files
+    failures = do_pending(
+        job, units, Ledger(None, {}), make_executor(workers), on_progress=arriving.take_files
     )
     if failures:
         raise DatasetError(

@@ -37,10 +37,10 @@ from segarena.systems.volumes.preparation.summary_files import (
     write_dataset_json,
     write_prepared_json,
 )
-from segarena.work.executors import executor_of
-from segarena.work.jobs import Calling, Executor
-from segarena.work.progress import OnProgress, say_nothing
-from segarena.work.resumable_work import work_through
+from segarena.work.executors import make_executor
+from segarena.work.jobs import Executor, FunctionJob
+from segarena.work.progress import OnProgress, ignore_progress
+from segarena.work.resumable_work import do_pending
 
 
 def prepare_set(
@@ -51,7 +51,7 @@ def prepare_set(
     password: str | None = None,
     limit: int | None = None,
     workers: int = 0,
-    on_progress: OnProgress = say_nothing,
+    on_progress: OnProgress = ignore_progress,
 ) -> PreparationResult:
     """Convert what lies in a download folder, and return what came of it.
 
@@ -81,7 +81,7 @@ def prepare_set(
         raise DatasetMissing(
             f"{download}: expected a folder with {published.title}, found none; {hint}"
         )
-    executor = executor_of(workers)
+    executor = make_executor(workers)
     with PreparationJournal(out, published.name) as journal:
         try:
             unpack_archives(published, download, password=password)
@@ -135,10 +135,10 @@ def _convert_all(
         done.pop(case.id, None)
         if record is not None:
             done[case.id] = asdict(record)
-    job = Calling(
+    job = FunctionJob(
         partial(_convert_one, outputs=published.outputs, download=download, out=journal.out)
     )
-    failures = work_through(
+    failures = do_pending(
         job, units, journal.ledger, executor, stage="convert", on_progress=on_progress
     )
     noted = [(case, done[case]) for case in units if case in done]

@@ -11,5 +11,5 @@ def tables_are_our_own(request, monkeypatch):
     def read(file, *, error):
         return pl.read_parquet(file, glob=False)
 
-    if request.path.stem != "test_table":
+    if request.path.stem != "test_prompt_table":
         monkeypatch.setattr("segarena_people.prompt_table.read_parquet", read)

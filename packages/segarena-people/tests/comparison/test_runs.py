@@ -14,7 +14,8 @@ from segarena_people.comparison.segmenter_comparison import rank_loaded_runs, ra
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    root, found = tmp_path_factory.mktemp("runs"), []
+    root = tmp_path_factory.mktemp("runs")
+    found = []
     for name in ("image-blind", "target-box"):
         folder = segarena.evaluate(
             "clicks", segmenter=name, dataset="demo", users=["human=centre", "uniform"], limit=3, rounds=2,

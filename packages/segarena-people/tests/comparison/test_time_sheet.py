@@ -20,7 +20,8 @@ def clicks(seconds):
 
 def test_seconds_stand_beside_what_is_predicted_where_they_are_known():
     scope = AnswerScope(kind="click")
-    slow, unknown = clicks(np.linspace(29, 31, 21)), clicks(np.zeros(21))
+    slow = clicks(np.linspace(29, 31, 21))
+    unknown = clicks(np.zeros(21))
     (row,) = prompt_time_sheet([(scope, [*slow, *unknown]), (scope, slow[:9])]).rows
     assert row[0] == "first clicks"
     assert row[1].mean == pytest.approx(30)

@@ -64,7 +64,8 @@ def test_a_user_who_never_misses_is_told_apart_by_how_deep_it_clicks(two_people)
 
 def test_silence_and_errors_are_counted_and_said(two_people):
     _, found = two_people
-    mute, broken = of(found, "mute"), of(found, "broken")
+    mute = of(found, "mute")
+    broken = of(found, "broken")
     assert (mute.asked, mute.answered, mute.silent, mute.refused) == (80, 0, 80, 0)
     assert (broken.refused, broken.why) == (80, "ValueError: no hands")
     assert "could not be asked (ValueError: no hands)" in verdicts(found)[3]
@@ -146,11 +147,9 @@ def test_what_cannot_be_compared_is_counted_and_said(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=14)
     table = folder / "prompts.parquet"
     rows = read_prompt_table(table)
-    first, second, third = (
-        replace(rows[0], round=2),
-        replace(rows[1], fate="far"),
-        replace(rows[2], kind="lasso"),
-    )
+    first = replace(rows[0], round=2)
+    second = replace(rows[1], fate="far")
+    third = replace(rows[2], kind="lasso")
     write_prompt_table([first, second, third, *rows[3:]], table)
     found = compare_users([f"{MADE_UP}:Boxer"], folder)
     assert found.scopes[0].answers == 11
@@ -208,7 +207,8 @@ def test_other_groups_are_tested_anew(tmp_path):
 
 def test_a_user_whose_file_was_fitted_anew_is_asked_again(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
-    file, user = tmp_path / "boxes.toml", f"box-drawer(fitted={str(tmp_path / 'boxes.toml')!r})"
+    file = tmp_path / "boxes.toml"
+    user = f"box-drawer(fitted={str(tmp_path / 'boxes.toml')!r})"
     shipped = (SHIPPED_HABITS / "boxes-drag.toml").read_text(encoding="utf-8")
     file.write_text(shipped, encoding="utf-8")
     first = compare_users([user], folder, kept=tmp_path / "done")

@@ -40,7 +40,8 @@ def test_quantiles_are_those_that_the_boxes_were_drawn_with():
 
 
 def test_boxes_of_the_fitted_habits_cannot_be_told_from_others_of_the_same_people():
-    given, others = people_s(1500, seed=1), people_s(300, seed=2)
+    given = people_s(1500, seed=1)
+    others = people_s(300, seed=2)
     drawn = fit_boxes(given, "made here").offsets_px(others.sides_px, np.random.default_rng(3))
     drawn /= others.sides_of_edges
     for edge in range(4):

@@ -26,7 +26,8 @@ DIAGONAL = math.hypot(*SHAPE)
 
 def goal_of(rng):
     rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
-    half, middle = rng.uniform(12, 34, 2), rng.uniform(38, 52, 2)
+    half = rng.uniform(12, 34, 2)
+    middle = rng.uniform(38, 52, 2)
     return ((rows - middle[0]) / half[0]) ** 2 + ((columns - middle[1]) / half[1]) ** 2 <= 1
 
 

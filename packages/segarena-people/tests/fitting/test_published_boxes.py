@@ -9,10 +9,8 @@ from segarena_people.fitting.published_boxes import published_boxes
 
 @pytest.mark.parametrize("drawn", ["drag", "extreme"])
 def test_the_habits_that_are_shipped_are_those_fitted_to_what_is_published(drawn):
-    shipped, fitted = (
-        read_habits(SHIPPED_HABITS / f"boxes-{drawn}.toml", BoxHabits),
-        published_boxes(drawn),
-    )
+    shipped = read_habits(SHIPPED_HABITS / f"boxes-{drawn}.toml", BoxHabits)
+    fitted = published_boxes(drawn)
     assert (shipped.levels, shipped.correlation, shipped.tail) == (
         fitted.levels,
         fitted.correlation,

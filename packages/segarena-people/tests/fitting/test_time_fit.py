@@ -48,12 +48,11 @@ def given(kind, number, person, points, round_=1):
 
 def clicks(habits, count=1500, people=30, seed=0):
     rng = np.random.default_rng(seed)
-    mouse, factors = (
-        habits.pointers["mouse"],
-        np.exp(habits.between_people * rng.standard_normal(people)),
-    )
+    mouse = habits.pointers["mouse"]
+    factors = np.exp(habits.between_people * rng.standard_normal(people))
     for number in range(count):
-        person, round_ = number % people, 1 + number % 3 // 2
+        person = number % people
+        round_ = 1 + number % 3 // 2
         acts = (
             habits.look["first" if round_ == 1 else "correction"].seconds,
             mouse.point(REST_DISTANCE, habits.aim),

@@ -11,9 +11,11 @@ SHAPE = (24, 20)
 
 def heart(rng):
     """Labels and scribbles of one slice: three structures below each other, a stroke in each and one beside them."""
-    label, scribble = np.zeros(SHAPE, np.uint8), np.full(SHAPE, 4, np.uint16)
+    label = np.zeros(SHAPE, np.uint8)
+    scribble = np.full(SHAPE, 4, np.uint16)
     for number in (1, 2, 3):
-        top, left = 7 * number - 6, int(rng.integers(1, 8))
+        top = 7 * number - 6
+        left = int(rng.integers(1, 8))
         label[top : top + 5, left : left + 9] = number
         scribble[top + 2, left + 1 : left + int(rng.integers(3, 8))] = number
     scribble[:, 19] = 0

@@ -12,7 +12,8 @@ from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 from segarena_people.target_masks import TargetMasks
 
-CAT, DOG = np.zeros((12, 20), bool), np.zeros((12, 20), bool)
+CAT = np.zeros((12, 20), bool)
+DOG = np.zeros((12, 20), bool)
 CAT[2:8, 3:12], DOG[4:11, 9:17] = True, True
 HEAD = "prompt,image,person,kind,x,y,time_ms,stroke,positive"
 ROWS = (
@@ -54,7 +55,10 @@ class Pictures:
 
 
 def brought(name, source, folder, **beside):
-    beside = ImportInputs(**beside) if beside else ImportInputs(masks=masks(folder / "masks"))
+    if beside:
+        beside = ImportInputs(**beside)
+    else:
+        beside = ImportInputs(masks=masks(folder / "masks"))
     told = import_prompts(find_format(name), source, folder / "out", beside=beside)
     return told, Collection.open(folder / "out")
 

@@ -34,9 +34,10 @@ class Pictures:
     sample_ids = ("one", "two")
 
     def load(self, sample_id):
-        masks = (
-            {"a": square(2, 2)} if sample_id == "one" else {"a": square(2, 2), "b": square(3, 8)}
-        )
+        if sample_id == "one":
+            masks = {"a": square(2, 2)}
+        else:
+            masks = {"a": square(2, 2), "b": square(3, 8)}
         targets = tuple(Target(id=name, mask=mask) for name, mask in masks.items())
         return ImageSample(id=sample_id, image=np.zeros((*SHAPE, 3), np.uint8), targets=targets)
 

@@ -8,7 +8,8 @@ from segarena_people.import_format import ImportInputs, find_format
 from segarena_people.prompt_import import import_prompts
 from segarena_people.voc_masks import VOC_CLASSES
 
-DOG, PERSON = VOC_CLASSES.index("dog") + 1, VOC_CLASSES.index("person") + 1
+DOG = VOC_CLASSES.index("dog") + 1
+PERSON = VOC_CLASSES.index("person") + 1
 
 
 def polygon(tag, *points):
@@ -18,7 +19,8 @@ def polygon(tag, *points):
 
 def published(folder, name, *polygons, size=(20, 12)):
     """Write the strokes of one image and the classes of its pixels: a dog above, a person below, an edge of neither."""
-    width, height = f"<width>{size[0]}</width>", f"<height>{size[1]}</height>"
+    width = f"<width>{size[0]}</width>"
+    height = f"<height>{size[1]}</height>"
     text = f"<annotation><filename>{name}.png</filename><size>{width}{height}<depth>3</depth></size>{''.join(polygons)}"
     (folder / "xml").mkdir(parents=True, exist_ok=True)
     (folder / "xml" / f"{name}.xml").write_text(f"{text}</annotation>")

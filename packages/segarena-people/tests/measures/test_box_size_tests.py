@@ -40,7 +40,8 @@ def test_uniform_noise_of_the_same_spread_is_told_from_heavy_tails():
 
 
 def test_percentiles_are_those_of_all_edges_of_the_class():
-    ours, theirs = boxes(3), boxes(4)
+    ours = boxes(3)
+    theirs = boxes(4)
     (small, _) = run_size_tests(ours, theirs, SIZES)
     assert small.far == np.quantile(np.abs(ours[:250]), 0.99)
     assert small.far_people == np.quantile(np.abs(theirs[:250]), 0.99)

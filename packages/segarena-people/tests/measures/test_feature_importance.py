@@ -34,7 +34,8 @@ def test_together_they_tell_what_neither_tells_alone():
     rng = np.random.default_rng(2)
     one, two = rng.choice([-1.0, 1.0], (2, 150))
     size = 1 + rng.random(150)
-    people, simulated = np.stack([one, one * size], axis=1), np.stack([two, -two * size], axis=1)
+    people = np.stack([one, one * size], axis=1)
+    simulated = np.stack([two, -two * size], axis=1)
     test, told = rank_features(
         people, simulated, (np.arange(150), np.arange(150)), ["row", "column"], exchanges=1
     )
@@ -45,7 +46,8 @@ def test_together_they_tell_what_neither_tells_alone():
 
 def test_it_looks_at_the_rows_that_were_drawn():
     rng = np.random.default_rng(3)
-    people, simulated = rng.normal(size=(50, 1)), rng.normal(size=(30, 1))
+    people = rng.normal(size=(50, 1))
+    simulated = rng.normal(size=(30, 1))
     test, (only,) = rank_features(
         people, simulated, (np.arange(50), np.arange(30)), ["length"], n=20, exchanges=1
     )

@@ -118,7 +118,8 @@ def test_a_user_like_one_more_person_is_not_beyond_people_and_another_is():
     features, persons, images = three_people(images=40, shift=(0, 1, 2))
     people = ceiling_by_person(features, persons, images)
     rng = np.random.default_rng(7)
-    like, unlike = rng.normal(1, size=(40, 2)), rng.normal(8, size=(40, 2))
+    like = rng.normal(1, size=(40, 2))
+    unlike = rng.normal(8, size=(40, 2))
     more, low, high = excess_over_ceiling(against_each(features, persons, images, like), people)
     assert low < 0.05
     assert low < more < high

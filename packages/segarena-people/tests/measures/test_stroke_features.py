@@ -43,7 +43,8 @@ def neighbours(pixel):
 
 
 def slow_pieces(line):
-    left, pieces = set(line), 0
+    left = set(line)
+    pieces = 0
     while left:
         pieces += 1
         waiting = [left.pop()]
@@ -64,7 +65,8 @@ def slow_centroid(pixels):
 
 
 def slow_features(ink, goal):
-    line, object_ = pixels_of(thin_of_skimage(ink)), pixels_of(goal)
+    line = pixels_of(thin_of_skimage(ink))
+    object_ = pixels_of(goal)
     side = math.sqrt(len(object_))
     depths = slow_depths(goal)
     greatest = max(depths.values())
@@ -94,12 +96,14 @@ def slow_features(ink, goal):
 @st.composite
 def strokes(draw):
     """Blobs of goals and of ink, in images that they may fill."""
-    height, width = draw(st.integers(5, 20)), draw(st.integers(5, 20))
+    height = draw(st.integers(5, 20))
+    width = draw(st.integers(5, 20))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     goal, ink = np.zeros((2, height, width), bool)
     for mask in (goal, ink):
         for _ in range(draw(st.integers(1, 3))):
-            row, column = rng.integers(height), rng.integers(width)
+            row = rng.integers(height)
+            column = rng.integers(width)
             mask[row : row + rng.integers(1, 9), column : column + rng.integers(1, 9)] = True
     return ink, goal
 
@@ -135,7 +139,8 @@ def test_wide_ink_is_measured_along_its_middle():
     goal[5:35, 5:55] = True
     thin[20, 12:48] = True
     wide[18:23, 10:50] = True
-    one, other = stroke_features(thin, goal), stroke_features(wide, goal)
+    one = stroke_features(thin, goal)
+    other = stroke_features(wide, goal)
     assert one[list(COARSE_STROKE_COLUMNS)] == pytest.approx(
         other[list(COARSE_STROKE_COLUMNS)], abs=0.06
     )

@@ -22,7 +22,8 @@ def ellipse(rng, shape=(48, 64)):
 def stroke(mask, rng, ink=1.0, wobble=0.5, points=12):
     """Return a curl within an object, float (points, 2) as x, y: `ink` of its size long, as unsteady as `wobble`."""
     rows, columns = np.nonzero(mask)
-    centre, reach = np.array([columns.mean(), rows.mean()]) + 0.5, 0.5 * np.sqrt(len(rows))
+    centre = np.array([columns.mean(), rows.mean()]) + 0.5
+    reach = 0.5 * np.sqrt(len(rows))
     angle = rng.uniform(0, 2 * np.pi) + np.linspace(0, 3.5 * ink, points)
     radius = reach * np.linspace(0.7, 0.2, points)
     curl = centre + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])

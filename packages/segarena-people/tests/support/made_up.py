@@ -25,7 +25,8 @@ class Waver:
     prompt_kinds = frozenset({"scribble"})
 
     def __init__(self, *, height: float = 0.5, reach: float = 0.7):
-        self.height, self.reach = height, reach
+        self.height = height
+        self.reach = reach
 
     def next(self, turn: Turn):
         wrong = turn.target.mask != turn.comparison.given
@@ -33,11 +34,10 @@ class Waver:
         if not len(rows):
             return None
         middle = rows.mean(), columns.mean()
-        tall, wide = np.ptp(rows) + 1, np.ptp(columns) + 1
-        height, reach = (
-            self.height * turn.rng.uniform(0.6, 1.4),
-            self.reach * turn.rng.uniform(0.8, 1.2),
-        )
+        tall = np.ptp(rows) + 1
+        wide = np.ptp(columns) + 1
+        height = self.height * turn.rng.uniform(0.6, 1.4)
+        reach = self.reach * turn.rng.uniform(0.8, 1.2)
         along = np.linspace(-1, 1, 25)
         row = middle[0] + tall * height / 2 * np.sin(
             along * turn.rng.uniform(3, 5) + turn.rng.uniform(0, 6)
@@ -74,10 +74,8 @@ class Boxer:
 
     def next(self, turn: Turn):
         rows, columns = np.nonzero(turn.target.mask)
-        first, last = (
-            np.array([rows.min(), columns.min()]),
-            np.array([rows.max(), columns.max()]) + 1,
-        )
+        first = np.array([rows.min(), columns.min()])
+        last = np.array([rows.max(), columns.max()]) + 1
         off = turn.rng.normal(0, self.spread, (2, 2)) * (last - first)
         start = np.clip((first + off[0]).round(), 0, np.array(SHAPE) - 2).astype(int)
         stop = np.clip((last + off[1]).round(), start + 1, SHAPE).astype(int)

@@ -18,11 +18,10 @@ def ask(user, target, *, prediction=None, rounds=(), repeat=0, seed=0, name="s")
     mask = np.zeros_like(target) if prediction is None else prediction
     image = target.ndim == 2
     voxels = np.zeros(target.shape, dtype=np.uint8)
-    sample = (
-        ImageSample(id=name, image=np.repeat(voxels[..., None], 3, axis=-1))
-        if image
-        else VolumeSample(id=name, voxels=voxels, spacing_mm=(1.0, 1.0, 1.0))
-    )
+    if image:
+        sample = ImageSample(id=name, image=np.repeat(voxels[..., None], 3, axis=-1))
+    else:
+        sample = VolumeSample(id=name, voxels=voxels, spacing_mm=(1.0, 1.0, 1.0))
     given = user.next(
         Turn(
             sample=sample,
@@ -180,7 +179,8 @@ def test_numbers_out_of_range_are_refused(options):
     "user", ["box-drawer", "box-drawer(slices=1)", "box-drawer(people=3, slices=50, then='box')"]
 )
 def test_masks_of_any_kind_get_boxes_within_the_frame(user):
-    drawer, rng = build("user", user), np.random.default_rng(0)
+    drawer = build("user", user)
+    rng = np.random.default_rng(0)
     for number in range(30):
         shape = tuple(rng.integers(1, 12, 2 + number % 2).tolist())
         mask = rng.random(shape) < (0.02, 0.5, 1.0)[number % 3]

@@ -35,7 +35,8 @@ def turn_for(prediction, target, ignore=None, clicks=()):
 
 def depth_by_pairs(mask):
     padded = np.pad(mask, 1)
-    zeros, pixels = np.argwhere(~padded), np.argwhere(mask) + 1
+    zeros = np.argwhere(~padded)
+    pixels = np.argwhere(mask) + 1
     squared = np.zeros(mask.shape, dtype=np.int64)
     if len(pixels):
         squared[mask] = ((pixels[:, None, :] - zeros[None, :, :]) ** 2).sum(axis=2).min(axis=1)
@@ -49,7 +50,8 @@ def depth_by_transform(mask):
 
 def published_click(prediction, target, ignore, clicked, depth):
     """The facts, step by step, on full frames; distances as whole squares."""
-    missing, surplus = depth(target & ~prediction & ~ignore), depth(~target & prediction & ~ignore)
+    missing = depth(target & ~prediction & ~ignore)
+    surplus = depth(~target & prediction & ~ignore)
     for position in clicked:
         missing[position] = surplus[position] = 0
     is_positive = bool(missing.max() > surplus.max())
@@ -78,7 +80,8 @@ def random_case(rng):
         blocks = np.kron(
             rng.integers(0, 4, (shape[0] // 4 + 1, shape[1] // 4 + 1)), np.ones((4, 4), dtype=int)
         )
-        prediction, target = blocks % 2 == 1, blocks // 2 == 1
+        prediction = blocks % 2 == 1
+        target = blocks // 2 == 1
     ignore = rng.random(target.shape) < rng.choice([0.0, 0.1, 1.0], p=[0.5, 0.45, 0.05])
     return prediction, target, ignore
 

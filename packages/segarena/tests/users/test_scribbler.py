@@ -40,11 +40,12 @@ def ask(
 ):
     mask = np.zeros_like(target) if prediction is None else prediction
     several = target.dtype == np.uint8
-    comparison = (
-        ObjectsComparison(mask, ObjectsReference(target, int(target.max(initial=0)), ignore))
-        if several
-        else Comparison(mask, Reference(target, ignore))
-    )
+    if several:
+        comparison = ObjectsComparison(
+            mask, ObjectsReference(target, int(target.max(initial=0)), ignore)
+        )
+    else:
+        comparison = Comparison(mask, Reference(target, ignore))
     turn = Turn(
         sample=sample_of(target.shape, kind),
         target=Target(id="t", mask=target, ignore=ignore),
@@ -92,7 +93,8 @@ def test_people_draw_more_than_a_dot_on_a_disc():
 
 
 def test_what_is_missing_is_called_positive_and_what_is_surplus_negative():
-    target, surplus = disc((120, 160), 60, 40, 25), disc((120, 160), 60, 120, 25)
+    target = disc((120, 160), 60, 40, 25)
+    surplus = disc((120, 160), 60, 120, 25)
     user = build("user", "scribbler(person='acdc-expert')")
     rounds = (tuple(ask(user, target)),)
     missing = ask(user, target, np.zeros_like(target), rounds=rounds)

@@ -167,9 +167,9 @@ def _measured(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Measur
 
 def answer_ink(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Mask:
     """Return strokes as pixels, as wide as the person's; the person's own raster where there are none."""
-    return (
-        rasterize_prompts(prompts, given.shape, stroke_width_px(given)) if prompts else given.ink()
-    )
+    if prompts:
+        return rasterize_prompts(prompts, given.shape, stroke_width_px(given))
+    return given.ink()
 
 
 def stroke_width_px(given: CollectedPrompt) -> float:

@@ -7,7 +7,8 @@ from scipy import stats
 from segarena.users.habits.box_habits import BoxHabits, SizeClass, copula_shares
 
 LEVELS = (0.0, 0.25, 0.5, 1.0)
-SMALL, LARGE = (-0.4, -0.2, 0.0, 0.8), (-0.2, -0.1, 0.0, 0.4)
+SMALL = (-0.4, -0.2, 0.0, 0.8)
+LARGE = (-0.2, -0.1, 0.0, 0.4)
 
 
 def habits(*, sizes, tail=4.0, correlation=None, between_people=0.0):

@@ -102,7 +102,8 @@ def test_another_slice_has_to_be_scrolled_to():
     told = PromptTimeModel(habits=ticking())
     clicks = [Click((3, 0, 0)), Click((3, 5, 5)), Click((8, 5, 5))]
     assert seconds(clicks, pace=told) == pytest.approx([1 + 1010 + 2 * (2 + 1010) + 10_000])
-    flat, deep = Box((3, 0, 0), (4, 9, 9)), Box((3, 0, 0), (8, 9, 9))
+    flat = Box((3, 0, 0), (4, 9, 9))
+    deep = Box((3, 0, 0), (8, 9, 9))
     assert seconds([deep], pace=told)[0] - seconds([flat], pace=told)[0] == pytest.approx(
         2 * 10_010
     )
@@ -115,7 +116,8 @@ def test_a_round_without_prompts_takes_nothing():
 def test_the_time_until_a_round_adds_up_and_people_differ():
     pace = PromptTimeModel()
     rounds = [[Click((10, 10))], [Click((200, 300))], [Click((50, 60))]]
-    each, until = pace.of_rounds(rounds, 500.0), pace.until(rounds, 500.0)
+    each = pace.of_rounds(rounds, 500.0)
+    until = pace.until(rounds, 500.0)
     assert [one.median for one in until] == sorted(one.median for one in until)
     alone = msgspec.structs.replace(pace.habits, between_people=0.0)
     summed = PromptTimeModel(habits=alone).until(rounds, 500.0)

@@ -14,7 +14,8 @@ MOUSE = PointerSpeed(
 
 
 def test_seconds_are_log_normal():
-    one, other = LogNormalSeconds(2.0, 0.5), stats.lognorm(s=0.5, scale=2.0)
+    one = LogNormalSeconds(2.0, 0.5)
+    other = stats.lognorm(s=0.5, scale=2.0)
     assert one.mean == pytest.approx(other.mean())
     assert one.variance == pytest.approx(other.var())
     assert [one.quantile(p) for p in (0.1, 0.5, 0.9)] == pytest.approx(other.ppf([0.1, 0.5, 0.9]))

@@ -5,7 +5,8 @@ import pytest
 
 from segarena.users.stroke_model.network import Network, sample_categorical
 
-MEAN, SCALE = np.array([1.0, 0.0], np.float32), np.array([1.0, 0.5], np.float32)
+MEAN = np.array([1.0, 0.0], np.float32)
+SCALE = np.array([1.0, 0.5], np.float32)
 FIRST = np.eye(2, dtype=np.float32), np.zeros(2, np.float32)
 SECOND = np.array([[1.0], [2.0]], np.float32), np.ones(1, np.float32)
 NETWORK = Network(MEAN, SCALE, [FIRST, SECOND])

@@ -17,7 +17,8 @@ def labels(*boxes, shape=(40, 60)):
     return found
 
 
-LEFT, RIGHT = slice(5, 25), slice(40, 55)
+LEFT = slice(5, 25)
+RIGHT = slice(40, 55)
 
 
 def test_every_object_in_a_picture_is_a_goal():

@@ -16,7 +16,8 @@ def disc(shape, row, column, radius):
 
 
 def apart(lines, others):
-    one, other = np.concatenate(lines), np.concatenate(others)
+    one = np.concatenate(lines)
+    other = np.concatenate(others)
     return np.hypot(*(one[:, None] - other).T).min(axis=0).mean()
 
 
@@ -76,7 +77,8 @@ def sparse(shape, rng):
 
 @pytest.mark.parametrize("shape", [(2, 2), (40, 60), (430, 500)])
 def test_goals_of_whatever_shape_get_lines_within_the_frame(shape):
-    hand, rng = read_stroke_model(), np.random.default_rng(0)
+    hand = read_stroke_model()
+    rng = np.random.default_rng(0)
     for number, goal in enumerate(each for each in sparse(shape, rng) if each.any()):
         former = [np.zeros((1, 2))] if number % 2 else []
         lines = sample_strokes(goal, hand.habits_of("medscribble-3"), hand, rng, former)

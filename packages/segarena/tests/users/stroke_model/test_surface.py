@@ -25,10 +25,8 @@ def test_size_depth_and_middle_of_a_disc():
 
 
 def test_shapes_are_told_apart():
-    round_, ring = (
-        disc((120, 120), 60, 60, 40),
-        disc((120, 120), 60, 60, 40) & ~disc((120, 120), 60, 60, 30),
-    )
+    round_ = disc((120, 120), 60, 60, 40)
+    ring = disc((120, 120), 60, 60, 40) & ~disc((120, 120), 60, 60, 30)
     bar, two = np.zeros((2, 120, 120), np.bool_)
     bar[55:65, 10:110] = True
     two[:, :] = disc((120, 120), 30, 30, 15) | disc((120, 120), 90, 90, 15)
@@ -41,7 +39,8 @@ def test_shapes_are_told_apart():
 
 
 def test_shape_does_not_depend_on_scale():
-    small, large = told(disc((60, 60), 30, 30, 15)), told(disc((900, 900), 450, 450, 225))
+    small = told(disc((60, 60), 30, 30, 15))
+    large = told(disc((900, 900), 450, 450, 225))
     assert large == {name: pytest.approx(value, abs=0.06) for name, value in small.items()}
 
 

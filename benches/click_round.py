@@ -70,13 +70,15 @@ def _plain_iou(prediction, target, judged):
     return intersection / union if union else np.nan
 
 
-def our_round(
-    prediction, reference, clicked, iou=Iou(empty="nan"), boundary_iou=BoundaryIou(empty="nan")
-):  # noqa: B008
+IOU = Iou(empty="nan")
+BOUNDARY_IOU = BoundaryIou(empty="nan")
+
+
+def our_round(prediction, reference, clicked):
     """Return the same, from a fresh comparison."""
     comparison = Comparison(prediction, reference)
     click = deepest_error(comparison, clicked)
-    return click, iou(comparison)["iou"], boundary_iou(comparison)["boundary_iou"]
+    return click, IOU(comparison)["iou"], BOUNDARY_IOU(comparison)["boundary_iou"]
 
 
 def smooth(seed, shape, sigma):

@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import typer
 from typer.testing import CliRunner
 
-from segarena.cli.main import app
+from segarena.cli.main import SegarenaCommands, app
 from segarena.options import expected, options_of
 from segarena.registry import find, names
 
@@ -37,20 +38,22 @@ OPTIONS = re.compile(
 )
 
 
+class OwnCommands(SegarenaCommands):
+    """The commands of this repository, without those that other installed packages add."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.added = {
+            name: point for name, point in self.added.items() if point.value.startswith(OWN)
+        }
+
+
 @cache
 def own_commands() -> typer.Typer:
-    """Return the program without the groups of commands that other installed packages bring."""
-
-    def is_ours(group: typer.Typer) -> bool:
-        functions = [command.callback for command in group.registered_commands]
-        return all(
-            function.__module__.startswith(OWN) for function in functions if function is not None
-        )
-
+    """Return the program without the commands that other installed packages add."""
     own = copy.copy(app)
-    own.registered_groups = [
-        group for group in app.registered_groups if is_ours(group.typer_instance)
-    ]
+    own.info = copy.copy(app.info)
+    own.info.cls = OwnCommands
     return own
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from segarena.cli.lazy_commands import load_command
 from segarena.records.configuration import plain_configuration
 from segarena.records.parquet_tables import COLUMNS
 from segarena.registry import kinds, names
@@ -83,8 +84,10 @@ def commands():
             for parameter in command.params
             for option in (*parameter.opts, *parameter.secondary_opts)
         }
-        for name, inner in getattr(command, "commands", {}).items():
-            collect(f"{path} {name}".strip(), inner)
+        if hasattr(command, "list_commands"):
+            for name in command.list_commands(None):
+                inner = load_command(command.get_command(None, name))
+                collect(f"{path} {name}".strip(), inner)
 
     collect("", get_command(reference.own_commands()))
     return found

@@ -38,7 +38,7 @@ def studio(
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """Draw scenes, give prompts and look at what there is, in the browser, on this machine alone; no account is needed.
+    """Annotate scenes, collect prompts and view data in the browser, without an account.
 
         segarena studio photographs
 
@@ -138,7 +138,7 @@ def look(
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """Look at datasets with their targets, and at every round of runs, side by side, in the browser.
+    """View datasets, and every round of runs side by side, in the browser.
 
         segarena look "folder(path='photos')"
 

@@ -69,7 +69,7 @@ def serve(
         ),
     ] = False,
 ) -> None:
-    """Serve challenges: participants' segmenters answer prompts, and this server judges them.
+    """Run a challenge server.
 
         segarena serve challenges
 

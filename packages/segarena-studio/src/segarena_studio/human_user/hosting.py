@@ -79,9 +79,9 @@ def _own_pages(run: Path, *, opens_browser: bool) -> Generator[PageServer]:
     if opens_browser:
         command.append("--browser")
     # It ends when this process does, whatever that dies of: its end of the pipe is closed then.
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:  # noqa: S603 - our own interpreter and module
+    ) as process:
         try:
             address = process.stdout.readline().strip() if process.stdout else ""
             if not address:

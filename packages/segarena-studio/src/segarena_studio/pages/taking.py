@@ -99,7 +99,7 @@ def agree(request: Request, link: str, form: Form) -> Response:
     try:
         with site.database.writing() as session:
             row, found = _study_of(session, site, link)
-            _, key = join(session, site, found, cast("Device", device))
+            _, key = join(session, site, found, cast("DeviceKind", device))
     except InvalidInput as error:
         return _consent(request, link, row, fault=str(error), status=422)
     answer = RedirectResponse(f"{_PATH}/{link}/trials", 303)

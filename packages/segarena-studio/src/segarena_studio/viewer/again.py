@@ -39,7 +39,7 @@ from segarena.work.jobs import FunctionJob, UnitFailure
 from segarena.work.processes import ProcessExecutor
 from segarena_studio.viewer.table import DialogueKey
 
-HeldAgain: TypeAlias = "tuple[dict[int, list[KeptMask]], str]"
+HeldAgain: TypeAlias = "tuple[dict[int, list[MaskRow]], str]"
 """The mask of each object after each round, and whether it came out as before."""
 
 

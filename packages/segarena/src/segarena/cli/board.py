@@ -60,7 +60,7 @@ def board(
         ),
     ] = False,
 ) -> None:
-    """Write a board of runs: a folder of pages that any web server can show, or a browser from disk.
+    """Rank runs on a leaderboard: a folder of static pages.
 
     Rows have intervals and the places that chance leaves open; curves of chosen runs are drawn over each other; every
     sample has a page with the best runs side by side. Beside it lie CSV, JSON and LaTeX. Nothing is computed again.

@@ -9,7 +9,7 @@ import typer
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 app = typer.Typer(
-    help="Prepare datasets, and check them before evaluating on them.",
+    help="Prepare datasets and check them before an evaluation.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )

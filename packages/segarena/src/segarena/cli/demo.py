@@ -22,7 +22,7 @@ def demo(
     rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
     workers: Workers = 2,
 ) -> None:
-    """Evaluate two segmenters by clicks on ten photographs, beside one that sees no image; write a report.
+    """Evaluate two segmenters and a baseline on ten bundled photographs and write a report.
 
     Needs no download.
     """

@@ -33,7 +33,7 @@ def export(
         ),
     ] = False,
 ) -> None:
-    """Write the predicted masks of a run as files, one of each dialogue, and a table of which is where.
+    """Write the predicted masks of a run as image files, with an index.
 
         segarena export runs/grabcut --masks coco --round 5
 

@@ -29,7 +29,7 @@ def list_plugins(
         ),
     ] = None,
 ) -> None:
-    """Show the plug-ins that are installed: what each is, takes and needs, and its options with their defaults.
+    """List the installed plug-ins with their options and defaults.
 
     A plug-in is written NAME or NAME(option=value, ...); a file of your own works without installation:
     my_model.py:MyClass.

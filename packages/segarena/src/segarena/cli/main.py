@@ -1,4 +1,4 @@
-"""The `segarena` command. Each command is thin: it reads options, calls the library, prints the answer."""
+"""The `segarena` command. Each command reads options, calls the library and prints the answer."""
 
 from __future__ import annotations
 
@@ -7,47 +7,155 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli import (
-    board,
-    check,
-    data,
-    demo,
-    export,
-    listing,
-    plan,
-    report,
-    reproduce,
-    run,
-    segment,
-    worker,
-)
-from segarena.cli.commands import add_commands
-from segarena.cli.options import TakesOptionsOfBenchmark
+from segarena.cli.lazy_commands import CommandEntry, CommandGroup
 from segarena.files import limits
 from segarena.version import __version__
 
+_FIRST = "First commands"
+_MORE = "More commands"
+_CHALLENGES = "Challenges"
+
+COMMANDS = (
+    CommandEntry(
+        name="demo",
+        help="Evaluate two segmenters and a baseline on ten bundled photographs and write a report.",
+        target="segarena.cli.demo:demo",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="list",
+        help="List the installed plug-ins with their options and defaults.",
+        target="segarena.cli.listing:list_plugins",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="run",
+        help="Evaluate a segmenter on a benchmark and record every round.",
+        target="segarena.cli.run:run",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="report",
+        help="Print the summary of runs and write the report page, CSV and LaTeX tables.",
+        target="segarena.cli.report:report",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="look",
+        help="View datasets, and every round of runs side by side, in the browser.",
+        package="studio",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="studio",
+        help="Annotate scenes, collect prompts and view data in the browser, without an account.",
+        package="studio",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="data",
+        help="Prepare datasets and check them before an evaluation.",
+        target="segarena.cli.data:app",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="check",
+        help="Validate a run folder or a segmenter.",
+        target="segarena.cli.check:check",
+        panel=_FIRST,
+    ),
+    CommandEntry(
+        name="plan",
+        help="Estimate the cost of a run (passes, hours, memory, disk) from a few samples.",
+        target="segarena.cli.plan:plan",
+        panel=_MORE,
+    ),
+    CommandEntry(
+        name="board",
+        help="Rank runs on a leaderboard: a folder of static pages.",
+        target="segarena.cli.board:board",
+        panel=_MORE,
+    ),
+    CommandEntry(
+        name="reproduce",
+        help="Reproduce a published table: list what it takes, run what can be run, compare.",
+        target="segarena.cli.reproduce:reproduce",
+        panel=_MORE,
+    ),
+    CommandEntry(
+        name="export",
+        help="Write the predicted masks of a run as image files, with an index.",
+        target="segarena.cli.export:export",
+        panel=_MORE,
+    ),
+    CommandEntry(
+        name="segment",
+        help="Segment your own images by example: one image with a mask in, a mask per image out.",
+        target="segarena.cli.segment:segment",
+        panel=_MORE,
+    ),
+    CommandEntry(
+        name="worker",
+        help="Evaluate models that run in another Python, a container or another machine.",
+        target="segarena.cli.worker:app",
+        panel=_MORE,
+    ),
+    CommandEntry(
+        name="people",
+        help="Collect, import and compare prompts that people gave.",
+        package="people",
+        panel=_MORE,
+    ),
+    CommandEntry(
+        name="login",
+        help="Store your token for a challenge server.",
+        target="segarena.client.commands:login",
+        panel=_CHALLENGES,
+    ),
+    CommandEntry(
+        name="fetch",
+        help="Download the samples of a challenge phase that takes masks, with their first prompts.",
+        target="segarena.client.commands:fetch",
+        panel=_CHALLENGES,
+    ),
+    CommandEntry(
+        name="submit",
+        help="Submit masks, a run or a program to a challenge server.",
+        target="segarena.client.commands:submit",
+        panel=_CHALLENGES,
+    ),
+    CommandEntry(
+        name="serve",
+        help="Run a challenge server.",
+        package="server",
+        panel=_CHALLENGES,
+    ),
+    CommandEntry(
+        name="challenge",
+        help="Create and manage the challenges of a server.",
+        package="server",
+        panel=_CHALLENGES,
+    ),
+)
+"""In the order of the help text. Systems and other packages add theirs by entry points."""
+
+
+class SegarenaCommands(CommandGroup):
+    """All commands of `segarena`."""
+
+    table = COMMANDS
+
+
 app = typer.Typer(
     name="segarena",
+    cls=SegarenaCommands,
     help="Judge promptable segmentation the way people use it.\n\n"
-    "Start with `segarena demo`; then `segarena list` for what there is, `segarena run` on your own model, "
-    "`segarena report` to look at runs.",
+    "Start with `segarena demo`; then list plug-ins with `segarena list`, evaluate your own model with `segarena run`, "
+    "and compare runs with `segarena report`.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-app.command("list")(listing.list_plugins)
-app.command("plan", cls=TakesOptionsOfBenchmark)(plan.plan)
-app.command("run", cls=TakesOptionsOfBenchmark)(run.run)
-app.command("report")(report.report)
-app.command("board")(board.board)
-app.command("reproduce")(reproduce.reproduce)
-app.command("export")(export.export)
-app.command("check")(check.check)
-app.command("segment", cls=segment.TakesPairs)(segment.segment)
-app.add_typer(data.app, name="data")
-app.add_typer(worker.app, name="worker")
-add_commands(app, {"data": data.app})
 
 
 def _version(wanted: bool) -> None:
@@ -75,7 +183,8 @@ def _root(
             "--max-pixels",
             min=1,
             callback=_raise_limit,
-            help=f"Pixels that one picture may have; larger files are refused unread. [default: {limits.DEFAULT}]",
+            help="Reject images with more pixels than this before decoding them. "
+            f"[default: {limits.DEFAULT}]",
         ),
     ] = None,
 ) -> None:

@@ -6,14 +6,16 @@ of its factory and nowhere else: once a benchmark is named, the command has them
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Union, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -348,6 +350,5 @@ def _read_toml(file: str | Path | None) -> dict[str, Any]:
 
 def _given(option: Option) -> Option:
     """Return an option without the None that stands for nothing said."""
-    return replace(
-        option, hint=Union[tuple(kind for kind in get_args(option.hint) if kind is not NoneType)]
-    )  # noqa: UP007
+    kinds = [kind for kind in get_args(option.hint) if kind is not NoneType]
+    return replace(option, hint=functools.reduce(operator.or_, kinds))

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from segarena.cli.options import takes_what_to_run
+from segarena.cli.options import TakesOptionsOfBenchmark, takes_what_to_run
 
 if TYPE_CHECKING:
     from segarena.engine.forecast import Forecast
+
+
+COMMAND_CLASS = TakesOptionsOfBenchmark
 
 
 @takes_what_to_run(leaves_out=("out",))
@@ -20,7 +23,7 @@ def plan(
         int, typer.Option(help="How many samples to time at most, spread over the dataset.")
     ] = 3,
 ) -> None:
-    """Estimate what a run will cost: passes, hours, memory and disk, from a few of its samples.
+    """Estimate the cost of a run (passes, hours, memory, disk) from a few samples.
 
     Takes the options of `segarena run`. The trial takes at most about a tenth of the time that it forecasts, beside
     what it takes to start and one encoder pass: of a few samples it holds a part. It leaves nothing behind, except in

@@ -67,7 +67,7 @@ def reproduce(
         ),
     ] = False,
 ) -> None:
-    """Measure a published table again: say what it takes and costs, run what can be run, compare.
+    """Reproduce a published table: list what it takes, run what can be run, compare.
 
     Stop it at any time; the same command goes on where it was. What is missing is named with where it can be had.
 

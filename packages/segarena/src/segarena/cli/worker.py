@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from segarena.specs import PluginSpec
 
 app = typer.Typer(
-    help="Judge models that live in a Python, a container or a machine of their own.",
+    help="Evaluate models that run in another Python, a container or another machine.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )

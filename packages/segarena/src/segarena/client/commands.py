@@ -21,7 +21,7 @@ def login(
     ],
     forget: Annotated[bool, typer.Option("--forget", help="Forget the token instead.")] = False,
 ) -> None:
-    """Keep the token that a challenge's server gave you, for `segarena run --challenge`.
+    """Store your token for a challenge server.
 
     It is asked for without being shown, or read from a pipe, and kept in a file that only you can read. The environment
     variable SEGARENA_TOKEN goes before it.
@@ -58,7 +58,7 @@ def fetch(
         str, typer.Option("--segmenter", "-s", help="What will answer, for the board.")
     ] = "",
 ) -> None:
-    """Fetch the samples of a phase that takes masks, with the first prompts, as files that any program reads.
+    """Download the samples of a challenge phase that takes masks, with their first prompts.
 
         segarena fetch https://lab.example/challenges/spring --out mine
         my_program mine
@@ -108,7 +108,7 @@ def submit(
     note: Annotated[str, typer.Option(help="For yourself.")] = "",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is judged.")] = True,
 ) -> None:
-    """Send something that the challenge's server judges, where its phase takes that.
+    """Submit masks, a run or a program to a challenge server.
 
         segarena submit https://lab.example/challenges/spring/final my_worker.py
         segarena submit https://lab.example/challenges/spring/offline mine/masks

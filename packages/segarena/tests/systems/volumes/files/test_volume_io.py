@@ -433,10 +433,10 @@ class TestBadFiles:
         self, tmp_path, monkeypatch
     ):
         path = write(tmp_path / "a.nii")
-        monkeypatch.setattr(volume_header, "available_bytes", lambda: 479)
+        monkeypatch.setattr(volume_header, "available_memory_bytes", lambda: 479)
         with pytest.raises(InvalidImage, match="memory"):
             read_volume(path)
-        monkeypatch.setattr(volume_header, "available_bytes", lambda: 480)
+        monkeypatch.setattr(volume_header, "available_memory_bytes", lambda: 480)
         read_volume(path)
         path = damaged(tmp_path / "scaled.nii", field(112, "<2f", 2.0, 0.0))
         with pytest.raises(InvalidImage, match="memory"):

@@ -265,7 +265,7 @@ def test_a_disk_that_is_full_stops_and_keeps_what_is_done(raw, prepared, monkeyp
         write(image, path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "write_volume", full_at_the_second)
+        patch.setattr(module, "write_image", full_at_the_second)
         with pytest.raises(StoreError, match=r"the disk is full\. Make room"):
             prepared("pengwin")
     assert len(prepared("pengwin")[0].cases) == 3

@@ -1,1 +1,1 @@
-"""Volumes on disk: NIfTI, NRRD, MetaImage, read into one exact orientation."""
+"""Reading and writing of volume files: NIfTI, NRRD and MetaImage, in one canonical orientation."""

@@ -1,4 +1,4 @@
-"""Which files of a folder of volumes belong to one case, and what a `dataset.json` beside them says."""
+"""Find the image and label files of each case in a folder, and read the `dataset.json` beside them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,33 @@ EXPECTED_LAYOUT = (
     "PATH/labelsTr/CASE.nii.gz, or one folder and label_pattern='{case}_seg'"
 )
 _CASE = "{case}"
+_LABEL_FOLDERS = {"imagesTr": "labelsTr", "images": "labels"}
 
 
 @dataclass(slots=True)
 class CaseFiles:
-    """The files of one case: its image, and its label file, or one label file per class by name."""
+    """Image file of one case, and its label file, or one label file per class by name."""
 
     image: Path | None = None
     labels: list[tuple[str, Path]] = field(default_factory=list[tuple[str, Path]])
 
     @property
     def files(self) -> Files:
-        """All of them."""
-        return (*((self.image,) if self.image else ()), *(path for _, path in self.labels))
+        """All files of the case, the image first."""
+        label_paths = [path for _, path in self.labels]
+        if self.image is None:
+            return tuple(label_paths)
+        return (self.image, *label_paths)
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has both."""
+        """Whether the case has an image and at least one label file."""
         return self.image is not None and bool(self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseLayout:
-    """Where images and labels lie, and how their names without ending tell the case."""
+    """Folders of images and labels, and the patterns from which file names tell the case."""
 
     images: Path
     labels: Path
@@ -61,7 +65,7 @@ class CaseLayout:
 
 
 class CaseCollection(NamedTuple):
-    """What a folder holds: its cases by name, in order, and the volumes that no pattern fits."""
+    """Content of a folder: the cases by name, in order, and the volumes that fit no pattern."""
 
     cases: dict[str, CaseFiles]
     others: list[Path]
@@ -69,22 +73,24 @@ class CaseCollection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetDescription:
-    """What a `dataset.json` says; nothing where there is none."""
+    """Content of a `dataset.json`; empty where there is none."""
 
-    # Numbers by class, without the background.
+    # Label numbers by class, without the background.
     classes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    ignore_value: int | None = None  # the number of voxels excluded from scoring
-    modalities: Mapping[str, str] = field(
-        default_factory=dict[str, str]
-    )  # of each channel, or one for all under ""
-    has_instances: bool = (
-        False  # whether each number is an object, as in what `segarena data prepare` writes
-    )
+    # Label number of voxels excluded from scoring.
+    ignore_value: int | None = None
+    # Modality by channel number, or one modality for all channels under "".
+    modalities: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Whether each number is an object, as in the output of `segarena data prepare`.
+    has_instances: bool = False
 
     def modality_of(self, image_pattern: str) -> str:
-        """Return the modality of the channel that a pattern such as "{case}_0001" names; "" when unknown."""
+        """Return the modality of the channel in a pattern such as "{case}_0001"; "" when unknown."""
+        if self.modalities.get(""):
+            return self.modalities[""]
         channel = re.search(r"_0*(\d+)$", image_pattern)
-        return self.modalities.get("") or self.modalities.get(channel[1] if channel else "0", "")
+        number = channel[1] if channel else "0"
+        return self.modalities.get(number, "")
 
 
 def find_layout(
@@ -94,30 +100,35 @@ def find_layout(
     image_pattern: str | None,
     label_pattern: str,
 ) -> CaseLayout:
-    """Return where images and labels lie: as told, else `images`, `imagesTr`, or the folder itself.
+    """Return the folders of images and labels: the given ones, else `images`, `imagesTr`, or `root`.
 
     Raises:
-        DatasetMissing: a folder is not there.
-        PluginInvalid: a pattern without `{case}`, or one folder whose patterns do not tell images from labels.
+        DatasetMissing: a folder does not exist.
+        PluginInvalid: a pattern lacks `{case}`, or both patterns are the same in one folder.
     """
-    is_nnunet = images is None and not (root / "images").is_dir() and (root / "imagesTr").is_dir()
+    has_images_folder = (root / "images").is_dir()
+    is_nnunet = images is None and not has_images_folder and (root / "imagesTr").is_dir()
     if images is None:
         if is_nnunet:
             images = "imagesTr"
+        elif label_pattern == _CASE or has_images_folder:
+            images = "images"
         else:
-            images = "images" if label_pattern == _CASE or (root / "images").is_dir() else "."
+            images = "."
     if labels is None:
-        labels = {"imagesTr": "labelsTr", "images": "labels"}.get(images, ".")
-    for folder, what in ((root / images, "images"), (root / labels, "labels")):
+        labels = _LABEL_FOLDERS.get(images, ".")
+    for folder, content in ((root / images, "images"), (root / labels, "labels")):
         if not folder.is_dir():
             raise DatasetMissing(
-                f"{folder}: expected a folder with {what}, found none; the layout is {EXPECTED_LAYOUT}"
+                f"{folder}: expected a folder with {content}, found none; the layout is {EXPECTED_LAYOUT}"
             )
-    has_channels = is_nnunet and any((root / images).glob("*_0000.*"))
+    if image_pattern is None or not image_pattern:
+        has_channels = is_nnunet and any((root / images).glob("*_0000.*"))
+        image_pattern = "{case}_0000" if has_channels else _CASE
     layout = CaseLayout(
         images=root / images,
         labels=root / labels,
-        image_pattern=image_pattern or ("{case}_0000" if has_channels else _CASE),
+        image_pattern=image_pattern,
         label_pattern=label_pattern,
     )
     if layout.is_flat and layout.label_pattern == layout.image_pattern:
@@ -128,24 +139,26 @@ def find_layout(
 
 
 def collect_cases(layout: CaseLayout) -> CaseCollection:
-    """Return the cases of a folder, by path; a case lacks what is not there.
+    """Return the cases of a folder in the order of their paths, incomplete ones included.
 
     Raises:
         DatasetError: two images of one case, or two label files of one name.
-        DatasetMissing: no image at all.
+        DatasetMissing: there is no image at all.
     """
     cases: dict[str, CaseFiles] = {}
     others: list[Path] = []
-    labels = dict(_keys(layout.labels))
-    is_label = {
-        path
-        for path, key in labels.items()
-        if layout.is_flat and _case_of(key, layout.label_pattern)
-    }
-    for path, key in _keys(layout.images):
-        name = None if path in is_label else _case_of(key, layout.image_pattern)
+    label_keys = dict(_list_volumes(layout.labels))
+    if layout.is_flat:
+        # Images lie in the same folder: only the pattern tells which files are labels.
+        label_keys = {
+            path: key for path, key in label_keys.items() if _match_case(key, layout.label_pattern)
+        }
+    for path, key in _list_volumes(layout.images):
+        if layout.is_flat and path in label_keys:
+            continue
+        name = _match_case(key, layout.image_pattern)
         if name is None:
-            others.extend([] if path in is_label else [path])
+            others.append(path)
         elif name in cases:
             raise DatasetError(
                 f"{path} and {cases[name].image}: expected one image of this case, got two; rename one"
@@ -154,32 +167,35 @@ def collect_cases(layout: CaseLayout) -> CaseCollection:
             cases[name] = CaseFiles(path)
     if not cases:
         raise DatasetMissing(
-            f"{layout.images}: expected volumes named {layout.image_pattern!r}, found none; the layout is {EXPECTED_LAYOUT}"
+            f"{layout.images}: expected volumes named {layout.image_pattern!r}, found none; "
+            f"the layout is {EXPECTED_LAYOUT}"
         )
-    known = frozenset(cases)
-    for path, key in labels.items():
-        if layout.is_flat and path not in is_label:
-            continue
-        owner = _owner(key, layout.label_pattern, known)
+    known_cases = frozenset(cases)
+    for path, key in label_keys.items():
+        owner = _find_owner(key, layout.label_pattern, known_cases)
         if owner is None:
             others.append(path)
             continue
-        case = cases.setdefault(owner[0], CaseFiles())
-        name = owner[1]
-        twin = dict(case.labels).get(name)
-        if twin is not None:
-            raise DatasetError(
-                f"{path} and {twin}: expected one label file of this name, got two; remove one"
-            )
-        case.labels.append((name, path))
+        case_name, class_name = owner
+        case = cases.setdefault(case_name, CaseFiles())
+        _add_label(case, class_name, path)
     return CaseCollection(cases, others)
+
+
+def _add_label(case: CaseFiles, class_name: str, path: Path) -> None:
+    twin = dict(case.labels).get(class_name)
+    if twin is not None:
+        raise DatasetError(
+            f"{path} and {twin}: expected one label file of this name, got two; remove one"
+        )
+    case.labels.append((class_name, path))
 
 
 def read_description(path: Path) -> DatasetDescription:
     """Read a `dataset.json` of nnU-Net (names to numbers) or of the Medical Segmentation Decathlon (the reverse).
 
     Raises:
-        DatasetError: not JSON, or its labels are not what either of them has.
+        DatasetError: the file is not JSON, or its labels have neither form.
     """
     if not path.is_file():
         return DatasetDescription()
@@ -206,7 +222,7 @@ def read_description(path: Path) -> DatasetDescription:
 
 
 def parse_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
-    """Return numbers by class from `{"liver": 1}`, `{"tumour": [2, 3]}` or `{1: "liver"}`; background is left out.
+    """Return numbers by class from `{"liver": 1}`, `{"tumour": [2, 3]}` or `{1: "liver"}`, without background.
 
     Raises:
         ValueError: neither side of an entry is a number, or a class has none.
@@ -215,9 +231,8 @@ def parse_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
     for key, value in names.items():
         is_reversed = isinstance(value, str) and not value.isdecimal()
         name, numbers = (value, key) if is_reversed else (str(key), value)
-        found = tuple(
-            int(number) for number in (numbers if isinstance(numbers, (list, tuple)) else [numbers])
-        )
+        listed = numbers if isinstance(numbers, (list, tuple)) else [numbers]
+        found = tuple(int(number) for number in listed)
         if not found:
             raise ValueError(f"{name!r} without a number")
         if found != (0,):
@@ -225,29 +240,30 @@ def parse_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
     return classes
 
 
-def _keys(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Return the volumes under a folder with their path in it, without ending; hidden ones are left out."""
+def _list_volumes(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the volumes below a folder with their relative path without ending; hidden ones are skipped."""
     for path in sorted(folder.rglob("*")):
         suffix = volume_suffix(path)
         inner = path.relative_to(folder)
-        if suffix and path.is_file() and not any(part.startswith(".") for part in inner.parts):
+        is_hidden = any(part.startswith(".") for part in inner.parts)
+        if suffix and path.is_file() and not is_hidden:
             yield path, inner.as_posix().removesuffix(suffix)
 
 
-def _case_of(key: str, pattern: str) -> str | None:
-    """Return the case that a path without ending names: its folder, and what stands for `{case}`; None if none."""
+def _match_case(key: str, pattern: str) -> str | None:
+    """Return the case of a path without ending: its folder and the text at `{case}`; None if it does not fit."""
     folder, slash, name = key.rpartition("/")
     before, _, after = pattern.partition(_CASE)
     fits = re.fullmatch(f"{re.escape(before)}(.+){re.escape(after)}", name)
     return f"{folder}{slash}{fits[1]}" if fits else None
 
 
-def _owner(key: str, pattern: str, known: frozenset[str]) -> tuple[str, str] | None:
-    """Return the case of a label file and the class it shows ("" for all); itself when there is no such case."""
-    case = _case_of(key, pattern)
-    if case in known:
+def _find_owner(key: str, pattern: str, known_cases: frozenset[str]) -> tuple[str, str] | None:
+    """Return the case of a label file and its class ("" for all classes); the case may be a new one."""
+    case = _match_case(key, pattern)
+    if case in known_cases:
         return case, ""
     folder, _, last = key.rpartition("/")
-    if folder in known:
+    if folder in known_cases:
         return folder, last
     return None if case is None else (case, "")

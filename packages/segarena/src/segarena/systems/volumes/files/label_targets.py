@@ -1,4 +1,4 @@
-"""Label volumes to targets: one per class, one per number, or one per connected component."""
+"""Conversion of label volumes to targets: one per class, one per number, or one per connected component."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -29,14 +28,14 @@ from segarena.samples import Mask, Target
 Integers: TypeAlias = NDArray[np.integer[Any]]
 LabelMeaning: TypeAlias = Literal["semantic", "instance", "components"]
 
-# Above this, the numbers that are there are counted instead of all numbers up to the highest.
-_MANY = 1 << 16
+# Above this, the numbers that occur are counted instead of all numbers up to the highest.
+_MOST_CONSECUTIVE_LABELS = 1 << 16
 
 
 class LabelGroup(NamedTuple):
     """One label array of a case: a group of its file, or one of several files.
 
-    `name` is that of its file where a case has one file per class; `names` says what its numbers are called.
+    `name` is the class of the file where a case has one file per class; `names` gives the names of the numbers.
     """
 
     labels: Integers
@@ -44,8 +43,8 @@ class LabelGroup(NamedTuple):
     names: Mapping[int, str] = {}
 
 
-class _Found(NamedTuple):
-    """What may become a target: `mask` is what lies in `window` of the whole volume."""
+class _Candidate(NamedTuple):
+    """A possible target: `mask` is the part of it in `window` of the whole volume."""
 
     id: str
     label: str
@@ -55,12 +54,12 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetRules:
-    """What becomes a target; the attributes are the options of the dataset `nifti-folder`, where they are explained.
+    """Rules that turn labels into targets; the attributes are the options of the dataset `nifti-folder`.
 
     A number in no class of `classes` is a class of its own.
 
     Raises:
-        PluginInvalid: an option has no such value.
+        PluginInvalid: an option has an impossible value.
 
     Source: the datasets of RadioActive: components with connectivity 26 (D1, D4, D5) or 18 (lesions of D8), and with
         dilation by 1 and at least 30 voxels (D7); instances (D6, D9); classes (D2, D10).
@@ -89,87 +88,98 @@ class TargetRules:
     ) -> tuple[Target, ...]:
         """Return the targets of one case, in the order of its files, groups, classes and numbers.
 
-        Masks cover the whole volume, but their memory is only taken where they hold something. Where several groups
-        have targets of the same id, the second is called `id#2`. With `labels="components"`, the components of class
-        `liver` are `liver/1`, `liver/2`, ... in the order of their first voxels, left out ones counted too.
+        Masks have the shape of the volume, but take memory only where they hold something. Where several groups have
+        targets of the same id, the second one is called `id#2`. With `labels="components"`, the components of class
+        `liver` are `liver/1`, `liver/2`, ... in the order of their first voxels; too small ones use up a number.
         """
-        ignore = self._ignored(case)
+        ignore = self._ignore_mask(case)
         voxel_mm3 = math.prod(spacing_mm)
-        seen: Counter[str] = Counter()
+        occurrences: Counter[str] = Counter()
         targets: list[Target] = []
-        for labelled in case:
-            for found in self._find(labelled):
-                voxels = int(np.count_nonzero(found.mask))
-                if voxels < max(1, self.min_voxels) or voxels * voxel_mm3 < self.min_volume_mm3:
+        for group in case:
+            for candidate in self._candidates(group):
+                voxels = int(np.count_nonzero(candidate.mask))
+                volume_mm3 = voxels * voxel_mm3
+                if voxels < max(1, self.min_voxels) or volume_mm3 < self.min_volume_mm3:
                     continue
-                seen[found.id] += 1
-                number = seen[found.id]
-                # Pages of memory that nothing is written to stay unused, however large the volume.
-                mask = np.zeros(labelled.labels.shape, dtype=np.bool_)
-                mask[found.window] = found.mask
-                name = found.id if number == 1 else f"{found.id}#{number}"
-                attributes = self._attributes(found.label, voxels * voxel_mm3)
-                targets.append(
-                    Target(
-                        id=name, mask=mask, ignore=ignore, label=found.label, attributes=attributes
-                    )
+                occurrences[candidate.id] += 1
+                number = occurrences[candidate.id]
+                # The system allocates pages of a zeroed array when they are first written.
+                mask = np.zeros(group.labels.shape, dtype=np.bool_)
+                mask[candidate.window] = candidate.mask
+                target = Target(
+                    id=candidate.id if number == 1 else f"{candidate.id}#{number}",
+                    mask=mask,
+                    ignore=ignore,
+                    label=candidate.label,
+                    attributes=self._attributes(candidate.label, volume_mm3),
                 )
+                targets.append(target)
         return tuple(targets)
 
-    def _find(self, labelled: LabelGroup) -> Iterator[_Found]:
-        windows = find_label_windows(labelled.labels)
+    def _candidates(self, group: LabelGroup) -> Iterator[_Candidate]:
+        windows = find_label_windows(group.labels)
         windows.pop(self.ignore_value or 0, None)
         if self.labels == "instance":
-            yield from self._instances(labelled, windows)
+            yield from self._instances(group, windows)
             return
-        for name, numbers in self._classes_in(labelled, sorted(windows)).items():
+        for name, numbers in self._group_by_class(group, sorted(windows)).items():
             if name in self.excluded_classes:
                 continue
             window = reduce(join_windows, (windows[number] for number in numbers))
-            crop = labelled.labels[window]
-            mask = crop == numbers[0] if len(numbers) == 1 else np.isin(crop, numbers)
-            if self.labels == "components":
-                yield from self._components(name, window, mask, labelled.labels.shape)
+            crop = group.labels[window]
+            if len(numbers) == 1:
+                mask = crop == numbers[0]
             else:
-                yield _Found(name, name, window, mask)
+                mask = np.isin(crop, numbers)
+            if self.labels == "components":
+                yield from self._components(name, window, mask, group.labels.shape)
+            else:
+                yield _Candidate(name, name, window, mask)
 
-    def _instances(self, labelled: LabelGroup, windows: Mapping[int, Window]) -> Iterator[_Found]:
-        only = next(iter(self.classes), "") if len(self.classes) == 1 else ""
+    def _instances(self, group: LabelGroup, windows: Mapping[int, Window]) -> Iterator[_Candidate]:
         for number, window in windows.items():
-            named = [name for name, numbers in self.classes.items() if number in numbers]
-            label = labelled.name or labelled.names.get(number) or (named[0] if named else only)
-            if label not in self.excluded_classes and str(number) not in self.excluded_classes:
-                yield _Found(
-                    _joined(labelled.name, str(number)),
-                    label,
-                    window,
-                    labelled.labels[window] == number,
-                )
+            label = self._instance_label(group, number)
+            if label in self.excluded_classes or str(number) in self.excluded_classes:
+                continue
+            mask = group.labels[window] == number
+            yield _Candidate(_join_names(group.name, str(number)), label, window, mask)
 
-    def _classes_in(self, labelled: LabelGroup, numbers: Sequence[int]) -> dict[str, list[int]]:
-        """Return the numbers that are there, by class; a number may be in several classes."""
-        if labelled.name and len(numbers) == 1:
-            return {labelled.name: list(numbers)}
-        classes = {
-            name: [n for n in numbers if n in wanted] for name, wanted in self.classes.items()
-        }
-        known = set(chain.from_iterable(classes.values()))
+    def _instance_label(self, group: LabelGroup, number: int) -> str:
+        """Return the class of an instance: of its file, its name there, its class in the options, or the only class."""
+        if group.name or group.names.get(number):
+            return group.name or group.names[number]
+        for name, numbers in self.classes.items():
+            if number in numbers:
+                return name
+        return next(iter(self.classes)) if len(self.classes) == 1 else ""
+
+    def _group_by_class(self, group: LabelGroup, numbers: Sequence[int]) -> dict[str, list[int]]:
+        """Return the numbers that occur, by class; a number may be in several classes."""
+        if group.name and len(numbers) == 1:
+            return {group.name: list(numbers)}
+        by_class: dict[str, list[int]] = {}
+        known: set[int] = set()
+        for name, wanted in self.classes.items():
+            by_class[name] = [number for number in numbers if number in wanted]
+            known.update(by_class[name])
         for number in numbers:
             if number not in known:
-                classes.setdefault(labelled.names.get(number, str(number)), []).append(number)
-        return {_joined(labelled.name, name): some for name, some in classes.items() if some}
+                name = group.names.get(number, str(number))
+                by_class.setdefault(name, []).append(number)
+        return {_join_names(group.name, name): found for name, found in by_class.items() if found}
 
     def _components(
         self, name: str, window: Window, mask: Mask, shape: tuple[int, ...]
-    ) -> Iterator[_Found]:
-        if (
-            self.dilation_voxels
-        ):  # the grown parts may meet outside the window, but not outside the volume
+    ) -> Iterator[_Candidate]:
+        if self.dilation_voxels:
+            # The dilated parts may meet outside the window, but not outside the volume.
             outer = grow_window(window, self.dilation_voxels, shape)
-            mask = np.pad(
-                mask,
-                [(w.start - o.start, o.stop - w.stop) for w, o in zip(window, outer, strict=True)],
-            )
+            margins = [
+                (inside.start - around.start, around.stop - inside.stop)
+                for inside, around in zip(window, outer, strict=True)
+            ]
+            mask = np.pad(mask, margins)
             window = outer
         labels = grown_components(
             mask, connectivity=self.connectivity, dilation_voxels=self.dilation_voxels
@@ -178,49 +188,56 @@ class TargetRules:
         inner = find_label_windows(labels)
         ordered = sorted(inner, key=lambda number: _first_voxel(labels, inner[number], number))
         for count, number in enumerate(ordered, start=1):
-            yield _Found(
-                f"{name}/{count}",
-                name,
-                from_window(inner[number], window),
-                labels[inner[number]] == number,
-            )
+            component = labels[inner[number]] == number
+            yield _Candidate(f"{name}/{count}", name, from_window(inner[number], window), component)
 
     def _attributes(self, label: str, volume_mm3: float) -> dict[str, str | float]:
+        attributes: dict[str, str | float] = {}
+        if self.modality:
+            attributes["modality"] = self.modality
         kind = self.kind if isinstance(self.kind, str) else self.kind.get(label, "")
-        known = {"modality": self.modality, "kind": kind}
-        return {**{key: value for key, value in known.items() if value}, "volume_mm3": volume_mm3}
+        if kind:
+            attributes["kind"] = kind
+        attributes["volume_mm3"] = volume_mm3
+        return attributes
 
-    def _ignored(self, case: Sequence[LabelGroup]) -> Mask | None:
+    def _ignore_mask(self, case: Sequence[LabelGroup]) -> Mask | None:
         if self.ignore_value is None:
             return None
-        ignore = np.logical_or.reduce([labelled.labels == self.ignore_value for labelled in case])
+        ignore = np.logical_or.reduce([group.labels == self.ignore_value for group in case])
         return ignore if ignore.any() else None
 
 
 def find_label_windows(labels: Integers) -> dict[int, Window]:
-    """Return the window of each number but 0 in a label array (plane, row, column), by number, ascending."""
+    """Return the bounding window of each number but 0 in a label array (plane, row, column), in ascending order."""
+    # Imported late because SciPy makes `import segarena` slower.
     from scipy import ndimage
 
-    frame = bounding_window(cast("Mask", labels))  # it asks only what is not zero
+    # `bounding_window` asks only for voxels that are not zero.
+    frame = bounding_window(cast("Mask", labels))
     if is_empty(frame):
         return {}
     crop = labels[frame]
     highest = int(crop.max())
-    numbers = np.arange(1, highest + 1) if highest < _MANY else np.unique(crop[crop > 0])
-    if highest >= _MANY:
+    if highest < _MOST_CONSECUTIVE_LABELS:
+        numbers = np.arange(1, highest + 1)
+    else:
+        # `find_objects` takes time and memory in proportion to the highest number.
+        numbers = np.unique(crop[crop > 0])
         crop = np.where(crop > 0, np.searchsorted(numbers, crop) + 1, 0)
     found = cast("list[Window | None]", ndimage.find_objects(crop))
-    return {
-        int(n): from_window(window, frame)
-        for n, window in zip(numbers, found, strict=True)
-        if window is not None
-    }
+    windows: dict[int, Window] = {}
+    for number, window in zip(numbers, found, strict=True):
+        if window is not None:
+            windows[int(number)] = from_window(window, frame)
+    return windows
 
 
 def _first_voxel(labels: Integers, window: Window, number: int) -> tuple[int, ...]:
-    place = np.unravel_index(int((labels[window] == number).argmax()), window_shape(window))
-    return tuple(int(index) + w.start for index, w in zip(place, window, strict=True))
+    first = int((labels[window] == number).argmax())
+    position = np.unravel_index(first, window_shape(window))
+    return tuple(int(index) + side.start for index, side in zip(position, window, strict=True))
 
 
-def _joined(first: str, second: str) -> str:
+def _join_names(first: str, second: str) -> str:
     return f"{first}/{second}" if first else second

@@ -16,52 +16,57 @@ from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage, MissingExtra
 from segarena.systems.volumes.files.volume_header import VolumeHeader, make_grid
 
+# Size of the NIfTI-2 header, the longer one.
 _HEADER_BYTES = 540
 _CHUNK_BYTES = 1 << 20
-# Extensions lie between header and numbers; what is longer than this is a damaged header.
-_MOST_START = 1 << 28
+_GZIP_WINDOW_BITS = 31  # zlib: gzip header, largest window
+# Extensions lie between header and numbers; a larger offset means a damaged header.
+_MOST_DATA_OFFSET = 1 << 28
 _MILLIMETRES = {"meter": 1000.0, "micron": 0.001}
 
 
 def read_nifti_header(path: Path, slice_axis: str) -> VolumeHeader:
-    """Read the header alone.
+    """Read the header of a NIfTI file.
 
-    The affine is the sform, else the qform, else made of the spacing: as nibabel has it, but in millimetres also where
-    the file counts in metres or micrometres.
+    The affine is the sform, else the qform, else made from the spacing, as in nibabel; it is converted to millimetres
+    where the file counts in metres or micrometres.
 
     Raises:
         InvalidImage: not NIfTI, not three axes, an impossible spacing or affine, or no real numbers.
     """
-    with _header_faults(path):
+    with _header_errors(path):
         raw = _raw_header(path)
         spacing = raw["pixdim"][1:4]
-        # An sform replaces the spacing; only without one must it make sense.
-        if not raw["sform_code"] > 0 and not (np.isfinite(spacing).all() and (spacing > 0).all()):
+        has_sform = bool(raw["sform_code"] > 0)
+        has_qform = bool(raw["qform_code"] > 0)
+        # An sform replaces the spacing, which may then be anything.
+        is_valid_spacing = np.isfinite(spacing).all() and (spacing > 0).all()
+        if not has_sform and not is_valid_spacing:
             raise InvalidImage(
                 f"{path}: expected positive spacing along each axis, got {spacing.tolist()}; repair the header"
             )
-        grid = make_grid(path, tuple(map(int, raw.get_data_shape())), _affine(raw), slice_axis)
+        shape = tuple(int(length) for length in raw.get_data_shape())
         return VolumeHeader(
             path=path,
-            grid=grid,
+            grid=make_grid(path, shape, _affine(raw), slice_axis),
             dtype=_dtype(raw, path).newbyteorder("="),
             is_scaled=_scaling(raw) != (1.0, 0.0),
-            is_placed=bool(raw["sform_code"] > 0 or raw["qform_code"] > 0),
+            is_placed=has_sform or has_qform,
         )
 
 
 def read_nifti(header: VolumeHeader) -> NDArray[Any]:
-    """Read the numbers, (i, j, k), as stored, or as float32 where the header scales them.
+    """Read the numbers of a NIfTI file, (i, j, k), as stored, or as float32 where the header scales them.
 
     Raises:
-        InvalidImage: truncated, corrupt, or with more in the file than the header says.
+        InvalidImage: the file is truncated, corrupt, or longer than its header says.
     """
     path = header.path
-    with _header_faults(path):
+    with _header_errors(path):
         raw = _raw_header(path)
         start = int(raw["vox_offset"])
         stored = _dtype(raw, path)
-        if not raw.sizeof_hdr <= start <= _MOST_START:
+        if not raw.sizeof_hdr <= start <= _MOST_DATA_OFFSET:
             raise ValueError(f"the numbers start at byte {start}")
         slope, intercept = _scaling(raw)
     count = start + header.decoded_bytes
@@ -74,7 +79,8 @@ def read_nifti(header: VolumeHeader) -> NDArray[Any]:
     voxels = decoded[start:].view(stored).reshape(header.grid.shape, order="F")
     if not header.is_scaled:
         return voxels
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite results are the caller's to judge
+    # Infinite results are for the caller to judge.
+    with np.errstate(over="ignore", invalid="ignore"):
         scaled = voxels.astype(np.float32)
         scaled *= np.float32(slope)
         scaled += np.float32(intercept)
@@ -82,7 +88,7 @@ def read_nifti(header: VolumeHeader) -> NDArray[Any]:
 
 
 def write_nifti(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
-    """Write stored numbers on their grid, with an sform and, where the axes are at right angles, the same qform."""
+    """Write stored numbers on their grid with an sform and, where the axes are orthogonal, the same qform."""
     nibabel = import_nibabel()
     image = nibabel.Nifti1Image(voxels, grid.affine, dtype=voxels.dtype)
     image.set_sform(grid.affine, code="scanner")
@@ -93,12 +99,13 @@ def write_nifti(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
 
 
 def is_gzipped(path: Path) -> bool:
-    """Tell whether the name says that the file is compressed."""
+    """Tell whether the file name has the ending of gzip."""
     return path.name.lower().endswith(".gz")
 
 
 def import_nibabel() -> Any:
-    """Return the package nibabel; `MissingExtra` where it is not installed."""
+    """Return the package nibabel; raise `MissingExtra` where it is not installed."""
+    # An optional dependency.
     try:
         import nibabel
     except ImportError as error:
@@ -107,7 +114,7 @@ def import_nibabel() -> Any:
 
 
 def _raw_header(path: Path) -> Any:
-    """Return nibabel's header, unrepaired: its own checks would replace a spacing of zero by 1."""
+    """Return nibabel's header without its own repairs, which would replace a spacing of zero by 1."""
     nibabel = import_nibabel()
     try:
         with gzip.open(path) if is_gzipped(path) else path.open("rb") as file:
@@ -116,23 +123,25 @@ def _raw_header(path: Path) -> Any:
         raise InvalidImage(
             f"{path}: expected a readable file, got: {error}; copy or export it again"
         ) from error
-    for kind, magic in ((nibabel.Nifti1Header, start[344:348]), (nibabel.Nifti2Header, start[4:8])):
-        if magic in (b"n+1\0", b"n+2\0") and len(start) >= kind.sizeof_hdr:
-            return kind(start[: kind.sizeof_hdr], check=False)
+    # The magic bytes of version 1 end its header, those of version 2 follow its size.
+    versions = ((nibabel.Nifti1Header, start[344:348]), (nibabel.Nifti2Header, start[4:8]))
+    for header_type, magic in versions:
+        if magic in (b"n+1\0", b"n+2\0") and len(start) >= header_type.sizeof_hdr:
+            return header_type(start[: header_type.sizeof_hdr], check=False)
     raise InvalidImage(
         f"{path}: expected a NIfTI file in one piece, got something else; export it as .nii.gz"
     )
 
 
 @contextmanager
-def _header_faults(path: Path) -> Generator[None]:
-    """Turn what nibabel raises on a header that makes no sense into one clear error."""
-    faults = (import_nibabel().spatialimages.HeaderDataError, ValueError, KeyError, OverflowError)
+def _header_errors(path: Path) -> Generator[None]:
+    """Turn the exceptions of nibabel for an impossible header into `InvalidImage`."""
+    header_data_error = import_nibabel().spatialimages.HeaderDataError
     try:
         yield
     except InvalidImage:
         raise
-    except faults as error:
+    except (header_data_error, ValueError, KeyError, OverflowError) as error:
         raise InvalidImage(
             f"{path}: expected a sound NIfTI header, got: {error}; export it again"
         ) from error
@@ -149,39 +158,44 @@ def _dtype(raw: Any, path: Path) -> np.dtype[Any]:
 
 def _scaling(raw: Any) -> tuple[float, float]:
     slope, intercept = raw.get_slope_inter()
-    return (1.0, 0.0) if slope is None else (float(slope), float(intercept))
+    if slope is None:
+        return 1.0, 0.0
+    return float(slope), float(intercept)
 
 
 def _affine(raw: Any) -> Affine:
     affine = np.array(raw.get_best_affine(), dtype=np.float64)
-    affine[:3] *= _MILLIMETRES.get(raw.get_xyzt_units()[0], 1.0)
+    length_unit = raw.get_xyzt_units()[0]
+    affine[:3] *= _MILLIMETRES.get(length_unit, 1.0)
     return affine
 
 
 def _wrong_length(path: Path, expected: int, found: int) -> InvalidImage:
-    came = f"only {found:,}" if found < expected else "more"
+    length = f"only {found:,}" if found < expected else "more"
     return InvalidImage(
-        f"{path}: the header promises {expected:,} bytes, the file has {came}; it is damaged, copy or export it again"
+        f"{path}: the header promises {expected:,} bytes, the file has {length}; "
+        "it is damaged, copy or export it again"
     )
 
 
 def _inflate(path: Path, count: int) -> NDArray[np.uint8]:
-    """Return exactly `count` decompressed bytes; never hold more, whatever the file would give."""
+    """Return exactly `count` decompressed bytes; stop early at a file that would give more."""
     decoded = np.empty(count, dtype=np.uint8)
     filled = 0
     with path.open("rb") as file:
-        for piece in _inflated(file, path):
-            if filled + len(piece) > count:
-                raise _wrong_length(path, count, filled + len(piece))
-            decoded[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
-            filled += len(piece)
+        for piece in _inflated_pieces(file, path):
+            end = filled + len(piece)
+            if end > count:
+                raise _wrong_length(path, count, end)
+            decoded[filled:end] = np.frombuffer(piece, dtype=np.uint8)
+            filled = end
     if filled < count:
         raise _wrong_length(path, count, filled)
     return decoded
 
 
-def _inflated(file: Any, path: Path) -> Iterator[bytes]:
-    decoder = zlib.decompressobj(wbits=31)
+def _inflated_pieces(file: Any, path: Path) -> Iterator[bytes]:
+    decoder = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
     pending = file.read(_CHUNK_BYTES)
     while pending:
         try:
@@ -191,8 +205,10 @@ def _inflated(file: Any, path: Path) -> Iterator[bytes]:
                 f"{path}: corrupt gzip data ({error}); copy or export it again"
             ) from error
         pending = decoder.unconsumed_tail or file.read(_CHUNK_BYTES)
-        if decoder.eof:  # another member may follow, and zeros may pad the end
+        if decoder.eof:
+            # Another gzip member may follow, and zeros may pad the end.
             pending = (decoder.unused_data + pending).lstrip(b"\0")
-            decoder = zlib.decompressobj(wbits=31) if pending else decoder
+            if pending:
+                decoder = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
     if not decoder.eof:
         raise InvalidImage(f"{path}: the gzip data end too early; copy or export the file again")

@@ -1,6 +1,6 @@
 """NRRD and MetaImage files (`.nrrd`, `.mha`, `.mhd`) through SimpleITK: header and numbers, in stored order.
 
-ITK says where voxels lie in LPS+; all affines here are in RAS+.
+ITK gives positions in LPS+; all affines here are in RAS+.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from segarena.systems.volumes.files.nrrd_metaimage_header import check_itk_heade
 from segarena.systems.volumes.files.volume_header import VolumeHeader, make_grid
 
 MITK_LABEL_GROUPS = "org.mitk.multilabel.segmentation.labelgroups"
+# In the order of SimpleITK's pixel ids.
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
-# The same turn leads back.
+# Its own inverse.
 _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
-    """Read the header alone; the groups of a MITK multi-label file or layers of Slicer come with their labels' names.
+    """Read the header of a NRRD or MetaImage file, with the label names of MITK groups or Slicer layers.
 
     Raises:
         InvalidImage: unreadable, not three axes, an impossible spacing or affine, or no real numbers.
@@ -41,14 +42,13 @@ def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
         raise InvalidImage(
             f"{path}: expected positive spacing along each axis, got {spacing}; repair the header"
         )
-    grid = make_grid(path, tuple(reader.GetSize()), _affine(reader), slice_axis)
     return VolumeHeader(
         path=path,
         data=data,
-        grid=grid,
+        grid=make_grid(path, tuple(reader.GetSize()), _affine(reader), slice_axis),
         dtype=_dtype(reader, path),
         groups=reader.GetNumberOfComponents(),
-        names=_names(reader, path),
+        names=_label_names(reader, path),
     )
 
 
@@ -56,25 +56,25 @@ def read_itk(header: VolumeHeader) -> NDArray[Any]:
     """Read the numbers as stored: (i, j, k), or (i, j, k, group) where there are several groups.
 
     Raises:
-        InvalidImage: truncated, corrupt, or its data file is not there.
+        InvalidImage: the file is truncated or corrupt, or its data file is missing.
     """
     sitk = import_sitk()
     try:
         array = sitk.GetArrayFromImage(_reader(header.path).Execute())
     except RuntimeError as error:
         raise _unreadable(header.path, error) from error
-    last = () if header.groups == 1 else (header.groups,)
-    # SimpleITK gives (k, j, i): its last axis runs fastest in the file.
-    return array.reshape(*header.grid.shape[::-1], *last).transpose(
-        2, 1, 0, *range(3, 3 + len(last))
-    )
+    # SimpleITK gives (k, j, i): its last spatial axis runs fastest in the file.
+    reversed_shape = header.grid.shape[::-1]
+    if header.groups == 1:
+        return array.reshape(*reversed_shape).transpose(2, 1, 0)
+    return array.reshape(*reversed_shape, header.groups).transpose(2, 1, 0, 3)
 
 
 def write_itk(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
     """Write stored numbers on their grid, compressed.
 
     Raises:
-        InvalidImage: the axes are not at right angles, which these formats cannot say.
+        InvalidImage: the axes are not orthogonal, which these formats cannot store.
     """
     if not grid.is_orthogonal:
         raise InvalidImage(
@@ -83,14 +83,16 @@ def write_itk(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
     sitk = import_sitk()
     image = sitk.GetImageFromArray(np.ascontiguousarray(voxels.T))
     affine = _LPS_TO_RAS @ grid.affine
+    direction = affine[:3, :3] / grid.spacing_mm
     image.SetSpacing(grid.spacing_mm)
     image.SetOrigin(affine[:3, 3].tolist())
-    image.SetDirection((affine[:3, :3] / grid.spacing_mm).ravel().tolist())
+    image.SetDirection(direction.ravel().tolist())
     sitk.WriteImage(image, str(path), useCompression=True)
 
 
 def import_sitk() -> Any:
-    """Return the package SimpleITK; `MissingExtra` where it is not installed."""
+    """Return the package SimpleITK; raise `MissingExtra` where it is not installed."""
+    # An optional dependency.
     try:
         import SimpleITK
     except ImportError as error:
@@ -125,22 +127,22 @@ def _dtype(reader: Any, path: Path) -> np.dtype[Any]:
     return np.dtype(_TYPES[number % 12])
 
 
-def _names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
+def _label_names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
     if not reader.HasMetaDataKey(MITK_LABEL_GROUPS):
-        return _segments(reader, path)
+        return _slicer_segment_names(reader, path)
+    names: list[Mapping[int, str]] = []
     try:
-        groups = json.loads(reader.GetMetaData(MITK_LABEL_GROUPS))
-        return tuple(
-            {int(label["value"]): str(label["name"]) for label in group["labels"]}
-            for group in groups
-        )
+        for group in json.loads(reader.GetMetaData(MITK_LABEL_GROUPS)):
+            by_number = {int(label["value"]): str(label["name"]) for label in group["labels"]}
+            names.append(by_number)
     except (ValueError, KeyError, TypeError) as error:
         expected = f"{MITK_LABEL_GROUPS} as a list of groups with labels"
         raise InvalidImage(f"{path}: expected {expected}, got: {error}; save it again") from error
+    return tuple(names)
 
 
-def _segments(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
-    """Return the names of a `.seg.nrrd` of Slicer, by layer; none where the header has no segments.
+def _slicer_segment_names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
+    """Return the segment names of a `.seg.nrrd` of Slicer, by layer; nothing where the header has no segments.
 
     Slicer before 4.11 writes neither numbers nor layers: each segment is 1 in a layer of its own.
     """
@@ -150,22 +152,24 @@ def _segments(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
         return ()
     layers: list[dict[int, str]] = [{} for _ in range(reader.GetNumberOfComponents())]
     for number in segments:
-        name, value, layer = (f"Segment{number}_{key}" for key in ("Name", "LabelValue", "Layer"))
-        value = reader.GetMetaData(value) if value in keys else "1"
-        layer = reader.GetMetaData(layer) if layer in keys else str(number)
+        value_key = f"Segment{number}_LabelValue"
+        layer_key = f"Segment{number}_Layer"
+        value = reader.GetMetaData(value_key) if value_key in keys else "1"
+        layer = reader.GetMetaData(layer_key) if layer_key in keys else str(number)
         if not (value.isdecimal() and layer.isdecimal() and int(layer) < len(layers)):
             raise InvalidImage(
                 f"{path}: expected segment {number} in one of {len(layers)} layers, got value {value!r:.20} "
                 f"in layer {layer!r:.20}; save it again"
             )
-        layers[int(layer)][int(value)] = reader.GetMetaData(name)
+        layers[int(layer)][int(value)] = reader.GetMetaData(f"Segment{number}_Name")
     return tuple(layers)
 
 
 def _unreadable(path: Path, error: RuntimeError) -> InvalidImage:
-    """Keep of ITK's report, which has a line per level of its own code, what says something about the file."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("Exception thrown", "[nrrd] nrrd"))]
+    """Return an error with those lines of ITK's report that concern the file, without ITK's own call stack."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    own_lines = ("Exception thrown", "[nrrd] nrrd")
+    about_file = [line for line in lines if line and not line.startswith(own_lines)]
     return InvalidImage(
-        f"{path}: expected a readable volume, got: {' '.join(told)}; copy or export it again"
+        f"{path}: expected a readable volume, got: {' '.join(about_file)}; copy or export it again"
     )

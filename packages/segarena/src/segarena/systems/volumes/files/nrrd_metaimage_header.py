@@ -1,7 +1,7 @@
-"""The headers of NRRD and MetaImage files, checked by ourselves before ITK sees them.
+"""Validation of NRRD and MetaImage headers before ITK reads the files.
 
-ITK's readers trust what a header says: a negative number of axes or an endless line ends the process, and a data file
-may lie anywhere on the machine.
+ITK's readers trust the header: a negative number of axes or an endless line crashes the process, and the header may
+name a data file anywhere on the machine.
 
 Source: the NRRD definition (teem) and the MetaIO documentation of ITK.
 """
@@ -21,26 +21,32 @@ _MOST_AXES = 8
 _MOST_VOXELS = 1 << 40
 _MOST_COMPONENTS = 1000
 _HERE = "local"
-_METAIMAGE_LISTS = {
-    **dict.fromkeys(
-        ("Offset", "Position", "Origin", "ElementSpacing", "ElementSize", "CenterOfRotation"), 1
-    ),
-    **dict.fromkeys(("TransformMatrix", "Rotation", "Orientation"), 2),
-}
+# Fields that hold a number per axis, and those that hold a matrix.
+_METAIMAGE_VECTORS = (
+    "Offset",
+    "Position",
+    "Origin",
+    "ElementSpacing",
+    "ElementSize",
+    "CenterOfRotation",
+)
+_METAIMAGE_MATRICES = ("TransformMatrix", "Rotation", "Orientation")
 _NRRD_FIELD = re.compile(r"([A-Za-z][A-Za-z ()_-]*): (.*)")
 _NRRD_ENCODINGS = ("raw", "txt", "text", "ascii", "hex", "gz", "gzip", "bz2", "bzip2")
 
 
 def check_itk_header(path: Path) -> Path:
-    """Return the file that holds the numbers of a NRRD or MetaImage file, if its header can be given to ITK.
+    """Validate the header of a NRRD or MetaImage file, and return the file that holds its numbers.
 
     Raises:
-        InvalidImage: the header makes no sense, or it names a data file that is not in the folder of the header.
+        InvalidImage: the header is invalid, or names a data file outside the folder of the header.
     """
     try:
         with path.open("rb") as file:
             head = file.read(_HEADER_BYTES)
-        return (_nrrd if path.suffix.lower() == ".nrrd" else _metaimage)(head, path)
+        if path.suffix.lower() == ".nrrd":
+            return _check_nrrd(head, path)
+        return _check_metaimage(head, path)
     except InvalidImage:
         raise
     except (OSError, ValueError, OverflowError, DatasetError) as error:
@@ -49,14 +55,14 @@ def check_itk_header(path: Path) -> Path:
         ) from error
 
 
-def _metaimage(head: bytes, path: Path) -> Path:
+def _check_metaimage(head: bytes, path: Path) -> Path:
     fields: dict[str, str] = {}
     for line in head.split(b"\n"):
         text = _text(line)
-        key, is_field, value = (part.strip() for part in text.partition("="))
-        if not is_field or key in fields:
+        key, equals_sign, value = (part.strip() for part in text.partition("="))
+        if not equals_sign or key in fields:
             raise ValueError(
-                f"{text[:60]!r} where a line 'Key = value' that is not there yet was expected"
+                f"{text[:60]!r} where a line 'Key = value' with a new key was expected"
             )
         fields[key] = value
         if key == "ElementDataFile":
@@ -68,35 +74,48 @@ def _metaimage(head: bytes, path: Path) -> Path:
     )
     _check_voxels(math.prod(sizes) * components)
     _number(fields.get("HeaderSize", "-1"), "HeaderSize", -1, path.stat().st_size)
-    for name, power in _METAIMAGE_LISTS.items():
-        if name in fields:
-            found = list(map(float, fields[name].split()))
-            if len(found) != axes**power:
-                raise ValueError(
-                    f"{name} of {len(found)} numbers where {axes**power} were expected"
-                )
+    for name in _METAIMAGE_VECTORS:
+        _check_floats(fields, name, axes)
+    for name in _METAIMAGE_MATRICES:
+        _check_floats(fields, name, axes**2)
     data = _data_file(fields.get("ElementDataFile", ""), path)
     _number(fields.get("CompressedDataSize", "0"), "CompressedDataSize", 0, data.stat().st_size)
     return data
 
 
-def _nrrd(head: bytes, path: Path) -> Path:
-    lines = head.split(b"\n")
-    if not re.fullmatch(rb"NRRD000[1-5]\r?", lines[0]):
-        raise ValueError("no NRRD file of version 1 to 5")
+def _check_floats(fields: dict[str, str], name: str, count: int) -> None:
+    """Raise ValueError unless a field is absent or holds `count` numbers."""
+    if name not in fields:
+        return
+    found = [float(text) for text in fields[name].split()]
+    if len(found) != count:
+        raise ValueError(f"{name} of {len(found)} numbers where {count} were expected")
+
+
+def _parse_nrrd_fields(lines: list[bytes]) -> dict[str, str]:
+    """Return the fields of a header by name in lower case; the header ends at an empty line."""
     fields: dict[str, str] = {}
-    for line in lines[1:]:
+    for line in lines:
         if not line.strip():
             break
-        if line.startswith(b"#") or b":=" in line:  # remarks and named values, of any length
+        # Comments and key-value pairs may have any length.
+        if line.startswith(b"#") or b":=" in line:
             continue
         text = _text(line)
         field = _NRRD_FIELD.fullmatch(text)
         if field is None or field[1].lower() in fields:
             raise ValueError(
-                f"{text[:60]!r} where a line 'field: value' that is not there yet was expected"
+                f"{text[:60]!r} where a line 'field: value' with a new field was expected"
             )
         fields[field[1].lower()] = field[2].strip()
+    return fields
+
+
+def _check_nrrd(head: bytes, path: Path) -> Path:
+    lines = head.split(b"\n")
+    if not re.fullmatch(rb"NRRD000[1-5]\r?", lines[0]):
+        raise ValueError("no NRRD file of version 1 to 5")
+    fields = _parse_nrrd_fields(lines[1:])
     axes = _number(fields.get("dimension"), "dimension", 1, _MOST_AXES)
     _check_voxels(math.prod(_numbers(fields.get("sizes"), "sizes", axes)))
     encoding = fields.get("encoding", "").lower()
@@ -108,23 +127,21 @@ def _nrrd(head: bytes, path: Path) -> Path:
         raise ValueError("values of type block")
     for name in ("line skip", "lineskip", "byte skip", "byteskip"):
         _number(fields.get(name, "0"), name, -1, 1 << 40)
-    if (
-        "space directions" in fields
-        and len(re.findall(r"\([^()]*\)|none", fields["space directions"])) != axes
-    ):
-        raise ValueError(f"other than {axes} space directions")
+    if "space directions" in fields:
+        directions = re.findall(r"\([^()]*\)|none", fields["space directions"])
+        if len(directions) != axes:
+            raise ValueError(f"other than {axes} space directions")
     return _data_file(fields.get("data file", fields.get("datafile", _HERE)), path)
 
 
 def _check_voxels(count: int) -> None:
-    if (
-        count > _MOST_VOXELS
-    ):  # what is allowed is checked later; beyond this ITK's own sums overflow
+    # Beyond this, ITK's own sums overflow; the limit on what may be read is checked later.
+    if count > _MOST_VOXELS:
         raise ValueError(f"{count:,} voxels")
 
 
 def _data_file(name: str, path: Path) -> Path:
-    """Return the one file that holds the numbers; lists and patterns of files are not read."""
+    """Return the file that holds the numbers; raise ValueError for lists and patterns of files."""
     if name.lower() == _HERE:
         return path
     if name.split(" ")[0] == "LIST" or "%" in name:
@@ -153,4 +170,4 @@ def _numbers(text: str | None, name: str, count: int) -> list[int]:
     found = (text or "").split()
     if len(found) != count:
         raise ValueError(f"{name} of {len(found)} numbers where {count} were expected")
-    return [_number(one, name, 1, 2**31 - 1) for one in found]
+    return [_number(number, name, 1, 2**31 - 1) for number in found]

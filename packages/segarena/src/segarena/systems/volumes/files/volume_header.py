@@ -1,4 +1,4 @@
-"""What a volume's file says of itself before it is decoded, and whether it can be decoded at all."""
+"""Header of a volume file, and the check that the volume can be decoded safely."""
 
 from __future__ import annotations
 
@@ -24,43 +24,44 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VolumeHeader:
-    """What a volume's file says of itself."""
+    """Header of a volume file."""
 
-    path: Path  # the file
-    grid: Grid  # where its voxels lie, in stored order
+    path: Path
+    grid: Grid  # position of the voxels, in stored order
     dtype: np.dtype[Any]  # type of the stored numbers, in native byte order
-    groups: int = 1  # how many numbers a voxel has: 1, or the groups of a MITK multi-label file
-    # Of each group, the names of its labels by number; empty where the file has none.
+    # Numbers per voxel: 1, or the label groups of a MITK multi-label file.
+    groups: int = 1
+    # For each group, the names of its labels by number; empty where the file has none.
     names: tuple[Mapping[int, str], ...] = field(default=())
-    is_scaled: bool = (
-        False  # whether the stored numbers are turned into float32 by a factor in the header
-    )
-    is_placed: bool = (
-        True  # False when a NIfTI file has neither sform nor qform, so that its axes are a guess
-    )
+    # Whether a factor in the header scales the stored numbers, which makes them float32.
+    is_scaled: bool = False
+    # False when a NIfTI file has neither sform nor qform, so that its axes are a guess.
+    is_placed: bool = True
     data: Path | None = None  # the file that holds the numbers, where it is another one
 
     @property
     def voxels(self) -> int:
-        """How many voxels it has."""
+        """Number of voxels."""
         return math.prod(self.grid.shape)
 
     @property
     def decoded_bytes(self) -> int:
-        """Bytes of the stored numbers, decoded."""
+        """Size of the stored numbers in bytes, decoded."""
         return self.voxels * self.groups * self.dtype.itemsize
 
     @property
     def needed_bytes(self) -> int:
-        """Bytes of memory that reading it takes: the numbers as read, and their copy in canonical order."""
-        return 2 * self.voxels * self.groups * max(self.dtype.itemsize, 4 if self.is_scaled else 0)
+        """Memory in bytes that reading takes: the numbers as read, and their copy in canonical order."""
+        float32_bytes = 4 if self.is_scaled else 0
+        bytes_per_number = max(self.dtype.itemsize, float32_bytes)
+        return 2 * self.voxels * self.groups * bytes_per_number
 
 
 def make_grid(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str) -> Grid:
-    """Return the grid that a header describes; axes of length 1 behind the third are dropped.
+    """Return the grid that a header describes; axes of length 1 after the third are dropped.
 
     Raises:
-        InvalidImage: there is no such grid, or more than one volume in the file.
+        InvalidImage: the header describes no grid, or more than one volume.
     """
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
@@ -75,15 +76,14 @@ def make_grid(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: st
 
 
 def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
-    """Raise unless the volume may be decoded: few enough voxels, backed by the file, and room in memory.
+    """Check that a volume may be decoded: few enough voxels, a file large enough to hold them, enough memory.
 
     Raises:
-        InvalidImage: one of the three does not hold.
+        InvalidImage: one of the three conditions fails.
     """
     path = header.path
     promised = header.decoded_bytes
-    values = header.voxels * header.groups
-    check_voxels(values, path, error=InvalidImage, most=max_voxels)
+    check_voxels(header.voxels * header.groups, path, error=InvalidImage, most=max_voxels)
     in_file = (header.data or path).stat().st_size
     if promised > _MOST_DEFLATED * in_file:
         raise InvalidImage(
@@ -99,22 +99,21 @@ def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
 
 
 def available_memory_bytes() -> int | None:
-    """Return how much memory this process and its container may still use; None where the system does not say."""
-    found = [
-        free
-        for free in (_machine_bytes(), _container_bytes(), _process_bytes())
-        if free is not None
-    ]
-    return min(found, default=None)
+    """Return the memory that this process and its container may still use; None where the system does not say."""
+    limits = (_machine_bytes(), _container_bytes(), _process_bytes())
+    known = [free for free in limits if free is not None]
+    return min(known, default=None)
 
 
 def _process_bytes() -> int | None:
-    """Return what is left of this process's own limit (`ulimit -v`)."""
+    """Return the rest of this process's own limit (`ulimit -v`)."""
     try:
+        # `resource` exists on Unix alone.
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        used = int(_OWN_PAGES.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+        used_pages = int(_OWN_PAGES.read_text(encoding="ascii").split()[0])
+        used = used_pages * resource.getpagesize()
     except (ImportError, OSError, ValueError):
         return None
     return None if limit == resource.RLIM_INFINITY else max(0, limit - used)
@@ -123,11 +122,12 @@ def _process_bytes() -> int | None:
 def _machine_bytes() -> int | None:
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
-        return next(
-            1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")
-        )
-    except (OSError, StopIteration):
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    except OSError:
         pass
+    # Systems without /proc.
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -135,14 +135,13 @@ def _machine_bytes() -> int | None:
 
 
 def _container_bytes() -> int | None:
+    """Return the rest of the memory limit of this process's control group (version 2)."""
     try:
         limit = int((_CGROUP / "memory.max").read_text(encoding="ascii"))
         used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
-        stat = dict(
-            line.split()
-            for line in (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
-        )
-        # Files kept in memory count as used but make room when it is needed.
+        lines = (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+        stat = dict(line.split() for line in lines)
+        # The page cache counts as used, but the system frees it when memory is needed.
         return limit - used + int(stat.get("inactive_file", 0))
     except (OSError, ValueError):
         return None

@@ -37,7 +37,7 @@ from segarena.systems.oneshot.page.run_counts import (
 from segarena.systems.oneshot.page.tier_figures import (
     equal_count_bins,
     part_means,
-    query_values,
+    target_values,
     toss_figures,
 )
 from segarena.systems.oneshot.page.tier_score_tables import toss_sheets
@@ -500,7 +500,7 @@ def test_curves_are_over_query_images(make):
         difficulty=0.9,
     )
     (entry,) = unchanged_counts(read_runs([make([*complexity(), twice])]))
-    x, y = query_values(entry, "difficulty")
+    x, y = target_values(entry, "difficulty")
     assert x.tolist() == [0.3, 0.3, 0.9, 0.9]
     assert sorted(y.tolist()) == pytest.approx([0.2, 0.4, 0.6, 0.7])
     assert (

@@ -11,7 +11,7 @@ import polars as pl
 
 from segarena.errors import InvalidInput
 from segarena.records.prompts import RecordedSupport
-from segarena.reports.reading import Run
+from segarena.reports.recorded_run import Run
 from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
 from segarena.systems.oneshot.scoring.pixel_counts import PixelCounts, counts_from_records
 from segarena.systems.oneshot.scoring.run_scores import ScoreOverRuns, score_runs

@@ -1,4 +1,4 @@
-"""The tables that take one-shot tiers apart: partitions, levels, classes, and which cells are tiny."""
+"""Tables of the parts of one-shot tiers: partitions, levels, classes, and tiny cells."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -36,104 +36,152 @@ LEVEL_NAMES = {
     "L5": "L5 null mask ↓",
     "L6": "L6 empty ↓",
 }
-_COUNTS = {"pairs": "Pairs", "queries": "Query images"}
-NEGATIVE_NOTE = "↓: the right answer is an empty mask, so low is good."
+NEGATIVE_NOTE = "↓: the correct answer is an empty mask, so low is good."
 TINY_COLUMN = f"Classes with ≤ {TINY_CLASS_QUERIES} query images"
 TINY_NOTE = (
-    f"Classes of a part with at most {TINY_CLASS_QUERIES} distinct query images, however many pairs: their values say more about "
-    "these images than about the class. Fewest images first."
+    f"Classes of a part with at most {TINY_CLASS_QUERIES} distinct query images, however many "
+    "pairs: their values say more about these images than about the class. Fewest images first."
 )
+# Columns with counts of a cell, and their headings.
+_PAIR_COUNTS = {"pairs": "Pairs", "queries": "Query images"}
+_CELL_COLUMNS = ("dataset", "tier", "partition", "level", "fold", "class")
+
+_Row = Mapping[str, Any]
 
 
-def part_mean_sheets(base: Sequence[SegmenterCounts], settings: ScoreSettings) -> list[Sheet]:
-    """Return a table for each tier that has parts: class mIoU, the mean over folds, a column per part."""
-    tables = [level_table(entry.counts, settings) for entry in base]
-    made = (
-        _part_sheet(base, [table.filter(tier.keep) for table in tables], tier.label)
-        for tier in available_tiers(base)
-    )
-    return [sheet for sheet in made if sheet is not None]
+def part_mean_sheets(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> list[Sheet]:
+    """Return a table per tier with parts: class mIoU, averaged over folds, a column per part."""
+    tables = [level_table(counts.counts, settings) for counts in segmenters]
+    sheets: list[Sheet] = []
+    for tier in available_tiers(segmenters):
+        tier_tables = [table.filter(tier.condition) for table in tables]
+        sheet = _part_mean_sheet(segmenters, tier_tables, tier.label)
+        if sheet is not None:
+            sheets.append(sheet)
+    return sheets
 
 
-def _part_sheet(
-    base: Sequence[SegmenterCounts], tables: Sequence[pl.DataFrame], label: str
+def _part_mean_sheet(
+    segmenters: Sequence[SegmenterCounts], tables: Sequence[pl.DataFrame], label: str
 ) -> Sheet | None:
-    cells = [_by_part(table) for table in tables]
-    there = set().union(*cells)
-    parts = [part for part in PART_ORDER if part in there]
+    rows_by_part = [_rows_by_part(table) for table in tables]
+    known = set().union(*rows_by_part)
+    parts = [part for part in PART_ORDER if part in known]
     if not parts:
         return None
-    counts = {**_COUNTS, "classes": "Classes", "tiny_classes": TINY_COLUMN}
-    shown: list[list[Cell]] = []
+    counts = {**_PAIR_COUNTS, "classes": "Classes", "tiny_classes": TINY_COLUMN}
+    # Built column by column, since each part has a best value of its own.
+    columns: list[list[Cell]] = []
     for part in parts:
-        known = [own[part] for own in cells if part in own]
-        # Low is good where the right answer is an empty mask.
-        best = (min if part in NEGATIVE_LEVELS else max)(row["miou"] for row in known)
-        largest = max(known, key=lambda row: row["pairs"])  # segmenters that failed have fewer
-        shares = [_share(own.get(part), "miou", best) for own in cells if own]
-        shown.append([*shares, *(int(largest[column]) for column in counts)])
-    names = [entry.segmenter for entry, own in zip(base, cells, strict=True) if own]
-    rows = zip([*names, *counts.values()], *shown, strict=True)
+        rows = [own[part] for own in rows_by_part if part in own]
+        mious = [float(row["miou"]) for row in rows]
+        # Low is good where the correct answer is an empty mask.
+        best = min(mious) if part in NEGATIVE_LEVELS else max(mious)
+        # A segmenter with failures has fewer pairs: the largest counts are those of the list.
+        largest = max(rows, key=_pair_count)
+        column: list[Cell] = [_share(own.get(part), "miou", best) for own in rows_by_part if own]
+        column += [int(largest[name]) for name in counts]
+        columns.append(column)
+    names = [
+        segmenter.segmenter for segmenter, own in zip(segmenters, rows_by_part, strict=True) if own
+    ]
+    has_negative = not set(parts).isdisjoint(NEGATIVE_LEVELS)
     return Sheet(
         name="parts-" + re.sub(r"[^\w-]+", "-", label),
         caption=f"Class mIoU of each part of {label}, mean over folds, %.",
         head=("", *(LEVEL_NAMES.get(part, part) for part in parts)),
-        rows=tuple(rows),
-        notes=(NEGATIVE_NOTE,) if set(parts) & set(NEGATIVE_LEVELS) else (),
+        rows=tuple(zip([*names, *counts.values()], *columns, strict=True)),
+        notes=(NEGATIVE_NOTE,) if has_negative else (),
     )
 
 
-def _by_part(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the row of each part; the mean over folds, which has none, overwrites those of folds."""
-    rows = table.sort("fold", nulls_last=True).iter_rows(named=True)
-    return {
-        str(row["level"] or row["partition"]): row
-        for row in rows
-        if row["level"] or row["partition"]
-    }
+def _rows_by_part(table: pl.DataFrame) -> dict[str, _Row]:
+    """Return the row of each part; the mean over folds where there are folds."""
+    rows: dict[str, _Row] = {}
+    # The row of the mean over folds has no fold: sorted last, it overwrites the rows of folds.
+    for row in table.sort("fold", nulls_last=True).iter_rows(named=True):
+        part = row["level"] or row["partition"]
+        if part:
+            rows[str(part)] = row
+    return rows
 
 
-def part_fold_sheet(base: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
+def part_fold_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
     """Return class mIoU of each part in each fold, a column per segmenter; None without folds."""
-    tables = [
-        level_table(entry.counts, settings)
-        .filter(pl.col("fold").is_not_null())
-        .rename({"miou": "iou"})
-        for entry in base
-    ]
-    counts = {"classes": "Classes", **_COUNTS, "tiny_classes": TINY_COLUMN}
-    return _long_sheet(
-        base, tables, counts, name="parts-folds", caption="Class mIoU of each part in each fold, %."
+    tables: list[pl.DataFrame] = []
+    for counts in segmenters:
+        table = level_table(counts.counts, settings).filter(pl.col("fold").is_not_null())
+        tables.append(table.rename({"miou": "iou"}))
+    return _cell_sheet(
+        segmenters,
+        tables,
+        {"classes": "Classes", **_PAIR_COUNTS, "tiny_classes": TINY_COLUMN},
+        name="parts-folds",
+        caption="Class mIoU of each part in each fold, %.",
     )
 
 
-def part_class_sheet(base: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
+def part_class_sheet(
+    segmenters: Sequence[SegmenterCounts], settings: ScoreSettings
+) -> Sheet | None:
     """Return IoU of each class in each part, a column per segmenter."""
-    tables = [class_table(entry.counts, settings) for entry in base]
-    note = f"†: at most {TINY_CLASS_QUERIES} query images."
-    return _long_sheet(
-        base,
-        tables,
-        _COUNTS,
+    return _cell_sheet(
+        segmenters,
+        [class_table(counts.counts, settings) for counts in segmenters],
+        _PAIR_COUNTS,
         name="classes",
         caption="IoU of each class in each part, %.",
-        note=note,
+        note=f"†: at most {TINY_CLASS_QUERIES} query images.",
     )
 
 
-def tiny_cell_sheet(base: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return the classes of parts that have few query images; None where none has."""
-    tables = [class_table(entry.counts, settings).filter("is_tiny") for entry in base]
-    sheet = _long_sheet(
-        base, tables, _COUNTS, name="tiny", caption="Tiny cells, IoU in %.", note=TINY_NOTE
+def tiny_cell_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
+    """Return the classes of parts with few query images, fewest first; None without any."""
+    sheet = _cell_sheet(
+        segmenters,
+        [class_table(counts.counts, settings).filter("is_tiny") for counts in segmenters],
+        _PAIR_COUNTS,
+        name="tiny",
+        caption="Tiny cells, IoU in %.",
+        note=TINY_NOTE,
     )
-    return sheet and replace(
-        sheet, rows=tuple(sorted(sheet.rows, key=lambda row: int(str(row[-1]))))
-    )
+    if sheet is None:
+        return None
+    rows = sorted(sheet.rows, key=_query_count)
+    return replace(sheet, rows=tuple(rows))
 
 
-def _long_sheet(
-    base: Sequence[SegmenterCounts],
+class _CellKey(NamedTuple):
+    """Cell of the tables; without the columns that a table does not have."""
+
+    dataset: Any
+    tier: Any
+    partition: Any
+    level: Any
+    fold: Any
+    label: Any = None
+
+    @property
+    def part_name(self) -> str:
+        if self.level is not None:
+            return LEVEL_NAMES.get(str(self.level), str(self.level))
+        return str(self.partition or "")
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """Sort key: dataset, then tiers and parts in the paper's order, fold and class."""
+        part = self.level or self.partition
+        return (
+            self.dataset,
+            TIER_ORDER.index(self.tier) if self.tier in TIER_ORDER else len(TIER_ORDER),
+            PART_ORDER.index(part) if part in PART_ORDER else -1,
+            _text(self.fold),
+            _text(self.label),
+        )
+
+
+def _cell_sheet(
+    segmenters: Sequence[SegmenterCounts],
     tables: Sequence[pl.DataFrame],
     counts: Mapping[str, str],
     *,
@@ -141,62 +189,67 @@ def _long_sheet(
     caption: str,
     note: str = "",
 ) -> Sheet | None:
-    """Return a table with a row per cell that any segmenter has, a column per segmenter, and the counts of a cell."""
-    known = ("dataset", "tier", "partition", "level", "fold", "class")
-    by = [column for column in known if column in tables[0].columns]
-    found: dict[tuple[Any, ...], dict[int, dict[str, Any]]] = {}
-    for place, table in enumerate(tables):
+    """Return a table with a row per cell of any segmenter, a column per segmenter, and counts.
+
+    Args:
+        segmenters: the columns.
+        tables: a table of cells per segmenter, with the columns of `_CELL_COLUMNS` (class may be
+            missing), "iou" and those of `counts`.
+        counts: columns with counts of a cell, and their headings.
+        name: of the sheet.
+        caption: of the sheet.
+        note: below the sheet; "" for none.
+    """
+    key_columns = [column for column in _CELL_COLUMNS if column in tables[0].columns]
+    cells: dict[_CellKey, dict[int, _Row]] = {}
+    for index, table in enumerate(tables):
         for row in table.iter_rows(named=True):
-            found.setdefault(tuple(row[column] for column in by), {})[place] = row
-    if not found:
+            key = _CellKey(*(row[column] for column in key_columns))
+            cells.setdefault(key, {})[index] = row
+    if not cells:
         return None
-    several = len({key[0] for key in found}) > 1
+    has_datasets = len({key.dataset for key in cells}) > 1
+    has_classes = "class" in key_columns
     rows: list[tuple[Cell, ...]] = []
-    for key in sorted(found, key=_order):
-        dataset, tier, partition, level, fold, *label = key
-        own = found[key]
-        largest = max(own.values(), key=lambda row: row["pairs"])
-        mark = " †" if largest.get("is_tiny") else ""
-        names = [
-            *([str(dataset)] if several else []),
-            tier,
-            part_name(partition, level) or "–",
-            _text(fold),
-        ]
-        shown = [f"{text}{mark}" for text in label]
-        values = [_share(own.get(place), "iou") for place in range(len(base))]
-        rows.append((*names, *shown, *values, *(int(largest[column]) for column in counts)))
-    head = [
-        *(["Dataset"] if several else []),
-        "Tier",
-        "Part",
-        "Fold",
-        *(["Class"] if "class" in by else []),
-    ]
-    heads = (*head, *(entry.segmenter for entry in base), *counts.values())
+    for key in sorted(cells, key=lambda key: key.rank):
+        own = cells[key]
+        # A segmenter with failures has fewer pairs: the largest counts are those of the list.
+        largest = max(own.values(), key=_pair_count)
+        names: list[Cell] = [str(key.dataset)] if has_datasets else []
+        names += [key.tier, key.part_name or "–", _text(key.fold)]
+        if has_classes:
+            mark = " †" if largest.get("is_tiny") else ""
+            names.append(f"{key.label}{mark}")
+        values = [_share(own.get(index), "iou") for index in range(len(segmenters))]
+        rows.append((*names, *values, *(int(largest[column]) for column in counts)))
+    head = ["Dataset"] if has_datasets else []
+    head += ["Tier", "Part", "Fold"]
+    if has_classes:
+        head.append("Class")
+    head += [segmenter.segmenter for segmenter in segmenters]
     return Sheet(
-        name=name, caption=caption, notes=(note,) if note else (), rows=tuple(rows), head=heads
+        name=name,
+        caption=caption,
+        head=(*head, *counts.values()),
+        rows=tuple(rows),
+        notes=(note,) if note else (),
     )
 
 
-def part_name(partition: object, level: object) -> str:
-    """Return what tables call a partition or level; nothing where there is neither."""
-    if level is not None:
-        return LEVEL_NAMES.get(str(level), str(level))
-    return str(partition or "")
+def _pair_count(row: _Row) -> int:
+    return row["pairs"]
 
 
-def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    dataset, tier, partition, level, *rest = key
-    part = level or partition
-    place = TIER_ORDER.index(tier) if tier in TIER_ORDER else len(TIER_ORDER)
-    return dataset, place, PART_ORDER.index(part) if part in PART_ORDER else -1, *map(_text, rest)
+def _query_count(row: Sequence[Cell]) -> int:
+    # The number of query images is the last column of `_PAIR_COUNTS`.
+    return int(str(row[-1]))
 
 
-def _text(part: object) -> str:
-    return "" if part is None else str(part)
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
 
 
-def _share(row: Mapping[str, Any] | None, column: str, best: float = math.nan) -> Value:
+def _share(row: _Row | None, column: str, best: float = math.nan) -> Value:
     mean = math.nan if row is None else float(row[column])
-    return Value(mean=mean, is_share=True, decimals=2, mark="best" if mean == best else "")
+    mark = "best" if mean == best else ""
+    return Value(mean=mean, is_share=True, decimals=2, mark=mark)

@@ -1,9 +1,9 @@
-"""The tables of one-shot runs: scores (TOSS, Table 4) and evidence of bias (Table 2); those of tiers are beside."""
+"""Tables of tier scores (TOSS, Table 4) and evidence of bias (TOSS, Table 2) of one-shot runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -35,7 +35,7 @@ from segarena.systems.oneshot.scoring.score_settings import ScoreSettings, TierS
 from segarena.systems.oneshot.scoring.tier_scores import class_miou
 
 SALIENT_IOU_FROM = 0.5
-"""A target whose IoU with a saliency map is at least this is salient (the published partition)."""
+"""Minimum IoU with the saliency map of a salient target (recovered from the published lists)."""
 SCS_PAPER = "SCS paper"
 TIER_SCORES = {
     "query-complexity": ("LCA", "HCA"),
@@ -43,252 +43,269 @@ TIER_SCORES = {
     "generalization": ("GS",),
 }
 SCORES_NOTE = (
-    "LCA and HCA: class mIoU of the four partitions, weighted towards easy, salient queries (LCA) or hard, non-salient "
-    "ones (HCA). SCS: IoU at the levels that show the class, 1 − IoU at those that do not. GS: class mIoU of distant "
-    "classes. Brackets hold 95 % bootstrap intervals over query images; the best of each score is underlined."
+    "LCA and HCA: class mIoU of the four partitions, weighted towards easy, salient queries (LCA) "
+    "or hard, non-salient ones (HCA). SCS: IoU at the levels that show the class, 1 − IoU at those "
+    "that do not. GS: class mIoU of classes unlike the training classes. Brackets hold 95 % "
+    "bootstrap intervals over query images; the best of each score is underlined."
 )
 SUPPORTS_NOTE = (
-    "Predictions are always scored against the class of the query: where the support does not show that class, a high "
-    "value means that the segmenter ignores the support."
+    "Predictions are always scored against the class of the query: where the support does not show "
+    "that class, a high value means that the segmenter ignores the support."
 )
 
 ScoreKey: TypeAlias = tuple[TierSelection, str, int | None]
-"""Tier, name of the score, fold; None for the mean over folds."""
+"""Tier, name of the score, and fold; None for the mean over folds."""
 ScoresByKey: TypeAlias = Mapping[ScoreKey, ScoreOverRuns]
 
 
 def toss_sheets(runs: Sequence[Run]) -> tuple[list[Sheet], list[str]]:
-    """Return all tables that the runs have something for, and why scores are missing, if any are."""
-    mode = mode_text(runs)
+    """Return all tables for which the runs have values, and the reasons for missing scores."""
     settings = run_settings(runs[0])
-    base = unchanged_counts(runs)
-    everyone = list(counts_by_segmenter(tuple(runs)))
-    made, problems = _base_sheets(base, settings) if base else ([], [])
-    made.append(_support_sheet(everyone, settings))
-    return [
-        replace(one, caption=f"{one.caption} Mode: {mode}.") for one in made if one is not None
-    ], problems
-
-
-def _base_sheets(
-    base: Sequence[SegmenterCounts], settings: ScoreSettings
-) -> tuple[list[Sheet | None], list[str]]:
-    scores, problems = _all_scores(base, settings)
-    made = [
-        _score_sheet(base, scores),
-        _fold_sheet(base, scores),
-        _means_sheet(base, scores),
-        *part_mean_sheets(base, settings),
-        part_fold_sheet(base, settings),
-        tiny_cell_sheet(base, settings),
-        part_class_sheet(base, settings),
-        _salience_sheet(base, settings),
+    unchanged = unchanged_counts(runs)
+    sheets: list[Sheet | None] = []
+    problems: list[str] = []
+    if unchanged:
+        sheets, problems = _unchanged_sheets(unchanged, settings)
+    sheets.append(_support_sheet(counts_by_segmenter(tuple(runs)), settings))
+    mode = mode_text(runs)
+    with_mode = [
+        replace(sheet, caption=f"{sheet.caption} Mode: {mode}.")
+        for sheet in sheets
+        if sheet is not None
     ]
-    return made, problems
+    return with_mode, problems
 
 
-def _all_scores(
-    found: Sequence[SegmenterCounts], settings: ScoreSettings
+def _unchanged_sheets(
+    segmenters: Sequence[SegmenterCounts], settings: ScoreSettings
+) -> tuple[list[Sheet | None], list[str]]:
+    scores, problems = _score_all(segmenters, settings)
+    sheets = [
+        _score_sheet(segmenters, scores),
+        _fold_score_sheet(segmenters, scores),
+        _mean_iou_sheet(segmenters, scores),
+        *part_mean_sheets(segmenters, settings),
+        part_fold_sheet(segmenters, settings),
+        tiny_cell_sheet(segmenters, settings),
+        part_class_sheet(segmenters, settings),
+        _salience_sheet(segmenters, settings),
+    ]
+    return sheets, problems
+
+
+def _score_all(
+    segmenters: Sequence[SegmenterCounts], settings: ScoreSettings
 ) -> tuple[list[ScoresByKey], list[str]]:
-    """Return the scores of each entry; and each reason why some are missing once, with all whom it is about."""
-    problems: dict[str, list[str]] = {}
-    every: list[ScoresByKey] = []
-    for entry in found:
+    """Return the scores of each segmenter, and each problem once, with the segmenters it affects."""
+    affected_by_problem: dict[str, list[str]] = {}
+    all_scores: list[ScoresByKey] = []
+    tiers = available_tiers(segmenters)
+    for segmenter in segmenters:
         own: dict[ScoreKey, ScoreOverRuns] = {}
-        for tier in available_tiers(found):
-            parts = entry.only(tier.keep)
-            scores, problem = score_tier(parts, settings, entry.pairs)
-            own |= {(tier, name, fold): one for (name, fold), one in scores.items()}
+        for tier in tiers:
+            runs = segmenter.filter_runs(tier.condition)
+            scores, problem = score_tier(runs, settings, segmenter.pairs)
+            own |= {(tier, name, fold): score for (name, fold), score in scores.items()}
             if tier.name == COGNIZANCE and settings.variant != "paper":
-                # A list that does not tell L2 from L3 has no such score.
-                paper, _ = score_tier(
-                    parts, replace(settings, variant="paper", scs_weights=None), entry.pairs
-                )
-                own |= {(tier, SCS_PAPER, fold): one for (_, fold), one in paper.items()}
+                # A list that does not separate L2 from L3 has no score of this variant.
+                paper_settings = replace(settings, variant="paper", scs_weights=None)
+                paper_scores, _ = score_tier(runs, paper_settings, segmenter.pairs)
+                own |= {(tier, SCS_PAPER, fold): one for (_, fold), one in paper_scores.items()}
             if problem:
-                names = " or ".join(
-                    name for name in TIER_SCORES.get(tier.name, ("mIoU",)) if name != SCS_PAPER
-                )
-                problems.setdefault(f"no {names}: {problem}.", []).append(entry.segmenter)
-        every.append(own)
-    return every, [f"{', '.join(about)}: {text}" for text, about in problems.items()]
+                text = f"no {_headline_names(tier)}: {problem}."
+                affected_by_problem.setdefault(text, []).append(segmenter.segmenter)
+        all_scores.append(own)
+    problems = [f"{', '.join(names)}: {text}" for text, names in affected_by_problem.items()]
+    return all_scores, problems
 
 
-def _score_sheet(base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]) -> Sheet | None:
-    columns = _columns(base, scores)
+def _headline_names(tier: TierSelection) -> str:
+    names = TIER_SCORES.get(tier.name, ("mIoU",))
+    return " or ".join(name for name in names if name != SCS_PAPER)
+
+
+def _score_sheet(
+    segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
+) -> Sheet | None:
+    columns = _best_scores(segmenters, scores)
+    if not columns:
+        return None
     rows: list[tuple[Cell, ...]] = []
-    for entry, own in zip(base, scores, strict=True) if columns else ():
-        values = [_value(own.get((*key, None)), best) for key, best in columns.items()]
-        rows.append(
-            (entry.segmenter, *values, entry.counts.height, entry.counts["query"].n_unique())
-        )
-    head = (
-        "Segmenter",
-        *(f"{tier.of(name)}, %" for tier, name in columns),
-        "Pairs",
-        "Query images",
-    )
-    return _sheet("scores", "Scores (TOSS, Table 4).", head, rows, SCORES_NOTE)
+    for segmenter, own in zip(segmenters, scores, strict=True):
+        values = [
+            _score_value(own.get((tier, name, None)), best)
+            for (tier, name), best in columns.items()
+        ]
+        counts = segmenter.counts
+        rows.append((segmenter.segmenter, *values, counts.height, counts["query"].n_unique()))
+    headings = [f"{tier.qualify(name)}, %" for tier, name in columns]
+    head = ("Segmenter", *headings, "Pairs", "Query images")
+    return _sheet_or_none("scores", "Scores (TOSS, Table 4).", head, rows, SCORES_NOTE)
 
 
-def _columns(
-    base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
+def _best_scores(
+    segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
 ) -> dict[tuple[TierSelection, str], float]:
-    """Return the scores over all folds that any entry has, tier by tier, each with its highest value."""
-    found: dict[tuple[TierSelection, str], float] = {}
-    for tier in available_tiers(base):
+    """Return the highest value of each score over all folds, tier by tier."""
+    best: dict[tuple[TierSelection, str], float] = {}
+    for tier in available_tiers(segmenters):
         for name in TIER_SCORES.get(tier.name, ()):
-            values = [
-                own[tier, name, None].score.value for own in scores if (tier, name, None) in own
-            ]
+            values = _values_of((tier, name, None), scores)
             if values:
-                found[tier, name] = max(values)
-    return found
+                best[tier, name] = max(values)
+    return best
 
 
-def _value(found: ScoreOverRuns | None, best: float = math.nan) -> Value:
-    if found is None:
-        return _of_score(None)
-    note = f"± {100 * found.spread:.2f}, {found.runs} runs" if found.runs > 1 else ""
-    return replace(
-        _of_score(found.score), note=note, mark="best" if found.score.value == best else ""
-    )
+def _values_of(key: ScoreKey, scores: Iterable[ScoresByKey]) -> list[float]:
+    return [own[key].score.value for own in scores if key in own]
 
 
-def _of_score(score: TierScore | None) -> Value:
+def _score_value(over_runs: ScoreOverRuns | None, best: float = math.nan) -> Value:
+    if over_runs is None:
+        return _interval_value(None)
+    note = ""
+    if over_runs.runs > 1:
+        note = f"± {100 * over_runs.spread:.2f}, {over_runs.runs} runs"
+    mark = "best" if over_runs.score.value == best else ""
+    return replace(_interval_value(over_runs.score), note=note, mark=mark)
+
+
+def _interval_value(score: TierScore | None) -> Value:
     if score is None:
         return Value(mean=math.nan, is_share=True, decimals=2)
     return Value(mean=score.value, low=score.low, high=score.high, is_share=True, decimals=2)
 
 
-def _sheet(
+def _sheet_or_none(
     name: str, caption: str, head: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], note: str = ""
 ) -> Sheet | None:
-    """Return a table, or None when it has no row."""
+    """Return a table, or None without rows."""
+    if not rows:
+        return None
     notes = (note,) if note else ()
-    if rows:
-        return Sheet(name=name, caption=caption, head=head, rows=tuple(rows), notes=notes)
-    return None
+    return Sheet(name=name, caption=caption, head=head, rows=tuple(rows), notes=notes)
 
 
-def _fold_sheet(base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]) -> Sheet | None:
-    """Return the scores of each fold, class mIoU among them; None without folds."""
-    keys = dict.fromkeys(
-        (tier, name) for own in scores for tier, name, fold in own if fold is not None
-    )
+def _fold_score_sheet(
+    segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
+) -> Sheet | None:
+    """Return all scores of each fold, class mIoU among them; None without folds."""
+    columns: dict[tuple[TierSelection, str], None] = {}  # a dict keeps the order of scores
+    for own in scores:
+        for tier, name, fold in own:
+            if fold is not None:
+                columns[tier, name] = None
     rows: list[tuple[Cell, ...]] = []
-    for entry, own in zip(base, scores, strict=True):
-        folds = sorted({fold for _, _, fold in own if fold is not None})
-        rows += [
-            (entry.segmenter, f"{fold}", *(_value(own.get((*key, fold))) for key in keys))
-            for fold in folds
-        ]
-    head = ("Segmenter", "Fold", *(f"{tier.of(name)}, %" for tier, name in keys))
-    return _sheet("folds", "Scores of each fold.", head, rows)
+    for segmenter, own in zip(segmenters, scores, strict=True):
+        folds = {fold for _, _, fold in own if fold is not None}
+        for fold in sorted(folds):
+            values = [_score_value(own.get((tier, name, fold))) for tier, name in columns]
+            rows.append((segmenter.segmenter, f"{fold}", *values))
+    head = ("Segmenter", "Fold", *(f"{tier.qualify(name)}, %" for tier, name in columns))
+    return _sheet_or_none("folds", "Scores of each fold.", head, rows)
 
 
-def _means_sheet(base: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]) -> Sheet | None:
-    """Return class mIoU and FB-IoU of all tiers whose pairs all ask for something."""
+def _mean_iou_sheet(
+    segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
+) -> Sheet | None:
+    """Return class mIoU and FB-IoU of each tier that has them."""
     rows: list[tuple[Cell, ...]] = []
-    for tier in available_tiers(base):
-        there = [
-            own[tier, "mIoU", None].score.value for own in scores if (tier, "mIoU", None) in own
-        ]
-        for entry, own in zip(base, scores, strict=True):
-            if (tier, "mIoU", None) in own:
-                one = own[tier, "mIoU", None]
-                values = (_value(one, max(there)), _value(own.get((tier, "FB-IoU", None))))
-                amounts = (one.score.pairs, one.score.queries, one.score.classes)
-                rows.append((tier.label, entry.segmenter, *values, *amounts))
-    head = ("Tier", "Segmenter", "Class mIoU, %", "FB-IoU, %", "Pairs", "Query images", "Classes")
-    return _sheet("miou", "Class mIoU and FB-IoU, means over folds.", head, rows)
-
-
-def _salience_sheet(base: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU of salient targets and of others, where the pairs tell."""
-    rows: list[tuple[Cell, ...]] = []
-    for entry in base:
-        for tier in available_tiers(base):
-            split = (pl.col("salience") >= SALIENT_IOU_FROM, pl.col("salience") < SALIENT_IOU_FROM)
-            scores = [_miou(entry, tier, settings, part).get(None) for part in split]
-            if tier.name == COGNIZANCE or scores == [None, None]:
+    for tier in available_tiers(segmenters):
+        miou_key: ScoreKey = (tier, "mIoU", None)
+        fb_iou_key: ScoreKey = (tier, "FB-IoU", None)
+        mious = _values_of(miou_key, scores)
+        for segmenter, own in zip(segmenters, scores, strict=True):
+            if miou_key not in own:
                 continue
-            values = [_of_score(score) for score in scores]
-            gap = Value(
-                mean=values[0].mean - values[1].mean, is_share=True, is_signed=True, decimals=2
-            )
+            score = own[miou_key].score
+            row: list[Cell] = [tier.label, segmenter.segmenter]
+            row += [_score_value(own[miou_key], max(mious)), _score_value(own.get(fb_iou_key))]
+            row += [score.pairs, score.queries, score.classes]
+            rows.append(tuple(row))
+    head = ("Tier", "Segmenter", "Class mIoU, %", "FB-IoU, %", "Pairs", "Query images", "Classes")
+    return _sheet_or_none("miou", "Class mIoU and FB-IoU, means over folds.", head, rows)
+
+
+def _salience_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
+    """Return class mIoU of salient and other targets, where pairs have a salience."""
+    salience = pl.col("salience")
+    rows: list[tuple[Cell, ...]] = []
+    for segmenter in segmenters:
+        for tier in available_tiers(segmenters):
+            if tier.name == COGNIZANCE:
+                continue
+            salient = _miou_by_fold(segmenter, tier, settings, salience >= SALIENT_IOU_FROM)
+            other = _miou_by_fold(segmenter, tier, settings, salience < SALIENT_IOU_FROM)
+            scores = [salient.get(None), other.get(None)]
+            if scores == [None, None]:
+                continue
+            values = [_interval_value(score) for score in scores]
+            difference = values[0].mean - values[1].mean
+            gap = Value(mean=difference, is_share=True, is_signed=True, decimals=2)
             queries = [0 if score is None else score.queries for score in scores]
-            rows.append((entry.segmenter, tier.label, *values, gap, *queries))
-    head = (
-        "Segmenter",
-        "Tier",
-        "Salient, %",
-        "Not salient, %",
-        "Difference",
-        "Salient images",
-        "Other images",
-    )
-    return _sheet(
+            rows.append((segmenter.segmenter, tier.label, *values, gap, *queries))
+    return _sheet_or_none(
         "salience",
         f"Class mIoU by salience of the target, cut at {SALIENT_IOU_FROM:g} (TOSS, Table 2B).",
-        head,
+        (
+            "Segmenter",
+            "Tier",
+            "Salient, %",
+            "Not salient, %",
+            "Difference",
+            "Salient images",
+            "Other images",
+        ),
         rows,
     )
 
 
 def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU with each kind of support, where lists of several kinds or several users tell of them."""
-    shown = _shown_supports(everyone)
-    if len({name for _, name, _ in shown}) < 2:
+    """Return class mIoU with each kind of support; None where only one kind was given."""
+    conditions = _support_conditions(everyone)
+    if len({name for _, name, _ in conditions}) < 2:
         return None
+    all_folds: set[int] = set()
+    for counts in everyone:
+        all_folds.update(counts.counts["fold"].drop_nulls().to_list())
+    folds = sorted(all_folds)
     rows: list[tuple[Cell, ...]] = []
-    folds: list[int] = sorted(
-        {fold for e in everyone for fold in e.counts["fold"].drop_nulls().to_list()}
-    )
     for tier in available_tiers(everyone):
-        for entry, name, keep in shown:
-            scores = _miou(entry, tier, settings, keep)
-            if tier.name != COGNIZANCE and scores:
-                values = [_of_score(scores.get(fold)) for fold in (*folds, None)]
-                rows.append((tier.label, entry.segmenter, name, *values))
+        # The levels of support cognizance want opposite things, so their mean means nothing.
+        if tier.name == COGNIZANCE:
+            continue
+        for counts, name, condition in conditions:
+            scores = _miou_by_fold(counts, tier, settings, condition)
+            if scores:
+                values = [_interval_value(scores.get(fold)) for fold in (*folds, None)]
+                rows.append((tier.label, counts.segmenter, name, *values))
     head = ("Tier", "Segmenter", "Support", *(f"Fold {fold}, %" for fold in folds), "Mean, %")
     caption = "Class mIoU with supports other than those of the pairs (TOSS, Table 2A)."
-    return _sheet("supports", caption, head, rows, SUPPORTS_NOTE)
+    return _sheet_or_none("supports", caption, head, rows, SUPPORTS_NOTE)
 
 
-def _shown_supports(
+def _support_conditions(
     everyone: Sequence[SegmenterCounts],
 ) -> list[tuple[SegmenterCounts, str, pl.Expr]]:
-    """Return what each entry was shown: what it is called, and which counts are of it."""
-    several = len({entry.user for entry in everyone}) > 1
-    shown: list[tuple[SegmenterCounts, str, pl.Expr]] = []
-    for entry in everyone:
-        there = entry.counts.select(kind=SUPPORT_KIND_COLUMN)["kind"].unique().to_list()
-        for kind in (None, *SUPPORT_KINDS):
-            if kind in there:
-                name = ", ".join(
-                    filter(None, [entry.user if several or kind is None else "", kind])
-                )
-                shown.append(
-                    (
-                        entry,
-                        name,
-                        SUPPORT_KIND_COLUMN.is_null()
-                        if kind is None
-                        else SUPPORT_KIND_COLUMN.eq(kind),
-                    )
-                )
-    return shown
+    """Return counts, name of the kind of support and condition on the counts, for each kind."""
+    has_several_users = len({counts.user for counts in everyone}) > 1
+    conditions: list[tuple[SegmenterCounts, str, pl.Expr]] = []
+    for counts in everyone:
+        kinds = counts.counts.select(kind=SUPPORT_KIND_COLUMN)["kind"].unique().to_list()
+        if None in kinds:
+            conditions.append((counts, counts.user, SUPPORT_KIND_COLUMN.is_null()))
+        for kind in SUPPORT_KINDS:
+            if kind in kinds:
+                name = f"{counts.user}, {kind}" if has_several_users else kind
+                conditions.append((counts, name, SUPPORT_KIND_COLUMN.eq(kind)))
+    return conditions
 
 
-def _miou(
-    entry: SegmenterCounts,
-    tier: TierSelection,
-    settings: ScoreSettings,
-    keep: pl.Expr | None = None,
+def _miou_by_fold(
+    counts: SegmenterCounts, tier: TierSelection, settings: ScoreSettings, condition: pl.Expr
 ) -> dict[int | None, TierScore]:
-    """Return class mIoU of part of a tier by fold, all runs together; None for the mean."""
-    counts = entry.counts.filter(tier.keep if keep is None else tier.keep & keep)
-    if counts.height:
-        return {score.fold: score for score in class_miou(counts, settings)}
-    return {}
+    """Return class mIoU of part of a tier by fold, over all runs; None for the mean over folds."""
+    table = counts.counts.filter(tier.condition & condition)
+    if not table.height:
+        return {}
+    return {score.fold: score for score in class_miou(table, settings)}

@@ -1,16 +1,15 @@
-"""The sections of one-shot runs, the same tables as files, and the scores for the terminal."""
+"""Report of one-shot runs: sections, tables as files, and scores for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from segarena.reports.chart_series import segmenter_colours
+from segarena.reports.chart_series import Figure, segmenter_colours
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.pictures import DialoguePictures
@@ -20,18 +19,26 @@ from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet, Value
 from segarena.reports.standings import by_data
 from segarena.reports.wording import count_text
-from segarena.systems.oneshot.page import run_counts as records
 from segarena.systems.oneshot.page.pair_pictures import PairPictures, choose_pairs, pair_title
+from segarena.systems.oneshot.page.run_counts import (
+    SUMMARY_CAPTION,
+    count_encoder_passes,
+    failed_text,
+    mode_text,
+    run_settings,
+    unchanged_counts,
+    without_negative_pairs,
+)
 from segarena.systems.oneshot.page.tier_figures import toss_figures
 from segarena.systems.oneshot.page.tier_score_tables import toss_sheets
 
 MAX_UNFOLDED_TINY = 12
-"""A longer table of tiny cells is folded away."""
+"""Number of rows above which the table of tiny cells is folded."""
 
 
 @page("toss")
 class TossPage(Page):
-    """Scores, tiers and bias; the gallery shows pairs of every part."""
+    """Report page with scores, tiers and bias; its gallery shows pairs of every part."""
 
     draws_floors = False  # one round has no curve; controls stand in the tables
     leaves_out = frozenset({"hardest", "groups"})
@@ -41,142 +48,150 @@ class TossPage(Page):
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
         """All tables by name."""
-        return {sheet.name: sheet for sheet in self._made[0]}
+        sheets, _ = self._sheets_and_problems
+        return {sheet.name: sheet for sheet in sheets}
 
     @property
     def problems(self) -> list[str]:
-        """Why scores are missing, if any are."""
-        return self._made[1]
+        """Reasons for missing scores."""
+        _, problems = self._sheets_and_problems
+        return problems
 
     @cached_property
-    def _made(self) -> tuple[list[Sheet], list[str]]:
+    def _sheets_and_problems(self) -> tuple[list[Sheet], list[str]]:
         return toss_sheets(self.runs)
 
     def whole(self, run: Run) -> Run:
-        """Return the run without pairs whose right answer is nothing, or whose support was changed."""
-        return records.without_negative_pairs(run)
+        """Return the run without pairs that expect an empty answer or have a changed support."""
+        return without_negative_pairs(run)
 
     @property
     def target_word(self) -> str:
-        """What is asked: a class of a query image, with its supports."""
+        """Word for a target: a class of a query image with its supports."""
         return "pair"
 
     @property
     def sample_word(self) -> str:
-        """What the intervals draw."""
+        """Word for a sample, the unit that the bootstrap draws."""
         return "query image"
 
     @cached_property
     def verdict(self) -> Sequence[str]:
-        """The leader of each score, then who is ahead in the mean IoU of pairs."""
+        """The leader of each score, then the comparison by mean IoU of pairs."""
         scores = self.sheets.get("scores")
-        return [*leader_sentences(scores), *super().verdict] if scores else super().verdict
+        if scores is None:
+            return super().verdict
+        return [*leader_sentences(scores), *super().verdict]
 
     @cached_property
     def pictures(self) -> PairPictures:
-        """How the gallery draws pairs."""
+        """Pictures of pairs for the gallery."""
         return PairPictures(self.word)
 
     @cached_property
     def shown_runs(self) -> tuple[Run, ...]:
-        """All pairs, also those whose right answer is nothing."""
+        """Runs with all pairs, those that expect an empty answer too."""
         return self.runs
 
     def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueId]:
         """Return two pairs of every part."""
-        groups = by_data(self.runs).values()
-        return list(chain.from_iterable(map(choose_pairs, groups)))
+        chosen: list[DialogueId] = []
+        for runs in by_data(self.runs).values():
+            chosen += choose_pairs(runs)
+        return chosen
 
     def name_of(self, dialogue: DialogueRecord) -> str:
         """Return class, tier and part."""
         return pair_title(dialogue)
 
     def sections(self) -> list[Section]:
-        """Return scores, tiers and bias."""
-        base = records.unchanged_counts(self.runs)
-        tiers = [
+        """Return the sections on scores, tiers and bias."""
+        unchanged = unchanged_counts(self.runs)
+        figures: list[Figure] = []
+        if unchanged:
+            settings = run_settings(self.runs[0])
+            figures = toss_figures(unchanged, settings, segmenter_colours(self.runs))
+        part_means = [
             name for name in self.sheets if name.startswith("parts-") and name not in self.folded
         ]
-        notes = map(Note, [*self.problems, records.failed_text(base), encoder_pass_text(self.runs)])
-        if base:
-            made = toss_figures(
-                base, records.run_settings(self.runs[0]), segmenter_colours(self.runs)
-            )
-        else:
-            made = []
+        texts = [*self.problems, failed_text(unchanged), encoder_pass_text(self.runs)]
+        notes = [Note(text) for text in texts]
+        folded_sheets = self.shown("parts-folds", "tiny", "classes")
         return [
             Section("scores", "Scores", [*self.shown("scores", "miou", "folds"), *notes]),
-            Section(
-                "tiers",
-                "Tiers",
-                [*self.shown(*tiers), *made, *self.shown("parts-folds", "tiny", "classes")],
-            ),
+            Section("tiers", "Tiers", [*self.shown(*part_means), *figures, *folded_sheets]),
             Section("bias", "Bias", self.shown("salience", "supports")),
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the same tables as files: one CSV each, whose first column is the mode, and all of them for LaTeX."""
-        mode = records.mode_text(self.runs)
+        """Return the tables as files: a CSV file per table, and one LaTeX file with all of them.
+
+        The first column of each CSV file is the mode.
+        """
+        mode = mode_text(self.runs)
         files = sheet_files("toss", list(self.sheets.values()), [mode])
         # A row of a CSV file is often read without the rest of the report.
-        return files | {
-            f"toss-{name}.csv": sheet_csv(_with_mode(sheet, mode))
-            for name, sheet in self.sheets.items()
-        }
+        for name, sheet in self.sheets.items():
+            files[f"toss-{name}.csv"] = sheet_csv(_with_mode(sheet, mode))
+        return files
 
     def is_folded(self, sheet: Sheet) -> bool:
-        """Tell whether a table is folded away, as a long one of tiny cells is."""
-        return super().is_folded(sheet) or (
-            sheet.name == "tiny" and len(sheet.rows) > MAX_UNFOLDED_TINY
-        )
+        """Tell whether the page folds a table, such as a long one of tiny cells."""
+        is_long = sheet.name == "tiny" and len(sheet.rows) > MAX_UNFOLDED_TINY
+        return is_long or super().is_folded(sheet)
 
     def terminal(self) -> list[RenderableType]:
-        """Return the scores, and what the summary below them is of."""
+        """Return the scores and the caption of the summary below them."""
         sheet = self.sheets.get("scores") or self.sheets.get("miou")
-        if sheet is None:
-            texts = self.problems
-        else:
-            texts = [records.mode_text(self.runs), *self.problems]
-        shown = [] if sheet is None else [sheet_terminal(without_counts(sheet))]
-        return [
-            *(Text(text, style="dim") for text in texts),
-            *shown,
-            Text(records.SUMMARY_CAPTION, style="bold"),
-        ]
+        texts = list(self.problems)
+        if sheet is not None:
+            texts.insert(0, mode_text(self.runs))
+        lines: list[RenderableType] = [Text(text, style="dim") for text in texts]
+        if sheet is not None:
+            lines.append(sheet_terminal(without_counts(sheet)))
+        return [*lines, Text(SUMMARY_CAPTION, style="bold")]
 
 
 def leader_sentences(scores: Sheet) -> list[str]:
-    """Say who has the highest value of each score, or what the values of the only segmenter are."""
-    told: list[str] = []
-    for name, *cells in zip(scores.head, *scores.rows, strict=True):
+    """Return a sentence with the highest value of each score, and the segmenter that has it."""
+    leaders: list[str] = []
+    for heading, *cells in zip(scores.head, *scores.rows, strict=True):
         for row, cell in zip(scores.rows, cells, strict=True):
             if isinstance(cell, Value) and cell.mark == "best":
-                score = str(name).removesuffix(", %")
-                told.append(f"{score} {cell.text} % {cell.bounds} ({row[0]})".replace("  ", " "))
-    if told:
-        return [f"{'Highest scores' if len(scores.rows) > 1 else 'Scores'}: {', '.join(told)}."]
-    return []
+                score = str(heading).removesuffix(", %")
+                leader = f"{score} {cell.text} % {cell.bounds} ({row[0]})"
+                # A score without interval leaves two spaces.
+                leaders.append(leader.replace("  ", " "))
+    if not leaders:
+        return []
+    subject = "Highest scores" if len(scores.rows) > 1 else "Scores"
+    return [f"{subject}: {', '.join(leaders)}."]
 
 
 def without_counts(sheet: Sheet) -> Sheet:
     """Return a table without its columns of counts."""
-    kept = [place for place, cell in enumerate(sheet.rows[0]) if not isinstance(cell, int)]
-    rows = tuple(tuple(row[place] for place in kept) for row in sheet.rows)
-    return replace(sheet, head=tuple(sheet.head[place] for place in kept), rows=rows)
+    kept = [index for index, cell in enumerate(sheet.rows[0]) if not isinstance(cell, int)]
+    head = tuple(sheet.head[index] for index in kept)
+    rows = [tuple(row[index] for index in kept) for row in sheet.rows]
+    return replace(sheet, head=head, rows=tuple(rows))
 
 
 def encoder_pass_text(runs: Sequence[Run]) -> str:
-    """Say how often images were encoded."""
-    queries, query_passes, supports, support_passes = records.count_encoder_passes(runs)
-    if not queries:
+    """Return a sentence with the numbers of encoder passes; empty without finished dialogues."""
+    passes = count_encoder_passes(runs)
+    if not passes.queries:
         return ""
+    queries = count_text(passes.queries, "query image")
+    supports = count_text(passes.supports, "support")
     return (
-        f"Encoder passes over all runs: {query_passes} for {count_text(queries, 'query image')}, {support_passes} for "
-        f"{count_text(supports, 'support')}; an image shown with another mask, or with none, needs no further pass."
+        f"Encoder passes over all runs: {passes.query_passes} for {queries}, "
+        f"{passes.support_passes} for {supports}; an image shown with another mask, or with none, "
+        "needs no further pass."
     )
 
 
 def _with_mode(sheet: Sheet, mode: str) -> Sheet:
-    """Return a table as its file has it; the shares there are no percentages."""
-    head = ("Mode", *(column.heading.removesuffix(", %") for column in sheet.columns))
-    return replace(sheet, head=head, rows=tuple((mode, *row) for row in sheet.rows))
+    """Return a table for a file: with a column for the mode, and shares instead of percentages."""
+    headings = [column.heading.removesuffix(", %") for column in sheet.columns]
+    rows = tuple((mode, *row) for row in sheet.rows)
+    return replace(sheet, head=("Mode", *headings), rows=rows)

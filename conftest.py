@@ -1,15 +1,19 @@
 """Fixtures for all tests: misbehaving plug-ins, small runs, the command line, made-up runs with known numbers."""
 
+import base64
 import gc
 import json
 import os
 import shutil
 import signal
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from hypothesis import settings
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -132,6 +136,76 @@ def open_page(browser):
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+# Letters per em, about those of the widest and the narrowest text fonts that people have installed: DejaVu Sans and
+# Verdana average .6, Arial Narrow .41.
+FONT_WIDTHS = {"wide": 0.62, "narrow": 0.4}
+MEASURED_IN_FONT = """async ([name, data]) => {
+    const face = new FontFace(name, Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)).buffer);
+    document.fonts.add(await face.load());
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`* { font-family: "${name}" !important; }`);
+    document.adoptedStyleSheets = [sheet];
+    const found = document.documentElement.scrollWidth;
+    const window_px = document.documentElement.clientWidth;
+    const scrolls = (one) => one && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
+    const wide = [...document.querySelectorAll("body *")].filter(
+        (one) => one.getBoundingClientRect().right > window_px + 1 && !scrolls(one.parentElement));
+    if (found > window_px) console.log(`wider in ${name}: ${wide.slice(-3).map((one) => one.outerHTML.slice(0, 200))}`);
+    document.adoptedStyleSheets = [];
+    return found;
+}"""
+
+
+def make_font(name, width):
+    """Return a TrueType font in base64 whose printable letters are all boxes of this width, in em."""
+    units = 1000
+    pen = TTGlyphPen(None)
+    right = round(units * width) - 60
+    pen.moveTo((60, 0))
+    for corner in ((60, 600), (right, 600), (right, 0)):
+        pen.lineTo(corner)
+    pen.closePath()
+    box = pen.glyph()
+    letters = [
+        chr(code) for code in (*range(0x20, 0x17F), *range(0x2010, 0x2060), *range(0x2190, 0x2600))
+    ]
+    names = {ord(letter): f"u{ord(letter):04X}" for letter in letters}
+    builder = FontBuilder(units, isTTF=True)
+    builder.setupGlyphOrder([".notdef", *names.values()])
+    builder.setupCharacterMap(names)
+    builder.setupGlyf(dict.fromkeys([".notdef", *names.values()], box))
+    builder.setupHorizontalMetrics(
+        dict.fromkeys([".notdef", *names.values()], (round(units * width), 60))
+    )
+    builder.setupHorizontalHeader(ascent=930, descent=-240)
+    builder.setupNameTable({"familyName": name, "styleName": "Regular"})
+    builder.setupOS2(sTypoAscender=930, sTypoDescender=-240, usWinAscent=930, usWinDescent=240)
+    builder.setupPost()
+    file = BytesIO()
+    builder.save(file)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+@pytest.fixture(scope="session")
+def test_fonts():
+    """Fonts by name that no machine has: what a page does must not depend on those that are installed."""
+    return {name: make_font(name, width) for name, width in FONT_WIDTHS.items()}
+
+
+@pytest.fixture
+def page_widths(test_fonts):
+    """Return a function that says how wide a page is, in px, in the machine's font, a wide one and a narrow one."""
+
+    def measure(page):
+        page.on("console", lambda message: print(message.text))  # pytest shows it of a test that fails
+        widths = {"installed": page.evaluate("document.documentElement.scrollWidth")}
+        for name, data in test_fonts.items():
+            widths[name] = page.evaluate(MEASURED_IN_FONT, [name, data])
+        return widths
+
+    return measure
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def run_asks(alone, monkeypatch, tmp_path):
         assert begun[-1].is_open.wait(60)
         return begun[-1]
 
-    monkeypatch.setattr(evaluate, "pages_for", pages)
+    monkeypatch.setattr(evaluate, "page_server", pages)
     return start
 
 

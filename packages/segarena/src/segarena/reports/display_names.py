@@ -1,4 +1,4 @@
-"""What reports call runs, segmenters and datasets: as short as tells them apart."""
+"""Display names of runs, segmenters and datasets: as short as possible, but distinct."""
 
 from __future__ import annotations
 
@@ -14,82 +14,100 @@ from segarena.registry import known, names, todays_name
 from segarena.specs import PluginSpec
 
 SEES_TRUTH = " (SEES THE TRUTH)"
-"""What every table and figure says of a control that is given the targets."""
+"""Suffix of a control that is given the targets, in every table and figure."""
 
 
 def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
-    """Return one name per run: the segmenter, the dataset where only that differs, a number where nothing does."""
+    """Return a distinct label for each run.
+
+    The label is the name of the segmenter, followed by the dataset if the segmenter ran on several,
+    and by a number if two runs share both.
+    """
     pairs = list(zip(segmenters, data, strict=True))
-    on_several = Counter(name for name, _ in set(pairs))
-    return _numbered([f"{name} on {of}" if on_several[name] > 1 else name for name, of in pairs])
+    dataset_counts = Counter(segmenter for segmenter, _ in set(pairs))
+    labels: list[str] = []
+    for segmenter, dataset in pairs:
+        if dataset_counts[segmenter] > 1:
+            labels.append(f"{segmenter} on {dataset}")
+        else:
+            labels.append(segmenter)
+    return _numbered(labels)
 
 
 def dataset_names(plugins: Sequence[DatasetRecord]) -> list[str]:
-    """Return what each run's dataset is called; equal data have equal names, other data other ones.
+    """Return the display name of each run's dataset; names are equal exactly for equal data.
 
-    A folder, read by a plug-in with an option `name`, is called as that says, or as the last part of its path; so are
-    several folders read by one plug-in without.
+    A dataset that is a folder, read by a plug-in with an option `name`, takes the value of that
+    option, or else the last part of its path. The same holds if one plug-in reads several folders.
     """
-    names: list[str] = []
-    for plugin, told in zip(plugins, distinct_names(plugins), strict=True):
-        is_folder = "name" in plugin.options and told == short_name(plugin.name)
-        names.append(
-            (_folder_name(plugin) if is_folder or _has_other_path(plugin, plugins) else "") or told
-        )
-    prints = [(name, plugin.fingerprint) for name, plugin in zip(names, plugins, strict=True)]
-    numbers = dict(
-        zip(
-            dict.fromkeys(prints),
-            _numbered([name for name, _ in dict.fromkeys(prints)]),
-            strict=True,
-        )
-    )
-    return [numbers[one] for one in prints]
+    labels: list[str] = []
+    for plugin, distinct in zip(plugins, distinct_names(plugins), strict=True):
+        is_named_folder = "name" in plugin.options and distinct == short_name(plugin.name)
+        label = ""
+        if is_named_folder or _has_several_paths(plugin, plugins):
+            label = _folder_name(plugin)
+        labels.append(label or distinct)
+    prints = [(label, plugin.fingerprint) for label, plugin in zip(labels, plugins, strict=True)]
+    distinct_prints = list(dict.fromkeys(prints))
+    numbered = _numbered([label for label, _ in distinct_prints])
+    names_by_print = dict(zip(distinct_prints, numbered, strict=True))
+    return [names_by_print[one] for one in prints]
 
 
-def _has_other_path(plugin: PluginRecord, plugins: Sequence[PluginRecord]) -> bool:
+def _has_several_paths(plugin: PluginRecord, plugins: Sequence[PluginRecord]) -> bool:
     paths = {str(other.options.get("path")) for other in plugins if other.name == plugin.name}
     return len(paths) > 1 and "path" in plugin.options
 
 
 def _folder_name(plugin: PluginRecord) -> str:
-    options = plugin.options
-    return str(options.get("name") or PurePath(str(options.get("path", ""))).name)
+    name = plugin.options.get("name")
+    if name:
+        return str(name)
+    return PurePath(str(plugin.options.get("path", ""))).name
 
 
 def distinct_names(plugins: Sequence[PluginRecord]) -> list[str]:
     """Return the name of each plug-in with the options in which it differs from its namesakes.
 
-    Where these are several, those that are as the signature has them are left out. A segmenter that stands for others
-    has an option `name`, and is called as that says.
+    If it differs in several options, those with default values are left out. A segmenter that
+    wraps others has an option `name`, which replaces its own name.
     """
-    names = [
-        _own_name(plugin) or short_name(todays_name(plugin.kind, plugin.name)) for plugin in plugins
-    ]
+    base_names = [_base_name(plugin) for plugin in plugins]
     labels: list[str] = []
-    for name, plugin in zip(names, plugins, strict=True):
-        same = [other.options for other, its in zip(plugins, names, strict=True) if its == name]
-        differ = [
-            key
-            for key, value in plugin.options.items()
-            if any(its.get(key) != value for its in same)
-        ]
-        own = {key: plugin.options[key] for key in differ}
-        if len(differ) > 1:
-            own = {key: value for key, value in non_default_options(plugin).items() if key in own}
-        labels.append(f"{PluginSpec(name, own)}{SEES_TRUTH if plugin.sees_truth else ''}")
+    for name, plugin in zip(base_names, plugins, strict=True):
+        others = zip(plugins, base_names, strict=True)
+        namesakes = [other for other, other_name in others if other_name == name]
+        differing = _differing_options(plugin, namesakes)
+        if len(differing) > 1:
+            set_options = non_default_options(plugin)
+            differing = {key: value for key, value in set_options.items() if key in differing}
+        suffix = SEES_TRUTH if plugin.sees_truth else ""
+        labels.append(f"{PluginSpec(name, differing)}{suffix}")
     return labels
 
 
+def _differing_options(plugin: PluginRecord, others: Sequence[PluginRecord]) -> dict[str, Any]:
+    def is_shared(key: str) -> bool:
+        return all(other.options.get(key) == plugin.options[key] for other in others)
+
+    return {key: value for key, value in plugin.options.items() if not is_shared(key)}
+
+
+def _base_name(plugin: PluginRecord) -> str:
+    if plugin.kind == "segmenter" and plugin.options.get("name"):
+        return str(plugin.options["name"])
+    return short_name(todays_name(plugin.kind, plugin.name))
+
+
 def non_default_options(used: PluginRecord) -> dict[str, Any]:
-    """Return the options that are not as the signature has them, where the name of the plug-in is a known one."""
+    """Return the options without those at their default; all options of an unknown plug-in."""
     factory = known(used.kind, used.name) if used.kind else None
     declared = options_of(factory) if factory else ()
-    # run.json knows no tuples
-    defaults = {
-        one.name: [*one.default] if isinstance(one.default, tuple) else one.default
-        for one in declared
-    }
+    defaults: dict[str, Any] = {}
+    for option in declared:
+        # JSON has no tuples, so run.json holds lists instead.
+        is_tuple = isinstance(option.default, tuple)
+        defaults[option.name] = list(option.default) if is_tuple else option.default
     return {
         name: value
         for name, value in used.options.items()
@@ -97,30 +115,31 @@ def non_default_options(used: PluginRecord) -> dict[str, Any]:
     }
 
 
-def _own_name(plugin: PluginRecord) -> str:
-    return str(plugin.options.get("name") or "") if plugin.kind == "segmenter" else ""
-
-
-def _numbered(names: Sequence[str]) -> list[str]:
-    return [
-        f"{x} #{names[: i + 1].count(x)}" if names.count(x) > 1 else x for i, x in enumerate(names)
-    ]
+def _numbered(labels: Sequence[str]) -> list[str]:
+    """Return labels with " #1", " #2", ... appended to those that occur several times."""
+    counts = Counter(labels)
+    seen: Counter[str] = Counter()
+    numbered: list[str] = []
+    for label in labels:
+        seen[label] += 1
+        numbered.append(f"{label} #{seen[label]}" if counts[label] > 1 else label)
+    return numbered
 
 
 def short_name(name: str) -> str:
-    """Return the class of a plug-in `path/file.py:Name`; other names as they are."""
+    """Return the class name of a plug-in `path/file.py:Name`; other names are returned unchanged."""
     return name.rpartition(":")[2] if ".py:" in name else name
 
 
 def metric_name(column: str) -> str:
-    """Return a metric column as printed."""
-    return _titles().get(column, column.replace("_", " "))
+    """Return the printed name of a metric column."""
+    return _metric_titles().get(column, column.replace("_", " "))
 
 
 @cache
-def _titles() -> dict[str, str]:
-    """Return the titles that metrics give their columns."""
-    found: dict[str, str] = {}
+def _metric_titles() -> dict[str, str]:
+    """Return the titles that metrics define for their columns."""
+    titles: dict[str, str] = {}
     for metric in names("metric").values():
-        found |= getattr(metric, "titles", {})
-    return found
+        titles |= getattr(metric, "titles", {})
+    return titles

@@ -554,10 +554,11 @@ def test_slices_lie_through_the_middle_with_square_millimetres():
 
 def test_what_lies_anterior_and_right_is_above_and_left():
     axial, coronal, _ = slices_of(scans.mask_of("organ"), (1.0, 1.0, 1.0))
-    (x, y), (x_right, y_front) = axial.place((4, 5, 5)), axial.place((4, 9, 9))
+    x, y = axial.project((4, 5, 5))
+    x_right, y_front = axial.project((4, 9, 9))
     assert x_right < x
     assert y_front < y
-    assert coronal.place((6, 5, 5))[1] < coronal.place((2, 5, 5))[1]
+    assert coronal.project((6, 5, 5))[1] < coronal.project((2, 5, 5))[1]
     row, column = (
         round(axial.size[0] - y) // round(axial.zoom[0]),
         round(axial.size[1] - x) // round(axial.zoom[1]),

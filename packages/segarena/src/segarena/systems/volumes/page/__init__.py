@@ -1,1 +1,1 @@
-"""What reports of volumes have of their own."""
+"""Tables, figures and pictures that reports of runs over volumes add."""

@@ -1,4 +1,4 @@
-"""The values of the CVPR 2025 challenge: those of cases, made of the recorded rounds of their classes."""
+"""Tables of the CVPR 2025 challenge: scores of cases, computed from the recorded rounds of their classes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ TIME_LIMIT_S = 90.0
 def is_cvpr2025(run: Run) -> bool:
     """Tell whether a run followed the challenge's rules, with all of its steps."""
     rules = run.config.benchmark
-    return rules.name == "cvpr2025" and run.rounds == int(rules.options["steps"]) - (
-        not rules.options["box"]
-    )
+    if rules.name != "cvpr2025":
+        return False
+    # Without a box, step 0 does not run.
+    box_steps = 0 if rules.options["box"] else 1
+    return run.rounds == int(rules.options["steps"]) - box_steps
 
 
 def challenge_sheets(runs: Sequence[Run]) -> list[Sheet]:
@@ -36,45 +38,53 @@ def challenge_sheets(runs: Sequence[Run]) -> list[Sheet]:
 
 
 def score_cases(run: Run) -> dict[str, CaseScores]:
-    """Return what the challenge's script would make of each case, repeats averaged.
+    """Return the scores of each case as the challenge's script computes them, averaged over repeats.
 
-    A class that failed has 0 from the failed step on, a case that could not be used 0 throughout; a class that was
-    solved holds its value. Without a box, step 0 is 0.
+    A failed class has 0 from the failed step on, a case that could not be used has 0 throughout; a solved class keeps
+    its value. Without a box, step 0 is 0.
     """
     groups: defaultdict[tuple[str, int], list[DialogueRecord]] = defaultdict(list)
     for dialogue in run.dialogues:
-        groups[dialogue.sample, dialogue.key[3]].append(dialogue)
+        _, _, _, repeat = dialogue.key
+        groups[dialogue.sample, repeat].append(dialogue)
     steps = int(run.config.benchmark.options["steps"])
-    found: defaultdict[str, list[CaseScores]] = defaultdict(list)
+    by_sample: defaultdict[str, list[CaseScores]] = defaultdict(list)
     for (sample, _), group in groups.items():
-        dice = [_steps(dialogue, "dice", run.rounds, steps) for dialogue in group]
-        nsd = [_steps(dialogue, "nsd", run.rounds, steps) for dialogue in group]
-        found[sample].append(score_case(dice, nsd))
+        dice = [_step_values(dialogue, "dice", run.rounds, steps) for dialogue in group]
+        nsd = [_step_values(dialogue, "nsd", run.rounds, steps) for dialogue in group]
+        by_sample[sample].append(score_case(dice, nsd))
     means: dict[str, CaseScores] = {}
-    for sample, repeats in found.items():
-        dsc = [one.dsc for one in repeats]
-        nsd = [one.nsd for one in repeats]
-        means[sample] = CaseScores(np.mean(dsc, axis=0), np.mean(nsd, axis=0))
+    for sample, repeats in by_sample.items():
+        mean_dsc = np.mean([scores.dsc for scores in repeats], axis=0)
+        mean_nsd = np.mean([scores.nsd for scores in repeats], axis=0)
+        means[sample] = CaseScores(mean_dsc, mean_nsd)
     return means
 
 
-def _steps(dialogue: DialogueRecord, metric: str, rounds: int, steps: int) -> NDArray[np.float64]:
+def _step_values(
+    dialogue: DialogueRecord, metric: str, rounds: int, steps: int
+) -> NDArray[np.float64]:
+    """Return the value of a metric in each step of the challenge, (steps,)."""
     values = dialogue.values.get(metric, ())[:rounds]
-    after = values[-1] if values and dialogue.failure is None else 0.0
-    not_run = [0.0] * (steps - rounds)
-    return np.array([*not_run, *values, *[after] * (rounds - len(values))])
+    last_value = values[-1] if values and dialogue.failure is None else 0.0
+    skipped_steps = [0.0] * (steps - rounds)
+    later_steps = [last_value] * (rounds - len(values))
+    return np.array([*skipped_steps, *values, *later_steps])
 
 
 def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for run, cases in scores:
-        values = (_mean([getattr(case, name) for case in cases]) for name in CASE_MEASURES)
+        values: list[Value] = []
+        for name in CASE_MEASURES:
+            of_cases = [getattr(case, name) for case in cases]
+            values.append(_mean_with_interval(of_cases))
         rows.append((run.label, len(cases), *values, count_slow_classes(run)))
     notes = (
         "Computed as in the challenge's script: the mean over the classes of a case, then over cases. NSD is 0 in "
         "steps whose Dice is not above 0.2; AUC is the area over the last five steps, at most 4; final means after the "
-        f"fifth click; failures count 0. Officially, classes that take longer than {TIME_LIMIT_S:g} s count 0; here they "
-        "keep their value. Brackets hold 95 % intervals over cases.",
+        "fifth click; failures count 0. Officially, classes that take longer than "
+        f"{TIME_LIMIT_S:g} s count 0; here they keep their value. Brackets hold 95 % intervals over cases.",
     )
     return Sheet(
         name="cvpr2025",
@@ -94,44 +104,41 @@ def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
 
 
 def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
-    steps = int(scores[0][0].config.benchmark.options["steps"])
-    made: list[Sheet] = []
+    first_run, _ = scores[0]
+    steps = int(first_run.config.benchmark.options["steps"])
+    clicks = [f"Click {step}" for step in range(1, steps)]
+    sheets: list[Sheet] = []
     for name, title in (("dsc", "DSC"), ("nsd", "NSD")):
         rows: list[tuple[Cell, ...]] = []
         for run, cases in scores:
-            of_steps = zip(*(getattr(case, name) for case in cases), strict=True)
-            rows.append((run.label, *map(_mean, of_steps)))
-        head = ("Segmenter", "Box", *(f"Click {step}" for step in range(1, steps)))
-        made.append(
-            Sheet(
-                name=f"cvpr2025-{name}",
-                caption=f"{title} after each step.",
-                head=head,
-                rows=tuple(rows),
-            )
+            by_step = zip(*(getattr(case, name) for case in cases), strict=True)
+            means = [_mean_with_interval(values) for values in by_step]
+            rows.append((run.label, *means))
+        sheet = Sheet(
+            name=f"cvpr2025-{name}",
+            caption=f"{title} after each step.",
+            head=("Segmenter", "Box", *clicks),
+            rows=tuple(rows),
         )
-    return made
+        sheets.append(sheet)
+    return sheets
 
 
 def count_slow_classes(run: Run) -> int:
-    """Return how many classes of cases took longer than the challenge allows, their share of the encoder included."""
-    rows = run.timings
-    encoder = (
-        rows.filter(round=0).group_by("sample").agg(pl.col("predict_s").sum().alias("encode_s"))
-    )
-    classes = (
-        rows.filter(pl.col("round") > 0)
-        .group_by("sample", "target", "repeat")
-        .agg(pl.col("predict_s").sum())
-    )
-    joined = classes.join(encoder, on="sample", how="left").with_columns(
-        pl.col("encode_s").fill_null(0.0)
-    )
-    shared = pl.col("encode_s") / pl.len().over("sample")
-    return joined.filter(pl.col("predict_s") + shared > TIME_LIMIT_S).height
+    """Return how many classes of cases exceeded the time limit, each with its share of the encoder's time."""
+    timings = run.timings
+    # Round 0 is the encoder pass, which all classes of a case share.
+    encoder_s = pl.col("predict_s").sum().alias("encode_s")
+    encoder = timings.filter(round=0).group_by("sample").agg(encoder_s)
+    rounds = timings.filter(pl.col("round") > 0)
+    classes = rounds.group_by("sample", "target", "repeat").agg(pl.col("predict_s").sum())
+    joined = classes.join(encoder, on="sample", how="left")
+    joined = joined.with_columns(pl.col("encode_s").fill_null(0.0))
+    encoder_share = pl.col("encode_s") / pl.len().over("sample")
+    return joined.filter(pl.col("predict_s") + encoder_share > TIME_LIMIT_S).height
 
 
-def _mean(values: Sequence[float]) -> Value:
+def _mean_with_interval(values: Sequence[float]) -> Value:
     finite = [value for value in values if np.isfinite(value)]
     interval = bootstrap_mean(finite)
     return Value(mean=interval.mean, low=interval.low, high=interval.high)

@@ -1,4 +1,4 @@
-"""The figures of runs over volumes: quality against effort, and over rounds (RadioActive, Figures 5 to 7)."""
+"""Figures of runs over volumes: quality against effort, and over rounds (RadioActive, Figures 5 to 7)."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ MOST_LABELS = 12
 
 
 EFFORT_CAPTION = (
-    "Across: the mean number of interactions actually spent on a target. Up: the mean over classes and datasets. "
-    "Vertical bars are 95 % intervals over cases, horizontal ones span what the middle four fifths of targets took. "
-    "Lines join the rounds of users who correct. Where a name does not fit, hover over the dot to see it."
+    "Horizontal: the mean number of interactions actually spent on a target. Vertical: the mean over classes and "
+    "datasets. Vertical bars are 95 % intervals over cases, horizontal ones span the middle four fifths of targets. "
+    "Lines join the rounds of users that correct. Where a name does not fit, hover over the dot to see it."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortPoint:
-    """How good someone is after a round, for how much."""
+    """Quality after a round, and the effort it took."""
 
     effort: float  # mean interactions on a target
-    # What the middle four fifths of targets took.
+    # 10 % and 90 % quantiles of the interactions on a target.
     low_effort: float
     high_effort: float
     quality: Value  # mean with its interval
@@ -59,79 +59,95 @@ class EffortPoint:
 def effort_points(
     runs: Sequence[Run], values: pl.DataFrame, metric: str
 ) -> dict[tuple[str, str], list[EffortPoint]]:
-    """Return for each user and segmenter a point per round; a single one for users who correct nothing."""
-    averages = [
-        average_common_targets(values.filter(round=number), metric)
-        for number in range(1, runs[0].rounds + 1)
-    ]
-    found: dict[tuple[str, str], list[EffortPoint]] = {}
+    """Return for each user and segmenter a point per round; a single one for users without corrections."""
+    by_round = [values.filter(round=number) for number in range(1, runs[0].rounds + 1)]
+    averages = [average_common_targets(of_round, metric) for of_round in by_round]
+    series: dict[tuple[str, str], list[EffortPoint]] = {}
     for user, segmenter in list_participants(runs):
-        who = {"user": user, "segmenter": segmenter}
+        where = {"user": user, "segmenter": segmenter}
         count = runs[0].rounds if has_corrections(runs, user, segmenter) else 1
-        points = [
-            _point(values.filter(round=k + 1, **who), look_up_mean(averages[k], **who))
-            for k in range(count)
-        ]
-        found[(user, segmenter)] = [point for point in points if math.isfinite(point.quality.mean)]
-    return {who: points for who, points in found.items() if points}
+        points: list[EffortPoint] = []
+        for of_round, average in list(zip(by_round, averages, strict=True))[:count]:
+            point = _effort_point(of_round.filter(**where), look_up_mean(average, **where))
+            if math.isfinite(point.quality.mean):
+                points.append(point)
+        if points:
+            series[(user, segmenter)] = points
+    return series
 
 
 def effort_figures(
     runs: Sequence[Run], values: pl.DataFrame, floors: Sequence[Run] = ()
 ) -> list[Figure]:
     """Return Dice and NSD against interactions; with many users several figures, all on the same scales."""
-    every = {m: effort_points(runs, values, m) for m in ("dice", "nsd") if m in values.columns}
-    below = {m: _floor_points(floors, m) for m in every}
-    colours = _colours(runs)
-    segmenters = segmenter_colours(runs)
-    made: list[Figure | None] = []
-    for name, part in group_participants(runs).items():
-        there = dict.fromkeys(segmenter for _, segmenter in part)
-        users = {user for user, _ in part}
-        shown = {
-            m: {who: points for who, points in of.items() if who[0] in users}
-            for m, of in below.items()
-        }
-        greys = _floor_colours(floors)
-        legend: list[tuple[str, ChartColour]] = [
-            (segmenter, segmenters[segmenter]) for segmenter in there
-        ]
-        legend += list(greys.items()) if any(shown.values()) else []
-        own = {who: colours[who] for who in part}
+    metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
+    points = {metric: effort_points(runs, values, metric) for metric in metrics}
+    floor_points = {metric: _floor_points(floors, metric) for metric in metrics}
+    colours = _participant_colours(runs)
+    floor_colours = _floor_colours(floors)
+    figures: list[Figure | None] = []
+    for name, participants in group_participants(runs).items():
+        users = {user for user, _ in participants}
+        shown_floors: dict[str, dict[tuple[str, str], list[EffortPoint]]] = {}
+        for metric in metrics:
+            shown_floors[metric] = _select_users(floor_points[metric], users)
+        has_floors = any(shown_floors.values())
+        legend = _segmenter_legend(runs, participants)
+        if has_floors:
+            legend += list(floor_colours.items())
+        own_colours = {pair: colours[pair] for pair in participants}
         charts: list[tuple[str, str]] = []
-        for m, points in every.items():
-            charts.append((metric_name(m), _effort_chart(points, m, own, legend, shown[m], greys)))
-        caption = f"{EFFORT_CAPTION} {FLOOR_NOTE}" if any(shown.values()) else EFFORT_CAPTION
-        made.append(make_figure(f"Quality against effort{name}", caption, charts))
-    return [one for one in made if one is not None]
+        for metric in metrics:
+            chart = _effort_chart(
+                points[metric], metric, own_colours, legend, shown_floors[metric], floor_colours
+            )
+            charts.append((metric_name(metric), chart))
+        caption = f"{EFFORT_CAPTION} {FLOOR_NOTE}" if has_floors else EFFORT_CAPTION
+        figures.append(make_figure(f"Quality against effort{name}", caption, charts))
+    return [figure for figure in figures if figure is not None]
+
+
+def _select_users(
+    series: Mapping[tuple[str, str], list[EffortPoint]], users: set[str]
+) -> dict[tuple[str, str], list[EffortPoint]]:
+    return {pair: points for pair, points in series.items() if pair[0] in users}
+
+
+def _segmenter_legend(
+    runs: Sequence[Run], participants: Sequence[tuple[str, str]]
+) -> list[tuple[str, ChartColour]]:
+    colours = segmenter_colours(runs)
+    segmenters = dict.fromkeys(segmenter for _, segmenter in participants)
+    return [(segmenter, colours[segmenter]) for segmenter in segmenters]
 
 
 def rounds_figures(
     runs: Sequence[Run], values: pl.DataFrame, floors: Sequence[Run] = ()
 ) -> list[Figure]:
-    """Return Dice over rounds: a chart for each user with several segmenters, else one for each first prompts.
+    """Return Dice over rounds: a chart per user with several segmenters, else one per scheme of first prompts.
 
     Nothing without corrections.
     """
-    who = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
-    points = effort_points(runs, values, "dice") if who else {}
-    colours = _colours(runs)
-    is_one = len(segmenter_colours(runs)) == 1
-    below = _floor_points(floors, "dice") if who else {}
-    greys = _floor_colours(floors)
+    participants = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
+    points: dict[tuple[str, str], list[EffortPoint]] = {}
+    floor_points: dict[tuple[str, str], list[EffortPoint]] = {}
+    if participants:
+        points = effort_points(runs, values, "dice")
+        floor_points = _floor_points(floors, "dice")
+    colours = _participant_colours(runs)
+    has_one_segmenter = len(segmenter_colours(runs)) == 1
     panels: dict[str, list[tuple[str, str]]] = {}
-    for user, segmenter in who:
-        panels.setdefault(_opening(user) if is_one else user, []).append((user, segmenter))
+    for user, segmenter in participants:
+        title = _first_prompts(user) if has_one_segmenter else user
+        panels.setdefault(title, []).append((user, segmenter))
     charts: list[tuple[str, str]] = []
     for name, pairs in panels.items():
-        curves = [
-            _curve(pair[0] if is_one else pair[1], colours[pair], points[pair]) for pair in pairs
-        ]
-        users = {user for user, _ in pairs}
-        for (user, floor), series in below.items():
-            if user in users:
-                label = floor if len(users) == 1 else f"{floor}, {user}"
-                curves.append(replace(_curve(label, greys[floor], series), is_floor=True))
+        curves: list[Curve] = []
+        for user, segmenter in pairs:
+            label = user if has_one_segmenter else segmenter
+            pair = (user, segmenter)
+            curves.append(_curve(label, colours[pair], points[pair]))
+        curves += _floor_curves({user for user, _ in pairs}, floor_points, _floor_colours(floors))
         chart = line_chart(
             curves,
             title=f"Dice over rounds, {name}",
@@ -143,13 +159,28 @@ def rounds_figures(
     caption = (
         "Mean Dice over classes and datasets after each round; bands are 95 % intervals over cases."
     )
-    caption = f"{caption} {FLOOR_NOTE}" if below else caption
-    made = make_figure("Refinement", caption, charts)
-    return [] if made is None else [made]
+    if floor_points:
+        caption = f"{caption} {FLOOR_NOTE}"
+    figure = make_figure("Refinement", caption, charts)
+    return [] if figure is None else [figure]
+
+
+def _floor_curves(
+    users: set[str],
+    floor_points: Mapping[tuple[str, str], Sequence[EffortPoint]],
+    floor_colours: Mapping[str, ChartColour],
+) -> list[Curve]:
+    curves: list[Curve] = []
+    for (user, floor), series in floor_points.items():
+        if user in users:
+            label = floor if len(users) == 1 else f"{floor}, {user}"
+            curve = _curve(label, floor_colours[floor], series)
+            curves.append(replace(curve, is_floor=True))
+    return curves
 
 
 def _floor_points(floors: Sequence[Run], metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
-    """Return the points of floors by user and segmenter; nothing of a metric that they were not judged by."""
+    """Return the points of floors by user and segmenter; nothing for a metric that they were not judged by."""
     values = collect_round_values(floors)
     if floors and metric in values.columns:
         return effort_points(floors, values, metric)
@@ -157,56 +188,61 @@ def _floor_points(floors: Sequence[Run], metric: str) -> dict[tuple[str, str], l
 
 
 def _floor_colours(floors: Sequence[Run]) -> dict[str, ChartColour]:
-    return {
-        segmenter: floor_colour(place)
-        for place, segmenter in enumerate(dict.fromkeys(f.segmenter for f in floors))
-    }
+    segmenters = dict.fromkeys(run.segmenter for run in floors)
+    return {segmenter: floor_colour(index) for index, segmenter in enumerate(segmenters)}
 
 
 def group_participants(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
-    """Return who stands in which figure: all in one, or one per segmenter, or one per first prompts."""
-    who = list_participants(runs)
-    segmenters = dict.fromkeys(segmenter for _, segmenter in who)
-    if len(who) > MOST_LABELS and len(segmenters) > 1:
-        return _grouped(who, [segmenter for _, segmenter in who])
-    openings = [_opening(user) for user, _ in who]
-    if len(who) > COLOUR_COUNT and 1 < len(set(openings)) < len({user for user, _ in who}):
-        return _grouped(who, openings)
-    return {"": who}
+    """Return the participants of each figure: all in one, or one figure per segmenter or per first prompts."""
+    participants = list_participants(runs)
+    segmenters = [segmenter for _, segmenter in participants]
+    if len(participants) > MOST_LABELS and len(set(segmenters)) > 1:
+        return _group_by_name(participants, segmenters)
+    first_prompts = [_first_prompts(user) for user, _ in participants]
+    users = {user for user, _ in participants}
+    # Neither one group for all nor one for each user would help.
+    if len(participants) > COLOUR_COUNT and 1 < len(set(first_prompts)) < len(users):
+        return _group_by_name(participants, first_prompts)
+    return {"": participants}
 
 
-def _grouped(
-    who: Sequence[tuple[str, str]], names: Sequence[str]
+def _group_by_name(
+    participants: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return those of each name, in the order of the names."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for pair, name in zip(who, names, strict=True):
-        found.setdefault(f", {name}", []).append(pair)
-    return found
+    """Return the participants of each name, in the order of the names; keys end a figure's title."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for pair, name in zip(participants, names, strict=True):
+        groups.setdefault(f", {name}", []).append(pair)
+    return groups
 
 
-def _opening(user: str) -> str:
+def _first_prompts(user: str) -> str:
+    """Return the scheme of first prompts, which a user's name begins with: "3b-inter" of "3b-inter.scribble"."""
     return user.partition(".")[0]
 
 
-def _colours(runs: Sequence[Run]) -> dict[tuple[str, str], int]:
-    """Return a colour per segmenter; of one segmenter, per user."""
+def _participant_colours(runs: Sequence[Run]) -> dict[tuple[str, str], int]:
+    """Return the colour of each participant: one per segmenter, or one per user with a single segmenter."""
+    participants = list_participants(runs)
     segmenters = segmenter_colours(runs)
     if len(segmenters) > 1:
-        return {pair: segmenters[pair[1]] for pair in list_participants(runs)}
+        return {pair: segmenters[pair[1]] for pair in participants}
     users = user_names(runs)
-    return {pair: users.index(pair[0]) for pair in list_participants(runs)}
+    return {pair: users.index(pair[0]) for pair in participants}
 
 
-def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
-    spent = values["effort"].drop_nulls().to_numpy()
-    if not len(spent):
+def _effort_point(values: pl.DataFrame, quality: Value) -> EffortPoint:
+    efforts = values["effort"].drop_nulls().to_numpy()
+    if not len(efforts):
         return EffortPoint(
             effort=math.nan, low_effort=math.nan, high_effort=math.nan, quality=Value(mean=math.nan)
         )
-    low, high = np.quantile(spent, [0.1, 0.9])
+    low, high = np.quantile(efforts, [0.1, 0.9])
     return EffortPoint(
-        effort=float(spent.mean()), low_effort=float(low), high_effort=float(high), quality=quality
+        effort=float(efforts.mean()),
+        low_effort=float(low),
+        high_effort=float(high),
+        quality=quality,
     )
 
 
@@ -227,48 +263,58 @@ def _effort_chart(
     colours: Mapping[tuple[str, str], int],
     legend: Sequence[tuple[str, ChartColour]],
     floors: Mapping[tuple[str, str], Sequence[EffortPoint]],
-    greys: Mapping[str, ChartColour],
+    floor_colours: Mapping[str, ChartColour],
 ) -> str:
-    """Return the points of those who have a colour, and of floors, on scales that fit everyone."""
-    every = list(chain(*points.values(), *floors.values()))
-    if not every:
+    """Return the chart of those participants that have a colour, and of floors, on scales that fit everyone."""
+    shown = {pair: series for pair, series in points.items() if pair in colours}
+    if not shown:
         return ""
     frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
     draw_legend(frame, legend)
-    low = min(p.low_effort for p in every)
-    high = max(p.high_effort for p in every)
-    is_log = (
-        low > 0 and high / low > 6
-    )  # from one point to many per slice, cheap schemes would lie on each other
-    x_scale = frame.x_scale(
-        low / 1.15 if is_log else low - 1, high * 1.15 if is_log else high + 1, is_log=is_log
-    )
-    y_scale = frame.y_scale(*_tenths([p.quality for p in every]))
+    all_points = list(chain(*points.values(), *floors.values()))
+    x_scale, x_label = _effort_scale(frame, all_points)
+    y_scale = frame.y_scale(*_quality_range([point.quality for point in all_points]))
     frame.y_axis(y_scale, f"mean {metric_name(metric)}")
-    frame.x_axis(x_scale, "mean interactions on a target" + (" (logarithmic)" if is_log else ""))
-    labels = _Labels(frame)
-    shown = {who: series for who, series in points.items() if who in colours}
+    frame.x_axis(x_scale, x_label)
+    labels = _LabelPlacement(frame)
     for (user, floor), series in floors.items():
-        places = [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
-        frame.path(places, f"curve {colour_class(greys[floor])}")
+        places = _places(x_scale, y_scale, series)
+        frame.path(places, f"curve {colour_class(floor_colours[floor])}")
         for place in places:
-            frame.draw(marker(*place, greys[floor], 1.6, f"{user} {floor}"))
-    for who, series in shown.items():
-        _draw_series(frame, x_scale, y_scale, series, colours[who], who[0])
-        labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])
-    for who, series in shown.items():
-        x = x_scale(series[-1].effort)
-        y = y_scale(series[-1].quality.mean)
-        labels.write(x, y, who[0], colour_class(colours[who]))
-    return frame.svg() if shown else ""
+            frame.draw(marker(*place, floor_colours[floor], 1.6, f"{user} {floor}"))
+    for (user, segmenter), series in shown.items():
+        _draw_series(frame, x_scale, y_scale, series, colours[user, segmenter], user)
+        labels.block(_places(x_scale, y_scale, series))
+    for (user, segmenter), series in shown.items():
+        x, y = _places(x_scale, y_scale, series)[-1]
+        labels.write(x, y, user, colour_class(colours[user, segmenter]))
+    return frame.svg()
 
 
-def _tenths(values: Sequence[Value]) -> tuple[float, float]:
-    """Return the range of the axis: whole tenths around all means and intervals."""
-    ends = list(filter(math.isfinite, chain.from_iterable((v.mean, v.low, v.high) for v in values)))
-    return max(0.0, math.floor(10 * min(ends) - 0.2) / 10), min(
-        1.0, math.ceil(10 * max(ends) + 0.2) / 10
-    )
+def _effort_scale(frame: Frame, points: Sequence[EffortPoint]) -> tuple[Scale, str]:
+    """Return the scale of interactions and the label of its axis."""
+    low = min(point.low_effort for point in points)
+    high = max(point.high_effort for point in points)
+    label = "mean interactions on a target"
+    # From one point to many per slice, cheap schemes would overlap on a linear scale.
+    if low > 0 and high / low > 6:
+        return frame.x_scale(low / 1.15, high * 1.15, is_log=True), f"{label} (logarithmic)"
+    return frame.x_scale(low - 1, high + 1), label
+
+
+def _places(
+    x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint]
+) -> list[tuple[float, float]]:
+    return [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
+
+
+def _quality_range(values: Sequence[Value]) -> tuple[float, float]:
+    """Return the range of the axis: whole tenths around all means and intervals, with a margin of .02."""
+    ends = chain.from_iterable((value.mean, value.low, value.high) for value in values)
+    finite = [end for end in ends if math.isfinite(end)]
+    low = math.floor(10 * min(finite) - 0.2) / 10
+    high = math.ceil(10 * max(finite) + 0.2) / 10
+    return max(0.0, low), min(1.0, high)
 
 
 def _draw_series(
@@ -280,54 +326,59 @@ def _draw_series(
     name: str,
 ) -> None:
     css = colour_class(colour)
-    places = [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
+    places = _places(x_scale, y_scale, series)
     if len(places) > 1:
         path = "M" + "L".join(f"{px(x)} {px(y)}" for x, y in places)
         frame.draw(f'<path d="{path}" class="curve {css}"/>')
     for point, (x, y) in zip(series, places, strict=True):
         if math.isfinite(point.quality.low):
-            frame.line(
-                x, y_scale(point.quality.low), x, y_scale(point.quality.high), f"whisker thin {css}"
-            )
+            bottom = y_scale(point.quality.low)
+            top = y_scale(point.quality.high)
+            frame.line(x, bottom, x, top, f"whisker thin {css}")
         frame.draw(marker(x, y, colour, 4, name))
     last = series[-1]
     if last.high_effort > last.low_effort:
-        x, y = places[-1]
-        frame.line(
-            x_scale(last.low_effort), y, x_scale(last.high_effort), y, f"whisker faint {css}"
-        )
+        _, y = places[-1]
+        left = x_scale(last.low_effort)
+        right = x_scale(last.high_effort)
+        frame.line(left, y, right, y, f"whisker faint {css}")
 
 
-class _Labels:
-    """Writes names beside points where nothing is yet."""
+class _LabelPlacement:
+    """Greedy placement of names beside points, where they cover nothing."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._taken: list[tuple[float, float, float, float]] = []
 
     def block(self, places: Sequence[tuple[float, float]]) -> None:
+        """Keep names off the dots at these places."""
         self._taken += [(x - 5, y - 5, x + 5, y + 5) for x, y in places]
 
     def write(self, x: float, y: float, text: str, css: str) -> None:
+        """Write a name beside a point; nothing where there is no room for it."""
         width = len(text) * CHARACTER_PX
-        # To the right before the left, and as near to the height of the point as there is room.
-        tries = (
-            (x + side, y - 4 + rise) for rise, side in product((0, 9, 18, -9), (7, -7 - width))
-        )
-        place = next((place for place in tries if self._is_free(*place, width)), None)
-        if place is None:
-            return
-        left, base = place
-        self._taken.append((left, base - 11, left + width, base + 2))
-        self._frame.text(left, base, text, css=f"end {css}")
+        # As near to the height of the point as there is room, and right of it before left.
+        for rise, side in product((0, 9, 18, -9), (7, -7 - width)):
+            left = x + side
+            base = y - 4 + rise
+            if self._is_free(left, base, width):
+                self._taken.append((left, base - 11, left + width, base + 2))
+                self._frame.text(left, base, text, css=f"end {css}")
+                return
 
     def _is_free(self, left: float, base: float, width: float) -> bool:
+        frame = self._frame
         top = base - 11
         right = left + width
         bottom = base + 2
-        inside = (
-            left > self._frame.left and right < self._frame.width_px and top > self._frame.top - 10
-        )
-        in_plot = bottom < self._frame.height_px - self._frame.bottom
-        apart = all(right < a or left > c or bottom < b or top > d for a, b, c, d in self._taken)
-        return inside and in_plot and apart
+        is_inside_sides = left > frame.left and right < frame.width_px
+        is_inside_height = top > frame.top - 10 and bottom < frame.height_px - frame.bottom
+        if not (is_inside_sides and is_inside_height):
+            return False
+        for other_left, other_top, other_right, other_bottom in self._taken:
+            overlaps_sideways = right >= other_left and left <= other_right
+            overlaps_in_height = bottom >= other_top and top <= other_bottom
+            if overlaps_sideways and overlaps_in_height:
+                return False
+        return True

@@ -1,4 +1,4 @@
-"""Instance Dice paired by prompt and matched as published, from the predictions that a run kept."""
+"""Table of instance Dice, paired by prompt and matched as published, from the kept predictions of a run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from segarena.statistics.intervals import bootstrap_mean
 from segarena.systems.volumes.measures.instance_dice import count_instances, lw_dice, paired_dice
 
 MOST_CASES = 60
-"""Cases that are loaded again for this; with more the table is left out."""
+"""With more cases to load again, the report leaves the table out."""
 
 
 def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
-    """Return the table and a line about what keeps it away; both empty when no case has two targets of a class."""
+    """Return the table and the reason for its absence; both empty when no case has two targets of a class."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        groups = _groups(run)
+        groups = _group_instances(run)
         if not groups:
             continue
         if len({sample for sample, _ in groups}) > MOST_CASES:
@@ -34,11 +34,10 @@ def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
         dataset, problem = open_run_dataset(run)
         if dataset is None or problem:
             return None, f"Instances cannot be matched as published without the targets. {problem}"
+        # A dataset is foreign code, which may raise anything; the report still has its other tables.
         try:
             rows += _rows(run, groups, dataset)
-        except (
-            Exception
-        ) as error:  # a dataset is foreign code; without it the report still has its numbers
+        except Exception as error:
             return (
                 None,
                 f"Instances cannot be matched as published: {type(error).__name__}: {error}",
@@ -54,16 +53,17 @@ def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
         "Matched as published",
     )
     notes = (
-        "A group is two or more targets of one class in one case. Paired: each target is held against the prediction "
-        "made for it. Matched: predictions and targets are paired so that the sum of Dice is largest, and whatever is "
-        "left over counts 0; as published, empty predictions count 0 once more.",
+        "A group is two or more targets of one class in one case. Paired: each target is compared with the prediction "
+        "made for it. Matched: predictions and targets are paired to maximize the sum of Dice, and every one without a "
+        "partner counts 0; as published, empty predictions count 0 once more.",
     )
     caption = "Dice of instances after the last round, three ways."
     return Sheet(name="instances", caption=caption, head=head, rows=tuple(rows), notes=notes), ""
 
 
-def _groups(run: Run) -> dict[tuple[str, str], list[str]]:
-    """Return the targets of each class of a case that has two or more, by (sample, class)."""
+def _group_instances(run: Run) -> dict[tuple[str, str], list[str]]:
+    """Return the targets of each class with two or more targets in a case, by (sample, class)."""
+    # Dictionaries serve as ordered sets.
     found: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for dialogue in run.finished():
         found[(dialogue.sample, target_class(dialogue))][dialogue.target] = None
@@ -80,34 +80,46 @@ def _rows(
 ) -> list[tuple[Cell, ...]]:
     values: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for sample in dict.fromkeys(sample for sample, _ in groups):
+        # Each case is loaded once, for all users.
         masks = {target.id: target.mask > 0 for target in dataset.load(sample).targets}
+        of_sample = [targets for (owner, _), targets in groups.items() if owner == sample]
         for user in run.users:
-            for (of, _), targets in groups.items():
-                if of == sample:
-                    predictions = [_last_mask(run, sample, target, user) for target in targets]
-                else:
-                    predictions = []
-                kept = [mask for mask in predictions if mask is not None]
-                if kept and len(kept) == len(targets):
-                    values[user].append(_three_ways(kept, [masks[target] for target in targets]))
-    return [(user, run.segmenter, len(found), *_means(found)) for user, found in values.items()]
+            for targets in of_sample:
+                predictions = _last_masks(run, sample, targets, user)
+                if predictions:
+                    group_masks = [masks[target] for target in targets]
+                    values[user].append(_instance_dice(predictions, group_masks))
+    rows: list[tuple[Cell, ...]] = []
+    for user, found in values.items():
+        rows.append((user, run.segmenter, len(found), *_mean_columns(found)))
+    return rows
 
 
-def _last_mask(run: Run, sample: str, target: str, user: str) -> Mask | None:
-    kept = run.masks((sample, target, user, 0))
-    return kept[max(kept)] > 0 if kept else None
+def _last_masks(run: Run, sample: str, targets: Sequence[str], user: str) -> list[Mask]:
+    """Return the last kept prediction for each target; nothing when one of them has none."""
+    predictions: list[Mask] = []
+    for target in targets:
+        by_round = run.masks((sample, target, user, 0))
+        if not by_round:
+            return []
+        predictions.append(by_round[max(by_round)] > 0)
+    return predictions
 
 
-def _three_ways(predictions: Sequence[Mask], targets: Sequence[Mask]) -> tuple[float, float, float]:
+def _instance_dice(
+    predictions: Sequence[Mask], targets: Sequence[Mask]
+) -> tuple[float, float, float]:
+    """Return mean Dice paired by prompt, matched without empty predictions, and matched as published."""
     counts = count_instances(predictions, targets)
-    return (
-        float(paired_dice(counts).mean()),
-        lw_dice(counts),
-        lw_dice(counts, empty_predictions="published"),
-    )
+    paired = float(paired_dice(counts).mean())
+    matched = lw_dice(counts)
+    matched_as_published = lw_dice(counts, empty_predictions="published")
+    return paired, matched, matched_as_published
 
 
-def _means(found: Sequence[tuple[float, float, float]]) -> list[Value]:
-    columns = np.array(found).T
-    intervals = [bootstrap_mean(column[np.isfinite(column)]) for column in columns]
-    return [Value(mean=i.mean, low=i.low, high=i.high) for i in intervals]
+def _mean_columns(found: Sequence[tuple[float, float, float]]) -> list[Value]:
+    values: list[Value] = []
+    for column in np.array(found).T:
+        interval = bootstrap_mean(column[np.isfinite(column)])
+        values.append(Value(mean=interval.mean, low=interval.low, high=interval.high))
+    return values

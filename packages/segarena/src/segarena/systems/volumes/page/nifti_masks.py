@@ -1,4 +1,4 @@
-"""Predicted masks of volumes as NIfTI, where the scan lies."""
+"""Export of predicted masks of volumes as NIfTI, in the position of the scan."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from segarena.systems.volumes.files.nifti import write_nifti
 
 @mask_format("nifti", "volume")
 def write_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
-    """Write one NIfTI file per prediction with the affine of its sample, or its spacing where that has none.
+    """Write one NIfTI file per prediction with the affine of its sample, or its spacing without an affine.
 
     The axes of the array are those of the sample in reverse (column, row, plane), as scanners store them.
     """
-    for one in predictions:
-        sample = one.sample_of(one.sample)
-        affine = np.diag([*sample.spacing_mm, 1.0]) if sample.affine is None else sample.affine
-        voxels = one.mask.astype(np.uint8).T
-        depth, height, width = one.mask.shape
-        name = f"{one.stem}.nii.gz"
+    for prediction in predictions:
+        sample = prediction.sample_of(prediction.sample)
+        if sample.affine is None:
+            affine = np.diag([*sample.spacing_mm, 1.0])
+        else:
+            affine = sample.affine
+        voxels = prediction.mask.astype(np.uint8).T
+        depth, height, width = prediction.mask.shape
+        grid = Grid((width, height, depth), affine[:, [2, 1, 0, 3]])
+        name = f"{prediction.stem}.nii.gz"
         with whole_path(root / name, ending=".nii.gz") as part:
-            write_nifti(part, voxels, Grid((width, height, depth), affine[:, [2, 1, 0, 3]]))
+            write_nifti(part, voxels, grid)
         yield name

@@ -1,4 +1,4 @@
-"""The tables of runs over volumes, after RadioActive's Tables 2 to 9."""
+"""Tables of runs over volumes, after RadioActive's Tables 2 to 9."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.wording import metric_name
 from segarena.roles import Statistic
+from segarena.systems.volumes.measures.hierarchical_average import Averages
 from segarena.systems.volumes.page.round_values import (
     average_common_targets,
     collect_round_values,
@@ -28,106 +29,131 @@ NOC_THRESHOLDS = (0.8, 0.9)
 
 
 def volume_sheets(runs: Sequence[Run]) -> list[Sheet]:
-    """Return every table that the records have something for."""
+    """Return every table for which the records have values."""
     if not list_participants(runs):
         return []
     values = collect_round_values(runs)
-    made = [prompts_sheet(runs, values), refinement_sheet(runs, values), splits_sheet(runs, values)]
-    made += [
+    sheets = [
+        prompts_sheet(runs, values),
+        refinement_sheet(runs, values),
+        splits_sheet(runs, values),
         noise_sheet(runs, values),
         areas_sheet(runs),
         classes_sheet(runs, values),
         median_seconds_sheet(runs),
     ]
-    return [sheet for sheet in made if sheet is not None]
+    return [sheet for sheet in sheets if sheet is not None]
 
 
-def _sheet_of_users(
+def _participant_sheet(
     name: str,
     caption: str,
     columns: Sequence[str],
-    who: Sequence[tuple[str, str]],
+    participants: Sequence[tuple[str, str]],
     cells: Callable[..., Iterable[Cell]],
     *notes: str,
 ) -> Sheet:
-    """Return a table with a row per user and segmenter; `cells` gives the rest of a row, by `user` and `segmenter`."""
-    rows = tuple(
-        (user, segmenter, *cells(user=user, segmenter=segmenter)) for user, segmenter in who
-    )
+    """Return a table with a row per user and segmenter; `cells` returns the other cells of a row."""
+    rows: list[tuple[Cell, ...]] = []
+    for user, segmenter in participants:
+        rows.append((user, segmenter, *cells(user=user, segmenter=segmenter)))
     return Sheet(
-        name=name, caption=caption, head=("Prompts", "Segmenter", *columns), rows=rows, notes=notes
+        name=name,
+        caption=caption,
+        head=("Prompts", "Segmenter", *columns),
+        rows=tuple(rows),
+        notes=notes,
     )
 
 
 def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
-    """Return what each scheme costs and gives after the first prompts (Tables 2 to 4)."""
+    """Return the cost and quality of each scheme after the first prompts (Tables 2 to 4)."""
     first = select_round(values, 1)
     metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
     averages = {metric: average_common_targets(first, metric) for metric in metrics}
     datasets = sorted(set(first["dataset"]))
-    per_dataset = datasets if len(datasets) > 1 else []
+    dataset_columns = datasets if len(datasets) > 1 else []
 
-    def cells(**who: str) -> Iterator[Cell]:
-        yield summarize_effort(first, **who)
-        yield from (
-            look_up_mean(averages["dice"], "dataset", dataset=dataset, **who)
-            for dataset in per_dataset
-        )
-        yield from (look_up_mean(averages[metric], **who) for metric in metrics)
+    def cells(**participant: str) -> Iterator[Cell]:
+        yield summarize_effort(first, **participant)
+        for dataset in dataset_columns:
+            yield look_up_mean(averages["dice"], "dataset", dataset=dataset, **participant)
+        for metric in metrics:
+            yield look_up_mean(averages[metric], **participant)
 
-    caption = "Quality after the first prompts, and what they cost."
-    columns = ("Interactions", *per_dataset, *map(metric_name, metrics))
-    notes = (describe_coverage(averages["dice"]), EFFORT_NOTE)
-    return _sheet_of_users("prompts", caption, columns, list_participants(runs), cells, *notes)
+    metric_columns = [metric_name(metric) for metric in metrics]
+    return _participant_sheet(
+        "prompts",
+        "Quality after the first prompts, and what they cost.",
+        ("Interactions", *dataset_columns, *metric_columns),
+        list_participants(runs),
+        cells,
+        describe_coverage(averages["dice"]),
+        EFFORT_NOTE,
+    )
 
 
 def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     """Return Dice after each round (Tables 5 and 6); None without corrections."""
-    who = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
-    if not who:
+    participants = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
+    if not participants:
         return None
-    rounds = range(1, runs[0].rounds + 1)
-    averages = [average_common_targets(values.filter(round=number), "dice") for number in rounds]
+    last = runs[0].rounds
+    by_round = {number: values.filter(round=number) for number in range(1, last + 1)}
+    averages = [average_common_targets(of_round, "dice") for of_round in by_round.values()]
 
-    def cells(**who: str) -> Iterator[Cell]:
-        yield from (
-            summarize_effort(values.filter(round=number), **who) for number in (1, runs[0].rounds)
-        )
-        yield from (look_up_mean(average, **who) for average in averages)
+    def cells(**participant: str) -> Iterator[Cell]:
+        yield summarize_effort(by_round[1], **participant)
+        yield summarize_effort(by_round[last], **participant)
+        for average in averages:
+            yield look_up_mean(average, **participant)
 
-    caption = "Dice after the first prompts (round 1) and after each correction."
-    columns = ("Interactions first", "at last", *(f"Round {number}" for number in rounds))
-    return _sheet_of_users(
-        "refinement", caption, columns, who, cells, describe_coverage(averages[0]), EFFORT_NOTE
+    round_columns = [f"Round {number}" for number in by_round]
+    return _participant_sheet(
+        "refinement",
+        "Dice after the first prompts (round 1) and after each correction.",
+        ("Interactions first", "at last", *round_columns),
+        participants,
+        cells,
+        describe_coverage(averages[0]),
+        EFFORT_NOTE,
     )
 
 
 def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     """Return Dice of organs and pathologies, of CT and MR (Tables 7 and 8); None when targets have neither."""
     last = select_round(values, runs[0].rounds)
-    parts: list[tuple[str, str]] = []
-    for name in ("kind", "modality"):
-        parts += [(name, part) for part in sorted(set(last[name]) - {""})]
-    if not parts:
+    # Pairs of attribute and value, such as ("modality", "CT").
+    splits: list[tuple[str, str]] = []
+    for attribute in ("kind", "modality"):
+        found = sorted(set(last[attribute]) - {""})
+        splits += [(attribute, value) for value in found]
+    if not splits:
         return None
-    averages = {
-        name: average_common_targets(last.filter(pl.col(name) != ""), "dice", split=(name,))
-        for name, _ in parts
-    }
+    averages: dict[str, Averages] = {}
+    for attribute in dict.fromkeys(attribute for attribute, _ in splits):
+        with_attribute = last.filter(pl.col(attribute) != "")
+        averages[attribute] = average_common_targets(with_attribute, "dice", split=(attribute,))
     overall = average_common_targets(last, "dice")
 
-    def cells(**who: str) -> Iterator[Cell]:
-        yield look_up_mean(overall, **who)
-        yield from (look_up_mean(averages[name], **who, **{name: part}) for name, part in parts)
+    def cells(**participant: str) -> Iterator[Cell]:
+        yield look_up_mean(overall, **participant)
+        for attribute, value in splits:
+            yield look_up_mean(averages[attribute], **participant, **{attribute: value})
 
     counts: list[str] = []
-    for name, part in parts:
-        lines = averages[name].table.filter(pl.col("level") == "all", pl.col(name) == part)
-        counts.append(f"{max(lines['targets'].to_list())} {part}")
-    caption = "Dice after the last round by kind of target and by modality."
-    note = f"Targets: {', '.join(counts)}. Columns hold different targets: compare within a column."
-    columns = ("All", *(part for _, part in parts))
-    return _sheet_of_users("splits", caption, columns, list_participants(runs), cells, note)
+    for attribute, value in splits:
+        table = averages[attribute].table
+        of_value = table.filter(pl.col("level") == "all", pl.col(attribute) == value)
+        counts.append(f"{max(of_value['targets'].to_list())} {value}")
+    return _participant_sheet(
+        "splits",
+        "Dice after the last round by kind of target and by modality.",
+        ("All", *(value for _, value in splits)),
+        list_participants(runs),
+        cells,
+        f"Targets: {', '.join(counts)}. Columns hold different targets: compare within a column.",
+    )
 
 
 def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
@@ -142,78 +168,83 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     def cells(user: str, segmenter: str) -> Iterator[Cell]:
         yield look_up_mean(averages, user=user, segmenter=segmenter)
         for noise in noises:
-            noisy = families[user].get(noise, "")
-            yield look_up_mean(averages, user=noisy, segmenter=segmenter)
-            yield _difference(last.filter(segmenter=segmenter), noisy, user)
+            noisy_user = families[user].get(noise, "")
+            yield look_up_mean(averages, user=noisy_user, segmenter=segmenter)
+            yield _mean_difference(last.filter(segmenter=segmenter), noisy_user, user)
 
-    who = list(product(families, dict.fromkeys(run.segmenter for run in runs)))
-    caption = "Dice when each edge of the first boxes is moved at random, by at most the number of pixels given."
-    columns = ("Exact", *chain.from_iterable((f"±{noise} px", "difference") for noise in noises))
-    return _sheet_of_users(
-        "noise", caption, columns, who, cells, "Differences are computed target by target."
+    columns = ["Exact"]
+    for noise in noises:
+        columns += [f"±{noise} px", "difference"]
+    segmenters = dict.fromkeys(run.segmenter for run in runs)
+    return _participant_sheet(
+        "noise",
+        "Dice when each edge of the first boxes is moved at random, by at most the number of pixels given.",
+        columns,
+        list(product(families, segmenters)),
+        cells,
+        "Differences are computed target by target.",
     )
 
 
 def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
-    """Return the areas under Dice as the field counts them, and NoC; None with one round."""
+    """Return the common forms of the area under Dice, and NoC; None with one round."""
     rounds = runs[0].rounds
     if rounds == 1:
         return None
-    areas = {
-        "AuC": "auc",
-        "sum": "auc_all",
-        **({"last five": "auc_last_five"} if rounds >= 5 else {}),
-    }
-    statistics = [Statistic(name=name, kind=kind, metric="dice") for name, kind in areas.items()]
-    statistics += [
-        Statistic(name=f"NoC@{100 * t:g}", kind="noc", metric="dice", threshold=t)
-        for t in NOC_THRESHOLDS
-    ]
-    averages = [
-        average_common_targets(collect_statistic(runs, statistic), "value")
-        for statistic in statistics
-    ]
+    kinds = {"AuC": "auc", "sum": "auc_all"}
+    if rounds >= 5:
+        kinds["last five"] = "auc_last_five"
+    statistics = [Statistic(name=name, kind=kind, metric="dice") for name, kind in kinds.items()]
+    for threshold in NOC_THRESHOLDS:
+        name = f"NoC@{100 * threshold:g}"
+        statistics.append(Statistic(name=name, kind="noc", metric="dice", threshold=threshold))
+    averages: list[Averages] = []
+    for statistic in statistics:
+        by_dialogue = collect_statistic(runs, statistic)
+        averages.append(average_common_targets(by_dialogue, "value"))
+
+    def cells(**participant: str) -> list[Value]:
+        return [look_up_mean(average, **participant) for average in averages]
+
     note = (
         f"Areas are trapezoid sums of Dice: AuC over all {rounds} rounds divided by {rounds - 1} (at most 1), "
-        f"sum as in autoPET (at most {rounds - 1}), last five as in CVPR 2025 (at most 4). NoC: rounds until Dice is "
-        f"that high, {rounds} where it never is."
+        f"sum as in autoPET (at most {rounds - 1}), last five as in CVPR 2025 (at most 4). NoC: rounds until Dice "
+        f"reaches the threshold, {rounds} where it never does."
     )
-    caption = "Areas under the curve of Dice over rounds, and rounds needed."
-    columns = [statistic.name for statistic in statistics]
-
-    def cells(**who: str) -> list[Value]:
-        return [look_up_mean(average, **who) for average in averages]
-
-    return _sheet_of_users("areas", caption, columns, list_participants(runs), cells, note)
+    return _participant_sheet(
+        "areas",
+        "Areas under the curve of Dice over rounds, and rounds needed.",
+        [statistic.name for statistic in statistics],
+        list_participants(runs),
+        cells,
+        note,
+    )
 
 
 def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
     """Return Dice of each class after the last round, a column per user and segmenter."""
     averages = average_common_targets(select_round(values, runs[0].rounds), "dice")
-    who = list_participants(runs)
-    is_one = len({segmenter for _, segmenter in who}) == 1
-    classes = (
-        averages.table.filter(level="class")
-        .select("dataset", "class")
-        .unique()
-        .sort("dataset", "class")
-    )
+    participants = list_participants(runs)
+    of_classes = averages.table.filter(level="class")
+    classes = of_classes.select("dataset", "class").unique().sort("dataset", "class")
     rows: list[tuple[Cell, ...]] = []
     for dataset, name in classes.iter_rows():
         where = {"dataset": dataset, "class": name}
-        lines = averages.table.filter(level="class", **where)
-        counts = [max(lines[column].to_list()) for column in ("cases", "targets")]
-        cells = [
-            look_up_mean(averages, "class", user=user, segmenter=segmenter, **where)
-            for user, segmenter in who
-        ]
-        rows.append((dataset, name, *counts, *cells))
-    titles = [user if is_one else f"{user} · {segmenter}" for user, segmenter in who]
-    head = ("Dataset", "Class", "Cases", "Targets", *titles)
+        of_class = of_classes.filter(**where)
+        cases = max(of_class["cases"].to_list())
+        targets = max(of_class["targets"].to_list())
+        cells: list[Cell] = []
+        for user, segmenter in participants:
+            cells.append(look_up_mean(averages, "class", user=user, segmenter=segmenter, **where))
+        rows.append((dataset, name, cases, targets, *cells))
+    if len({segmenter for _, segmenter in participants}) == 1:
+        titles = [user for user, _ in participants]
+    else:
+        titles = [f"{user} · {segmenter}" for user, segmenter in participants]
     return Sheet(
         name="classes",
         caption="Dice of each class after the last round.",
-        head=head,
+        head=("Dataset", "Class", "Cases", "Targets", *titles),
         rows=tuple(rows),
     )
 
@@ -222,23 +253,33 @@ def median_seconds_sheet(runs: Sequence[Run]) -> Sheet:
     """Return the median seconds of the first and of later rounds, and of encoder passes."""
 
     def cells(user: str, segmenter: str) -> Iterator[Cell]:
-        timed = pl.concat([run.timings for run in runs if run.segmenter == segmenter])
-        own = timed.filter(pl.col("user") == user)
-        parts = [own.filter(round=1), own.filter(pl.col("round") > 1), timed.filter(round=0)]
-        parts.append(own.group_by("sample", "target", "repeat").agg(pl.col("predict_s").sum()))
-        for part in parts:
+        of_segmenter = pl.concat([run.timings for run in runs if run.segmenter == segmenter])
+        of_user = of_segmenter.filter(pl.col("user") == user)
+        by_dialogue = of_user.group_by("sample", "target", "repeat")
+        # Round 0 is the encoder pass, which all users share.
+        timings = (
+            of_user.filter(round=1),
+            of_user.filter(pl.col("round") > 1),
+            of_segmenter.filter(round=0),
+            by_dialogue.agg(pl.col("predict_s").sum()),
+        )
+        for part in timings:
             seconds = part["predict_s"].to_numpy()
-            yield Value(mean=float(np.median(seconds)) if len(seconds) else math.nan, decimals=4)
+            median = float(np.median(seconds)) if len(seconds) else math.nan
+            yield Value(mean=median, decimals=4)
 
-    columns = ("First round", "Later rounds", "Encoder pass", "All rounds of a target")
-    note = "Of what is predicted together each dialogue has its share. An encoder pass is that of a slice or volume."
-    return _sheet_of_users(
-        "seconds", "Median seconds in the segmenter.", columns, list_participants(runs), cells, note
+    return _participant_sheet(
+        "seconds",
+        "Median seconds in the segmenter.",
+        ("First round", "Later rounds", "Encoder pass", "All rounds of a target"),
+        list_participants(runs),
+        cells,
+        "Dialogues that are predicted together share the time equally. An encoder pass is that of a slice or volume.",
     )
 
 
 EFFORT_NOTE = (
-    "Interactions are the ones actually given: the mean over targets, with the range below it. A point costs 1, a box "
+    "Interactions are those actually given: the mean over targets, with the range below it. A point costs 1, a box "
     "in a slice 2, a box in the volume 3, limits 2 and a scribble 3; prompts that a lift adds on other slices are free."
 )
 
@@ -261,23 +302,28 @@ def has_corrections(runs: Sequence[Run], user: str, segmenter: str) -> bool:
 
 
 def group_users_by_noise(runs: Sequence[Run]) -> dict[str, dict[int, str]]:
-    """Return users who differ only in their edge noise, by the one without: {"3b-inter": {0: "3b-inter", 5: ...}}."""
-    found: dict[str, dict[int, str]] = {}
+    """Return users that differ only in edge noise, by the user without: {"3b-inter": {0: "3b-inter", 5: ...}}."""
+    families: dict[str, dict[int, str]] = {}
     for run in runs:
-        for described in run.config.users:
-            options: dict[str, Any] = dict(described.options)
+        for recorded in run.config.users:
+            options: dict[str, Any] = dict(recorded.options)
             noise = int(options.pop("edge_noise_px", 0))
-            found.setdefault(f"{described.name} {options}", {})[noise] = described.written
-    return {members[0]: members for members in found.values() if 0 in members and len(members) > 1}
+            other_options = f"{recorded.name} {options}"
+            families.setdefault(other_options, {})[noise] = recorded.written
+    by_exact_user: dict[str, dict[int, str]] = {}
+    for members in families.values():
+        if 0 in members and len(members) > 1:
+            by_exact_user[members[0]] = members
+    return by_exact_user
 
 
-def _difference(values: pl.DataFrame, user: str, exact: str) -> Value:
+def _mean_difference(values: pl.DataFrame, user: str, exact_user: str) -> Value:
     keys = ["segmenter", "dataset", "class", "sample", "target", "repeat"]
-    both = values.filter(user=user).join(values.filter(user=exact), on=keys, suffix="_exact")
-    both = both.with_columns(
-        (pl.col("dice") - pl.col("dice_exact")).alias("difference")
-    ).drop_nulls("difference")
-    if not both.height:
+    exact = values.filter(user=exact_user)
+    paired = values.filter(user=user).join(exact, on=keys, suffix="_exact")
+    difference = (pl.col("dice") - pl.col("dice_exact")).alias("difference")
+    paired = paired.with_columns(difference).drop_nulls("difference")
+    if not paired.height:
         return Value(mean=math.nan)
-    mean = look_up_mean(average_common_targets(both, "difference"))
+    mean = look_up_mean(average_common_targets(paired, "difference"))
     return Value(mean=mean.mean, low=mean.low, high=mean.high, is_signed=True)

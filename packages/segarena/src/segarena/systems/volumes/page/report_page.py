@@ -1,4 +1,4 @@
-"""What the report of runs over volumes has of its own."""
+"""The report page of runs over volumes: its sections, tables and figures."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from segarena.systems.volumes.page.round_values import (
 
 @page("radioactive", "cvpr2025")
 class VolumesPage(Page):
-    """Quality against what prompts cost, refinement, kinds of targets, instances; for all runs over volumes."""
+    """Report of runs over volumes: quality against the cost of prompts, refinement, kinds of targets, instances."""
 
-    leaves_out = frozenset({"curves"})  # with the tables
+    leaves_out = frozenset({"curves"})  # the refinement table has the same numbers
     folded = frozenset({"classes", "seconds", "cvpr2025-nsd"})
 
     @classmethod
@@ -41,58 +41,67 @@ class VolumesPage(Page):
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """Dice after the last round; the challenge's area where it is that."""
-        summary = self.usual_runs[0].summary
-        dice = [
-            one
-            for one in summary
-            if one.metric == "dice" and one.kind in ("auc_last_five", "at_round")
-        ]
-        areas = [one for one in dice if one.kind == "auc_last_five"]
-        return next(iter([*areas, *sorted(dice, key=lambda one: -one.round)]), super().decides)
+        """The challenge's area under Dice where there is one, else Dice after the last round."""
+        last_dice: Statistic | None = None
+        for statistic in self.usual_runs[0].summary:
+            if statistic.metric != "dice":
+                continue
+            if statistic.kind == "auc_last_five":
+                return statistic
+            is_later = last_dice is None or statistic.round > last_dice.round
+            if statistic.kind == "at_round" and is_later:
+                last_dice = statistic
+        return last_dice or super().decides
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> list[Part]:
-        """Return the summary, told apart from the averages above, which go over cases, classes and datasets."""
+        """Return the summary, whose caption sets it apart from the averages over cases, classes and datasets."""
         caption = "Plain means over targets: every target counts the same, whatever its case, class and dataset."
         return [summary_of(self.whole_runs, caption)]
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
         """All tables by name."""
-        return {sheet.name: sheet for sheet in self._made[0]}
+        tables, _ = self._tables
+        return {sheet.name: sheet for sheet in tables}
 
     @cached_property
-    def _made(self) -> tuple[list[Sheet], str]:
-        """All tables, and a line about why instances are not among them, if they should be."""
+    def _tables(self) -> tuple[list[Sheet], str]:
+        """All tables, and the reason why the one of instances is missing, if it should be there."""
         if not list_participants(self.runs):
             return [], ""
+        tables: list[Sheet] = []
+        if is_cvpr2025(self.runs[0]):
+            tables += challenge_sheets(self.runs)
+        tables += volume_sheets(self.runs)
         instances, problem = instances_sheet(self.runs)
-        challenge = challenge_sheets(self.runs) if is_cvpr2025(self.runs[0]) else []
-        return [*challenge, *volume_sheets(self.runs), *([instances] if instances else [])], problem
+        if instances is not None:
+            tables.append(instances)
+        return tables, problem
 
     def sections(self) -> list[Section]:
-        """Return the tables, those of prompts and refinement with their figures."""
-        mode = [Note(text, is_lead=True) for text in describe_protocol(self.runs)]
+        """Return the sections of tables; those of prompts and refinement also have figures."""
+        protocol = [Note(text, is_lead=True) for text in describe_protocol(self.runs)]
         if not self.sheets:
-            return [Section("volumes", "Prompts and effort", mode)]
+            return [Section("volumes", "Prompts and effort", protocol)]
         values = collect_round_values(self.runs)
-        effort, rounds = (
-            draw(self.runs, values, self.floors) for draw in (effort_figures, rounds_figures)
-        )
+        effort = effort_figures(self.runs, values, self.floors)
+        rounds = rounds_figures(self.runs, values, self.floors)
         challenge = self.shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")
-        prompts = [*mode, *self.shown("prompts", "classes", "seconds"), *effort]
+        prompts = [*protocol, *self.shown("prompts", "classes", "seconds"), *effort]
+        _, instances_problem = self._tables
+        instances = self.shown("instances") or [Note(instances_problem)]
         return [
             Section("challenge", "CVPR 2025", challenge),
             Section("volumes", "Prompts and effort", prompts),
             Section("refinement", "Refinement", [*self.shown("refinement", "areas"), *rounds]),
             Section("splits", "Kinds of targets", self.shown("splits")),
             Section("noise", "Inexact boxes", self.shown("noise")),
-            Section("instances", "Instances", self.shown("instances") or [Note(self._made[1])]),
+            Section("instances", "Instances", instances),
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the same tables as files: one CSV each, and for LaTeX all that last."""
-        # Seconds differ from run to run; all that is printed is to be the same when a run is repeated.
+        """Return the same tables as files: one CSV each, and one LaTeX file for all but the seconds."""
+        # Seconds differ from run to run, and a repeated run should print the same.
         return sheet_files(
             "volumes",
             list(self.sheets.values()),
@@ -102,15 +111,17 @@ class VolumesPage(Page):
 
 
 def describe_protocol(runs: Sequence[Run]) -> list[str]:
-    """Say by which rules prompts were made and spread, and how slices became pictures."""
+    """Describe the rules of the prompts, their spread over slices, and how slices become pictures."""
     users = {user.written: (user, run.trust) for run in runs for user in run.config.users}
-    spreads: dict[str, list[str]] = {}
-    for name, (described, trust) in users.items():
-        if words := _spread_text(described, trust=trust):
-            spreads.setdefault(words, []).append(name)
-    spread = [f"{', '.join(names)}: {words}" for words, names in spreads.items()]
-    rules = dict.fromkeys(f"{protocol_text(run)}." for run in runs)
-    return [*rules, *(f"{text}." for text in spread), *dict.fromkeys(map(_segmenter_text, runs))]
+    users_by_spread: dict[str, list[str]] = {}
+    for name, (recorded, trust) in users.items():
+        spread = _spread_text(recorded, trust=trust)
+        if spread:
+            users_by_spread.setdefault(spread, []).append(name)
+    rules = [f"{protocol_text(run)}." for run in runs]
+    spreads = [f"{', '.join(names)}: {spread}." for spread, names in users_by_spread.items()]
+    segmenters = [_segmenter_text(run) for run in runs]
+    return [*dict.fromkeys(rules), *spreads, *dict.fromkeys(segmenters)]
 
 
 def _segmenter_text(run: Run) -> str:
@@ -121,32 +132,41 @@ def _segmenter_text(run: Run) -> str:
     elif adapter is None or _takes_volumes(segmenter.name, trust=run.trust):
         return f"{run.segmenter} takes volumes and is given prompts as they are."
     intensity = str(adapter.options.get("intensity"))
-    ends = adapter.options.get("percentiles")
-    uses_ends = intensity == "auto" or "percentiles" in intensity
-    window = f" with percentiles {ends[0]:g} to {ends[1]:g}" if ends and uses_ends else ""
+    percentiles = adapter.options.get("percentiles")
+    uses_percentiles = intensity == "auto" or "percentiles" in intensity
+    window = ""
+    if percentiles and uses_percentiles:
+        window = f" with percentiles {percentiles[0]:g} to {percentiles[1]:g}"
     return f"{run.segmenter} takes images: {adapter.name} asks it slice by slice, intensity={intensity!r}{window}."
 
 
-def _spread_text(described: UserRecord, *, trust: bool) -> str:
-    """Return how a user means prompts for other slices; empty for one who does not say."""
+_SPREAD_TEXTS = {
+    "stay": "prompts stay on their slices",
+    "interpolate": "interpolated between prompted slices",
+    "propagate": "propagated from slice to slice",
+    "extrude": "drawn on every slice",
+}
+
+
+def _spread_text(recorded: UserRecord, *, trust: bool) -> str:
+    """Return how a user spreads prompts over other slices; empty for a user without a lift."""
+    # A user is foreign code, which may raise anything; the report can do without this line.
     try:
-        lift = abilities_of_user(rebuild_plugin("user", described, trust=trust)).lift
-    except Exception:  # a user is foreign code; the report does without
+        lift = abilities_of_user(rebuild_plugin("user", recorded, trust=trust)).lift
+    except Exception:
         return ""
     if not isinstance(lift, Lift):
         return ""
-    words = {
-        "stay": "prompts stay on their slices",
-        "interpolate": "interpolated between prompted slices",
-    }
-    words |= {"propagate": "propagated from slice to slice", "extrude": "drawn on every slice"}
-    kept = "" if lift.keeps_prompts else "; later prompts are shown alone"
-    return f"{words[lift.spread]}{kept}"
+    text = _SPREAD_TEXTS[lift.spread]
+    if lift.keeps_prompts:
+        return text
+    return f"{text}; later prompts are shown alone"
 
 
 def _takes_volumes(name: str, *, trust: bool) -> bool:
+    # A segmenter is foreign code too.
     try:
         with restrict_plugins(trust=trust):
             return "volume" in abilities_of_segmenter(find("segmenter", name)).sample_kinds
-    except Exception:  # as above
+    except Exception:
         return False

@@ -1,10 +1,10 @@
-"""What the records of a run over volumes say, as one table of values, and their means level by level."""
+"""Recorded values of runs over volumes as one data frame, and their means at each level."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,49 +21,61 @@ from segarena.systems.volumes.measures.hierarchical_average import Averages, ave
 
 PARTICIPANT_COLUMNS = ("user", "segmenter")
 QUALITY_METRICS = ("dice", "nsd")
+_TEXT_COLUMNS = (
+    "user",
+    "segmenter",
+    "dataset",
+    "class",
+    "sample",
+    "target",
+    "modality",
+    "kind",
+)
 
 
 def is_volume_run(run: Run) -> bool:
     """Tell whether the run's benchmark is about volumes and its records have Dice."""
-    rules = run.config.benchmark
-    return rules.sample_kind == "volume" and any("dice" in d.values for d in run.dialogues)
+    has_dice = any("dice" in dialogue.values for dialogue in run.dialogues)
+    return run.config.benchmark.sample_kind == "volume" and has_dice
 
 
 def collect_round_values(runs: Sequence[Run]) -> pl.DataFrame:
-    """Return one line per dialogue and round: who, about what, "effort" so far, and each metric.
+    """Return one row per dialogue and round: user, segmenter, target, "effort" so far, and each metric.
 
-    A dialogue that ended early holds its last values. One that failed has null in all its rounds, and so is missing
-    from means. Samples that could not be used at all are left out.
+    A dialogue that ended early repeats its last values. A failed dialogue has null in all its rounds, so means leave it
+    out. Samples that could not be used at all have no rows.
     """
     lines: list[tuple[Any, ...]] = []
     for run in runs:
+        metrics = _recorded_metrics([run])
         for dialogue in run.dialogues:
-            lines += _lines(run, dialogue) if dialogue.target else []
-    texts = dict.fromkeys(
-        ("user", "segmenter", "dataset", "class", "sample", "target", "modality", "kind"), pl.String
-    )
-    numbers = dict.fromkeys(("effort", *_metrics(runs)), pl.Float64)
-    return pl.DataFrame(
-        lines, schema={**texts, "repeat": pl.Int64, "round": pl.Int64, **numbers}, orient="row"
-    )
+            if dialogue.target:
+                lines += _round_rows(run, dialogue, metrics)
+    texts = dict.fromkeys(_TEXT_COLUMNS, pl.String)
+    numbers = dict.fromkeys(("effort", *_recorded_metrics(runs)), pl.Float64)
+    schema = {**texts, "repeat": pl.Int64, "round": pl.Int64, **numbers}
+    return pl.DataFrame(lines, schema=schema, orient="row")
 
 
 def collect_statistic(runs: Sequence[Run], statistic: Statistic) -> pl.DataFrame:
-    """Return one line per dialogue with the value of `statistic` as "value"; null where a dialogue failed."""
+    """Return one row per dialogue with its value of `statistic` as "value"; null where a dialogue failed."""
     lines: list[dict[str, Any]] = []
     for run in runs:
         for dialogue in run.dialogues:
-            if dialogue.target:
-                curve = _held(dialogue, statistic.metric, run.rounds)
-                is_known = bool(np.isfinite(curve).all())
-                value = float(statistic_values(statistic, curve[None])[0]) if is_known else None
-                lines.append({**_about(run, dialogue), "value": value})
+            if not dialogue.target:
+                continue
+            curve = _metric_curve(dialogue, statistic.metric, run.rounds)
+            value = None
+            if np.isfinite(curve).all():
+                value = float(statistic_values(statistic, curve[None])[0])
+            lines.append({**_describe_dialogue(run, dialogue), "value": value})
     return pl.DataFrame(lines, schema_overrides={"value": pl.Float64})
 
 
 def select_round(values: pl.DataFrame, number: int) -> pl.DataFrame:
-    """Return the lines after round `number`, or after the last one."""
-    return values.filter(pl.col("round") == min(number, max(values["round"].to_list())))
+    """Return the rows of round `number`, or of the last round if there are fewer."""
+    last = max(values["round"].to_list())
+    return values.filter(pl.col("round") == min(number, last))
 
 
 def average_common_targets(
@@ -78,75 +90,92 @@ def average_common_targets(
 
 
 def look_up_mean(averages: Averages, level: str = "all", **where: Any) -> Value:
-    """Return one mean of a table of averages; NaN where there is no such line."""
+    """Return one mean of a table of averages with its interval; NaN where there is no such row."""
     found = averages.table.filter(level=level, **where)
     if not found.height:
         return Value(mean=math.nan)
     row = found.row(0, named=True)
-    mean, low, high = (
-        math.nan if row[name] is None else float(row[name]) for name in ("mean", "low", "high")
-    )
+    mean, low, high = (_float_or_nan(row[name]) for name in ("mean", "low", "high"))
     return Value(mean=mean, low=low, high=high)
 
 
 def list_participants(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return (user, segmenter) of everyone who finished something, users first, in the order of the runs."""
-    there: set[tuple[str, str]] = set()
+    """Return the (user, segmenter) pairs that finished a dialogue, sorted by user in the order of the runs."""
+    finished: set[tuple[str, str]] = set()
     for run in runs:
-        there.update((user, run.segmenter) for user in run.users if run.finished(user))
-    everyone = product(user_names(runs), dict.fromkeys(run.segmenter for run in runs))
-    return [who for who in everyone if who in there]
+        finished.update((user, run.segmenter) for user in run.users if run.finished(user))
+    segmenters = dict.fromkeys(run.segmenter for run in runs)
+    return [pair for pair in product(user_names(runs), segmenters) if pair in finished]
 
 
 def describe_coverage(averages: Averages) -> str:
-    """Say over how many targets the means go, and what is missing of which row."""
-    lines = averages.table.filter(level="all")
-    count, cases = (max(lines[name].to_list()) for name in ("targets", "cases"))
-    text = f"Means are over {count_text(count, 'target')} in {count_text(cases, 'case')}"
+    """Describe the targets that the means cover, and how many each row lacks."""
+    overall = averages.table.filter(level="all")
+    targets = max(overall["targets"].to_list())
+    cases = max(overall["cases"].to_list())
+    text = f"Means are over {count_text(targets, 'target')} in {count_text(cases, 'case')}"
     if not averages.missing.height:
         return f"{text}, the same in all rows."
     groups = [name for name in averages.missing.columns if name in PARTICIPANT_COLUMNS]
-    lost = averages.missing.group_by(groups, maintain_order=True).agg(pl.col("targets").sum())
-    told = "; ".join(f"{' · '.join(who)}: {targets}" for *who, targets in lost.iter_rows())
-    return f"{text}, those that every row has. Missing targets: {told}."
+    missing = averages.missing.group_by(groups, maintain_order=True).agg(pl.col("targets").sum())
+    counts: list[str] = []
+    for *participant, lacking in missing.iter_rows():
+        counts.append(f"{' · '.join(participant)}: {lacking}")
+    return f"{text}, those that every row has. Missing targets: {'; '.join(counts)}."
 
 
-def _lines(run: Run, dialogue: DialogueRecord) -> list[tuple[Any, ...]]:
-    about = _about(run, dialogue)
-    spent = dialogue.efforts if dialogue.failure is None else ()
-    efforts = [spent[min(k, len(spent) - 1)] if spent else None for k in range(run.rounds)]
-    columns = [_held(dialogue, metric, run.rounds) for metric in _metrics([run])]
+def _float_or_nan(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _round_rows(
+    run: Run, dialogue: DialogueRecord, metrics: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    description = _describe_dialogue(run, dialogue)
+    efforts = _effort_curve(dialogue, run.rounds)
+    curves = [_metric_curve(dialogue, metric, run.rounds) for metric in metrics]
     lines: list[tuple[Any, ...]] = []
-    for number, (effort, *values) in enumerate(zip(efforts, *columns, strict=True), 1):
+    for number, (effort, *values) in enumerate(zip(efforts, *curves, strict=True), 1):
         known = [float(value) if math.isfinite(value) else None for value in values]
-        lines.append((*about.values(), number, effort, *known))
+        lines.append((*description.values(), number, effort, *known))
     return lines
 
 
-def _about(run: Run, dialogue: DialogueRecord) -> dict[str, Any]:
+def _effort_curve(dialogue: DialogueRecord, rounds: int) -> list[float | None]:
+    """Return the effort up to each round; null without a record, and for a failed dialogue."""
+    if dialogue.failure is not None or not dialogue.efforts:
+        return [None] * rounds
+    last = len(dialogue.efforts) - 1
+    return [dialogue.efforts[min(index, last)] for index in range(rounds)]
+
+
+def _describe_dialogue(run: Run, dialogue: DialogueRecord) -> dict[str, Any]:
     sample, target, user, repeat = dialogue.key
-    told: Mapping[str, Any] = dialogue.attributes
+    attributes: Mapping[str, Any] = dialogue.attributes
     return {
         "user": user,
         "segmenter": run.segmenter,
         "dataset": run.data,
-        "class": str(told.get("class") or dialogue.label or "no name"),
+        "class": str(attributes.get("class") or dialogue.label or "no name"),
         "sample": sample,
         "target": target,
-        "modality": str(told.get("modality", "")),
-        "kind": str(told.get("kind", "")),
+        "modality": str(attributes.get("modality", "")),
+        "kind": str(attributes.get("kind", "")),
         "repeat": repeat,
     }
 
 
-def _held(dialogue: DialogueRecord, metric: str, rounds: int) -> Any:
+def _metric_curve(dialogue: DialogueRecord, metric: str, rounds: int) -> Any:
+    """Return a metric after each round, the last value repeated; all NaN for a failed dialogue."""
     values = dialogue.values.get(metric, ())
     if dialogue.failure is not None or not values:
         return np.full(rounds, np.nan)
     return hold_last([values], rounds)[0]
 
 
-def _metrics(runs: Sequence[Run]) -> list[str]:
-    dialogues = chain.from_iterable(run.dialogues for run in runs)
-    known = set(chain.from_iterable(dialogue.values for dialogue in dialogues))
+def _recorded_metrics(runs: Sequence[Run]) -> list[str]:
+    known: set[str] = set()
+    for run in runs:
+        for dialogue in run.dialogues:
+            known.update(dialogue.values)
     return [metric for metric in QUALITY_METRICS if metric in known]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "dialogue": ("Dialogue", "Lift", "Prediction"),
-    "engine.asking": ("next_prompts",),
+    "engine.user_query": ("next_prompts",),
     "engine.evaluate": ("evaluate",),
     "engine.forecast": ("Forecast", "forecast"),
     "engine.participant": ("sessions",),

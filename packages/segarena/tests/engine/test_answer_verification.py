@@ -152,7 +152,7 @@ def test_reports_say_whether_a_run_was_verified(make_run, make_ramps):
         return console.export_text()
 
     assert "not verified" in told("not")
-    assert "20 answers asked again in another process: all equal" in told(
+    assert "20 answers recomputed in another process: all equal" in told(
         "equal", verified={"asked": 20}
     )
     found = {
@@ -161,7 +161,7 @@ def test_reports_say_whether_a_run_was_verified(make_run, make_ramps):
         "worst_iou": 0.91234,
         "worst": "sample a, target t, user u, round 2",
     }
-    line = "20 answers asked again in another process: 3 came out otherwise, worst IoU 0.912 (sample a, target t,"
+    line = "20 answers recomputed in another process: 3 differed, worst IoU 0.912 (sample a, target t,"
     assert line in told("other", verified=found)
 
 
@@ -169,4 +169,4 @@ def test_the_page_says_whether_a_run_was_verified(make_run, make_ramps, tmp_path
     page = write_report(
         [make_run(make_ramps(), verified={"asked": 1})], tmp_path / "report"
     ).html.read_text()
-    assert "1 answer asked again in another process: all equal" in page
+    assert "1 answer recomputed in another process: all equal" in page

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
 import segarena
 from segarena import ImageSample, VideoSample, VolumeSample, registry
 from segarena.engine import embeddings
-from segarena.engine.blob_folder import SUFFIX, BlobFolder, Recent
+from segarena.engine.blob_folder import SUFFIX, BlobFolder
 from segarena.engine.embeddings import (
     Encoder,
     from_bytes,
@@ -26,6 +26,7 @@ from segarena.engine.embeddings import (
     to_bytes,
 )
 from segarena.errors import InvalidInput, SegmenterError, StoreError
+from segarena.work.lru_cache import LruCache
 
 PACKING = Path(__file__).parent / "packing.py"
 
@@ -308,7 +309,8 @@ def test_what_a_dead_process_left_half_written_goes_too(tmp_path):
 
 
 def test_a_blob_above_the_limit_is_not_kept_and_costs_the_others_nothing(tmp_path):
-    blobs, memory = BlobFolder(tmp_path, 100), Recent(100)
+    blobs = BlobFolder(tmp_path, 100)
+    memory = LruCache[str, bytes](max_bytes=100)
     for key, size in (("a", 60), ("b", 101)):
         blobs.put(key, bytes(size))
         memory.put(key, bytes(size), size)
@@ -317,7 +319,7 @@ def test_a_blob_above_the_limit_is_not_kept_and_costs_the_others_nothing(tmp_pat
 
 
 def test_memory_lets_go_of_what_was_used_longest_ago():
-    memory = Recent(100)
+    memory = LruCache[str, bytes](max_bytes=100)
     for key in "abc":
         memory.put(key, bytes(30), 30)
     memory.get("a")
@@ -327,7 +329,7 @@ def test_memory_lets_go_of_what_was_used_longest_ago():
 
 
 def test_memory_keeps_no_more_than_so_many():
-    memory = Recent(100, most=2)
+    memory = LruCache[str, bytes](max_bytes=100, max_entries=2)
     for key in "abc":
         memory.put(key, bytes(1), 1)
     assert [key for key in "abc" if memory.get(key) is not None] == ["b", "c"]

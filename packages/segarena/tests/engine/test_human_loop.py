@@ -75,7 +75,7 @@ def people(monkeypatch):
                     person.is_over.set()
                     person.join()
 
-        monkeypatch.setattr(evaluate, "pages_for", pages)
+        monkeypatch.setattr(evaluate, "page_server", pages)
 
     return come
 

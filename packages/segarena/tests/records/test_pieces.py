@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(compaction, "BLOCK", 4)
+    monkeypatch.setattr(compaction, "BLOCK_SAMPLES", 4)
 
 
 def frames(index, value=0.5):
@@ -119,7 +119,7 @@ def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
     pieces = held()
     for index in range(10):
         pieces.write(index, sample_files(frames(index)))
-    monkeypatch.setattr(compaction, "MOST_BYTES", 1)
+    monkeypatch.setattr(compaction, "MAX_PIECE_BYTES", 1)
     pieces.gather_all()
     assert len(names(tmp_path)) == 10
     assert samples_of(pieces) == list(SAMPLES)

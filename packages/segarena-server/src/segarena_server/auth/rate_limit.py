@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable
+
+from segarena.work.lru_cache import LruCache
 
 _MOST_KNOWN = 10_000
 """So many are remembered; whoever was seen longest ago is forgotten first."""
@@ -26,7 +28,7 @@ class Pace:
         self._most = most
         self._within_s = within_s
         self._clock = clock
-        self._seen: OrderedDict[Hashable, deque[float]] = OrderedDict()
+        self._seen = LruCache[Hashable, deque[float]](max_entries=_MOST_KNOWN)
         self._lock = threading.Lock()
 
     def wait_s(self, *keys: Hashable) -> float:
@@ -40,13 +42,12 @@ class Pace:
         with self._lock:
             now = self._clock()
             for key in keys:
-                self._seen.setdefault(key, deque(maxlen=self._most)).append(now)
-                self._seen.move_to_end(key)
-            while len(self._seen) > _MOST_KNOWN:
-                self._seen.popitem(last=False)
+                moments = self._seen.peek(key) or deque[float](maxlen=self._most)
+                moments.append(now)
+                self._seen.put(key, moments)
 
     def _waits(self, key: Hashable, now: float) -> float:
-        seen = self._seen.get(key)
+        seen = self._seen.peek(key)
         if seen is None or len(seen) < self._most:
             return 0.0
         return max(0.0, seen[0] + self._within_s - now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -29,6 +29,7 @@ from segarena.reports.boards.extracts import (
 )
 from segarena.reports.wording import count_text
 from segarena.specs import PluginSpec
+from segarena.work.lru_cache import LruCache
 from segarena_server.auth.accounts import is_at_least
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import Phase
@@ -73,9 +74,8 @@ class BoardCache:
     """
 
     def __init__(self, most: int = 24) -> None:
-        self._most = most
         self._lock = Lock()
-        self._kept: OrderedDict[str, Future[PhaseBoard]] = OrderedDict()
+        self._kept = LruCache[str, Future[PhaseBoard]](max_entries=most)
 
     def of(
         self, session: Session, challenge: Challenge, phase: Phase, now: float, *, sees_all: bool
@@ -103,10 +103,7 @@ class BoardCache:
         with self._lock:
             known = self._kept.get(name)
             made = known or Future[PhaseBoard]()
-            self._kept[name] = made
-            self._kept.move_to_end(name)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._kept.put(name, made)
         if known is not None:
             return known.result()
         try:
@@ -114,7 +111,7 @@ class BoardCache:
         except BaseException as error:
             made.set_exception(error)
             with self._lock:
-                self._kept.pop(name, None)
+                self._kept.pop(name)
             raise
         return made.result()
 

@@ -5,7 +5,6 @@ All that is kept here is a cache: from the turns alone the same sessions come ab
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -24,6 +23,7 @@ from segarena.prompts import Prompt
 from segarena.protocol.samples import pack_sample
 from segarena.records.configuration import RunConfiguration
 from segarena.samples import Sample
+from segarena.work.lru_cache import LruCache
 from segarena_server.challenges.description import ChallengeDescription, read_challenge
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
@@ -66,8 +66,7 @@ class EvaluatorCache:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[str, Evaluator] = OrderedDict()
+        self._kept = LruCache[str, Evaluator](max_entries=most)
 
     def of(self, description: str) -> Evaluator:
         """Return that of a challenge, by its description as text.
@@ -75,10 +74,10 @@ class EvaluatorCache:
         Raises:
             InvalidInput: it describes none.
         """
-        found = self._kept.pop(description, None) or Evaluator(read_challenge(description))
-        self._kept[description] = found
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        found = self._kept.get(description)
+        if found is None:
+            found = Evaluator(read_challenge(description))
+            self._kept.put(description, found)
         return found
 
 
@@ -111,9 +110,8 @@ class Evaluator:
         self, challenge: ChallengeDescription, most_places: int = MAX_CACHED_SAMPLES
     ) -> None:
         self._challenge = challenge
-        self._most_places = most_places
         self._casts: dict[str, tuple[Plan, RunCast]] = {}
-        self._places: OrderedDict[tuple[str, int], SampleEvaluation] = OrderedDict()
+        self._places = LruCache[tuple[str, int], SampleEvaluation](max_entries=most_places)
 
     def samples(self, phase: str) -> tuple[str, ...]:
         """Return the names of all samples of a phase's pool.
@@ -240,10 +238,7 @@ class Evaluator:
                     f"run {job.run.id}, place {job.place}: give all turns, it is not at hand"
                 )
             place = self._after(job, earlier)
-        self._places[key] = place
-        self._places.move_to_end(key)
-        while len(self._places) > self._most_places:
-            self._places.popitem(last=False)
+        self._places.put(key, place)
         return place
 
     def _after(
@@ -273,7 +268,7 @@ class Evaluator:
         return place
 
     def _forget(self, job: EvaluationRequest) -> None:
-        self._places.pop((job.run.id, job.place), None)
+        self._places.pop((job.run.id, job.place))
 
     def cast(self, phase: str) -> tuple[Plan, RunCast]:
         """Return the plan of runs in a phase, and what is built by it.

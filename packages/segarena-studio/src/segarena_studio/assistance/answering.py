@@ -19,7 +19,6 @@ from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.rle import run_lengths
 from segarena.arrays.sizes import bytes_of
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.blob_folder import Recent
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidPrompt, PluginInvalid, UnitHung
 from segarena.files.hashes import sha256
@@ -29,6 +28,7 @@ from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Shape
 from segarena.specs import PluginSpec
 from segarena.work.deadline import this_deadline
+from segarena.work.lru_cache import LruCache
 from segarena_studio.assistance.asking import Told, prompt_of
 
 GRACE_S = 5.0
@@ -145,11 +145,11 @@ class _Answers:
         self._who = f"segmenter {name}"
         self._limit = TimeLimit(bounds.answer_s, this_deadline(), GRACE_S, error=_too_slow)
         self._encode_times = bounds.encode_s / bounds.answer_s
-        self._encoded = Recent[tuple[Any, Shape]](
-            bounds.picture_bytes, most=bounds.pictures, keeps_last=True
+        self._encoded = LruCache[str, tuple[Any, Shape]](
+            max_bytes=bounds.picture_bytes, max_entries=bounds.pictures, keeps_last=True
         )
-        self._answered = Recent[Prediction](
-            bounds.answer_bytes, most=bounds.answers, keeps_last=True
+        self._answered = LruCache[str, Prediction](
+            max_bytes=bounds.answer_bytes, max_entries=bounds.answers, keeps_last=True
         )
 
     def do(self, unit: Unit) -> AssistantAnswer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from segarena.errors import InvalidInput, SegarenaError, UnitDied, UnitHung
 from segarena.specs import PluginSpec
 from segarena.work.jobs import UnitFailure, UnitResult
+from segarena.work.lru_cache import LruCache
 from segarena.work.persistent_process import PersistentProcess
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
@@ -68,7 +69,7 @@ class Assistant:
 
     def __init__(self, segmenter: PluginSpec, bounds: Bounds) -> None:
         self._lock = threading.Lock()
-        self._homes: OrderedDict[str, _Place] = OrderedDict()
+        self._homes = LruCache[str, _Place](max_entries=_MOST_HOMES)
         self._places = [_Place(segmenter, bounds) for _ in range(bounds.processes)]
 
     def ask(self, unit: Ask, asker: object) -> Future[tuple[AssistantAnswer, float]]:
@@ -96,14 +97,12 @@ class Assistant:
     def _home(self, picture: Picture, *, is_ahead: bool) -> _Place:
         """Return where a picture is; a new one goes to who has least to do, or was asked least recently."""
         with self._lock:
-            home = self._homes.pop(picture.key, None)
+            home = self._homes.get(picture.key)
             if home is None:
                 home = min(
                     self._places, key=lambda place: place.asked_at if is_ahead else place.waiting
                 )
-            self._homes[picture.key] = home
-            while len(self._homes) > _MOST_HOMES:
-                self._homes.popitem(last=False)
+                self._homes.put(picture.key, home)
             return home
 
 

@@ -15,11 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle, run_lengths
-from segarena.engine.blob_folder import Recent
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.records.row_types import MaskRow
 from segarena.samples import Mask, Target
+from segarena.work.lru_cache import LruCache
 from segarena_studio.viewer.planes import Plane
 from segarena_studio.viewer.samples import Looked
 from segarena_studio.viewer.table import DialogueKey
@@ -44,7 +44,7 @@ class Answers:
 
     def __init__(self, runs: Sequence[RunFolder]) -> None:
         self._runs = runs
-        self._decoded: Recent[Answer] = Recent(_MOST_BYTES, keeps_last=True)
+        self._decoded = LruCache[str, Answer](max_bytes=_MOST_BYTES, keeps_last=True)
         self._held_again: dict[tuple[int, DialogueKey], dict[int, list[MaskRow]]] = {}
         self._rows = lru_cache(maxsize=8)(self._read)
 

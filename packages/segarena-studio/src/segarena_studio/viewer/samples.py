@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 
 from segarena.arrays.levels import Levels, levels_of
-from segarena.engine.blob_folder import Recent
 from segarena.errors import SampleInvalid, SegarenaError
 from segarena.records.trust import restrict_plugins
 from segarena.reports.gallery import error_line
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample, check_sample
+from segarena.work.lru_cache import LruCache
 from segarena_studio.viewer.planes import Plane, planes_of
 
 MOST_BYTES = 2**30
@@ -68,7 +68,7 @@ class Samples:
         self.dataset = dataset
         self.problem = problem
         self._trust = trust
-        self._recent: Recent[Looked] = Recent(most_bytes, keeps_last=True)
+        self._recent = LruCache[str, Looked](max_bytes=most_bytes, keeps_last=True)
         self._is_loading = threading.Lock()
 
     def look(self, sample_id: str) -> Looked:

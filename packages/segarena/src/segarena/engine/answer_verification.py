@@ -9,7 +9,7 @@ from contextlib import closing
 import msgspec
 import polars as pl
 
-from segarena.engine.batch_order import BatchOrder
+from segarena.engine.lockstep import BatchOrder
 from segarena.engine.plan import Plan
 from segarena.engine.random_streams import random_stream
 from segarena.engine.replay import (

@@ -1,9 +1,9 @@
-"""Encodings of samples, kept for the next run over the same images.
+"""A cache of encodings, for later runs over the same images.
 
-Encoding is the expensive part of most models. A segmenter that offers `pack` and `unpack` (see
-`segarena.roles.Segmenter`) has what it made of an image kept, first in memory, then in a folder that users,
-benchmarks and worker processes share. Kept encodings are found by what decides them: the pixels, and the
-segmenter with its options, source, weights and device. A file that is damaged counts as absent.
+Encoding is the expensive part of most models. The encodings of a segmenter with `pack` and `unpack` (see
+`segarena.roles.Segmenter`) are kept in memory and in a folder that users, benchmarks and worker processes
+share. The cache key covers everything that decides an encoding: the pixels, and the segmenter with its
+options, source, weights and device. A damaged file counts as absent.
 """
 
 from __future__ import annotations
@@ -26,33 +26,34 @@ from numpy.typing import NDArray
 
 from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.sizes import bytes_of
-from segarena.engine.blob_folder import BlobFolder, Recent
+from segarena.engine.blob_folder import BlobFolder
 from segarena.errors import SegmenterError
 from segarena.files.hashes import sha256, sha256_of_all
 from segarena.files.sources import imported_beside
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Sample, VolumeSample
+from segarena.work.lru_cache import LruCache
 
 WORTH = 1.0
-"""An encoding is kept when making it takes at least so many times what reading it back takes."""
+"""Keep encodings only if making one takes at least this many times as long as reading it back."""
 
 MEMORY_BYTES = 256 * 2**20
-"""What each process keeps in memory beside the folder."""
+"""Memory limit of the packed encodings that each process keeps beside the folder."""
 
 SUPPORTS_BYTES = 2**30
-"""What encodings of support images may take that each process keeps at hand; the last one always stays."""
+"""Memory limit of the encoded support images of each process; the last one always stays."""
 
 _CHECKSUM_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What a segmenter made of a sample.
+    """A segmenter's encoding of a sample.
 
     Attributes:
-        value: what `encode` returned.
-        seconds: what it took to make or to read.
-        is_from_cache: it was read; no encoder pass was made.
+        value: the result of `encode`.
+        seconds: time it took to make, or to read.
+        is_from_cache: whether it was read, without an encoder pass.
     """
 
     value: Any
@@ -61,17 +62,17 @@ class Encoding:
 
 
 class Encoder:
-    """Encodes samples by a segmenter, or reads what was made of the same pixels before.
+    """Encodes samples with a segmenter, or reads the encoding of the same pixels from the cache.
 
     Args:
-        segmenter: who encodes.
-        key: what stands for the segmenter (see `segmenter_key`); empty keeps nothing.
-        folder: where encodings are kept; None keeps nothing.
-        limit_bytes: what the folder may take.
+        segmenter: encodes.
+        key: identity of the segmenter (see `segmenter_key`); empty turns the cache off.
+        folder: of the cache; None turns the cache off.
+        limit_bytes: maximum size of the folder.
         clock: seconds since some fixed moment.
 
-    The first encoding is written and read back: when making it took less than reading, nothing is kept or
-    looked for any more.
+    The first encoding is written and read back. If making it took less time than reading, the cache is
+    turned off.
     """
 
     def __init__(
@@ -87,33 +88,36 @@ class Encoder:
         self._sees_truth = abilities_of_segmenter(segmenter).sees_truth
         self._key = key
         self._clock = clock
-        self._folder = BlobFolder(folder, limit_bytes) if folder is not None and key else None
-        self._memory = Recent[bytes](min(limit_bytes, MEMORY_BYTES))
+        self._folder: BlobFolder | None = None
+        if folder is not None and key:
+            self._folder = BlobFolder(folder, limit_bytes)
+        self._memory = LruCache[str, bytes](max_bytes=min(limit_bytes, MEMORY_BYTES))
         self._is_measured = False
-        self._supports = Recent[Encoding](SUPPORTS_BYTES, keeps_last=True)
+        self._supports = LruCache[str, Encoding](max_bytes=SUPPORTS_BYTES, keeps_last=True)
 
     def encode(self, sample: Sample) -> Encoding:
         """Return the encoding of `sample`; raises whatever the segmenter raises.
 
         Raises:
-            SegmenterError: the segmenter packs something else than named arrays of numbers.
+            SegmenterError: the segmenter packs something other than named arrays of numbers.
         """
         if self._folder is None:
-            return self._make(sample)
+            return self._encode(sample)
         started = self._clock()
         key = sample_key(self._key, sample)
         arrays = self._read(key, self._folder)
         if arrays is not None:
             value = self._segmenter.unpack(arrays)
             return Encoding(value, self._clock() - started, is_from_cache=True)
-        made = self._make(sample)
-        self._keep(key, sample, made, self._folder)
-        return made
+        encoding = self._encode(sample)
+        self._store(key, sample, encoding, self._folder)
+        return encoding
 
     def encode_support(self, sample: Sample) -> tuple[Encoding, bool]:
         """Return the encoding of a support image, and whether it was made or read just now.
 
-        Those used last are kept at hand, `SUPPORTS_BYTES` of them: pairs that share a support image share its encoding.
+        Pairs that share a support image share its encoding: those used last stay in memory, up to
+        `SUPPORTS_BYTES`.
         """
         key = sample_key("", sample)
         known = self._supports.get(key)
@@ -123,44 +127,52 @@ class Encoder:
         self._supports.put(key, encoding, bytes_of(encoding.value))
         return encoding, True
 
-    def _make(self, sample: Sample) -> Encoding:
+    def _encode(self, sample: Sample) -> Encoding:
         started = self._clock()
-        value = self._segmenter.encode(sample if self._sees_truth else without_truth(sample))
+        shown = sample if self._sees_truth else without_truth(sample)
+        value = self._segmenter.encode(shown)
         return Encoding(value, self._clock() - started)
 
     def _read(self, key: str, folder: BlobFolder) -> dict[str, NDArray[Any]] | None:
-        kept = self._memory.get(key)
-        data = folder.get(key) if kept is None else kept
-        arrays = None if data is None else from_bytes(data)
-        if arrays is not None and data is not kept and data is not None:
+        in_memory = self._memory.get(key)
+        if in_memory is not None:
+            return from_bytes(in_memory)
+        data = folder.get(key)
+        if data is None:
+            return None
+        arrays = from_bytes(data)
+        if arrays is not None:
             self._memory.put(key, data, len(data))
         return arrays
 
-    def _keep(self, key: str, sample: Sample, made: Encoding, folder: BlobFolder) -> None:
-        data = to_bytes(self._segmenter.pack(made.value))
+    def _store(self, key: str, sample: Sample, encoding: Encoding, folder: BlobFolder) -> None:
+        data = to_bytes(self._segmenter.pack(encoding.value))
         folder.put(key, data)
         if not self._is_measured:
             self._is_measured = True
-            if made.seconds < WORTH * self._reading_s(sample, folder, data):
+            if encoding.seconds < WORTH * self._measure_reading_s(sample, folder, data):
                 self._folder = None
                 return
         self._memory.put(key, data, len(data))
 
-    def _reading_s(self, sample: Sample, folder: BlobFolder, data: bytes) -> float:
+    def _measure_reading_s(self, sample: Sample, folder: BlobFolder, data: bytes) -> float:
+        """Return the seconds of a cache hit, which include hashing the sample."""
         started = self._clock()
         read = folder.get(sample_key(self._key, sample))
-        self._segmenter.unpack(from_bytes(data if read is None else read) or {})
+        # A full disk stored nothing; unpacking the bytes at hand is then the best estimate.
+        arrays = from_bytes(data if read is None else read)
+        self._segmenter.unpack(arrays or {})
         return self._clock() - started
 
 
 def segmenter_key(
     segmenter: Any, described: Mapping[str, Any] | None, environment: Mapping[str, str]
 ) -> str:
-    """Return what stands for all that decides a segmenter's encodings; empty when they must not be kept.
+    """Return a hash of everything that decides a segmenter's encodings; empty if they must not be kept.
 
     Args:
-        segmenter: needs `pack` and `unpack`; an object that no name describes needs `fingerprint` too.
-        described: what a run records of it, all options resolved; None for an object.
+        segmenter: needs `pack` and `unpack`; an object without a registered name needs `fingerprint` too.
+        described: the run's record of the segmenter, all options resolved; None for an object.
         environment: the versions that could matter.
     """
     abilities = abilities_of_segmenter(segmenter)
@@ -177,14 +189,14 @@ def segmenter_key(
 
 
 def device_of(segmenter: Any) -> str:
-    """Return the kind of device a segmenter works on, without its number: "cuda"; "cpu" when it does not say."""
+    """Return the kind of a segmenter's device without its number ("cuda"); "cpu" if it names none."""
     return abilities_of_segmenter(segmenter).device.partition(":")[0]
 
 
 def sample_key(segmenter: str, sample: Sample) -> str:
-    """Return the name under which an encoding is kept: a hash of the segmenter's key and of every pixel."""
+    """Return the cache key of an encoding: a hash of the segmenter's key and of every pixel."""
     digest = hashlib.sha256(segmenter.encode())
-    for name, values in _contents(sample):
+    for name, values in _encoder_inputs(sample):
         array = np.ascontiguousarray(values)
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
         digest.update(array.reshape(-1).view(np.uint8).data)
@@ -192,10 +204,10 @@ def sample_key(segmenter: str, sample: Sample) -> str:
 
 
 def to_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """Return named arrays as a checksum and an uncompressed NPZ file.
+    """Return named arrays as a checksum followed by an uncompressed NPZ file.
 
     Raises:
-        SegmenterError: something in it is no array of numbers.
+        SegmenterError: a value is no array of numbers.
     """
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -211,24 +223,24 @@ def to_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes) -> dict[str, NDArray[Any]] | None:
-    """Return the named arrays, fresh copies; None when the bytes are damaged."""
+    """Return the named arrays as fresh copies; None when the bytes are damaged."""
     content = memoryview(data)[_CHECKSUM_BYTES:]
     if _checksum(content) != data[:_CHECKSUM_BYTES]:
         return None
+    arrays: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
+        for name in archive.namelist():
+            stored = BytesIO(archive.read(name))
+            arrays[name.removesuffix(".npy")] = np.lib.format.read_array(stored, allow_pickle=False)
+    return arrays
 
 
 def _checksum(data: memoryview) -> bytes:
     return hashlib.blake2b(data, digest_size=_CHECKSUM_BYTES).digest()
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    return np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
-
-
-def _contents(sample: Sample) -> Iterator[tuple[str, Any]]:
-    """Yield all that a segmenter may look at when it encodes, by name; frames one at a time."""
+def _encoder_inputs(sample: Sample) -> Iterator[tuple[str, Any]]:
+    """Yield everything that a segmenter may read when it encodes, by name; frames one at a time."""
     if isinstance(sample, ImageSample):
         yield "image", sample.image
     elif isinstance(sample, VolumeSample):
@@ -242,37 +254,37 @@ def _contents(sample: Sample) -> Iterator[tuple[str, Any]]:
 
 
 def _source_of(kind: type) -> str:
-    """Return class and hash of its source: code that changes makes other encodings."""
-    content = sha256_of_all(
-        f"{name}\n".encode() + file.read_bytes()
-        for name, file in sorted(source_files(kind).items())
-    )
+    """Return the name of a class and the hash of its source, because edited code encodes differently."""
+    files = sorted(source_files(kind).items())
+    content = sha256_of_all(f"{name}\n".encode() + file.read_bytes() for name, file in files)
     return f"{kind.__qualname__} {content}"
 
 
 def source_files(kind: type) -> dict[str, Path]:
-    """Return the files that decide what a class does, by a name that is the same wherever they are installed.
+    """Return the source files that decide the behaviour of a class, by names independent of the machine.
 
-    For a class in a package that is the whole package, because the work is seldom done in the class's own file; for
-    one in a file of its own that file and what it imports from beside it. What it inherits from counts too, and all of
-    segarena when that is among it.
-    Empty for a class that was typed into a console, or compiled.
+    For a class in a package these are all files of the package, because a class seldom does all its work
+    in its own file. For a class in a file of its own they are that file and the modules that it imports
+    from the same folder. Base classes count too, and with them all of segarena if one is from there.
+    The result is empty for a class typed into a console, and for a compiled one.
     """
-    own = kind.__module__.partition(".")[0]
+    own_package = kind.__module__.partition(".")[0]
     files = dict[str, Path]()
     for base in kind.__mro__:
-        name = base.__module__.partition(".")[0]
-        if name in (own, "segarena"):
-            roots = getattr(sys.modules.get(name), "__path__", ())
-        else:
-            roots = ()
-        for root in map(Path, roots):
-            files |= {
-                f"{name}/{file.relative_to(root).as_posix()}": file for file in root.rglob("*.py")
-            }
+        package = base.__module__.partition(".")[0]
+        roots = _package_folders(package) if package in (own_package, "segarena") else []
+        for root in roots:
+            for file in root.rglob("*.py"):
+                files[f"{package}/{file.relative_to(root).as_posix()}"] = file
         if not roots:
-            with suppress(TypeError, OSError):  # no file
+            # Built-in classes have no file.
+            with suppress(TypeError, OSError):
                 file = Path(inspect.getfile(base))
-                beside = imported_beside(file) if name == own else [file]
+                beside = imported_beside(file) if package == own_package else [file]
                 files |= {f"{base.__module__}/{one.name}": one for one in beside}
     return {name: file for name, file in files.items() if file.is_file()}
+
+
+def _package_folders(package: str) -> list[Path]:
+    """Return the folders of an imported package; none for a module of a single file."""
+    return [Path(folder) for folder in getattr(sys.modules.get(package), "__path__", ())]

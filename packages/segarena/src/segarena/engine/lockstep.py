@@ -1,7 +1,7 @@
-"""All dialogues of one sample, round by round: one encode, then one batched predict per round.
+"""Run all dialogues of one sample in lockstep: one encode, then one batched predict per round.
 
-What goes wrong becomes a record and the others go on. When a batch fails, its dialogues are asked one by one,
-so that the one at fault is found; segmenters keep no state, so asking again changes nothing.
+An error becomes a record and the other dialogues go on. If a batch fails, its dialogues are submitted one by
+one to find the one at fault; segmenters keep no state, so a repeated request changes nothing.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from segarena.abilities import TimesPasses, UserAbilities, abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Dialogue, Prediction
-from segarena.engine.batch_order import BatchOrder, batch_indices
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.engine.rows import Rows, encoder_row, failed_sample
@@ -39,16 +37,33 @@ from segarena.samples import Sample, Support, check_sample
 SLOW_CALLS = 10.0
 """Loading, an encode, a user and the metrics may take this many times the limit of one prediction."""
 
+BatchOrder: TypeAlias = Literal["together", "reversed", "alone", "paired"]
+"""How the dialogues of a round are batched: all in one batch, in order or reversed; each alone; or each
+twice, in a batch of two. A run uses "together"; the others show whether answers depend on the batch."""
+
+
+def batch_indices(count: int, order: BatchOrder) -> Sequence[Sequence[int]]:
+    """Return the indices of `count` dialogues by batch; of one submitted twice the last answer counts."""
+    match order:
+        case "together":
+            return [range(count)]
+        case "reversed":
+            return [range(count)[::-1]]
+        case "alone":
+            return [[index] for index in range(count)]
+        case "paired":
+            return [[index, index] for index in range(count)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCast:
-    """Who takes part in a run: the built plug-ins and the rules.
+    """The built plug-ins of a run, and its rules.
 
     Attributes:
-        users: by the name they have in the records.
-        repeats: how often each user talks about each target.
-        encoder: encodes by the segmenter, or knows what it made before.
-        user_abilities: what each user can do.
+        users: by their names in the records.
+        repeats: number of dialogues of each user about each target.
+        encoder: encodes with the segmenter, or reads from the cache.
+        user_abilities: by the same names.
     """
 
     dataset: Dataset
@@ -61,13 +76,17 @@ class RunCast:
 
     @property
     def segmenter_name(self) -> str:
-        """What an error calls the segmenter."""
+        """Name of the segmenter in error messages."""
         return f"segmenter {type(self.segmenter).__name__}"
 
     def __post_init__(self) -> None:
-        """Look at the users, once for the run."""
+        """Determine the abilities of the users once for the run."""
         found = {name: abilities_of_user(user) for name, user in self.users.items()}
         object.__setattr__(self, "user_abilities", found)
+
+
+SessionOpener: TypeAlias = Callable[[RunCast, Sample], Sequence[SessionLike]]
+"""Opens the sessions about a sample."""
 
 
 def run_sample(
@@ -75,33 +94,33 @@ def run_sample(
     sample_id: str,
     limit: TimeLimit,
     *,
-    opening: Callable[[RunCast, Sample], Sequence[SessionLike]] | None = None,
+    opening: SessionOpener | None = None,
     batches: BatchOrder = "together",
 ) -> Rows:
-    """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong.
+    """Run every dialogue about one sample; errors of plug-ins and data are recorded, not raised.
 
-    What was said of a sample into which a plug-in wrote cannot be trusted: it is one failure. `WorkStopped` is no
-    failure of the sample, and raised.
+    If a plug-in wrote into the sample, none of its values can be trusted: the sample becomes one failure.
+    `WorkStopped` is no failure of the sample, and is raised.
 
     Args:
-        cast: who takes part.
-        sample_id: which sample.
-        limit: for each call.
-        opening: what gives the sessions; by default `open_sessions`, all of them.
-        batches: in which the segmenter is asked.
+        cast: the plug-ins and rules.
+        sample_id: of the sample.
+        limit: of each call.
+        opening: opens the sessions; by default `open_sessions`, which opens all of them.
+        batches: in which the segmenter answers.
     """
     try:
-        held = open_sample(cast, sample_id, limit, opening=opening, batches=batches)
+        opened = open_sample(cast, sample_id, limit, opening=opening, batches=batches)
         with limit.ready():
-            for _ in held.hold(held.sessions):
+            for _ in opened.hold(opened.sessions):
                 pass
-        return held.rows()
+        return opened.rows()
     except (LoadingFailed, SharedChanged) as error:
         return failed_rows(cast, sample_id, str(error))
 
 
 def failed_rows(cast: RunCast, sample_id: str, why: str) -> Rows:
-    """Return what is left of a sample of which no dialogue could be held, or none can be trusted."""
+    """Return the rows of a sample without dialogues, or whose dialogues cannot be trusted."""
     return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
 
 
@@ -110,22 +129,22 @@ def open_sample(
     sample_id: str,
     limit: TimeLimit,
     *,
-    opening: Callable[[RunCast, Sample], Sequence[SessionLike]] | None = None,
+    opening: SessionOpener | None = None,
     batches: BatchOrder = "together",
 ) -> OpenSample:
-    """Load and encode a sample; otherwise as `run_sample`.
+    """Load and encode a sample; arguments as in `run_sample`.
 
     Raises:
         LoadingFailed: it could not be loaded.
         SharedChanged: a plug-in wrote into it.
         WorkStopped: the run cannot go on at all.
     """
+    open_all = opening or open_sessions
+    who = f"dataset {cast.rules.dataset}"
     try:
-        with limit.watch(
-            f"loading {sample_id}", times=SLOW_CALLS, who=f"dataset {cast.rules.dataset}"
-        ):
+        with limit.watch(f"loading {sample_id}", times=SLOW_CALLS, who=who):
             sample = load_sample(cast.dataset, sample_id)
-            sessions = (opening or open_sessions)(cast, sample)
+            sessions = open_all(cast, sample)
     except WorkStopped:
         raise
     except Exception as error:
@@ -134,14 +153,14 @@ def open_sample(
 
 
 class OpenSample:
-    """A sample that is loaded and encoded, while its dialogues are held.
+    """A loaded and encoded sample, while its dialogues are run.
 
     Args:
-        cast: who takes part.
-        sample: what is looked at.
+        cast: the plug-ins and rules.
+        sample: as loaded.
         sessions: all dialogues about it.
-        limit: for each call.
-        batches: in which the segmenter is asked.
+        limit: of each call.
+        batches: in which the segmenter answers.
 
     Raises:
         SharedChanged: the segmenter wrote into the sample.
@@ -159,26 +178,24 @@ class OpenSample:
         self.sessions = sessions
         self._cast = cast
         self._limit = limit
-        self._encoding = (
-            self._encode() if sessions else None
-        )  # nothing in it is a target: nothing to encode for
-        self._answers: _Answers | None = None
+        self._predictor: _BatchPredictor | None = None
+        # A sample without targets has no sessions, and an encoder pass would be wasted on it.
+        self._encoding = self._encode() if sessions else None
         if self._encoding is not None:
-            self._answers = _Answers(cast, self._encoding.value, limit, sample, batches)
+            self._predictor = _BatchPredictor(cast, self._encoding.value, limit, sample, batches)
             for session in sessions:
                 session.spend(self._encoding.seconds)
 
     def _encode(self) -> Encoding | None:
-        """Return the encoding; None when it could not be had, which is a failure of all dialogues."""
+        """Return the encoding; None if it failed, which is a failure of all dialogues."""
         cast = self._cast
         sample = self.sample
+        watch = self._limit.watch(
+            f"encoding {sample.id}", times=SLOW_CALLS, who=cast.segmenter_name
+        )
+        guard = forbid_mutation(cast.segmenter_name, sample, is_on=cast.rules.check_plugins)
         try:
-            with (
-                self._limit.watch(
-                    f"encoding {sample.id}", times=SLOW_CALLS, who=cast.segmenter_name
-                ),
-                forbid_mutation(cast.segmenter_name, sample, is_on=cast.rules.check_plugins),
-            ):
+            with watch, guard:
                 return cast.encoder.encode(sample)
         except SharedChanged:
             raise
@@ -188,45 +205,49 @@ class OpenSample:
             return None
 
     def hold(self, sessions: Sequence[SessionLike]) -> Generator[None]:
-        """Hold some of the dialogues to their end, in batches; stops after each round.
+        """Run some of the dialogues to their end, in batches; yields after each round.
 
         Raises:
             SharedChanged: a plug-in wrote into the sample.
         """
-        answers = self._answers
+        predictor = self._predictor
         limit = self._limit
         active = sessions
-        while active and answers is not None:
+        while active and predictor is not None:
             prepare_shared_work(active, limit)
-            asked = [
-                (session, dialogue)
-                for session in active
-                if (dialogue := request_prompts(session, limit)) is not None
-            ]
-            given = iter(answers.to([dialogue for _, dialogue in asked if dialogue.rounds[-1]]))
-            for session, dialogue in asked:
-                submit_answer(
-                    session,
-                    limit,
-                    *(next(given) if dialogue.rounds[-1] else (repeat_previous(session), 0.0)),
-                )
-            active = [session for session, _ in asked if not session.is_over]
+            open_dialogues: list[tuple[SessionLike, Dialogue]] = []
+            for session in active:
+                dialogue = request_prompts(session, limit)
+                if dialogue is not None:
+                    open_dialogues.append((session, dialogue))
+            # A round without prompts repeats the answer before it; the segmenter is not called.
+            to_predict = [dialogue for _, dialogue in open_dialogues if dialogue.rounds[-1]]
+            answers = iter(predictor.predict(to_predict))
+            for session, dialogue in open_dialogues:
+                if dialogue.rounds[-1]:
+                    answer, seconds = next(answers)
+                else:
+                    answer = repeat_previous(session)
+                    seconds = 0.0
+                submit_answer(session, limit, answer, seconds)
+            active = [session for session, _ in open_dialogues if not session.is_over]
             yield
 
     def rows(self) -> Rows:
-        """Return what encoding and all dialogues left."""
+        """Return the rows of the encoder passes and of all dialogues."""
         rows = Rows()
+        # A network that encodes with prompts has no encoder pass of its own.
         is_timed = not abilities_of_segmenter(self._cast.segmenter).encodes_with_prompts
-        if self._encoding is not None and self._answers is not None and is_timed:
+        if self._encoding is not None and self._predictor is not None and is_timed:
             rows.timings.extend(_encoder_rows(self.sample.id, self._encoding))
-            rows.timings.extend(self._answers.support_rows)
+            rows.timings.extend(self._predictor.support_rows)
         for session in self.sessions:
             rows.extend(session.rows())
         return rows
 
 
 def load_sample(dataset: Dataset, sample_id: str) -> Sample:
-    """Return a sample, checked and read-only; raises whatever the dataset raises, and as `check_sample`."""
+    """Return a sample, checked and read-only; raises like the dataset and like `check_sample`."""
     sample = dataset.load(sample_id)
     check_sample(sample)
     return read_only_sample(sample)
@@ -238,24 +259,26 @@ def open_sessions(
     """Return one session per target, user and repeat, in this order."""
     starts = {target.id: begin(sample, target) for target in sample.targets}
     sessions: list[Session] = []
-    for target, (name, user) in product(sample.targets, cast.users.items()):
-        abilities = cast.user_abilities[name]
-        sessions += [
-            Session(
-                rules=cast.rules,
-                sample=sample,
-                target=target,
-                start=starts[target.id],
-                user=user,
-                user_name=name,
-                abilities=abilities,
-                repeat=repeat,
-                clock=clock,
-            )
-            for repeat in range(
-                cast.repeats if abilities.repeats is None else abilities.repeats(sample, target)
-            )
-        ]
+    for target in sample.targets:
+        for name, user in cast.users.items():
+            abilities = cast.user_abilities[name]
+            if abilities.repeats is None:
+                repeats = cast.repeats
+            else:
+                repeats = abilities.repeats(sample, target)
+            for repeat in range(repeats):
+                session = Session(
+                    rules=cast.rules,
+                    sample=sample,
+                    target=target,
+                    start=starts[target.id],
+                    user=user,
+                    user_name=name,
+                    abilities=abilities,
+                    repeat=repeat,
+                    clock=clock,
+                )
+                sessions.append(session)
     return sessions
 
 
@@ -266,32 +289,36 @@ def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
 
 
 def repeat_previous(session: SessionLike) -> Prediction:
-    """Return the answer to a round in which nothing was said: the one before."""
-    return session.dialogue.previous or Prediction(
-        session.dialogue.previous_mask(session.sample.shape)
-    )
+    """Return the previous answer, for a round without prompts; an empty mask in the first round."""
+    previous = session.dialogue.previous
+    if previous is not None:
+        return previous
+    return Prediction(session.dialogue.previous_mask(session.sample.shape))
 
 
 def prepare_shared_work(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
-    """Let what users share work for all of them at once; when that fails, each is asked without it."""
-    here = [session for session in sessions if isinstance(session, Session)]
-    shared = {
-        id(thing): thing for session in here if (thing := session.abilities.shared) is not None
-    }
-    for thing in shared.values():
+    """Let users that share an object prepare their turns at once; if that fails, each works alone."""
+    by_object: dict[int, tuple[Any, list[Session]]] = {}
+    for session in sessions:
+        if isinstance(session, Session) and session.abilities.shared is not None:
+            shared = session.abilities.shared
+            # By identity, because an object of a plug-in need not be hashable.
+            _, sharing = by_object.setdefault(id(shared), (shared, []))
+            sharing.append(session)
+    for shared, sharing in by_object.values():
         with suppress(Exception), limit.watch("what users share", times=SLOW_CALLS):
-            thing.prepare([session.turn() for session in here if session.abilities.shared is thing])
+            shared.prepare([session.turn() for session in sharing])
 
 
 def request_prompts(session: SessionLike, limit: TimeLimit) -> Dialogue | None:
-    """Return the dialogue with the next prompts, None at the end; what goes wrong is the session's failure."""
+    """Return the dialogue with the next prompts, None at the end; an error fails the session."""
     with _recorded(session, f"user {session.user_name}", limit, f"asking {session.user_name}"):
         return session.next()
     return None
 
 
 def submit_answer(session: SessionLike, limit: TimeLimit, answer: Any, seconds: float) -> None:
-    """Let a session judge an answer, or record the exception that came in its place."""
+    """Submit an answer to a session, or record the exception that came in its place."""
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
         return
@@ -301,7 +328,7 @@ def submit_answer(session: SessionLike, limit: TimeLimit, answer: Any, seconds: 
 
 @contextmanager
 def _recorded(session: SessionLike, where: str, limit: TimeLimit, what: str) -> Generator[None]:
-    """Run the block within a time limit; what goes wrong in it is a failure of the session."""
+    """Run the block within a time limit; an error in it becomes a failure of the session."""
     try:
         with limit.watch(what, times=SLOW_CALLS, who=f"{session.name},"):
             yield
@@ -311,8 +338,12 @@ def _recorded(session: SessionLike, where: str, limit: TimeLimit, what: str) -> 
         session.fail(_describe(where, error))
 
 
-class _Answers:
-    """Asks the segmenter about one encoded sample; knows what was encoded on the way."""
+class _BatchPredictor:
+    """Calls the segmenter on batches of dialogues about one encoded sample.
+
+    Attributes:
+        support_rows: timings of the support images encoded on the way.
+    """
 
     def __init__(
         self, cast: RunCast, encoded: Any, limit: TimeLimit, sample: Sample, batches: BatchOrder
@@ -324,72 +355,86 @@ class _Answers:
         self._sample = sample
         self.support_rows: list[Timing] = []
 
-    def to(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
+    def predict(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         """Return (answer or exception, seconds) for each dialogue."""
-        found: dict[int, tuple[Any, float]] = {}
-        for places in batch_indices(len(dialogues), self._batches):
-            found.update(
-                zip(places, self._of_batch([dialogues[place] for place in places]), strict=True)
-            )
-        return [found[place] for place in range(len(dialogues))]
+        by_index: dict[int, tuple[Any, float]] = {}
+        for indices in batch_indices(len(dialogues), self._batches):
+            answers = self._predict_batch([dialogues[index] for index in indices])
+            by_index.update(zip(indices, answers, strict=True))
+        return [by_index[index] for index in range(len(dialogues))]
 
-    def _of_batch(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
+    def _predict_batch(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         if not dialogues:
             return []
         started = time.perf_counter()
-        encoding_s = self._encoding_s()
+        encoding_before_s = self._encoding_s()
         try:
-            who = f"sample {self._sample.id}, {self._cast.segmenter_name}"
-            with self._limit.watch(
-                f"predicting {len(dialogues)} dialogues", times=self._limits(dialogues), who=who
-            ):
-                shown = [self._show_supports(dialogue) for dialogue in dialogues]
-                given: Any = self._predict(shown)
-            if given is None:
-                raise PredictionInvalid(
-                    f"expected a list of {len(dialogues)} predictions, got None; return one each"
-                )
-            answers = list(given)
-            if len(answers) != len(dialogues):
-                raise PredictionInvalid(
-                    f"expected {len(dialogues)} predictions, got {len(answers)}"
-                )
+            answers = self._call_segmenter(dialogues)
         except SharedChanged:
             raise
         except Exception as error:
             if len(dialogues) == 1:
                 return [(error, time.perf_counter() - started)]
-            return [self._of_batch([dialogue])[0] for dialogue in dialogues]
-        seconds = time.perf_counter() - started - (self._encoding_s() - encoding_s)
+            # One by one, so that only the dialogue at fault fails.
+            alone: list[tuple[Any, float]] = []
+            for dialogue in dialogues:
+                alone.extend(self._predict_batch([dialogue]))
+            return alone
+        encoding_s = self._encoding_s() - encoding_before_s
+        seconds = time.perf_counter() - started - encoding_s
         return [(answer, seconds / len(dialogues)) for answer in answers]
 
-    def _predict(self, dialogues: Sequence[Dialogue]) -> Any:
+    def _call_segmenter(self, dialogues: Sequence[Dialogue]) -> list[Any]:
+        """Return one answer per dialogue.
+
+        Raises:
+            PredictionInvalid: the segmenter returned another number of answers.
+        """
+        count = len(dialogues)
+        who = f"sample {self._sample.id}, {self._cast.segmenter_name}"
+        times = self._time_factor(dialogues)
+        with self._limit.watch(f"predicting {count} dialogues", times=times, who=who):
+            shown = [self._encode_supports(dialogue) for dialogue in dialogues]
+            given: Any = self._predict_guarded(shown)
+        if given is None:
+            raise PredictionInvalid(
+                f"expected a list of {count} predictions, got None; return one each"
+            )
+        answers = list(given)
+        if len(answers) != count:
+            raise PredictionInvalid(f"expected {count} predictions, got {len(answers)}")
+        return answers
+
+    def _predict_guarded(self, dialogues: Sequence[Dialogue]) -> Any:
         cast = self._cast
         with forbid_mutation(
             cast.segmenter_name, self._sample, dialogues, is_on=cast.rules.check_plugins
         ):
             return cast.segmenter.predict(self._encoded, dialogues)
 
-    def _limits(self, dialogues: Sequence[Dialogue]) -> float:
-        """Return how many predictions' time is given: who encodes on the way may need an encode's too."""
-        encodes = isinstance(self._encoded, TimesPasses) or any(
-            _supports(dialogue) for dialogue in dialogues
-        )
+    def _time_factor(self, dialogues: Sequence[Dialogue]) -> float:
+        """Return the time limit in predictions; a segmenter that encodes on the way needs more."""
+        encodes = isinstance(self._encoded, TimesPasses) or any(map(_has_supports, dialogues))
         return len(dialogues) * (1 + SLOW_CALLS * encodes)
 
     def _encoding_s(self) -> float:
-        """Return what encoding on the way has taken so far."""
-        own = sum(self._encoded.pass_seconds) if isinstance(self._encoded, TimesPasses) else 0.0
-        return own + sum(row.predict_s for row in self.support_rows)
+        """Return the seconds spent so far on encoding within predictions."""
+        own_s = 0.0
+        if isinstance(self._encoded, TimesPasses):
+            own_s = sum(self._encoded.pass_seconds)
+        return own_s + sum(row.predict_s for row in self.support_rows)
 
-    def _show_supports(self, dialogue: Dialogue) -> Dialogue:
+    def _encode_supports(self, dialogue: Dialogue) -> Dialogue:
         """Return the dialogue with its support examples encoded, each image once in a process."""
-        if not _supports(dialogue):
+        if not _has_supports(dialogue):
             return dialogue
-        rounds = tuple(tuple(map(self._show, prompts)) for prompts in dialogue.rounds)
+        rounds = tuple(self._encode_round(prompts) for prompts in dialogue.rounds)
         return replace(dialogue, rounds=rounds)
 
-    def _show(self, prompt: Prompt) -> Prompt:
+    def _encode_round(self, prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
+        return tuple(self._encode_support(prompt) for prompt in prompts)
+
+    def _encode_support(self, prompt: Prompt) -> Prompt:
         if not isinstance(prompt, Support) or prompt.encoded is not None:
             return prompt
         encoding, is_new = self._cast.encoder.encode_support(prompt.sample)
@@ -404,7 +449,7 @@ class _Answers:
         return replace(prompt, encoded=encoding.value)
 
 
-def _supports(dialogue: Dialogue) -> bool:
+def _has_supports(dialogue: Dialogue) -> bool:
     return any(isinstance(prompt, Support) for prompt in dialogue.prompts)
 
 

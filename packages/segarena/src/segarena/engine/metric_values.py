@@ -1,4 +1,4 @@
-"""What the metrics of a run say of one comparison: a value per column, and per object and frame where they can."""
+"""Metric values of one comparison: one per column, and per object and frame for metrics that give them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segarena.abilities import MetricAbilities
 from segarena.comparison import Comparison
@@ -23,8 +24,8 @@ def metric_values(
 
     Args:
         metrics: of the run.
-        comparison: what they judge.
-        check: whether to make sure that none of them writes into it.
+        comparison: the prediction against the target.
+        check: whether to detect metrics that write into the comparison.
 
     Raises:
         PluginError: a metric gives other columns than it names, or changed the comparison.
@@ -32,49 +33,53 @@ def metric_values(
     values: dict[str, float] = {}
     for metric in metrics:
         with forbid_mutation(f"metric {type(metric.metric).__name__}", comparison, is_on=check):
-            values.update(_of_metric(metric, comparison))
+            values.update(_values_of(metric, comparison))
     return values
 
 
-def _of_metric(metric: MetricAbilities, comparison: Judged) -> dict[str, float]:
+def _values_of(metric: MetricAbilities, comparison: Judged) -> dict[str, float]:
+    """Return the values of one metric; the mean over the objects if it judges one at a time."""
     if isinstance(comparison, Comparison) or metric.judges_objects:
-        return _measure(metric.metric, comparison)
-    each = [_measure(metric.metric, one) for one in comparison.each()]
-    return {column: fmean(value[column] for value in each) for column in metric.metric.columns}
+        return _call(metric.metric, comparison)
+    by_object = [_call(metric.metric, one) for one in comparison.each()]
+    means: dict[str, float] = {}
+    for column in metric.metric.columns:
+        means[column] = fmean(values[column] for values in by_object)
+    return means
 
 
 def part_values(
     metrics: Sequence[MetricAbilities], comparison: Judged
 ) -> list[tuple[int, int, dict[str, float]]]:
-    """Return (object, frame, values) of those metrics that can say something of each, frame by frame.
+    """Return (object, frame, values) of the metrics that judge each part, frame by frame.
+
+    Objects count from 1, frames from 0.
 
     Raises:
         PluginError: two metrics give values of other objects or frames.
     """
-    tables = [metric.parts(comparison) for metric in metrics if metric.parts is not None]
-    if not tables:
+    columns: dict[str, NDArray[np.float64]] = {}
+    for metric in metrics:
+        if metric.parts is not None:
+            for name, values in metric.parts(comparison).items():
+                columns[name] = np.asarray(values, dtype=np.float64)
+    if not columns:
         return []
-    columns = {
-        name: np.asarray(values, dtype=np.float64)
-        for table in tables
-        for name, values in table.items()
-    }
     shapes = {values.shape for values in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
         raise PluginError(
             f"parts: expected arrays of one shape (objects, frames), got {sorted(shapes)}"
         )
-    if not shapes:
-        return []
     objects, frames = shapes.pop()
-    return [
-        (one + 1, frame, {name: float(values[one, frame]) for name, values in columns.items()})
-        for frame in range(frames)
-        for one in range(objects)
-    ]
+    rows: list[tuple[int, int, dict[str, float]]] = []
+    for frame in range(frames):
+        for index in range(objects):
+            part = {name: float(values[index, frame]) for name, values in columns.items()}
+            rows.append((index + 1, frame, part))
+    return rows
 
 
-def _measure(metric: Metric, comparison: Any) -> dict[str, float]:
+def _call(metric: Metric, comparison: Any) -> dict[str, float]:
     value = metric(comparison)
     named = dict(value) if isinstance(value, Mapping) else {metric.columns[0]: value}
     if set(named) != set(metric.columns):

@@ -1,7 +1,7 @@
-"""Finds who writes into what is shared, for `--check-plugins`: hashes of all arrays before and after a role's call.
+"""Detect plug-ins that write into shared arrays, for `--check-plugins`: hash them before and after each call.
 
-Arrays that cross a border are read-only (`segarena.readonly`), which stops mistakes; code that takes the flag away, or
-writes past NumPy, is found here. It costs a pass over every shared array per call, so it is off unless asked for.
+Plug-ins get read-only arrays (`segarena.readonly`), which stops mistakes; this guard finds code that removes the
+flag or writes past NumPy. It reads every shared array twice per call, so it is off by default.
 """
 
 from __future__ import annotations
@@ -19,29 +19,31 @@ from segarena.comparison import Memory
 from segarena.errors import SharedChanged
 from segarena.readonly import ReadOnlyFrames
 
-_OPEN = (Memory, ReadOnlyFrames)
+_PLAIN_CLASSES = (Memory, ReadOnlyFrames)
+"""Classes that are no dataclasses, and whose attributes are searched for arrays all the same."""
 
 
 def forbid_mutation(who: str, *shared: Any, is_on: bool) -> Any:
-    """Return a context in which `who` is called; nothing that it was given may change there.
+    """Return a context for a call to `who` that raises if the call changed a shared array.
 
     Args:
-        who: "segmenter Mine", "user centre".
-        shared: samples, turns, dialogues, comparisons: whatever it was given.
+        who: name in the error: "segmenter Mine", "user centre".
+        shared: the arguments of the call: samples, turns, dialogues, comparisons.
         is_on: False returns a context that does nothing.
 
     Raises:
         SharedChanged: names `who` and the first array that changed, also when the call itself failed.
     """
-    return _sealed(who, shared) if is_on else nullcontext()
+    return _compare_hashes(who, shared) if is_on else nullcontext()
 
 
 @contextmanager
-def _sealed(who: str, shared: tuple[Any, ...]) -> Generator[None]:
+def _compare_hashes(who: str, shared: tuple[Any, ...]) -> Generator[None]:
     before = [(name, array, _digest(array)) for name, array in reachable_arrays(shared, "", set())]
     try:
         yield
     finally:
+        # In `finally`, because a call that failed may have written before it did.
         changed = [name for name, array, digest in before if _digest(array) != digest]
         if changed:
             raise SharedChanged(
@@ -50,26 +52,33 @@ def _sealed(who: str, shared: tuple[Any, ...]) -> Generator[None]:
 
 
 def reachable_arrays(thing: Any, name: str, seen: set[int]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays that can be reached from `thing`, each once, by how to get there."""
+    """Yield (path, array) for every array reachable from `thing`, each once.
+
+    Args:
+        thing: any value.
+        name: path of `thing` itself, such as "Turn.sample".
+        seen: ids of the values that were visited; updated.
+    """
     if id(thing) in seen:
         return
     seen.add(id(thing))
     if isinstance(thing, np.ndarray):
+        # Arrays of objects have no bytes to hash.
         if not thing.dtype.hasobject:
             yield name.removesuffix("._values") or "an array", thing
         return
-    for key, value in _parts_of(thing):
+    for key, value in _children(thing):
         yield from reachable_arrays(value, f"{name}.{key}".lstrip("."), seen)
 
 
-def _parts_of(thing: Any) -> list[tuple[Any, Any]]:
+def _children(thing: Any) -> list[tuple[Any, Any]]:
     if isinstance(thing, dict):
         return list(thing.items())
     if isinstance(thing, (tuple, list)):
         return [(type(each).__name__, each) for each in thing]
     if is_dataclass(thing):
         return [(field.name, getattr(thing, field.name)) for field in fields(thing)]
-    return list(vars(thing).items()) if isinstance(thing, _OPEN) else []
+    return list(vars(thing).items()) if isinstance(thing, _PLAIN_CLASSES) else []
 
 
 def _digest(array: NDArray[Any]) -> bytes:

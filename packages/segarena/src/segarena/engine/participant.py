@@ -1,4 +1,4 @@
-"""The participant's end of the session: your own script holds the loop and asks for the next prompts."""
+"""Sessions for a script of your own, which runs the loop and requests the prompts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from segarena.engine.evaluate import finish, open_folder
-from segarena.engine.lockstep import RunCast, load_sample, open_sessions
+from segarena.engine.lockstep import RunCast, failed_rows, load_sample, open_sessions
 from segarena.engine.plan import make_plan
-from segarena.engine.rows import Rows, failed_sample
-from segarena.engine.session_protocol import RemoteDataset, SessionLike, taking_part
+from segarena.engine.rows import Rows
+from segarena.engine.session_protocol import RemoteDataset, SessionLike, remote_evaluation
 from segarena.errors import DatasetError, InvalidInput
 from segarena.roles import Benchmark
 from segarena.specs import Plugin
@@ -25,27 +25,29 @@ def sessions(
     overwrite: bool = False,
     **options: Any,
 ) -> Iterator[SessionLike]:
-    """Yield the sessions of a run one by one; your script answers them with its own model.
+    """Yield the sessions of a run one by one, for your script to answer with its own model.
 
         for session in segarena.sessions("clicks", name="mine", dataset="demo"):
             while (dialogue := session.next()) is not None:
                 session.submit(my_model(session.sample.image, dialogue.clicks))
 
-    The same prompts, rules and records as `segarena.evaluate`. Sessions about one sample come one after the
-    other and are written when the last of them is over; a script that is started again skips finished samples.
-    A session left before its end is recorded as failed.
+    Prompts, rules and records are those of `segarena.evaluate`. The sessions about one sample come one after
+    the other, and their rows are written when the last of them is over; a script that is started again skips
+    finished samples. A session that is left before its end is recorded as failed.
 
     Args:
         benchmark: as in `segarena.evaluate`.
-        challenge: likewise: the sessions of a run at a server.
-        name: what your model is called in tables.
+        challenge: as in `segarena.evaluate`; yields the sessions of a run at a server.
+        name: of your model in tables.
         out: folder of the run.
         overwrite: start anew where `out` holds a run.
-        options: whatever else `segarena.evaluate` takes of a run.
+        options: any further option of a run that `segarena.evaluate` takes.
     """
     if challenge is not None:
-        given = {"name": name, "out": out, "overwrite": overwrite, **options}
-        yield from taking_part().sessions(challenge, rules={"benchmark": benchmark}, **given)
+        rules = {"benchmark": benchmark}
+        yield from remote_evaluation().sessions(
+            challenge, rules=rules, name=name, out=out, overwrite=overwrite, **options
+        )
         return
     plan = make_plan(benchmark, segmenter=None, name=name, **options)
     cast = plan.cast()
@@ -53,16 +55,15 @@ def sessions(
     with folder.lock():
         for index in folder.pending():
             rows = Rows()
+            sample_id = folder.samples[index]
+            opened: Sequence[SessionLike] = ()
             try:
-                opened = _opened(cast, folder.samples[index])
+                opened = _open_sessions(cast, sample_id)
             except (DatasetError, InvalidInput) as error:
-                rules = cast.rules
-                rows.records.append(
-                    failed_sample(rules.benchmark, rules.dataset, folder.samples[index], str(error))
-                )
-                opened = []
+                rows = failed_rows(cast, sample_id, str(error))
             for session in opened:
                 yield session
+                # The script took the next session, so it will not answer this one any more.
                 if not session.is_over:
                     session.fail(
                         f"left by the participant after {session.answered} answered rounds"
@@ -72,7 +73,7 @@ def sessions(
         finish(folder)
 
 
-def _opened(cast: RunCast, sample_id: str) -> Sequence[SessionLike]:
+def _open_sessions(cast: RunCast, sample_id: str) -> Sequence[SessionLike]:
     sample = load_sample(cast.dataset, sample_id)
     if isinstance(cast.dataset, RemoteDataset):
         return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)

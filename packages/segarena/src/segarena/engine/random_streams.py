@@ -1,4 +1,4 @@
-"""Named random streams: what a random choice is for decides its numbers, not when it is made."""
+"""Named random streams: the purpose of a random choice decides its numbers, not the time it is made."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 
 def random_stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Return the random generator that belongs to `names` under `seed`.
+    """Return the random generator of `names` under `seed`.
 
-    The same arguments give the same numbers on any machine, in any order, whatever ran before; different
-    names give independent numbers.
+    The same arguments give the same numbers on any machine, in any order of calls; different names give
+    independent numbers.
     """
     key = json.dumps([seed, *names]).encode()
     entropy = int.from_bytes(hashlib.sha256(key).digest(), "little")

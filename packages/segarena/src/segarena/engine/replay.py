@@ -13,8 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from segarena.arrays.rle import decode_rle
-from segarena.engine.batch_order import BatchOrder
-from segarena.engine.lockstep import RunCast, open_sessions, run_sample
+from segarena.engine.lockstep import BatchOrder, RunCast, open_sessions, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import time_limit_of

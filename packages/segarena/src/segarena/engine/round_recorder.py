@@ -1,4 +1,4 @@
-"""What one dialogue leaves behind, round by round, whoever asks and judges."""
+"""Record the rows of one dialogue, round by round, for local and remote judges alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segarena.records.row_types import MaskRow, PartValues, RoundRecord, Timing,
 
 
 class DialogueKey(TypedDict):
-    """The columns that all tables have of a dialogue."""
+    """The columns that identify a dialogue in every table."""
 
     sample: str
     target: str
@@ -25,8 +25,8 @@ class DialogueKey(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DialogueInfo:
-    """What records say of a dialogue beside its rounds; `objects` are those that the target has."""
+class RecordedDialogue:
+    """The columns of a dialogue that are the same in all its rounds; `objects` is the number in its target."""
 
     benchmark: str
     dataset: str
@@ -37,7 +37,7 @@ class DialogueInfo:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Name of the dialogue in error messages."""
         return f"sample {self.key['sample']}, target {self.key['target']}"
 
 
@@ -45,14 +45,14 @@ class RoundRecorder:
     """The rows of one dialogue.
 
     Args:
-        about: which dialogue.
-        keep_rounds: after which rounds masks are kept; that of the last round always is.
+        about: the dialogue.
+        keep_rounds: rounds after which masks are kept; the mask of the last round always is.
 
     Attributes:
-        answered: rounds that have been answered.
+        answered: number of answered rounds.
     """
 
-    def __init__(self, about: DialogueInfo, keep_rounds: tuple[int, ...] = ()) -> None:
+    def __init__(self, about: RecordedDialogue, keep_rounds: tuple[int, ...] = ()) -> None:
         self.about = about
         self.answered = 0
         self._keep_rounds = keep_rounds
@@ -65,7 +65,7 @@ class RoundRecorder:
         values: Mapping[str, float],
         parts: Iterable[tuple[int, int, Mapping[str, float]]] = (),
     ) -> None:
-        """Keep a round: a dialogue whose last prompts are answered by its `previous`, and what was measured."""
+        """Record a round: a dialogue whose `previous` answers its last prompts, and the metric values."""
         self.answered += 1
         key = self.about.key
         round_ = self.answered
@@ -79,13 +79,13 @@ class RoundRecorder:
             self._rows.masks.extend(self._masks(dialogue))
 
     def drop(self, seconds: float) -> None:
-        """Keep only the seconds of an answer that came too late."""
+        """Record only the seconds of an answer that came too late."""
         self._rows.timings.append(
             Timing(**self.about.key, round=self.answered + 1, predict_s=seconds)
         )
 
     def failure(self, dialogue: Dialogue, message: str) -> None:
-        """Keep why the last prompts of a dialogue have no answer, or could not be had."""
+        """Record why the last prompts have no answer, or could not be obtained."""
         self._record(dialogue, {}, failure=" ".join(message.split()))
 
     def rows(self, dialogue: Dialogue) -> Rows:
@@ -102,13 +102,19 @@ class RoundRecorder:
             return []
         last = dialogue.previous.mask
         objects = range(1, 1 + self.about.objects)
-        masks = (last,) if last.dtype == np.bool_ else (last == number for number in objects)
-        key = self.about.key
-        round_ = self.answered
-        return [
-            MaskRow(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
-            for number, mask in enumerate(masks, start=1)
-        ]
+        rows: list[MaskRow] = []
+        for number in objects:
+            # A bool mask has one object; labels have one mask for each.
+            mask = last if last.dtype == np.bool_ else last == number
+            row = MaskRow(
+                **self.about.key,
+                round=self.answered,
+                object=number,
+                rle=encode_rle(mask),
+                shape=last.shape,
+            )
+            rows.append(row)
+        return rows
 
     def _record(
         self, dialogue: Dialogue, values: Mapping[str, float], failure: str | None = None

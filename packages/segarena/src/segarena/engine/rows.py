@@ -1,4 +1,4 @@
-"""The rows that dialogues leave behind, table by table, before they are written."""
+"""Rows of the tables of a run, collected in memory before they are written."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from segarena.records.row_types import (
 )
 
 ENCODER_PASS_ROUND = 0
+"""Value of `round` in the timing of an encoder pass, which belongs to a sample and to no round."""
+
 CACHE_READ_ROUND = -1
-"""The rounds of timings that belong to a sample: an encoder pass, and an encoding read from the cache instead."""
+"""Value of `round` in the timing of an encoding that was read from the cache instead."""
 
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of the tables of a run (see `segarena.engine.store`)."""
+    """Rows of all tables of a run (see `segarena.engine.store`)."""
 
     records: list[RoundRecord] = field(default_factory=list[RoundRecord])
     timings: list[Timing] = field(default_factory=list[Timing])
@@ -40,27 +42,28 @@ class Rows:
 
     @property
     def causes(self) -> list[FailureCause]:
-        """Why dialogues went wrong; a sample that could not be used counts once."""
-        failed = (row for row in self.records if row.failure is not None)
-        return group_by_cause(
-            Failure(row.sample, row.target, row.user, row.failure or "") for row in failed
-        )
+        """Failures by cause; a sample that could not be used counts once."""
+        failures: list[Failure] = []
+        for row in self.records:
+            if row.failure is not None:
+                failures.append(Failure(row.sample, row.target, row.user, row.failure))
+        return group_by_cause(failures)
 
     @property
     def encodes(self) -> int:
-        """Encoder passes."""
+        """Number of encoder passes."""
         return sum(row.round == ENCODER_PASS_ROUND for row in self.timings)
 
     @property
     def rounds(self) -> int:
-        """Answered rounds."""
+        """Number of answered rounds."""
         return sum(row.failure is None for row in self.records)
 
 
 def encoder_row(
     sample_id: str, seconds: float, *, support: str = "", is_from_cache: bool = False
 ) -> Timing:
-    """Return the timing of one encoder pass; the target is empty, or names the support image that was encoded."""
+    """Return the timing of one encoder pass; the target is empty, or the id of an encoded support image."""
     round_ = CACHE_READ_ROUND if is_from_cache else ENCODER_PASS_ROUND
     return Timing(
         sample=sample_id, target=support, user="", repeat=0, round=round_, predict_s=seconds
@@ -68,7 +71,7 @@ def encoder_row(
 
 
 def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> RoundRecord:
-    """Return the record of a sample of which no dialogue could be held; its target and user are empty."""
+    """Return the record of a sample without dialogues; its target and user are empty."""
     return RoundRecord(
         benchmark=benchmark,
         dataset=dataset,

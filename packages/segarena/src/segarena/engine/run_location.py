@@ -1,4 +1,4 @@
-"""Where a run's folder is, and what the run is: what a process on another machine needs to know."""
+"""The location and configuration of a run, for processes on other machines."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from segarena.records.identity import identity_changes
 
 @dataclass(frozen=True, slots=True)
 class RunLocation:
-    """The home of a run; travels to other machines.
+    """The folder and configuration of a run; travels to other machines.
 
     Attributes:
-        mark: in the run's folder.
-        config: what its run.json says.
+        mark: a file in the run's folder, which shows whether a machine sees that folder.
+        config: of the run.
     """
 
     mark: Mark
     config: RunConfiguration
 
     def check(self, cast: RunCast) -> None:
-        """Refuse to work on another machine whose data, weights or plug-ins are not those of the run.
+        """Raise if this is another machine with other data, weights or plug-ins than the run has.
 
-        Data are the same when their names and sizes are: reading them all on every machine would take too long.
+        Data are compared by names and sizes: reading them all on every machine would take too long.
 
         Raises:
             DatasetError: the data are not the same.
@@ -39,14 +39,17 @@ class RunLocation:
         here = socket.gethostname()
         config = self.config
         samples = tuple(cast.dataset.sample_ids)[: len(config.dataset.samples)]
-        if (samples, cast.dataset.fingerprint) != (
-            config.dataset.samples,
-            config.dataset.fingerprint,
-        ):
+        is_same_data = (
+            samples == config.dataset.samples
+            and cast.dataset.fingerprint == config.dataset.fingerprint
+        )
+        if not is_same_data:
             raise DatasetError(
                 f"{here}: dataset {cast.dataset.name} has other files than on {self.mark.host}, where the run was "
                 "started; give all machines the same data under the same path"
             )
         now, _ = identity_of(config, cast.dataset, segmenter=cast.segmenter, by="names")
-        if config.identity is not None and (edited := identity_changes(config.identity, now)):
+        # Runs of earlier versions have no identity to compare with.
+        edited = [] if config.identity is None else identity_changes(config.identity, now)
+        if edited:
             raise WorkersInvalid(f"{here}: {'; '.join(edited)}; give all machines the same files")

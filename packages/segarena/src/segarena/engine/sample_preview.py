@@ -1,8 +1,8 @@
-"""What people at seats look at: the pixels of a sample, as files that a browser takes.
+"""Image files of a sample for the browser of a person who gives prompts.
 
-seen.json       what there is
+seen.json       the `SamplePreview`, written last
 00000.png       an image, or the frames of a video
-voxels.gz       a volume: 16 bits for each voxel, the low byte first, plane by plane, packed
+voxels.gz       a volume: 16 bits for each voxel, the low byte first, plane by plane, compressed by gzip
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from PIL import Image
 
 from segarena.arrays.levels import in_sixteen_bits, levels_of
 from segarena.files.whole import write_whole
-from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample
+from segarena.samples import Sample, VideoSample, VolumeSample
 
 
 class SamplePreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a browser is given of a sample.
+    """Description of the image files of a sample.
 
     Attributes:
         kind: "image", "volume" or "video".
         shape: of the sample.
-        spacing_mm, affine, modality: of a volume; no affine where it is not known.
-        offset, step, low, high: what its 16 bits stand for, see `segarena.arrays.levels.Levels`.
+        spacing_mm, affine, modality: of a volume; the affine is empty if it is unknown.
+        offset, step, low, high: meaning of its 16 bits, see `segarena.arrays.levels.Levels`.
     """
 
     kind: str
@@ -44,21 +44,22 @@ class SamplePreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_preview(sample: Sample, folder: Path) -> None:
-    """Write what is looked at; seen.json comes last, so that the rest is there when it is."""
+    """Write the image files of a sample."""
     if isinstance(sample, VolumeSample):
-        seen = _write_volume(sample, folder)
+        preview = _write_volume(sample, folder)
+    elif isinstance(sample, VideoSample):
+        for number, frame in enumerate(sample.frames):
+            _write_png(folder, number, frame)
+        preview = SamplePreview(kind="video", shape=sample.shape)
     else:
-        frames = sample.frames if isinstance(sample, VideoSample) else (sample.image,)
-        for number, frame in enumerate(frames):
-            write_whole(folder / f"{number:05d}.png", _png(frame))
-        seen = SamplePreview(
-            kind="image" if isinstance(sample, ImageSample) else "video", shape=sample.shape
-        )
-    write_whole(folder / "seen.json", msgspec.json.encode(seen))
+        _write_png(folder, 0, sample.image)
+        preview = SamplePreview(kind="image", shape=sample.shape)
+    # Last, because its presence tells readers that all other files are complete.
+    write_whole(folder / "seen.json", msgspec.json.encode(preview))
 
 
 def read_preview(folder: Path) -> SamplePreview | None:
-    """Return what there is; None while not all of it is there, or after it was removed."""
+    """Return the preview; None while its files are incomplete, or after they were removed."""
     try:
         return msgspec.json.decode((folder / "seen.json").read_bytes(), type=SamplePreview)
     except FileNotFoundError:
@@ -68,20 +69,22 @@ def read_preview(folder: Path) -> SamplePreview | None:
 def _write_volume(sample: VolumeSample, folder: Path) -> SamplePreview:
     levels = levels_of(sample.voxels)
     bits = np.empty(sample.shape, "<u2")
-    for place, plane in enumerate(sample.voxels):  # a whole volume of float64 is four times as much
-        bits[place] = in_sixteen_bits(plane, levels)
-    write_whole(
-        folder / "voxels.gz",
-        gzip.compress(bits.view(np.uint8).reshape(-1).data, compresslevel=1, mtime=0),
-    )
-    affine = () if sample.affine is None else tuple(map(tuple, sample.affine.tolist()))
+    # Plane by plane, because a whole volume of float64 takes four times as much memory.
+    for index, plane in enumerate(sample.voxels):
+        bits[index] = in_sixteen_bits(plane, levels)
+    # Without a modification time in it, equal volumes give equal files.
+    packed = gzip.compress(bits.view(np.uint8).reshape(-1).data, compresslevel=1, mtime=0)
+    write_whole(folder / "voxels.gz", packed)
+    affine: tuple[tuple[float, ...], ...] = ()
+    if sample.affine is not None:
+        affine = tuple(tuple(row) for row in sample.affine.tolist())
     return SamplePreview(
         kind="volume", shape=sample.shape, spacing_mm=sample.spacing_mm, affine=affine, modality=sample.modality,
         **asdict(levels),
     )  # fmt: skip
 
 
-def _png(pixels: NDArray[np.uint8]) -> bytes:
-    file = BytesIO()
-    Image.fromarray(pixels).save(file, "png", compress_level=1)
-    return file.getvalue()
+def _write_png(folder: Path, number: int, pixels: NDArray[np.uint8]) -> None:
+    buffer = BytesIO()
+    Image.fromarray(pixels).save(buffer, "png", compress_level=1)
+    write_whole(folder / f"{number:05d}.png", buffer.getvalue())

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from segarena.abilities import abilities_of_segmenter
-from segarena.engine.batch_order import BatchOrder
-from segarena.engine.lockstep import RunCast, open_sessions, run_sample
+from segarena.engine.lockstep import BatchOrder, RunCast, open_sessions, run_sample
 from segarena.engine.plan import Plan, make_plan
 from segarena.engine.random_streams import random_stream
 from segarena.engine.replay import (

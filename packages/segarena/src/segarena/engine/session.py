@@ -26,7 +26,7 @@ from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.metric_values import metric_values, part_values
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.engine.random_streams import random_stream
-from segarena.engine.round_recorder import DialogueInfo, DialogueKey, RoundRecorder
+from segarena.engine.round_recorder import DialogueKey, RecordedDialogue, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
@@ -123,7 +123,7 @@ class Session:
         self.last_values: Mapping[str, float] = {}
         self.spent_s = 0.0
         key = DialogueKey(sample=sample.id, target=target.id, user=user_name, repeat=repeat)
-        about = DialogueInfo(
+        about = RecordedDialogue(
             benchmark=rules.benchmark,
             dataset=rules.dataset,
             key=key,

@@ -1,28 +1,32 @@
-"""Dialogues whose user and judge are elsewhere: what lockstep needs of a session, and a dataset that opens them.
+"""Interfaces of sessions whose user and judge are remote, and of the datasets that open them.
 
-`segarena.engine.session.Session` has its user, its target and its metrics at hand. Where these are kept from the
-segmenter's side, the dataset brings sessions of its own, and the engine holds them like any others.
+A `segarena.engine.session.Session` has its user, its target and its metrics at hand. If these are hidden from the
+segmenter's side, the dataset opens sessions of its own, and the engine runs them like any others.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 from segarena.dialogue import Dialogue
 from segarena.engine.rows import Rows
+from segarena.errors import PluginError
 from segarena.samples import Sample
+
+ENTRY_POINTS = "segarena.remote_evaluation"
+"""Entry-point group of the module that takes part in challenges; the first one by name is used."""
 
 
 class SessionLike(Protocol):
-    """The rounds of one dialogue, as whoever holds the loop sees them; `Session` says what each of these does.
+    """The rounds of one dialogue, as the code that runs the loop sees them; `Session` documents each member.
 
     Attributes:
-        user_name: as it appears in the records.
+        user_name: name of the user in the records.
         dialogue: all prompts so far and the last answer.
-        is_over: no further prompts will come.
+        is_over: whether the dialogue has ended.
     """
 
     user_name: str
@@ -31,22 +35,22 @@ class SessionLike(Protocol):
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Name of the dialogue in error messages."""
         ...
 
     @property
     def judges(self) -> str:
-        """What errors call those who judge."""
+        """Name of the judges in error messages."""
         ...
 
     @property
     def answered(self) -> int:
-        """Rounds that have been answered."""
+        """Number of answered rounds."""
         ...
 
     @property
     def sample(self) -> Sample:
-        """What is looked at."""
+        """The sample that is segmented."""
         ...
 
     def next(self) -> Dialogue | None:
@@ -54,32 +58,32 @@ class SessionLike(Protocol):
         ...
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Take the answer to the last prompts; return what was measured, as far as that is known here."""
+        """Submit the answer to the last prompts; return the metric values that are known on this side."""
         ...
 
     def fail(self, message: str) -> None:
-        """Record that this dialogue went wrong, and end it."""
+        """Record a failure and end the dialogue."""
         ...
 
     def spend(self, seconds: float) -> None:
-        """Take time off that belongs to no answer."""
+        """Charge time that belongs to no answer to the budget of the dialogue."""
         ...
 
     def rows(self) -> Rows:
-        """Return what this dialogue leaves."""
+        """Return the rows of this dialogue."""
         ...
 
 
 @runtime_checkable
 class RemoteDataset(Protocol):
-    """Of a dataset without truth: it opens the dialogues about its samples itself.
+    """A dataset without truth, which opens the dialogues about its samples itself.
 
-    A run builds neither users nor metrics then. What stops it from going on at all, such as a connection that stays
-    lost, is raised as `WorkStopped` and recorded nowhere.
+    Its runs build neither users nor metrics. An error that makes it impossible to go on, such as a lost connection, is
+    raised as `WorkStopped` and not recorded.
 
     Attributes:
-        prompt_kinds: by user, the kinds of prompts that they give; None where that is not known.
-        beside: names of files that it keeps in the run's folder, maybe before the run begins.
+        prompt_kinds: by user, the kinds of prompts that they give; None if that is unknown.
+        beside: names of its own files in the run's folder, which may exist before the run begins.
     """
 
     prompt_kinds: Mapping[str, AbstractSet[str] | None]
@@ -90,6 +94,17 @@ class RemoteDataset(Protocol):
         ...
 
 
-def taking_part() -> Any:
-    """Return what holds runs at challenges; it stands above the engine and is imported when somebody takes part."""
-    return importlib.import_module("segarena.client.participate")
+def remote_evaluation() -> Any:
+    """Return the module that evaluates at challenges, with the functions `evaluate` and `sessions`.
+
+    It is found by its entry point, because it stands above the engine and imports it.
+
+    Raises:
+        PluginError: nothing installed has such an entry point.
+    """
+    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+    if not found:
+        raise PluginError(
+            f"challenge: nothing installed has an entry point of {ENTRY_POINTS}; reinstall segarena"
+        )
+    return found[0].load()

@@ -1,4 +1,4 @@
-"""One question to one user: what would they draw on these two masks?"""
+"""Query a user once: the prompts for one prediction and one target."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from segarena.specs import Plugin, PluginSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoPixels:
-    """A sample of which only the shape is known; users who look at pixels refuse it."""
+class PixellessSample:
+    """A sample of which only the shape is known; users that look at pixels reject it."""
 
     id: str
     shape: Shape
@@ -48,7 +48,9 @@ def next_prompts(
     dialogue: Dialogue | None = None,
     seed: int = 0,
 ) -> tuple[Prompt, ...]:
-    """Return what a user says next, who sees `prediction` and wants `target`; nothing when there is nothing to say.
+    """Return the prompts with which a user corrects `prediction` towards `target`.
+
+    The result is empty when the user has nothing to correct.
 
     >>> import numpy as np
     >>> square = np.zeros((7, 9), dtype=bool)
@@ -60,45 +62,58 @@ def next_prompts(
 
     Args:
         user: a user, or the plug-in that makes one: "centre", "scribble-robot(kernel_size=0.3)".
-        prediction: bool or whole labels, shape of the target. None: nothing is predicted yet, this is the first round;
-            otherwise it is a later one.
-        target: bool, or whole labels of several objects that are judged together; 255 is excluded from scoring.
-            (H, W) in an image, (D, H, W) in a volume, (T, H, W) in a video.
-        image: what is segmented, for users who look at it: the pixels of an image, or any sample.
-        ignore: bool, shape of the target: excluded from scoring.
-        dialogue: what was said before, for users who look at that.
-        seed: of what is drawn at random.
+        prediction: bool or integer labels, in the shape of the target. None means that nothing is
+            predicted yet, so this is the first round; otherwise it is a later one.
+        target: bool, or integer labels of several objects that are judged together; 255 is
+            excluded from scoring. (H, W) in an image, (D, H, W) in a volume, (T, H, W) in a video.
+        image: the pixels of an image, or any sample, for users that look at it.
+        ignore: bool, shape of the target: pixels excluded from scoring.
+        dialogue: the rounds before this one, for users that look at them.
+        seed: of the random choices.
 
     Raises:
         UnknownPlugin, PluginInvalid: no such user, or not with these options.
-        InvalidInput: masks that do not fit, or a target, an image or a dialogue that this user cannot do with.
+        InvalidInput: masks that do not fit, or a target, an image or a dialogue that this user
+            cannot work with.
     """
     labels, void = without_void(as_labels(target, name="target"), ignore)
-    mask = labels if labels.max(initial=0) > 1 else labels.astype(np.bool_)
+    has_several_objects = labels.max(initial=0) > 1
+    mask = labels if has_several_objects else labels.astype(np.bool_)
     wanted = Target(id="target", mask=mask, ignore=void)
-    sample = _sample(image, wanted)
+    sample = _make_sample(image, wanted)
     start = begin(sample, wanted)
-    said = dialogue or Dialogue(rounds=() if prediction is None else ((),))
+    if dialogue is None and prediction is not None:
+        # Users tell a later round from the first by the rounds of the dialogue.
+        history = Dialogue(rounds=((),))
+    else:
+        history = dialogue or Dialogue()
     if prediction is not None:
         answer = as_prediction(prediction, sample.shape, objects=wanted.objects)
         start = compare(answer.mask, start)
-        said = said.answer(answer)
-    name = str(user) if isinstance(user, Plugin) else type(user).__name__
+        history = history.answer(answer)
+    if isinstance(user, Plugin):
+        name = str(user)
+        built = build("user", PluginSpec.of(user))
+    else:
+        name = type(user).__name__
+        built = user
     session = Session(
-        rules=Rules(benchmark="", dataset="", metrics=(), rounds=len(said.rounds) + 1, seed=seed),
+        rules=Rules(
+            benchmark="", dataset="", metrics=(), rounds=len(history.rounds) + 1, seed=seed
+        ),
         sample=sample,
         target=wanted,
         start=start,
-        user=build("user", PluginSpec.of(user)) if isinstance(user, Plugin) else user,
+        user=built,
         user_name=name,
     )
-    session.dialogue = said
+    session.dialogue = history
     asked = session.next()
     return () if asked is None else asked.rounds[-1]
 
 
-def _sample(image: Any, target: Target) -> Sample:
-    """Return a sample with this target."""
+def _make_sample(image: Any, target: Target) -> Sample:
+    """Return the given sample, or a sample made of an image, or one that has only a shape."""
     shape = target.mask.shape
     if isinstance(image, ImageSample | VolumeSample | VideoSample):
         if image.shape != shape:
@@ -107,7 +122,7 @@ def _sample(image: Any, target: Target) -> Sample:
             )
         return image
     if image is None:
-        return cast("Sample", NoPixels(id="given", shape=shape, targets=(target,)))
+        return cast("Sample", PixellessSample(id="given", shape=shape, targets=(target,)))
     if len(shape) != 2:
         raise InvalidInput(
             f"image: expected a VolumeSample or VideoSample for a target of shape {shape}, got an array"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -16,6 +15,7 @@ from segarena.errors import PluginInvalid, SegmenterError
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.volumes.preprocessing import Range, percentile_range, slice_range, to_grey
+from segarena.work.lru_cache import LruCache
 
 Intensity: TypeAlias = Literal[
     "volume-percentiles",
@@ -111,9 +111,8 @@ class SliceEncodings:
         self.pictures = pictures
         self.pass_seconds: list[float] = []
         self._segmenter = segmenter
-        self._keep_bytes = keep_bytes
         self._clock = clock
-        self._kept: OrderedDict[int, tuple[Any, int]] = OrderedDict()
+        self._kept = LruCache[int, tuple[Any]](max_bytes=keep_bytes, keeps_last=True)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -122,14 +121,13 @@ class SliceEncodings:
 
     def of(self, plane: int) -> Any:
         """Return the encoding of slice `plane`."""
-        if plane not in self._kept:
-            started = self._clock()
-            encoded = self._segmenter.encode(self.pictures.picture(plane))
-            self.pass_seconds.append(self._clock() - started)
-            self._kept[plane] = encoded, bytes_of(encoded)
-        self._kept.move_to_end(plane)
-        while (
-            len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self._keep_bytes
-        ):
-            self._kept.popitem(last=False)
-        return self._kept[plane][0]
+        kept = self._kept.get(plane)
+        if kept is not None:
+            (encoded,) = kept
+            return encoded
+        started = self._clock()
+        encoded = self._segmenter.encode(self.pictures.picture(plane))
+        self.pass_seconds.append(self._clock() - started)
+        # In a tuple, because a segmenter may encode to None.
+        self._kept.put(plane, (encoded,), bytes_of(encoded))
+        return encoded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -17,11 +16,16 @@ from segarena.errors import InvalidImage, InvalidInput, InvalidMask, SampleInval
 from segarena.files.images import IMAGE_SUFFIXES, read_image, read_size, read_values
 from segarena.files.limits import check_pixels, check_voxels
 from segarena.samples import Labels
+from segarena.work.lru_cache import LruCache
 
 HIGHEST_VALUE = 255
 """Of a mask that becomes labels."""
 
 _CACHED_FRAMES = 8
+
+
+def _empty_cache() -> LruCache[int, NDArray[np.uint8]]:
+    return LruCache(max_entries=_CACHED_FRAMES)
 
 
 class FrameFiles(Sequence[NDArray[np.uint8]]):
@@ -37,7 +41,7 @@ class FrameFiles(Sequence[NDArray[np.uint8]]):
         self._sample_id = sample_id
         self._paths = tuple(paths)
         self._shape = shape
-        self._kept: OrderedDict[int, NDArray[np.uint8]] = OrderedDict()
+        self._kept = _empty_cache()
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -57,15 +61,14 @@ class FrameFiles(Sequence[NDArray[np.uint8]]):
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         number = range(len(self))[index]
-        if number not in self._kept:
-            self._kept[number] = self._decode(self._paths[number])
-            if len(self._kept) > _CACHED_FRAMES:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(number)
-        return self._kept[number]
+        frame = self._kept.get(number)
+        if frame is None:
+            frame = self._decode(self._paths[number])
+            self._kept.put(number, frame)
+        return frame
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": OrderedDict()}
+        return {**self.__dict__, "_kept": _empty_cache()}
 
     def _decode(self, path: Path) -> NDArray[np.uint8]:
         try:

@@ -1,1 +1,1 @@
-"""Averages of volumes, instance Dice, and the figures of the CVPR 2025 challenge."""
+"""Averages over volumes, instance Dice, and the scores of the CVPR 2025 challenge."""

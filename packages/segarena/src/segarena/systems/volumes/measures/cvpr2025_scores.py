@@ -1,7 +1,7 @@
-"""The values of one case in the CVPR 2025 challenge on interactive 3D segmentation, from those of its classes.
+"""Scores of one case in the CVPR 2025 challenge on interactive 3D segmentation, from those of its classes.
 
-All classes of a case go through the steps in parallel: step 0 a box, then five clicks. A step that was not run (a case
-without box) and a class without an answer count as Dice 0 and NSD 0.
+All classes of a case take the steps in parallel: step 0 a box, then five clicks. A step that did not run (a case
+without box) and a class without a prediction count as Dice 0 and NSD 0.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from segarena.errors import InvalidInput
 from segarena.statistics.curves import area_over_last_five
 
 TOLERANCE_MM = 2.0
+_AREA_STEPS = 5
 NSD_ABOVE_DSC = 0.2
 """The script computes NSD only where the mean Dice of the case is above this, and writes 0 otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseScores:
-    """One case."""
+    """Mean Dice and NSD of one case after each step."""
 
     dsc: NDArray[np.float64]  # (steps,), mean Dice of the classes
     nsd: NDArray[np.float64]  # (steps,), mean NSD of the classes
@@ -52,10 +53,10 @@ class CaseScores:
 def score_case(
     dice: ArrayLike, nsd: ArrayLike, *, nsd_above_dsc: float | None = NSD_ABOVE_DSC
 ) -> CaseScores:
-    """Return what the challenge's script makes of a case.
+    """Return the scores of a case as the challenge's script computes them.
 
-    A class whose Dice is NaN (truth and prediction empty; the script looks only at classes that the truth has)
-    makes that step NaN, and the area with it.
+    A class with Dice NaN (truth and prediction empty; the script scores only classes that the truth has) makes that
+    step NaN, and the area with it.
 
     Args:
         dice: (classes, steps), at least one class and five steps.
@@ -65,21 +66,23 @@ def score_case(
     Raises:
         InvalidInput: other shapes.
     """
-    given = np.asarray(dice, dtype=np.float64)
-    surfaces = np.asarray(nsd, dtype=np.float64)
-    if given.ndim != 2 or given.shape != surfaces.shape or len(given) < 1 or given.shape[1] < 5:
+    class_dice = np.asarray(dice, dtype=np.float64)
+    class_nsd = np.asarray(nsd, dtype=np.float64)
+    is_table = class_dice.ndim == 2 and class_dice.shape == class_nsd.shape
+    if not is_table or len(class_dice) < 1 or class_dice.shape[1] < _AREA_STEPS:
         raise InvalidInput(
             "case scores: expected (classes, steps) of Dice and NSD alike, at least one class and five steps, "
-            f"got {given.shape} and {surfaces.shape}"
+            f"got {class_dice.shape} and {class_nsd.shape}"
         )
-    dsc: Any = given.mean(axis=0)
-    mean_nsd = surfaces.mean(axis=0)
+    mean_dice: Any = class_dice.mean(axis=0)
+    mean_nsd = class_nsd.mean(axis=0)
     if nsd_above_dsc is not None:
-        mean_nsd = np.where(dsc > nsd_above_dsc, mean_nsd, 0.0)
-    return CaseScores(dsc, mean_nsd)
+        mean_nsd = np.where(mean_dice > nsd_above_dsc, mean_nsd, 0.0)
+    return CaseScores(mean_dice, mean_nsd)
 
 
 def _area(values: NDArray[np.float64]) -> float:
-    if np.isnan(values[-5:]).any():
+    last_steps = values[-_AREA_STEPS:]
+    if np.isnan(last_steps).any():
         return math.nan
-    return float(area_over_last_five(values[None, -5:])[0])
+    return float(area_over_last_five(last_steps[None])[0])

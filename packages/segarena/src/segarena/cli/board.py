@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from segarena.cli.report import runs_below
+from segarena.reports.boards import Entry, board_of, extract_of, write_site
+from segarena.reports.boards.run_attribution import attribution_of, read_attributions
 from segarena.terminal.exits import one_line_errors
 
 
@@ -69,9 +71,6 @@ def board(
 
         segarena board runs --names teams.csv --show best --freeze 2026-11-22T18:00+01:00 --out site
     """
-    from segarena.reports.boards import Entry, board_of, extract_of, write_site
-    from segarena.reports.boards.run_attribution import attribution_of, read_attributions
-
     with one_line_errors():
         known = read_attributions(names) if names else {}
         found: dict[Entry, Path] = {}

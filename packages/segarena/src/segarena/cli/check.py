@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from segarena.engine.run_integrity import check_run
+from segarena.engine.segmenter_check import DependenceCheck, check_segmenter
+from segarena.errors import InvalidInput
+from segarena.options import close_to
+from segarena.registry import known, names
+from segarena.reports.sheets import Sheet
 from segarena.terminal.exits import FAILURES, one_line_errors
-
-if TYPE_CHECKING:
-    from segarena.engine.segmenter_check import DependenceCheck
-    from segarena.reports.sheets import Sheet
+from segarena.terminal.tables import show_sheet
 
 
 def check(
@@ -62,10 +65,6 @@ def check(
 
 def _is_run(what: str) -> bool:
     """Tell a run folder from a segmenter; raise InvalidInput for what is neither."""
-    from segarena.errors import InvalidInput
-    from segarena.options import close_to
-    from segarena.registry import known, names
-
     if (Path(what) / "run.json").is_file():
         return True
     if ".py" in what or "(" in what or known("segmenter", what):
@@ -79,8 +78,6 @@ def _is_run(what: str) -> bool:
 
 
 def _check_run(run: Path) -> bool:
-    from segarena.engine.run_integrity import check_run
-
     findings = check_run(run)
     for finding in findings:
         typer.secho(
@@ -93,9 +90,6 @@ def _check_run(run: Path) -> bool:
 def _check_segmenter(
     segmenter: str, dataset: str | None, benchmark: str | None, samples: int
 ) -> bool:
-    from segarena.engine.segmenter_check import check_segmenter
-    from segarena.terminal.tables import show_sheet
-
     with Console(stderr=True).status(f"asking {segmenter}"):
         found = check_segmenter(segmenter, dataset=dataset, benchmark=benchmark, samples=samples)
     show_sheet(_sheet(segmenter, found))
@@ -106,8 +100,6 @@ def _check_segmenter(
 
 
 def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:
-    from segarena.reports.sheets import Sheet
-
     return Sheet(
         name="check",
         caption=f"{segmenter}: the same prompts, asked again",

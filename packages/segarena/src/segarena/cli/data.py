@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from segarena.options import options_of
+from segarena.registry import build, find
+from segarena.specs import PluginSpec
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 app = typer.Typer(
@@ -35,9 +38,6 @@ def check(
 
     Exit code 0: usable; 1: something is wrong; 2: there is nothing to look at.
     """
-    from segarena.registry import build
-    from segarena.specs import PluginSpec
-
     with one_line_errors():
         spec = PluginSpec.parse(name)
         if path is not None:
@@ -57,9 +57,6 @@ def check(
 
 def _folder_option(dataset: str) -> str:
     """Return the option of a dataset that is its folder: `path`, or else the first that must be given."""
-    from segarena.options import options_of
-    from segarena.registry import find
-
     options = options_of(find("dataset", dataset))
     required = [option.name for option in options if option.is_required]
     if not required or "path" in [option.name for option in options]:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from segarena.reports import write_report
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.running import run_and_show
 from segarena.terminal.workers import Workers, takes_workers
 
 SEGMENTERS = ("graph", "grabcut", "image-blind")
@@ -26,9 +28,6 @@ def demo(
 
     Needs no download.
     """
-    from segarena.reports import write_report
-    from segarena.terminal.running import run_and_show
-
     with one_line_errors("stopped; the same command resumes where it stopped"):
         runs = [out / name for name in SEGMENTERS]
         failures = sum(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from segarena.reports.mask_export import export_masks
 from segarena.terminal.exits import one_line_errors
 
 
@@ -41,8 +42,6 @@ def export(
     with the numbers of objects. A volume is NIfTI with the affine of its scan. `masks.csv` names sample, target, user,
     repeat and round of each file, with what was measured. A dialogue that ended before a round has its last mask.
     """
-    from segarena.reports.mask_export import export_masks
-
     with one_line_errors():
         index = export_masks(
             run, out or run / f"masks-{masks}", as_format=masks, round_=round_, trust=trust

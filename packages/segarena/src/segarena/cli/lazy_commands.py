@@ -54,7 +54,9 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:
         """Return the context of the command itself."""
-        return self.load().make_context(info_name, args, *rest, **extra)
+        with one_line_errors():  # importing it may find that an extra is missing
+            command = self.load()
+        return command.make_context(info_name, args, *rest, **extra)
 
 
 class MissingCommand(TyperCommand):

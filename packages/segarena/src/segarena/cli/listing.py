@@ -6,16 +6,26 @@ import inspect
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from segarena.abilities import (
+    KnowsItsSamples,
+    abilities_of_segmenter,
+    abilities_of_user,
+    class_made_by,
+)
 from segarena.errors import InvalidInput
+from segarena.options import options_of, show_options
+from segarena.published.finding import broken_tables, find_table, table_names
+from segarena.published.tables import PublishedTable
+from segarena.registry import broken, kinds, names
+from segarena.reports.renderers import sheet_rows
+from segarena.reports.sheets import Column, Sheet
 from segarena.terminal.exits import one_line_errors
-
-if TYPE_CHECKING:
-    from segarena.published.tables import PublishedTable
+from segarena.terminal.tables import show_sheet
 
 _TABLE = "table"
 """The published tables, which are data and no plug-ins."""
@@ -34,11 +44,6 @@ def list_plugins(
     A plug-in is written NAME or NAME(option=value, ...); a file of your own works without installation:
     my_model.py:MyClass.
     """
-    from segarena.options import show_options
-    from segarena.registry import broken, kinds, names
-    from segarena.reports.renderers import sheet_rows
-    from segarena.reports.sheets import Sheet
-
     with one_line_errors():
         there = (*kinds(), _TABLE)
         wanted = [known for known in there if kind is None or kind.rstrip("s") == known]
@@ -67,10 +72,6 @@ def list_plugins(
 
 def _show_tables() -> None:
     """Show the published tables: what each has, and where it is from."""
-    from segarena.published.finding import broken_tables, find_table, table_names
-    from segarena.reports.sheets import Column, Sheet
-    from segarena.terminal.tables import show_sheet
-
     tables = [find_table(name) for name in table_names()]
     head = (
         "name",
@@ -109,8 +110,6 @@ def _what(factory: Callable[..., Any]) -> str:
 
 def _takes(factory: Callable[..., Any]) -> str:
     """Say what samples and prompts a segmenter takes, as its class says it: models are not loaded for a list."""
-    from segarena.abilities import abilities_of_segmenter, class_made_by
-
     found = abilities_of_segmenter(class_made_by(factory))
     takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
     return takes + "; SEES THE TRUTH" * found.sees_truth
@@ -118,8 +117,6 @@ def _takes(factory: Callable[..., Any]) -> str:
 
 def _needs(factory: Callable[..., Any]) -> str:
     """Say which options must be given, and what must be installed for networks, where it is not."""
-    from segarena.options import options_of
-
     needed = [option.name for option in options_of(factory) if option.is_required]
     absent = "weights" in needed and not (find_spec("torch") and find_spec("transformers"))
     return (
@@ -129,8 +126,6 @@ def _needs(factory: Callable[..., Any]) -> str:
 
 def _holds(factory: Callable[..., Any]) -> str:
     """Say what samples a dataset has, as its class says it."""
-    from segarena.abilities import KnowsItsSamples, class_made_by
-
     plugin = class_made_by(factory)
     if isinstance(plugin, KnowsItsSamples):
         return _listed([plugin.sample_kind])
@@ -139,9 +134,6 @@ def _holds(factory: Callable[..., Any]) -> str:
 
 def _gives(factory: Callable[..., Any]) -> str:
     """Say what prompts a user gives, built with its defaults where there are such."""
-    from segarena.abilities import abilities_of_user, class_made_by
-    from segarena.options import options_of
-
     plugin = class_made_by(factory)
     if not any(option.is_required for option in options_of(factory)):
         with suppress(Exception):  # another package's fault must not take the list away

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from segarena.cli.options import TakesOptionsOfBenchmark, takes_what_to_run
-
-if TYPE_CHECKING:
-    from segarena.engine.forecast import Forecast
-
+from segarena.engine.forecast import Forecast, forecast
+from segarena.terminal.progress import duration_text
 
 COMMAND_CLASS = TakesOptionsOfBenchmark
 
@@ -31,8 +29,6 @@ def plan(
 
         segarena plan rclicks --segmenter grabcut --dataset demo --workers 8
     """
-    from segarena.engine.forecast import forecast
-
     with Console(stderr=True).status("starting") as status:
         cost = forecast(
             timed=samples,
@@ -64,8 +60,6 @@ def _show(cost: Forecast, asked: dict[str, Any]) -> None:
 
 def rows(cost: Forecast) -> list[tuple[str, str]]:
     """Return the lines of a forecast: what it is about, and how much."""
-    from segarena.terminal.progress import duration_text
-
     low, middle, high, most = (
         duration_text(3600 * hours)
         for hours in (cost.hours_low, cost.hours, cost.hours_high, cost.hours_at_most)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from segarena.records.report_manifest import REPORT_FOLDER
+from segarena.records.trust import restrict_plugins
+from segarena.reports import terminal_of, write_report
+from segarena.reports.pages import Page
+from segarena.reports.report_server import ReportServer
 from segarena.terminal.exits import one_line_errors
-
-if TYPE_CHECKING:
-    from segarena.reports.pages import Page
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 
 def runs_below(folder: Path) -> list[Path]:
@@ -103,10 +106,6 @@ def report(
 
         segarena report runs/grabcut runs/graph --out comparison --figures charts
     """
-    from segarena.records.report_manifest import REPORT_FOLDER
-    from segarena.reports import terminal_of, write_report
-    from segarena.users.habits.prompt_time import PromptTimeModel
-
     with one_line_errors():
         named = [below for run in runs for below in runs_below(run)]
         files = write_report(
@@ -142,9 +141,6 @@ def report(
 
 def _serve(page: Page, *, trust: bool) -> None:
     """Serve the page until Ctrl-C."""
-    from segarena.records.trust import restrict_plugins
-    from segarena.reports.report_server import ReportServer
-
     with restrict_plugins(trust=trust), ReportServer(page) as server, suppress(KeyboardInterrupt):
         typer.echo(f"open:   {server.url}   (Ctrl-C ends)")
         webbrowser.open(server.url)

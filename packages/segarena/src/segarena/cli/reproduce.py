@@ -7,19 +7,32 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from segarena.engine.forecast import forecast
+from segarena.errors import InvalidInput, SegarenaError
+from segarena.published import find_table
+from segarena.published.tables import Found, MeasurementRequest, PublishedTable
+from segarena.reproduction.comparing import comparison_sheet, dry_sheet, needs_sheet, unmeasured
+from segarena.reproduction.measuring import (
+    Key,
+    arguments_of,
+    has_all_samples,
+    is_finished,
+    measured_by,
+    run_job,
+    with_means,
+)
+from segarena.reproduction.needs import Job, Need, chosen, jobs_of, needs_of_data, needs_of_inputs
+from segarena.reproduction.places import Places
+from segarena.reproduction.standing_in import stood_in
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.progress import ProgressBar, duration_text
+from segarena.terminal.tables import show_sheet
 from segarena.terminal.workers import Workers, takes_workers
-
-if TYPE_CHECKING:
-    from segarena.published.tables import Found, PublishedTable
-    from segarena.reproduction.measuring import Key
-    from segarena.reproduction.needs import Job, Need
-    from segarena.reproduction.places import Places
 
 
 @takes_workers
@@ -80,10 +93,6 @@ def reproduce(
     Exit code 0: everything asked for was measured; 1: part of it was not, for want of something or by a failure; 2:
     refused.
     """
-    from segarena.published import find_table
-    from segarena.reproduction.needs import chosen
-    from segarena.reproduction.places import Places
-
     with one_line_errors("stopped; the same command goes on where it was"):
         told = find_table(table)
         folder = out or Path("runs") / re.sub(r"\W+", "-", told.name)
@@ -127,10 +136,6 @@ class _Request:
 
     def measure(self) -> bool:
         """Have the system measure the table in its own way."""
-        from segarena.published.tables import MeasurementRequest
-        from segarena.reproduction.needs import needs_of_data, needs_of_inputs
-        from segarena.terminal.progress import ProgressBar
-
         of_data = {name: needs_of_data(self.table, name, self.places) for name in self.datasets}
         inputs = needs_of_inputs(self.table, self.table.takes, self.places)
         self._say_needs([need for needs in (*of_data.values(), inputs) for need in needs])
@@ -158,11 +163,6 @@ class _Request:
 
     def run(self) -> bool:
         """Run the benchmark of the table for each model and dataset that is there."""
-        from segarena.reproduction.comparing import unmeasured
-        from segarena.reproduction.measuring import has_all_samples, with_means
-        from segarena.reproduction.needs import jobs_of
-        from segarena.reproduction.standing_in import stood_in
-
         left_out = unmeasured(self.table)
         for line in left_out:
             typer.secho(f"not measured: {line}", fg="yellow")
@@ -193,10 +193,6 @@ class _Request:
 
     def _run_one(self, job: Job, place: str) -> tuple[Path | None, Mapping[Key, Found]]:
         """Run a job and return its folder and numbers; no folder where it went wrong: that is said, others go on."""
-        from segarena.errors import SegarenaError
-        from segarena.reproduction.measuring import measured_by, run_job
-        from segarena.terminal.progress import ProgressBar
-
         title = f"{place}: {job.model} on {job.dataset}"
         try:
             with ProgressBar(
@@ -218,20 +214,12 @@ class _Request:
             return None, {}
 
     def _say_needs(self, needs: Sequence[Need]) -> None:
-        from segarena.reproduction.comparing import needs_sheet
-        from segarena.terminal.tables import show_sheet
-
         show_sheet(
             needs_sheet(self.table, sorted(dict.fromkeys(needs), key=lambda need: need.is_there))
         )
 
     def _say_costs(self, jobs: Sequence[Job]) -> None:
         """Say what the runs will cost that are not finished."""
-        from segarena.engine.forecast import forecast
-        from segarena.errors import SegarenaError
-        from segarena.reproduction.measuring import arguments_of, is_finished
-        from segarena.terminal.progress import duration_text
-
         pending = [job for job in jobs if not is_finished(job, self.out)]
         typer.echo(f"{len(jobs)} runs can be made, {len(jobs) - len(pending)} of them are finished")
         hours = 0.0
@@ -254,9 +242,6 @@ class _Request:
 
     def _show(self, found: Mapping[Key, Found], *, is_whole: bool) -> None:
         """Print what was measured beside what was published, and keep it."""
-        from segarena.reproduction.comparing import comparison_sheet, dry_sheet
-        from segarena.terminal.tables import show_sheet
-
         is_dry = self.is_dry
         if is_dry:
             sheet = dry_sheet(self.table, found)
@@ -280,8 +265,6 @@ class _Request:
 
 def _option(text: str) -> tuple[str, Any]:
     """Read NAME=VALUE; a value that is no literal is text."""
-    from segarena.errors import InvalidInput
-
     name, sign, value = text.partition("=")
     if not (name and sign):
         raise InvalidInput(f"--adapter-option {text}: expected NAME=VALUE")
@@ -292,8 +275,6 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _folder(option: str, path: Path | None) -> Path | None:
-    from segarena.errors import InvalidInput
-
     if path is not None and not path.expanduser().is_dir():
         raise InvalidInput(f"{option} {path}: expected a folder, there is none")
     return path.expanduser() if path is not None else None

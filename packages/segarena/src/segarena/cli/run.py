@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from segarena.cli.options import TakesOptionsOfBenchmark, takes_what_to_run
+from segarena.engine.human_prompts import PeopleSettings
 from segarena.terminal.exits import FAILURES
 from segarena.terminal.running import run_and_show
 from segarena.terminal.workers import Share
@@ -118,13 +119,12 @@ def run(
 
 def ask_and_run(people: Path | None, browser: bool, how: dict[str, Any]) -> int:
     """Run here, where people are asked as they are to be; return how many dialogues failed."""
-    from segarena.engine.human_prompts import PeopleSettings
-
     return run_and_show(**how, people=PeopleSettings(at=people, opens_browser=browser))
 
 
 def take_part(challenge: str, how: dict[str, Any]) -> int:
     """Run at a server; return how many dialogues failed."""
+    # The client needs an extra that local runs do without.
     from segarena.client.showing import take_part_and_show
 
     return take_part_and_show(challenge, **how)

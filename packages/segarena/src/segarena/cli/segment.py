@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from typer.core import TyperCommand
 
+from segarena.engine.folder_segmentation import SegmentationSummary, segment_folder
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.progress import ProgressBar
 from segarena.terminal.workers import Share, Workers, takes_workers
-
-if TYPE_CHECKING:
-    from segarena.engine.folder_segmentation import SegmentationSummary
 
 _JOINT = "\0"  # no argument can hold it
 _SHOWN = 10
@@ -80,9 +79,6 @@ def segment(
     Stop it and run it again: it resumes. Exit code 0: a mask for every image; 1: some failed and are named;
     2: refused, with one line why.
     """
-    from segarena.engine.folder_segmentation import segment_folder
-    from segarena.terminal.progress import ProgressBar
-
     console = Console(stderr=True)
     with one_line_errors("stopped; the same command resumes"):
         pairs = [_pair(text) for text in support]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from segarena.errors import InvalidInput
+from segarena.registry import build
+from segarena.reports.sheets import Sheet
+from segarena.segmenters.workers.checking import Checked, check_worker
+from segarena.segmenters.workers.template.writing import write_adapter
+from segarena.specs import PluginSpec
 from segarena.terminal.exits import FAILURES, one_line_errors
-
-if TYPE_CHECKING:
-    from segarena.reports.sheets import Sheet
-    from segarena.segmenters.workers.checking import Checked
-    from segarena.specs import PluginSpec
+from segarena.terminal.tables import show_sheet
 
 app = typer.Typer(
     help="Evaluate models that run in another Python, a container or another machine.",
@@ -48,8 +50,6 @@ def new(
     Then load your model in `__init__`, and let `encode` and `predict` ask it. An adapter that is there is left as it
     is, and segarena_worker.py is written anew.
     """
-    from segarena.segmenters.workers.template.writing import write_adapter
-
     with one_line_errors():
         adapter, is_new = write_adapter(name, folder)
     typer.echo(
@@ -94,9 +94,6 @@ def check(
     Whether its answers are any good, a run says: segarena run clicks --segmenter "worker('python my_adapter.py')".
     Exit code 0: all is right; 1: something is not; 2: refused, with one line why.
     """
-    from segarena.segmenters.workers.checking import check_worker
-    from segarena.terminal.tables import show_sheet
-
     with one_line_errors():
         spec = _specified(worker, python, option or ())
         with Console(stderr=True).status(f"asking {worker}"):
@@ -112,16 +109,11 @@ def check(
 
 
 def _built(spec: PluginSpec):
-    from segarena.registry import build
-
     return build("segmenter", spec)
 
 
 def _specified(worker: str, python: str, options: Sequence[str]) -> PluginSpec:
     """Return the worker as a plug-in, as a run would have it."""
-    from segarena.errors import InvalidInput
-    from segarena.specs import PluginSpec
-
     if worker.startswith("worker("):
         return PluginSpec.parse(worker)
     pairs = [option.partition("=") for option in options]
@@ -145,8 +137,6 @@ def _value(text: str) -> object:
 
 
 def _sheet(worker: str, found: Sequence[Checked]) -> Sheet:
-    from segarena.reports.sheets import Sheet
-
     return Sheet(
         name="check",
         caption=f"{worker}, asked by a hostile host",

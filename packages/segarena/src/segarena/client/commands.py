@@ -5,14 +5,19 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from segarena.terminal.exits import one_line_errors
-
-if TYPE_CHECKING:
-    from segarena.client.server import SentTold
+from segarena.client.address import read_server
+from segarena.client.connection import Connection
+from segarena.client.fetching import fetch as fetched
+from segarena.client.server import SentTold
+from segarena.client.submitting import kind_of
+from segarena.client.submitting import submit as sent
+from segarena.client.tokens import checked, forget_token, keep_token
+from segarena.errors import InvalidInput
+from segarena.terminal.exits import FAILURES, one_line_errors
 
 
 def login(
@@ -28,10 +33,6 @@ def login(
 
         segarena login https://lab.example
     """
-    from segarena.client.address import read_server
-    from segarena.client.connection import Connection
-    from segarena.client.tokens import checked, forget_token, keep_token
-
     with one_line_errors():
         address = read_server(server.partition("/challenges")[0])
         if forget:
@@ -69,8 +70,6 @@ def fetch(
     KEY/0/00000.png for each frame of a video; 0 outside and 1 inside, or of several objects their numbers.
     """
     from rich.console import Console
-
-    from segarena.client.fetching import fetch as fetched
 
     with (
         one_line_errors("stopped; the same command goes on"),
@@ -121,11 +120,6 @@ def submit(
     It is looked at before it counts: what is wrong with it is told at once, all of it, and costs no run. Exit code 1:
     it was refused. The same command again goes on waiting; another --name sends the same once more.
     """
-    from segarena.client.submitting import kind_of
-    from segarena.client.submitting import submit as sent
-    from segarena.errors import InvalidInput
-    from segarena.terminal.exits import FAILURES
-
     with one_line_errors("stopped waiting; it is judged all the same"):
         chosen = kind or kind_of(path)
         if chosen not in ("masks", "run", "worker"):

@@ -9,16 +9,15 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from segarena.engine.evaluate import evaluate
 from segarena.errors import StoreError
+from segarena.reports import terminal_table
 from segarena.specs import Plugin, PluginSpec
+from segarena.terminal.progress import ProgressBar
 
 
 def run_and_show(benchmark: Plugin, **options: Any) -> int:
     """Run with a progress bar and print where it lies; return how many answers failed or differed when asked again."""
-    from segarena.engine.evaluate import evaluate
-    from segarena.reports import terminal_table
-    from segarena.terminal.progress import ProgressBar
-
     console, here = (
         Console(stderr=True, emoji=False),
         Path.cwd(),

@@ -11,6 +11,7 @@ import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
+from segarena.work.cluster.executor import Ray
 from segarena.work.jobs import Workers
 
 EXECUTORS = ("local", "ray")
@@ -55,8 +56,6 @@ def workers_of(
     if executor not in (None, *EXECUTORS):
         raise InvalidInput(f"--executor {executor}: expected {' or '.join(EXECUTORS)}")
     if executor == "ray":
-        from segarena.work.cluster.executor import Ray
-
         return Ray(workers, address or "", gpus_per_worker or 0.0)
     if executor is None and (address is not None or gpus_per_worker is not None):
         raise InvalidInput("--address and --gpus-per-worker are about Ray; give --executor ray too")

@@ -1,4 +1,4 @@
-"""Errors that show when several people annotated the same image: what one misses or orders unlike most others."""
+"""Consensus checks: regions that one annotator misses or orders differently from most others of the image."""
 
 from __future__ import annotations
 
@@ -15,48 +15,51 @@ from segarena.systems.scenes.checks.quality import QualityLimits, check_scene, r
 from segarena.systems.scenes.model.rasters import Rasters, overlap_table, rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
-Drawn: TypeAlias = tuple[Scene, Rasters]
-
+# Two others are the fewest who can outvote one annotator.
 LEAST_OTHERS = 2
 SAME_IOU = 0.5
 
 
 def check_set(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[Defect]:
-    """Return what is wrong with a file and every annotation in it, alone and against the others of its image.
+    """Return the defects of a file and of all its annotations, alone and against the others of an image.
 
-    Never raises for a bad scene: that is a defect, and the others are looked at.
+    Never raises for a bad scene: that is a defect, and the remaining scenes are checked.
     """
-    return [*scenes.defects, *chain.from_iterable(check_each(scenes, limits=limits))]
+    by_scene = check_each(scenes, limits=limits)
+    return [*scenes.defects, *chain.from_iterable(by_scene)]
 
 
 def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[list[Defect]]:
-    """Return what is wrong with each scene of a set, in its order, alone and against the others of its image."""
+    """Return the defects of each scene of a set, in its order, alone and against the others of its image."""
     found: list[list[Defect]] = [[] for _ in scenes.scenes]
     groups: dict[str, list[int]] = {}
     for index, scene in enumerate(scenes.scenes):
         groups.setdefault(scene.image.id, []).append(index)
     for group in groups.values():
-        drawn: dict[int, Drawn] = {}
+        rasterised: dict[int, RasterisedScene] = {}
         for index in group:
             scene = scenes.scenes[index]
             try:
-                drawn[index] = (scene, rasterise(scene))
+                rasterised[index] = (scene, rasterise(scene))
             except InvalidMask:
-                found[index] = check_scene(scene, limits=limits)  # it says which mask
-        for index, (scene, rasters) in drawn.items():
-            others = [pair for other, pair in drawn.items() if other != index]
+                found[index] = check_scene(scene, limits=limits)  # it reports which mask
+        for index, (scene, rasters) in rasterised.items():
+            others = [pair for other, pair in rasterised.items() if other != index]
             found[index] = check_scene(scene, limits=limits, rasters=rasters)
             found[index] += check_against((scene, rasters), others, limits=limits)
     return found
 
 
 def check_against(
-    one: Drawn, others: Sequence[Drawn], *, limits: QualityLimits | None = None
+    one: RasterisedScene,
+    others: Sequence[RasterisedScene],
+    *,
+    limits: QualityLimits | None = None,
 ) -> list[Defect]:
-    """Return what one annotator seems to have wrong where the others of the same image agree.
+    """Return probable errors of one annotator where the others of the same image agree.
 
-    Regions are the same where their IoU is at least 0.5, in the assignment of the highest sum. With fewer than two
-    others nobody is right by majority, and nothing is reported.
+    Regions are the same if their IoU is at least 0.5, in the assignment of the highest sum. With fewer than two
+    others there is no majority, and nothing is reported.
     """
     limits = limits or QualityLimits()
     others = [other for other in others if other[0].shape == one[0].shape]
@@ -64,96 +67,121 @@ def check_against(
         return []
     matches = [match_regions(one[1], other[1]) for other in others]
     return [
-        *_missing(one, others, matches, limits),
-        *_order(one, others, matches, limits),
-        *_coverage(one, others, limits),
+        *_missing_regions(one, others, matches, limits),
+        *_order_conflicts(one, others, matches, limits),
+        *_low_coverage(one, others, limits),
     ]
 
 
 def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
-    """Return which regions of two annotations are the same, by place in the order of each.
+    """Return pairs of the same regions in two annotations, by index in the depth order of each.
 
-    Here a pair of equal regions should not be broken up for the sake of one pair more, so the sum of IoU decides;
-    agreement is measured by the number of pairs, as published: `segarena.systems.scenes.measures.agreement`.
+    The sum of IoU decides, since a pair of equal regions should not be split to gain one more pair. Agreement, in
+    contrast, maximizes the number of pairs, as published: see `segarena.systems.scenes.measures.agreement`.
     """
+    # SciPy is slow to import, and most commands do not need it.
     from scipy.optimize import linear_sum_assignment
 
     shared = overlap_table(
-        *([region.amodal for region in rasters.regions] for rasters in (one, other))
+        [region.amodal for region in one.regions], [region.amodal for region in other.regions]
     )
-    areas, other_areas = (
-        np.array([region.area_px for region in rasters.regions]) for rasters in (one, other)
-    )
+    areas = np.array([region.area_px for region in one.regions])
+    other_areas = np.array([region.area_px for region in other.regions])
     ious = shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
-    # Below the threshold a pair gains nothing, so that it never pushes out one that counts.
+    # Pairs below the threshold gain nothing, so they never displace one that counts.
     gains: NDArray[np.float64] = np.where(ious >= SAME_IOU, ious, 0.0)
     rows, columns = linear_sum_assignment(gains, maximize=True)
     return {int(a): int(b) for a, b in zip(rows, columns, strict=True) if gains[a, b] > 0}
 
 
-def _missing(
-    one: Drawn,
-    others: Sequence[Drawn],
+def _missing_regions(
+    one: RasterisedScene,
+    others: Sequence[RasterisedScene],
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield regions that most others have and this one has not, each once."""
-    told: set[tuple[int, int]] = set()
-    between = {
-        (a, b): match_regions(others[a][1], others[b][1])
-        for a, b in combinations(range(len(others)), 2)
-    }
-    for k, (scene, rasters) in enumerate(others):
-        for place, region in enumerate(scene.regions):
-            if place in matches[k].values() or (k, place) in told:
+    """Yield each region that most others drew and this annotator did not, once."""
+    reported: set[tuple[int, int]] = set()
+    between: dict[tuple[int, int], dict[int, int]] = {}
+    for a, b in combinations(range(len(others)), 2):
+        between[a, b] = match_regions(others[a][1], others[b][1])
+    least = max(LEAST_OTHERS, limits.consensus * len(others))
+    for number, (scene, rasters) in enumerate(others):
+        matched = set(matches[number].values())
+        for index, region in enumerate(scene.regions):
+            if index in matched or (number, index) in reported:
                 continue
-            same = {(k, place)}
-            for j in range(len(others)):
-                if j > k and place in between[k, j]:
-                    same.add((j, between[k, j][place]))
-                if j < k:
-                    same |= {(j, a) for a, b in between[j, k].items() if b == place}
-            told |= same
-            if len(same) >= max(LEAST_OTHERS, limits.consensus * len(others)):
-                text = f"expected a region like {region.name.strip() or 'the one'!r} that {len(same)} of {len(others)} "
-                text += "others drew here, found none; look whether it is missing"
-                yield one[0].defect(
-                    "missing", text, severity="warning", place=region_centre(rasters.regions[place])
-                )
+            same = _same_regions(number, index, len(others), between)
+            reported |= same
+            if len(same) < least:
+                continue
+            example = region.name.strip() or "the one"
+            message = (
+                f"expected a region like {example!r} that {len(same)} of {len(others)} "
+                "others drew here, found none; look whether it is missing"
+            )
+            centre = region_centre(rasters.regions[index])
+            yield one[0].defect("missing", message, severity="warning", place=centre)
 
 
-def _order(
-    one: Drawn,
-    others: Sequence[Drawn],
+def _same_regions(
+    number: int, index: int, others: int, between: dict[tuple[int, int], dict[int, int]]
+) -> set[tuple[int, int]]:
+    """Return a region of annotator `number` and its matches, as (annotator, index of the region)."""
+    same = {(number, index)}
+    for other in range(others):
+        if other > number:
+            match = between[number, other]
+            if index in match:
+                same.add((other, match[index]))
+        elif other < number:
+            match = between[other, number]
+            same |= {(other, a) for a, b in match.items() if b == index}
+    return same
+
+
+def _order_conflicts(
+    one: RasterisedScene,
+    others: Sequence[RasterisedScene],
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
+    """Yield overlapping regions that most others have in the opposite depth order."""
     scene, rasters = one
     if not scene.has_depth:
         return
-    shared = rasters.overlap_px()
     overlaps = [other.overlap_px() for _, other in others]
-    for a, b in np.argwhere(np.triu(shared > 0, 1)).tolist():
-        votes = [
-            match[a] < match[b]
-            for match, overlap, (other, _) in zip(matches, overlaps, others, strict=True)
-            if other.has_depth and a in match and b in match and overlap[match[a], match[b]] > 0
-        ]
+    for a, b in np.argwhere(np.triu(rasters.overlap_px() > 0, 1)).tolist():
+        votes: list[bool] = []
+        for match, overlap, (other, _) in zip(matches, overlaps, others, strict=True):
+            if not other.has_depth or a not in match or b not in match:
+                continue
+            if overlap[match[a], match[b]] > 0:
+                votes.append(match[a] < match[b])
         against = len(votes) - sum(votes)
-        if len(votes) >= LEAST_OTHERS and against > limits.consensus * len(votes):
-            front = scene.regions[a]
-            behind = scene.regions[b]
-            text = f"expected region {behind.id} in front of region {front.id}, as {against} of {len(votes)} others "
-            text += "have it; check the order"
-            yield scene.defect(
-                "order", text, front, behind, place=region_centre(rasters.regions[a])
-            )
+        if len(votes) < LEAST_OTHERS or against <= limits.consensus * len(votes):
+            continue
+        front = scene.regions[a]
+        behind = scene.regions[b]
+        message = (
+            f"expected region {behind.id} in front of region {front.id}, as {against} of {len(votes)} others "
+            "have it; check the order"
+        )
+        centre = region_centre(rasters.regions[a])
+        yield scene.defect("order", message, front, behind, place=centre)
 
 
-def _coverage(one: Drawn, others: Sequence[Drawn], limits: QualityLimits) -> Iterator[Defect]:
+def _low_coverage(
+    one: RasterisedScene, others: Sequence[RasterisedScene], limits: QualityLimits
+) -> Iterator[Defect]:
+    """Yield a defect if much less of the image is covered than the median of the others."""
     scene, rasters = one
     covered = float((rasters.owner > 0).mean())
-    usual = float(np.median([(other.owner > 0).mean() for _, other in others]))
+    shares = [(other.owner > 0).mean() for _, other in others]
+    usual = float(np.median(shares))
     if covered < usual - limits.coverage_gap:
-        text = f"expected about {usual:.0%} of the image to be covered, as by the others, got {covered:.0%}"
-        yield scene.defect("coverage", text, severity="warning")
+        message = f"expected about {usual:.0%} of the image to be covered, as by the others, got {covered:.0%}"
+        yield scene.defect("coverage", message, severity="warning")
+
+
+RasterisedScene: TypeAlias = tuple[Scene, Rasters]

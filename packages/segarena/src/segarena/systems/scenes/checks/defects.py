@@ -1,4 +1,4 @@
-"""What is wrong with an annotation: how bad it is, where it is, and what to do."""
+"""Defects of annotations: severity, position, and advice."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
-"""An error is wrong by the rules of annotation; a warning very likely is; a note is worth a look."""
+"""An error breaks the annotation rules; a warning very probably does; a note is worth a look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One thing that is wrong.
+    """One defect.
 
     Attributes:
-        kind: a short name ("self-intersection"), the same for all of a kind.
+        kind: a short name ("self-intersection"), the same for all defects of a kind.
         message: what was expected, what came, what to do.
-        severity: how bad it is.
+        severity: error, warning or note.
         image: id of the image; "" for the whole file.
-        annotator: who drew it; "" when unknown.
-        regions: ids of the regions it is about.
-        place: (row, column) in the image; None when it has no place.
+        annotator: name of the annotator; "" if unknown.
+        regions: ids of the regions concerned.
+        place: (row, column) in the image; None if it has no position.
     """
 
     kind: str
@@ -32,9 +32,16 @@ class Defect:
     place: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        """Return it in one line, severity and where first."""
-        where = [f"image {self.image}"] if self.image else []
-        where += [f"annotator {self.annotator}"] if self.annotator else []
-        where += [f"region {', '.join(self.regions)}"] if self.regions else []
-        where += [f"at row {self.place[0]:.0f}, column {self.place[1]:.0f}"] if self.place else []
-        return f"{self.severity}: {', '.join(where)}{': ' if where else ''}{self.message} [{self.kind}]"
+        """Return one line, with severity and position first."""
+        where: list[str] = []
+        if self.image:
+            where.append(f"image {self.image}")
+        if self.annotator:
+            where.append(f"annotator {self.annotator}")
+        if self.regions:
+            where.append(f"region {', '.join(self.regions)}")
+        if self.place:
+            row, column = self.place
+            where.append(f"at row {row:.0f}, column {column:.0f}")
+        context = f"{', '.join(where)}: " if where else ""
+        return f"{self.severity}: {context}{self.message} [{self.kind}]"

@@ -1,1 +1,1 @@
-"""Edge maps and segmentations against those that people drew: matching, precision and recall, region measures."""
+"""Edge maps and segmentations against human annotations: matching, precision and recall, region measures."""

@@ -1,4 +1,4 @@
-"""The edge benchmark on folders: a detector's maps or segmentations against what people drew, image by image.
+"""The edge benchmark on folders: maps or segmentations of a detector against human annotations, image by image.
 
 Source: BSDS500, `boundaryBench`, `regionBench`, `allBench`.
 """
@@ -32,21 +32,27 @@ from segarena.systems.scenes.edges.edge_counts import (
 )
 from segarena.systems.scenes.edges.edge_matching import TOLERANCE, match_radius_px
 from segarena.systems.scenes.edges.region_measures import RegionCounts, count_regions
+from segarena.systems.scenes.measures.drawings import Drawing
 from segarena.systems.scenes.measures.human_images import HumanImage
 
 JudgedPart: TypeAlias = Literal["edges", "regions"]
 DETECTION_SUFFIXES = (".png", ".npy", ".mat", ".npz")
+# Names of soft maps in .mat files, the first one found counts.
 _SOFT_NAMES = ("ucm2", "ucm", "E", "edges", "map")
+
+
+Detection: TypeAlias = NDArray[Any] | list[NDArray[Any]]
+"""A soft map, or the segmentations of one image, one per threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeBenchmarkOptions:
-    """How maps are judged.
+    """Options of the edge benchmark.
 
     Attributes:
-        thresholds: how many; segmentations bring their own.
-        tolerance: how far matched pixels may lie apart, as a share of the diagonal.
-        thins: whether maps are thinned before they are matched.
+        thresholds: number of thresholds of soft maps; segmentations bring their own.
+        tolerance: largest distance of matched pixels, as a share of the diagonal.
+        thins: whether maps are thinned before matching.
         judged: "edges", "regions", or both.
     """
 
@@ -56,21 +62,26 @@ class EdgeBenchmarkOptions:
     judged: tuple[JudgedPart, ...] = ("edges",)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the rules as plain values, which a folder of results remembers."""
+        """Return the options as plain values, which a results folder stores."""
         return {"survey": "edges", **asdict(self)}
 
     @property
     def work(self) -> partial[dict[str, Any]]:
-        """The function that judges (image, file of its detection), to be sent to a process."""
+        """Function that evaluates (image, file of its detection); it can be sent to a process."""
         return partial(count_image, rules=self)
 
 
 def find_detections(
     folder: Path, images: Sequence[HumanImage], *, is_partial: bool = False
 ) -> dict[str, tuple[HumanImage, Path]]:
-    """Return (image, file of its detection) for every image, by its id; `is_partial` leaves out images without a file.
+    """Return (image, file of its detection) for every image, by image id.
 
     Files are ID.png (8 or 16 bit), ID.npy, or ID.mat / ID.npz with `segs`, `ucm2` or a soft map.
+
+    Args:
+        folder: the folder with one file per image.
+        images: the annotated images.
+        is_partial: skip images without a file.
 
     Raises:
         DatasetMissing: an image has no file; with `is_partial`, none has.
@@ -78,96 +89,136 @@ def find_detections(
     found: dict[str, tuple[HumanImage, Path]] = {}
     missing: list[str] = []
     for image in images:
-        files = [within(folder, f"{image.id}{suffix}") for suffix in DETECTION_SUFFIXES]
-        file = next((file for file in files if file.is_file()), None)
+        file = _detection_file(folder, image.id)
         if file is None:
             missing.append(image.id)
         else:
             found[image.id] = (image, file)
     if missing and not (is_partial and found):
+        names = ", ".join(missing[:3])
+        if len(missing) > 3:
+            names += ", ..."
         raise DatasetMissing(
             f"{folder}: expected ID{' or ID'.join(DETECTION_SUFFIXES)} for every annotated image, found none for "
-            f"{len(missing)} of {len(images)}: {', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+            f"{len(missing)} of {len(images)}: {names}"
         )
     return found
 
 
+def _detection_file(folder: Path, image_id: str) -> Path | None:
+    for suffix in DETECTION_SUFFIXES:
+        file = within(folder, f"{image_id}{suffix}")
+        if file.is_file():
+            return file
+    return None
+
+
 def count_image(item: tuple[HumanImage, Path], *, rules: EdgeBenchmarkOptions) -> dict[str, Any]:
-    """Return the counts of one image as plain values; see `edge_counts_of` and `region_counts_of`."""
+    """Evaluate one image; return plain values for `edge_counts_of` and `region_counts_of`."""
     image, file = item
     drawings = image.drawings()
-    shape: Shape = drawings[0].labels.shape
     detection = read_detection(file)
-    thresholds = edge_thresholds(rules.thresholds)
-    result: dict[str, Any] = {}
     if isinstance(detection, list):
         thresholds = np.arange(1.0, len(detection) + 1)
+    else:
+        thresholds = edge_thresholds(rules.thresholds)
+    result: dict[str, Any] = {}
     if "edges" in rules.judged:
-        if isinstance(detection, list):
-            maps = [
-                thin(label_edges(one)) if rules.thins else label_edges(one) for one in detection
-            ]
-        else:
-            maps = maps_of_soft(
-                as_soft(detection, shape, name=str(file)), thresholds, thins=rules.thins
-            )
-        references = [drawing.edges for drawing in drawings]
-        radius_px = match_radius_px(shape, rules.tolerance)
-        counts = count_edges(maps, references, thresholds=thresholds, radius_px=radius_px)
-        result["edges"] = _plain(counts)
+        result["edges"] = _count_edges(drawings, file, detection, thresholds, rules)
     if "regions" in rules.judged:
-        if isinstance(detection, list):
-            segmentations = detection
-        else:
-            segmentations = [
-                regions_of_ultrametric(detection, float(t), shape, name=str(file))
-                for t in thresholds
-            ]
-        references = [drawing.labels for drawing in drawings]
-        result["regions"] = _plain(count_regions(segmentations, references, thresholds=thresholds))
+        result["regions"] = _count_regions(drawings, file, detection, thresholds)
     return result
 
 
+def _count_edges(
+    drawings: Sequence[Drawing],
+    file: Path,
+    detection: Detection,
+    thresholds: NDArray[np.float64],
+    rules: EdgeBenchmarkOptions,
+) -> list[Any]:
+    shape: Shape = drawings[0].labels.shape
+    if isinstance(detection, list):
+        maps = [label_edges(labels) for labels in detection]
+        if rules.thins:
+            maps = [thin(edges) for edges in maps]
+    else:
+        levels = as_soft(detection, shape, name=str(file))
+        maps = maps_of_soft(levels, thresholds, thins=rules.thins)
+    counts = count_edges(
+        maps,
+        [drawing.edges for drawing in drawings],
+        thresholds=thresholds,
+        radius_px=match_radius_px(shape, rules.tolerance),
+    )
+    return _plain(counts)
+
+
+def _count_regions(
+    drawings: Sequence[Drawing],
+    file: Path,
+    detection: Detection,
+    thresholds: NDArray[np.float64],
+) -> list[Any]:
+    shape: Shape = drawings[0].labels.shape
+    if isinstance(detection, list):
+        segmentations = detection
+    else:
+        segmentations = [
+            regions_of_ultrametric(detection, float(threshold), shape, name=str(file))
+            for threshold in thresholds
+        ]
+    references = [drawing.labels for drawing in drawings]
+    return _plain(count_regions(segmentations, references, thresholds=thresholds))
+
+
 def edge_counts_of(result: dict[str, Any]) -> EdgeCounts:
-    """Return the edge counts in a result of `judge_image`."""
-    return EdgeCounts(*map(np.array, result["edges"]))
+    """Return the edge counts in a result of `count_image`."""
+    return EdgeCounts(*(np.array(values) for values in result["edges"]))
 
 
 def region_counts_of(result: dict[str, Any]) -> RegionCounts:
-    """Return the region counts in a result of `judge_image`."""
-    values: list[Any] = [
-        np.array(value) if isinstance(value, list) else value for value in result["regions"]
-    ]
-    return RegionCounts(*values)
+    """Return the region counts in a result of `count_image`."""
+    return RegionCounts(*(_from_plain(value) for value in result["regions"]))
+
+
+def _from_plain(value: Any) -> Any:
+    return np.array(value) if isinstance(value, list) else value
 
 
 def _plain(counts: EdgeCounts | RegionCounts) -> list[Any]:
     """Return the values of counts in the order of their attributes, arrays as lists."""
-    values = [getattr(counts, field.name) for field in fields(counts)]
-    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+    plain: list[Any] = []
+    for field in fields(counts):
+        value = getattr(counts, field.name)
+        plain.append(value.tolist() if isinstance(value, np.ndarray) else value)
+    return plain
 
 
-def read_detection(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
-    """Return a soft map, or the segmentations of one image, one per threshold; raises `InvalidMask` without either."""
+def read_detection(path: Path) -> Detection:
+    """Read a soft map or the segmentations of one image; raise `InvalidMask` if there is neither."""
     if path.suffix == ".png":
         return read_grey(path)
     if path.suffix == ".mat":
-        return _of_matlab(path)
+        return _read_matlab_detection(path)
     arrays = read_arrays(path)
     if not arrays:
         raise InvalidMask(
             f"{path}: expected an array, or `segs` (T, H, W), got an empty file; copy it again"
         )
-    return list(arrays["segs"]) if "segs" in arrays else next(iter(arrays.values()))
+    if "segs" in arrays:
+        return list(arrays["segs"])
+    return next(iter(arrays.values()))
 
 
-def _of_matlab(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
+def _read_matlab_detection(path: Path) -> Detection:
     names = list_matlab(path)
     if "segs" in names:
-        return [np.asarray(one).astype(np.int64) for one in read_matlab(path, "segs").ravel()]
-    name = next((name for name in _SOFT_NAMES if name in names), None)
-    if name is None:
-        raise InvalidMask(
-            f"{path}: expected one of segs, {', '.join(_SOFT_NAMES)}; got {', '.join(names) or 'nothing'}"
-        )
-    return read_matlab(path, name)
+        cells = read_matlab(path, "segs").ravel()
+        return [np.asarray(labels).astype(np.int64) for labels in cells]
+    for name in _SOFT_NAMES:
+        if name in names:
+            return read_matlab(path, name)
+    raise InvalidMask(
+        f"{path}: expected one of segs, {', '.join(_SOFT_NAMES)}; got {', '.join(names) or 'nothing'}"
+    )

@@ -1,4 +1,4 @@
-"""Precision and recall of edges of one image, at every threshold, against several people: counts to be added up.
+"""Counts for precision and recall of the edges of one image, per threshold, against several annotators.
 
 Source: BSDS500, `evaluation_bdry_image`.
 """
@@ -39,12 +39,12 @@ class EdgeCounts:
 
     @property
     def recall(self) -> NDArray[np.float64]:
-        """Share of the reference pixels that are matched; 0 without any."""
+        """Share of the reference pixels that are matched; 0 without reference pixels."""
         return self.target_matched / np.maximum(self.target, 1)
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """Share of the map's pixels that are matched; 0 without any."""
+        """Share of the map's pixels that are matched; 0 without pixels in the map."""
         return self.prediction_matched / np.maximum(self.prediction, 1)
 
     @property
@@ -65,9 +65,10 @@ def edge_thresholds(count: int = 99) -> NDArray[np.float64]:
 def maps_of_soft(
     levels: NDArray[np.float64], thresholds: NDArray[np.float64], *, thins: bool = True
 ) -> Iterable[Mask]:
-    """Yield the edges of a soft map, see `as_soft`, at each threshold: the pixels that reach it, thinned if asked."""
+    """Yield the edges of a soft map (see `as_soft`) at each threshold: pixels at or above it, thinned if asked."""
     for threshold in thresholds:
-        yield thin(levels >= threshold) if thins else levels >= threshold
+        edges = levels >= threshold
+        yield thin(edges) if thins else edges
 
 
 def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDArray[np.float64]:
@@ -98,14 +99,14 @@ def as_levels(soft: NDArray[Any], *, name: str = "edge map") -> NDArray[np.float
         return soft.astype(np.float64)
     if soft.dtype.kind == "u" and soft.dtype.itemsize <= 2:
         return soft / float(np.iinfo(soft.dtype).max)
-    levels = soft.astype(np.float64) if soft.dtype.kind == "f" else np.full(1, np.nan)
-    if not (
-        np.isfinite(levels).all() and levels.min(initial=0) >= 0 and levels.max(initial=0) <= 1
-    ):
-        raise InvalidMask(
-            f"{name}: expected levels of 0 to 1, or 8- or 16-bit numbers; got {soft.dtype} beyond that"
-        )
-    return levels
+    if soft.dtype.kind == "f":
+        levels = soft.astype(np.float64)
+        is_in_range = levels.min(initial=0) >= 0 and levels.max(initial=0) <= 1
+        if is_in_range and np.isfinite(levels).all():
+            return levels
+    raise InvalidMask(
+        f"{name}: expected levels of 0 to 1, or 8- or 16-bit numbers; got {soft.dtype} beyond that"
+    )
 
 
 def regions_of_ultrametric(
@@ -113,8 +114,8 @@ def regions_of_ultrametric(
 ) -> NDArray[Any]:
     """Return the regions of an ultrametric map at a threshold, int32 (H, W), numbered from 1.
 
-    `soft` is of double size (2 H + 1, 2 W + 1): its edges lie between the pixels of an image of `shape`, and what is at
-    most the threshold joins.
+    `soft` is of double size (2 H + 1, 2 W + 1): its edges lie between the pixels of an image of `shape`, and edges of
+    at most the threshold are removed.
 
     Raises:
         InvalidMask: another shape, or as `as_soft`.
@@ -124,7 +125,9 @@ def regions_of_ultrametric(
             f"{name}: expected an ultrametric map of double size {double_shape(shape)}, got {soft.shape}; regions "
             "can only be read off edges that lie between pixels"
         )
-    return component_labels(as_levels(soft, name=name) <= threshold)[1::2, 1::2]
+    joined = component_labels(as_levels(soft, name=name) <= threshold)
+    # Odd positions are the pixels of the image, even ones the edges between them.
+    return joined[1::2, 1::2]
 
 
 def double_shape(shape: Shape) -> Shape:
@@ -141,23 +144,23 @@ def count_edges(
 ) -> EdgeCounts:
     """Return the counts of one image.
 
-    Each reference is matched by itself. References are taken as they are: they must be thin already.
+    Each reference is matched on its own. References must be thin already.
 
     Args:
-        maps: bool (H, W), thin, one per threshold; equal ones in a row are matched once.
-        references: bool (H, W), what several people drew, one or more.
-        thresholds: (T,), as many as maps.
-        radius_px: how far matched pixels may lie apart; None: 0.75 % of the diagonal.
+        maps: bool (H, W), thin, one per threshold; equal consecutive ones are matched once.
+        references: bool (H, W), the edges of several annotators, one or more.
+        thresholds: (T,), one per map.
+        radius_px: largest distance of matched pixels; None: 0.75 % of the diagonal.
 
     Raises:
         InvalidMask: no reference, or shapes differ.
-        InvalidInput: other thresholds than maps.
+        InvalidInput: the number of thresholds differs from that of maps.
     """
     kept = list(maps)
-    if not references or len({edges.shape for edges in (*kept, *references)}) > 1:
-        shapes = sorted({edges.shape for edges in (*kept, *references)})
+    shapes = {edges.shape for edges in (*kept, *references)}
+    if not references or len(shapes) > 1:
         raise InvalidMask(
-            f"edge maps: expected one reference or more, all of one shape; got shapes {shapes}"
+            f"edge maps: expected one reference or more, all of one shape; got shapes {sorted(shapes)}"
         )
     if len(kept) != len(thresholds):
         raise InvalidInput(
@@ -165,8 +168,8 @@ def count_edges(
         )
     shape: Shape = references[0].shape
     radius = match_radius_px(shape) if radius_px is None else radius_px
-    everything = np.logical_or.reduce(kept) if kept else np.zeros(shape, np.bool_)
-    candidates = [Candidates(everything, reference, radius_px=radius) for reference in references]
+    all_edges = np.logical_or.reduce(kept) if kept else np.zeros(shape, np.bool_)
+    candidates = [Candidates(all_edges, reference, radius_px=radius) for reference in references]
     target = float(sum(int(np.count_nonzero(reference)) for reference in references))
     rows: list[tuple[float, float, float, float]] = []
     for index, edges in enumerate(kept):
@@ -174,7 +177,8 @@ def count_edges(
             rows.append(rows[-1])
             continue
         matches = [candidate.match(edges) for candidate in candidates]
-        union = np.unique(np.concatenate([match.prediction for match in matches]))
-        rows.append((sum(map(len, matches)), target, len(union), int(np.count_nonzero(edges))))
+        target_matched = sum(len(match) for match in matches)
+        matched = np.unique(np.concatenate([match.prediction for match in matches]))
+        rows.append((target_matched, target, len(matched), int(np.count_nonzero(edges))))
     table = np.array(rows, dtype=np.float64).reshape(-1, 4)
     return EdgeCounts(np.asarray(thresholds, np.float64), *table.T)

@@ -1,9 +1,8 @@
-"""Which pixel of one edge map belongs to which of another: one to one, as many as possible, as near as possible.
+"""One-to-one matching of the pixels of two edge maps: as many pairs as possible, at the least total distance.
 
-The published benchmark solves an assignment with random outliers and reaches almost the maximum; this one reaches it,
-and is deterministic. Costs are whole hundredths of a pixel, as published, so that sums are exact: of all matchings with
-the most pairs one of the least total cost is returned. Which one, where several have it, is settled by the order of
-the pixels.
+The published benchmark solves an assignment with random outliers and almost reaches the maximum; this one reaches it,
+and is deterministic. Costs are whole hundredths of a pixel, as published, so sums are exact: among all matchings with
+the most pairs, one of the least total cost is returned. The order of the pixels decides between equal ones.
 
 Source: BSDS500, `correspondPixels`; Martin, Fowlkes & Malik, PAMI 2004, appendix.
 """
@@ -22,15 +21,14 @@ from segarena.samples import Mask, Shape
 from segarena.systems.scenes.edges.bipartite_matching import best_matching
 
 TOLERANCE = 0.0075
-"""How far matched pixels may lie apart, as a share of the image's diagonal."""
+"""Largest distance of matched pixels, as a share of the image's diagonal."""
 COSTS_PER_PX = 100
-_AT_ONCE = (
-    1 << 22
-)  # places looked up at once, so that large images need no more memory than small ones
+# Entries looked up at once, which bounds the memory for large images.
+_AT_ONCE = 1 << 22
 
 
 def match_radius_px(shape: Shape, tolerance: float = TOLERANCE) -> float:
-    """Return how far matched pixels may lie apart in an image of (H, W): a share of the diagonal, not rounded."""
+    """Return the largest distance of matched pixels in an image of (H, W): a share of the diagonal, not rounded."""
     return tolerance * math.hypot(*shape)
 
 
@@ -51,9 +49,10 @@ class EdgeMatch:
 
 
 def match_edges(prediction: Mask, target: Mask, *, radius_px: float) -> EdgeMatch:
-    """Return the matching of two thin edge maps, bool (H, W), whose pixels lie at most `radius_px` apart.
+    """Match two thin edge maps, bool (H, W), with pairs at most `radius_px` apart.
 
-    The count does not depend on the order of the two. No edges, or none in reach, give no pairs.
+    The number of pairs does not depend on the order of the two maps. Without edges, or without any in reach, there are
+    no pairs.
 
     Raises:
         InvalidMask: shapes differ, or there are not two axes.
@@ -63,9 +62,9 @@ def match_edges(prediction: Mask, target: Mask, *, radius_px: float) -> EdgeMatc
 
 
 class Candidates:
-    """Which pixels of two maps lie in reach of each other; matched for all of the first map, or a part of it.
+    """Pairs of pixels of two maps within reach of each other, to match all or part of the first map.
 
-    Maps of one image at many thresholds are parts of one: the list is made once, of all their pixels.
+    Maps of one image at many thresholds are parts of one map: the list is built once, for all their pixels.
     """
 
     def __init__(self, prediction: Mask, target: Mask, *, radius_px: float) -> None:
@@ -81,63 +80,70 @@ class Candidates:
         self._degrees, self._partners, self._costs = _within_reach(self._pixels, target, radius_px)
 
     def match(self, prediction: Mask | None = None) -> EdgeMatch:
-        """Return the matching of the target with `prediction`, a part of the first map; None: all of it."""
+        """Match the target with `prediction`, a part of the first map; None matches all of it."""
+        # SciPy is slow to import, and most commands do not need it.
         from scipy.sparse import csr_array
 
-        if prediction is None:
-            chosen = np.ones(len(self._pixels), np.bool_)
-        else:
-            chosen = prediction.reshape(-1)[self._pixels]
-        if prediction is not None and np.count_nonzero(chosen) != np.count_nonzero(prediction):
-            raise InvalidMask(
-                "edge map: expected a part of the map whose candidates these are, got pixels outside it"
-            )
+        is_chosen = self._chosen(prediction)
         # Pixels with nothing in reach take no part.
-        rows = np.flatnonzero(chosen & (self._degrees > 0))
-        is_used = np.repeat(chosen, self._degrees)
+        rows = np.flatnonzero(is_chosen & (self._degrees > 0))
+        is_used = np.repeat(is_chosen, self._degrees)
         partners = self._partners[is_used]
         costs = self._costs[is_used]
         columns = np.flatnonzero(np.bincount(partners, minlength=len(self._target_pixels)))
         if not len(rows):
             return EdgeMatch(rows, columns)
-        place = np.empty(len(self._target_pixels), dtype=np.int32)
-        place[columns] = np.arange(len(columns))
+        column_of = np.empty(len(self._target_pixels), dtype=np.int32)
+        column_of[columns] = np.arange(len(columns))
         ends = np.concatenate(([0], np.cumsum(self._degrees[rows])))
-        graph = csr_array((costs, place[partners], ends), shape=(len(rows), len(columns)))
-        # The solver walks from every row, so the fewer rows the better.
+        graph = csr_array((costs, column_of[partners], ends), shape=(len(rows), len(columns)))
+        # The solver starts a search from every row, so the fewer rows the better.
         if len(rows) <= len(columns):
             first, second = best_matching(graph)
         else:
             second, first = best_matching(graph.T.tocsr())
         order = np.argsort(first)
-        return EdgeMatch(
-            self._pixels[rows[first[order]]], self._target_pixels[columns[second[order]]]
-        )
+        matched = self._pixels[rows[first[order]]]
+        matched_target = self._target_pixels[columns[second[order]]]
+        return EdgeMatch(matched, matched_target)
+
+    def _chosen(self, prediction: Mask | None) -> NDArray[np.bool_]:
+        """Return which pixels of the first map belong to `prediction`."""
+        if prediction is None:
+            return np.ones(len(self._pixels), np.bool_)
+        is_chosen = prediction.reshape(-1)[self._pixels]
+        if np.count_nonzero(is_chosen) != np.count_nonzero(prediction):
+            raise InvalidMask(
+                "edge map: expected a part of the map whose candidates these are, got pixels outside it"
+            )
+        return is_chosen
 
 
 def _within_reach(
     pixels: NDArray[np.intp], target: Mask, radius_px: float
 ) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64]]:
-    """Return how many target pixels each pixel reaches, which ones one pixel after the other, and what each costs."""
+    """Return the number of target pixels in reach of each pixel, these pixels, and their costs."""
     offsets = _offsets(radius_px)
     margin = int(radius_px)
     # The margin keeps steps inside: none leads beyond the end of a row into the next.
     numbers = np.where(target, np.cumsum(target).reshape(target.shape) - 1, -1).astype(np.int32)
     numbers = np.pad(numbers, margin, constant_values=-1)
+    width = numbers.shape[1]
+    flat_numbers = numbers.reshape(-1)
     row, column = np.divmod(pixels, max(1, target.shape[1]))
-    places = (row + margin) * numbers.shape[1] + column + margin
-    steps = offsets[:, 0] * numbers.shape[1] + offsets[:, 1]
-    costs = _costs(offsets)
+    flat_pixels = (row + margin) * width + column + margin
+    steps = offsets[:, 0] * width + offsets[:, 1]
+    step_costs = _costs(offsets)
     degrees = np.zeros(len(pixels), np.intp)
     partners = [np.zeros(0, np.int32)]
-    prices = [np.zeros(0)]
+    costs = [np.zeros(0)]
     for part in chunks(len(pixels), len(offsets), most=_AT_ONCE):
-        found = numbers.reshape(-1)[places[part, None] + steps]
-        is_there = found >= 0
-        degrees[part] = is_there.sum(axis=1)
-        partners.append(found[is_there])
-        prices.append(np.broadcast_to(costs, found.shape)[is_there])
-    return degrees, np.concatenate(partners), np.concatenate(prices)
+        found = flat_numbers[flat_pixels[part, None] + steps]
+        is_edge = found >= 0
+        degrees[part] = is_edge.sum(axis=1)
+        partners.append(found[is_edge])
+        costs.append(np.broadcast_to(step_costs, found.shape)[is_edge])
+    return degrees, np.concatenate(partners), np.concatenate(costs)
 
 
 def _offsets(radius_px: float) -> NDArray[np.intp]:
@@ -149,5 +155,8 @@ def _offsets(radius_px: float) -> NDArray[np.intp]:
 
 
 def _costs(offsets: NDArray[np.intp]) -> NDArray[np.float64]:
-    # One more than the distance: the solver takes a stored zero for no candidate. All maximum matchings pay it equally.
-    return np.rint(COSTS_PER_PX * np.hypot(offsets[:, 0], offsets[:, 1])) + 1
+    """Return the cost of each step (row, column)."""
+    distances = np.hypot(offsets[:, 0], offsets[:, 1])
+    # One more than the distance, since the solver treats a stored zero as an absent entry. All maximum matchings pay
+    # the same for it.
+    return np.rint(COSTS_PER_PX * distances) + 1

@@ -1,4 +1,4 @@
-"""From the counts of all images to the numbers of a table: ODS, OIS, AP, R50.
+"""Summary of edge counts over a set of images: ODS, OIS, AP, R50.
 
 Source: BSDS500, `collect_eval_bdry`; R50: Dollár's toolbox, as the amodal paper prints it.
 """
@@ -19,12 +19,12 @@ Occurrence: TypeAlias = Literal["first", "last"]
 """Which of several equal recalls stays in the curve that AP integrates: MATLAB's `unique` kept the last in old
 releases and keeps the first in new ones."""
 
-_STEPS = 100  # between two thresholds
+_STEPS = 100  # points between two thresholds
 
 
 @dataclass(frozen=True, slots=True)
 class EdgePoint:
-    """A point of a curve: where, and recall, precision and F there."""
+    """A point of a curve: threshold, and recall, precision and F there."""
 
     threshold: float
     recall: float
@@ -38,15 +38,15 @@ class EdgePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EdgeSummary:
-    """What a detector reaches on a set.
+    """Results of an edge detector on a set of images.
 
     Attributes:
         ods: at the best threshold for the whole set.
         ois: with the best threshold for each image; its threshold is NaN.
         ap: area under the curve, up to 1.01: 101 samples of weight 0.01 are added.
-        r50: recall where precision is 0.5; NaN when the curve stays on one side of it.
-        curve: each threshold.
-        images: per image its best point.
+        r50: recall at a precision of 0.5; NaN if the curve stays on one side of it.
+        curve: one point per threshold.
+        images: the best point of each image.
     """
 
     ods: EdgePoint
@@ -58,47 +58,50 @@ class EdgeSummary:
 
 
 def f_measure(recall: float, precision: float) -> float:
-    """Return the harmonic mean of recall and precision; 0 when both are 0."""
-    return 2 * recall * precision / (recall + precision) if recall + precision > 0 else 0.0
+    """Return the harmonic mean of recall and precision; 0 if both are 0."""
+    if recall + precision <= 0:
+        return 0.0
+    return 2 * recall * precision / (recall + precision)
 
 
 def summarise_edges(
     counts: Sequence[EdgeCounts], *, occurrence: Occurrence = "first"
 ) -> EdgeSummary:
-    """Return the summary of a set of images, one or more, all with as many thresholds.
+    """Summarize one or more images, all with the same number of thresholds.
 
-    `occurrence` is which of several equal recalls the curve under AP keeps.
+    `occurrence` says which of several equal recalls stays in the curve under which AP is the area.
     """
-    if (
-        not counts
-        or len({len(one.thresholds) for one in counts}) != 1
-        or not len(counts[0].thresholds)
-    ):
+    sizes = {len(one.thresholds) for one in counts}
+    if len(sizes) != 1 or 0 in sizes:
         raise InvalidInput(
             "edge counts: expected one image or more, all at the same number of thresholds, 1 or more"
         )
     thresholds = counts[0].thresholds
-    pooled = sum((one.table for one in counts), np.zeros((len(thresholds), 4)))
+    pooled = np.zeros((len(thresholds), 4))
+    best_counts = np.zeros(4)
+    for one in counts:
+        pooled = pooled + one.table
+        best = int(np.argmax(_f_measures(one.recall, one.precision)))
+        best_counts = best_counts + one.table[best]
     recall, precision = _rates(pooled)
-    best = sum(
-        (one.table[int(np.argmax(_f(one.recall, one.precision)))] for one in counts), np.zeros(4)
-    )
+    best_recall, best_precision = _rates(best_counts)
+    points = zip(thresholds.tolist(), recall.tolist(), precision.tolist(), strict=True)
     return EdgeSummary(
-        ods=_best(thresholds, recall, precision),
-        ois=EdgePoint(float("nan"), *map(float, _rates(best))),
-        ap=_area(recall, precision, occurrence),
+        ods=_best_point(thresholds, recall, precision),
+        ois=EdgePoint(float("nan"), float(best_recall), float(best_precision)),
+        ap=_average_precision(recall, precision, occurrence),
         r50=recall_at_precision(recall, precision, 0.5),
-        curve=tuple(map(EdgePoint, thresholds.tolist(), recall.tolist(), precision.tolist())),
-        images=tuple(_best(one.thresholds, one.recall, one.precision) for one in counts),
+        curve=tuple(EdgePoint(*point) for point in points),
+        images=tuple(_best_point(one.thresholds, one.recall, one.precision) for one in counts),
     )
 
 
 def recall_at_precision(
     recall: NDArray[np.float64], precision: NDArray[np.float64], level: float
 ) -> float:
-    """Return the highest recall at which the curve, straight between its points, has this precision; NaN if nowhere.
+    """Return the highest recall of the piecewise linear curve at this precision; NaN if it never has it.
 
-    A curve that stays above the level does not say how far it would reach: NaN as well.
+    The result is NaN too for a curve that stays above the level, since its further course is unknown.
     """
     found: list[float] = [float(r) for r, p in zip(recall, precision, strict=True) if p == level]
     for index in range(len(recall) - 1):
@@ -106,49 +109,53 @@ def recall_at_precision(
         after = precision[index + 1] - level
         if before * after < 0:
             share = before / (before - after)
-            found.append(float(recall[index] + share * (recall[index + 1] - recall[index])))
+            crossing = recall[index] + share * (recall[index + 1] - recall[index])
+            found.append(float(crossing))
     return max(found, default=float("nan"))
 
 
 def _rates(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return table[..., 0] / np.maximum(table[..., 1], 1), table[..., 2] / np.maximum(
-        table[..., 3], 1
-    )
+    """Return recall and precision of counts (..., 4), see `EdgeCounts.table`."""
+    target_matched, target, prediction_matched, prediction = np.moveaxis(table, -1, 0)
+    recall = target_matched / np.maximum(target, 1)
+    precision = prediction_matched / np.maximum(prediction, 1)
+    return recall, precision
 
 
-def _f(recall: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[np.float64]:
+def _f_measures(recall: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[np.float64]:
     total = recall + precision
     return 2 * recall * precision / np.where(total > 0, total, 1)
 
 
-def _best(
+def _best_point(
     thresholds: NDArray[np.float64], recall: NDArray[np.float64], precision: NDArray[np.float64]
 ) -> EdgePoint:
-    """Return the point of the highest F, straight between the thresholds; the first of equal ones."""
+    """Return the point of the highest F, interpolated between the thresholds; the first of equal ones."""
     parts = np.linspace(0, 1, _STEPS)
-    best = (float(thresholds[0]), float(recall[0]), float(precision[0]))
-    highest = f_measure(*best[1:])
+    best = EdgePoint(float(thresholds[0]), float(recall[0]), float(precision[0]))
+    highest = best.f
     for index in range(1, len(thresholds)):
-        t, r, p = (
+        # Rows: threshold, recall, precision along the segment.
+        segment = [
             values[index] * parts + values[index - 1] * (1 - parts)
             for values in (thresholds, recall, precision)
-        )
-        f = _f(r, p)
+        ]
+        f = _f_measures(segment[1], segment[2])
         at = int(np.argmax(f))
         if f[at] > highest:
-            best = (float(t[at]), float(r[at]), float(p[at]))
+            best = EdgePoint(*(float(values[at]) for values in segment))
             highest = float(f[at])
-    return EdgePoint(*best)
+    return best
 
 
-def _area(
+def _average_precision(
     recall: NDArray[np.float64], precision: NDArray[np.float64], occurrence: Occurrence
 ) -> float:
     if occurrence == "first":
         levels, index = np.unique(recall, return_index=True)
     else:
-        levels, turned = np.unique(recall[::-1], return_index=True)
-        index = len(recall) - 1 - turned
+        levels, reversed_index = np.unique(recall[::-1], return_index=True)
+        index = len(recall) - 1 - reversed_index
     if len(levels) < 2:
         return 0.0
     samples = np.interp(np.arange(101) / 100, levels, precision[index], left=0.0, right=0.0)

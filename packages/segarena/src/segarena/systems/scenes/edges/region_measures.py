@@ -1,6 +1,6 @@
-"""Two segmentations of one image, region by region: covering, Rand index, variation of information, region matching.
+"""Region measures of two segmentations of one image: covering, Rand index, variation of information.
 
-Everything is read from one table: how many pixels two regions share.
+All are computed from one table: the number of pixels that each pair of regions shares.
 
 Source: Arbelaez et al., TPAMI 2011, section 2; BSDS500, `evaluation_reg_image`, `collect_eval_reg`.
 """
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput, InvalidMask
 
-_LARGEST_TABLE = 1 << 20  # places, 8 MB; labels beyond that are renumbered first
+_LARGEST_TABLE = 1 << 20  # entries, 8 MB; labels of larger tables are renumbered first
 
 
 def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many pixels region i of one label map (H, W) shares with region j of the other, int64 (I, J).
+    """Return the number of pixels shared by each pair of regions of two label maps (H, W), int64 (I, J).
 
     Rows and columns are the labels that occur, in ascending order.
 
@@ -38,60 +38,67 @@ def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int6
     rows = _largest(prediction) + 1
     columns = _largest(target) + 1
     if rows * columns > _LARGEST_TABLE:
-        prediction, target = (
-            np.unique(labels, return_inverse=True)[1] for labels in (prediction, target)
-        )
+        prediction = np.unique(prediction, return_inverse=True)[1]
+        target = np.unique(target, return_inverse=True)[1]
         rows = _largest(prediction) + 1
         columns = _largest(target) + 1
-    both = np.multiply(prediction, columns, dtype=np.int64)
-    both += target
-    table = np.bincount(both.reshape(-1), minlength=rows * columns).reshape(rows, columns)
-    return table[table.any(axis=1)][:, table.any(axis=0)]
+    flat = np.multiply(prediction, columns, dtype=np.int64)
+    flat += target
+    table = np.bincount(flat.reshape(-1), minlength=rows * columns).reshape(rows, columns)
+    used_rows = table.any(axis=1)
+    used_columns = table.any(axis=0)
+    return table[used_rows][:, used_columns]
 
 
 def region_iou_table(shared: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the IoU of every two regions from their shared pixels, (I, J)."""
+    """Return the IoU of each pair of regions from their shared pixels, (I, J)."""
     union = shared.sum(axis=1)[:, None] + shared.sum(axis=0)[None] - shared
     return shared / union
 
 
 def segmentation_covering(shared: NDArray[np.int64]) -> float:
-    """Return how well the target (columns) is covered: the best IoU of each of its regions, weighted by area."""
+    """Return the covering of the target (columns): mean best IoU of its regions, weighted by area."""
     areas = shared.sum(axis=0)
-    return float((region_iou_table(shared).max(axis=0) * areas).sum() / areas.sum())
+    best = region_iou_table(shared).max(axis=0)
+    return float((best * areas).sum() / areas.sum())
 
 
 def rand_index(shared: NDArray[np.int64]) -> float:
-    """Return the share of pairs of pixels that both maps join or both separate; 1 for one pixel."""
+    """Return the share of pixel pairs that both maps join or both separate; 1 for a single pixel."""
     n = float(shared.sum())
     pairs = n * (n - 1) / 2
-    squares = (float((shared.sum(axis=axis, dtype=np.float64) ** 2).sum()) for axis in (0, 1))
-    apart = sum(squares) / 2 - float((shared.astype(np.float64) ** 2).sum())
-    return 1 - apart / pairs if pairs else 1.0  # one pixel has no pair to disagree on
+    if not pairs:
+        return 1.0  # a single pixel has no pair to disagree on
+    row_squares = float((shared.sum(axis=1, dtype=np.float64) ** 2).sum())
+    column_squares = float((shared.sum(axis=0, dtype=np.float64) ** 2).sum())
+    squares = float((shared.astype(np.float64) ** 2).sum())
+    disagreements = (column_squares + row_squares) / 2 - squares
+    return 1 - disagreements / pairs
 
 
 def variation_of_information(shared: NDArray[np.int64]) -> float:
-    """Return how many bits one map lacks to tell the other, both ways added; 0 for equal ones."""
+    """Return the variation of information in bits: both conditional entropies added; 0 for equal maps."""
     joint = shared / shared.sum()
+    joint_entropy = _entropy(joint.ravel())
+    target_entropy = _entropy(joint.sum(axis=0))
+    prediction_entropy = _entropy(joint.sum(axis=1))
     # Rounding can make it slightly negative for equal maps.
-    return max(
-        0.0, 2 * _entropy(joint.ravel()) - _entropy(joint.sum(axis=0)) - _entropy(joint.sum(axis=1))
-    )
+    return max(0.0, 2 * joint_entropy - target_entropy - prediction_entropy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionCounts:
-    """One image's segmentations at T thresholds against several people.
+    """Region measures of one image's segmentations at T thresholds against several annotators.
 
     Attributes:
         thresholds: (T,).
-        covered: (T,), the best IoU of each target region times its area, added over regions and people.
-        area: pixels of all target regions.
+        covered: (T,), the best IoU of each target region times its area, added over regions and annotators.
+        area: number of pixels of all target regions.
         best: the same sum with the best segmentation for each region.
-        given_covered: (T,), the other way round: the best IoU of each region given with any region of any person,
+        given_covered: (T,), the reverse: the best IoU of each segmented region with any region of any annotator,
             weighted by area.
-        rand: (T,), Rand index, mean over the people.
-        information: (T,), variation of information in bits, mean over the people.
+        rand: (T,), Rand index, mean over the annotators.
+        information: (T,), variation of information in bits, mean over the annotators.
     """
 
     thresholds: NDArray[np.float64]
@@ -109,10 +116,15 @@ def count_regions(
     *,
     thresholds: NDArray[np.float64],
 ) -> RegionCounts:
-    """Return the region measures of one image: label maps (H, W), one per threshold, against those of several people.
+    """Return the region measures of one image.
+
+    Args:
+        segmentations: label maps (H, W), one per threshold.
+        references: label maps (H, W) of several annotators.
+        thresholds: (T,), one per segmentation.
 
     Raises:
-        InvalidInput: nothing to compare, or another number of thresholds.
+        InvalidInput: nothing to compare, or the number of thresholds differs.
         InvalidMask: as `shared_px`.
     """
     if not references or not segmentations or len(segmentations) != len(thresholds):
@@ -120,30 +132,39 @@ def count_regions(
             f"expected a segmentation per threshold and people to compare with, got {len(segmentations)} "
             f"segmentations, {len(thresholds)} thresholds, {len(references)} people"
         )
-    tables: list[list[NDArray[np.int64]]] = []
     best_ious: list[NDArray[np.float64]] = []
+    given_covered: list[float] = []
     rand: list[float] = []
     information: list[float] = []
+    target_areas: list[NDArray[np.int64]] = []
     for segmentation in segmentations:
-        row = [shared_px(segmentation, reference) for reference in references]
-        tables.append(row)
-        best_ious.append(np.concatenate([region_iou_table(table).max(axis=0) for table in row]))
-        rand.append(float(np.mean([rand_index(table) for table in row])))
-        information.append(float(np.mean([variation_of_information(table) for table in row])))
-    areas = np.concatenate([table.sum(axis=0) for table in tables[0]]).astype(np.float64)
+        tables = [shared_px(segmentation, reference) for reference in references]
+        best_of_each = [region_iou_table(table).max(axis=0) for table in tables]
+        best_ious.append(np.concatenate(best_of_each))
+        target_areas = [table.sum(axis=0) for table in tables]  # the same for every segmentation
+        given_covered.append(_reverse_covering(tables))
+        rand.append(float(np.mean([rand_index(table) for table in tables])))
+        information.append(float(np.mean([variation_of_information(table) for table in tables])))
+    areas = np.concatenate(target_areas).astype(np.float64)
     return RegionCounts(
         thresholds=np.asarray(thresholds, dtype=np.float64),
         covered=np.array([(best * areas).sum() for best in best_ious]),
         area=float(areas.sum()),
         best=float((np.max(best_ious, axis=0) * areas).sum()),
-        given_covered=np.array([_given_covered(row) for row in tables]),
+        given_covered=np.array(given_covered),
         rand=np.array(rand),
         information=np.array(information),
     )
 
 
 class BestThreshold(NamedTuple):
-    """What a measure reaches: the best threshold for the set, the value there (ods), and with one per image (ois)."""
+    """Best values of a measure on a set of images.
+
+    Attributes:
+        threshold: the best one for the whole set.
+        ods: the value there (optimal dataset scale).
+        ois: the value with the best threshold of each image (optimal image scale).
+    """
 
     threshold: float
     ods: float
@@ -152,7 +173,7 @@ class BestThreshold(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegionSummary:
-    """What segmentations reach on a set.
+    """Region measures of a detector on a set of images.
 
     Attributes:
         covering: pooled over the regions of all images.
@@ -160,7 +181,7 @@ class RegionSummary:
         rand: Rand index, mean over images.
         information: variation of information in bits, mean over images; the best is the lowest.
         curve: rows of threshold, covering, Rand index, variation of information.
-        images: per image its best threshold, covering there, and the covering the other way round there.
+        images: per image its best threshold, covering there, and the reverse covering there.
     """
 
     covering: BestThreshold
@@ -172,7 +193,7 @@ class RegionSummary:
 
 
 def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
-    """Return the summary of a set of images, one or more, all with as many thresholds."""
+    """Summarize one or more images, all with the same number of thresholds."""
     if not counts or len({len(one.thresholds) for one in counts}) != 1:
         raise InvalidInput(
             "region counts: expected one image or more, all at the same number of thresholds"
@@ -185,7 +206,8 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
     images: list[tuple[float, float, float]] = []
     for one in counts:
         best = int(one.covered.argmax())
-        images.append((one.thresholds[best], one.covered[best] / one.area, one.given_covered[best]))
+        covering = one.covered[best] / one.area
+        images.append((one.thresholds[best], covering, one.given_covered[best]))
     covering_ois = sum(one.covered.max() for one in counts) / area
     rand_ois = np.mean([one.rand.max() for one in counts])
     information_ois = np.mean([one.information.min() for one in counts])
@@ -200,17 +222,17 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
 
 
 def _best(
-    thresholds: NDArray[np.float64], values: NDArray[np.float64], at: int, ois: Any
+    thresholds: NDArray[np.float64], values: NDArray[np.float64], index: int, ois: Any
 ) -> BestThreshold:
-    return BestThreshold(float(thresholds[at]), float(values[at]), float(ois))
+    return BestThreshold(float(thresholds[index]), float(values[index]), float(ois))
 
 
-def _given_covered(tables: Sequence[NDArray[np.int64]]) -> float:
+def _reverse_covering(tables: Sequence[NDArray[np.int64]]) -> float:
+    """Return the covering of a segmentation by the regions of all annotators."""
     areas = tables[0].sum(axis=1)
-    return float(
-        (np.max([region_iou_table(table).max(axis=1) for table in tables], axis=0) * areas).sum()
-        / areas.sum()
-    )
+    best_of_each = [region_iou_table(table).max(axis=1) for table in tables]
+    best = np.max(best_of_each, axis=0)
+    return float((best * areas).sum() / areas.sum())
 
 
 def _largest(labels: NDArray[Any]) -> int:

@@ -1,4 +1,4 @@
-"""How far several people agree who annotated the same image: on regions, edges, depth order and names.
+"""Agreement of several annotators of one image: on regions, edges, depth order and names.
 
 Source: Zhu et al., Semantic Amodal Segmentation, section 4, Figures 9 to 11 and Table 3; edges as in BSDS500.
 """
@@ -20,22 +20,22 @@ from segarena.systems.scenes.measures.reductions import plain_name
 from segarena.systems.scenes.model.depth_graph import occlusion_graph
 
 SAME_IOU = 0.5
-"""From which on two regions may be the same."""
+"""Smallest IoU of two regions that may count as the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairAgreement:
-    """Two annotations of one image compared; what was not asked for, or cannot be known, is NaN.
+    """Comparison of two annotations of one image; NaN for measures not requested or not defined.
 
     Attributes:
-        one: the annotators.
-        other: the second.
+        one: first annotator.
+        other: second annotator.
         regions: F of the regions.
         edges: F of the visible edges.
-        order_same: pairs of regions that overlap in both, matched, and lie in the same order.
-        order_pairs: all such pairs.
-        names_same: matched regions of the same name, spaces and case apart.
-        names: matched regions that both named.
+        order_same: number of pairs of matched regions that overlap in both and lie in the same order.
+        order_pairs: number of all pairs of matched regions that overlap in both.
+        names_same: number of matched regions of the same name, ignoring spaces and case.
+        names: number of matched regions with a name in both.
     """
 
     one: str
@@ -50,7 +50,7 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanPerformance:
-    """One annotator's edges as a detector's, against all others of the image as the references."""
+    """One annotator's edges evaluated as a detector's, with all others of the image as references."""
 
     annotator: str
     precision: float
@@ -74,16 +74,16 @@ def measure_agreement(
     with_regions: bool = True,
     with_edges: bool = True,
 ) -> ImageAgreement:
-    """Return how far the annotators of one image agree. One annotator agrees with nobody: no pairs.
+    """Measure the agreement of the annotators of one image; a single annotator gives no pairs.
 
-    Each two edge maps are matched once and read in both directions: F of a pair does not depend on the direction, and
-    each annotator against the rest needs the same matchings.
+    Each pair of edge maps is matched once and read in both directions: F of a pair is symmetric, and each annotator
+    against the rest needs the same matchings.
 
     Args:
         drawings: one per annotator.
         is_strict: whether the same regions need an IoU of more than 0.5; otherwise 0.5 is enough.
-        with_regions: regions, order and names.
-        with_edges: edges, which take most of the time.
+        with_regions: measure regions, order and names.
+        with_edges: measure edges, which take most of the time.
 
     Raises:
         InvalidMask: drawings of different size.
@@ -102,23 +102,24 @@ def measure_agreement(
             regions = 2 * len(same) / count if count else 1.0
             order = order_agreement(one, other, same)
             names = name_agreement(one, other, same)
+        edges = math.nan
         if with_edges:
-            matches[a, b] = match_edges(
-                one.edges, other.edges, radius_px=match_radius_px(one.edges.shape)
-            )
-        pairs.append(
-            PairAgreement(
-                one=one.annotator,
-                other=other.annotator,
-                regions=regions,
-                edges=_edge_f(matches[a, b], one, other) if with_edges else math.nan,
-                order_same=order[0],
-                order_pairs=order[1],
-                names_same=names[0],
-                names=names[1],
-            )
+            radius_px = match_radius_px(one.edges.shape)
+            match = match_edges(one.edges, other.edges, radius_px=radius_px)
+            matches[a, b] = match
+            edges = _edge_f(match, one, other)
+        pair = PairAgreement(
+            one=one.annotator,
+            other=other.annotator,
+            regions=regions,
+            edges=edges,
+            order_same=order[0],
+            order_pairs=order[1],
+            names_same=names[0],
+            names=names[1],
         )
-    humans = _humans(drawings, matches) if with_edges and len(drawings) > 1 else ()
+        pairs.append(pair)
+    humans = _human_performance(drawings, matches) if matches else ()
     return ImageAgreement(
         image=drawings[0].image if drawings else "",
         annotators=len(drawings),
@@ -128,12 +129,12 @@ def measure_agreement(
 
 
 def same_regions(ious: NDArray[np.float64], *, is_strict: bool = False) -> list[tuple[int, int]]:
-    """Return which regions of two annotations are the same: a largest matching, of those one of the highest mean IoU.
+    """Match the regions of two annotations: the most pairs, and among those the highest mean IoU.
 
     Args:
         ious: (I, J).
-        is_strict: whether the IoU must be more than 0.5, and not just 0.5. Regions of two label maps with more than
-            0.5 are unique.
+        is_strict: whether the IoU must exceed 0.5; otherwise 0.5 is enough. Matches above 0.5 of regions of two label
+            maps are unique.
     """
     is_near = ious > SAME_IOU if is_strict else ious >= SAME_IOU
     rows = np.flatnonzero(is_near.any(axis=1))
@@ -141,28 +142,36 @@ def same_regions(ious: NDArray[np.float64], *, is_strict: bool = False) -> list[
     if not len(rows):
         return []
     part = is_near[np.ix_(rows, columns)]
-    if (part.sum(axis=0) == 1).all() and (part.sum(axis=1) == 1).all():
+    is_unique = (part.sum(axis=0) == 1).all() and (part.sum(axis=1) == 1).all()
+    if is_unique:
         first, second = np.nonzero(part)
     else:
+        # SciPy is slow to import, and most pairs of annotations are unique.
         from scipy.sparse import csr_array
 
-        # Whole numbers, so that the matching is exact; one more than the loss, for nothing stored is 0.
-        prices = np.where(part, np.rint(1e6 * (1 - ious[np.ix_(rows, columns)])) + 1, 0)
-        first, second = best_matching(csr_array(prices))
+        # Whole numbers keep the matching exact; one is added because a stored 0 means no entry.
+        losses = np.rint(1e6 * (1 - ious[np.ix_(rows, columns)])) + 1
+        first, second = best_matching(csr_array(np.where(part, losses, 0)))
     return sorted(zip(rows[first].tolist(), columns[second].tolist(), strict=True))
 
 
 def order_agreement(
     one: Drawing, other: Drawing, same: Sequence[tuple[int, int]]
 ) -> tuple[int, int]:
-    """Return (pairs in the same order, pairs) of matched regions that overlap in both; 0, 0 without depth order."""
+    """Return (pairs in the same order, pairs) of matched regions that overlap in both drawings.
+
+    Without a depth order in one of them both are 0.
+    """
     if one.rasters is None or other.rasters is None or not (one.has_depth and other.has_depth):
         return 0, 0
     first = occlusion_graph(one.rasters.overlap_px())
     second = occlusion_graph(other.rasters.overlap_px())
-    agree = total = 0
+    agree = 0
+    total = 0
     for (a, b), (c, d) in combinations(same, 2):
-        if (first[a, c] or first[c, a]) and (second[b, d] or second[d, b]):
+        overlaps_in_first = first[a, c] or first[c, a]
+        overlaps_in_second = second[b, d] or second[d, b]
+        if overlaps_in_first and overlaps_in_second:
             total += 1
             agree += bool(first[a, c]) == bool(second[b, d])
     return agree, total
@@ -171,56 +180,69 @@ def order_agreement(
 def name_agreement(
     one: Drawing, other: Drawing, same: Sequence[tuple[int, int]]
 ) -> tuple[int, int]:
-    """Return (matched regions of the same name, matched regions that both named); spaces and case do not count."""
+    """Return (matched regions of the same name, matched regions named in both), ignoring spaces and case."""
     if one.scene is None or other.scene is None:
         return 0, 0
-    first = one.scene.regions
-    second = other.scene.regions
-    named = [(plain_name(first[a].name), plain_name(second[b].name)) for a, b in same]
-    both = [pair for pair in named if all(pair)]
-    return sum(mine == theirs for mine, theirs in both), len(both)
+    agree = 0
+    total = 0
+    for a, b in same:
+        name = plain_name(one.scene.regions[a].name)
+        other_name = plain_name(other.scene.regions[b].name)
+        if name and other_name:
+            total += 1
+            agree += name == other_name
+    return agree, total
 
 
 def region_support(drawings: Sequence[Drawing], which: int) -> NDArray[np.float64]:
-    """Return for each region of one annotator its mean IoU with the same region of the others, 0 where one has none.
+    """Return the mean IoU of each region of one annotator with the matched regions of the others.
 
-    NaN when there are no others. Regions of a label map are in ascending order of their labels.
+    A missing match counts 0. NaN if there are no others. Regions of a label map are in ascending order of their labels.
     """
-    ious = [region_ious(drawings[which], other) for k, other in enumerate(drawings) if k != which]
-    count = drawings[which].regions
-    if not ious:
-        return np.full(count, math.nan)
-    support = np.zeros((len(ious), count))
-    for row, table in zip(support, ious, strict=True):
-        for region, partner in same_regions(table):
-            row[region] = table[region, partner]
-    return support.mean(axis=0)
+    drawing = drawings[which]
+    support: list[NDArray[np.float64]] = []
+    for number, other in enumerate(drawings):
+        if number == which:
+            continue
+        ious = region_ious(drawing, other)
+        matched = np.zeros(drawing.regions)
+        for region, partner in same_regions(ious):
+            matched[region] = ious[region, partner]
+        support.append(matched)
+    if not support:
+        return np.full(drawing.regions, math.nan)
+    return np.mean(support, axis=0)
 
 
 def _edge_f(match: EdgeMatch, one: Drawing, other: Drawing) -> float:
-    """Return F of two edge maps; 1 when both are empty, 0 when one is."""
+    """Return F of two edge maps; 1 if both are empty, 0 if only one is."""
     total = int(np.count_nonzero(one.edges)) + int(np.count_nonzero(other.edges))
     return 2 * len(match) / total if total else 1.0
 
 
-def _humans(
+def _human_performance(
     drawings: Sequence[Drawing], matches: dict[tuple[int, int], EdgeMatch]
 ) -> tuple[HumanPerformance, ...]:
-    """Return each annotator against the rest: recall over all their pixels, precision of pixels that match anybody."""
+    """Return precision and recall of each annotator against the rest.
+
+    Recall is over the pixels of all others; a pixel is precise if it matches any of the others.
+    """
     edge_px = [int(np.count_nonzero(drawing.edges)) for drawing in drawings]
-    found: list[HumanPerformance] = []
-    for a, drawing in enumerate(drawings):
-        mine = [
-            match.prediction if a == one else match.target
-            for (one, b), match in matches.items()
-            if a in (one, b)
-        ]
-        others = sum(edge_px) - edge_px[a]
-        found.append(
-            HumanPerformance(
-                annotator=drawing.annotator,
-                precision=len(np.unique(np.concatenate(mine))) / max(1, edge_px[a]),
-                recall=sum(map(len, mine)) / max(1, others),
-            )
+    performance: list[HumanPerformance] = []
+    for number, drawing in enumerate(drawings):
+        matched: list[NDArray[np.intp]] = []
+        for (one, other), match in matches.items():
+            if number == one:
+                matched.append(match.prediction)
+            elif number == other:
+                matched.append(match.target)
+        precise_px = len(np.unique(np.concatenate(matched)))
+        recalled_px = sum(len(pixels) for pixels in matched)
+        others_px = sum(edge_px) - edge_px[number]
+        human = HumanPerformance(
+            annotator=drawing.annotator,
+            precision=precise_px / max(1, edge_px[number]),
+            recall=recalled_px / max(1, others_px),
         )
-    return tuple(found)
+        performance.append(human)
+    return tuple(performance)

@@ -1,6 +1,6 @@
-"""Agreement over a set of images: medians with intervals, histograms, human performance.
+"""Summary of agreement over a set of images: medians with intervals, histograms, human performance.
 
-Images are resampled for the intervals, with all their annotators: pairs of one image are not independent.
+Intervals resample whole images with all their annotators, since pairs of one image are not independent.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ from segarena.systems.scenes.edges.edge_summary import f_measure
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 
 BINS = 20
+"""Number of histogram bins over 0..1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AgreementSummary:
-    """Agreement over a set; what was not measured is NaN with n 0. The `mean` of an interval holds the value.
+    """Agreement over a set; unmeasured values are NaN with n 0. The `mean` of an interval holds the value.
 
     Attributes:
-        pairs: of annotators, over all images.
+        images: number of images.
+        annotations: number of annotations.
+        pairs: number of pairs of annotators, over all images.
         regions, edges: median F over all pairs.
         order: share of pairs of regions in the same order, over all pairs of all images.
         names: share of matched regions with the same name.
         precision, recall: of one annotator against the rest, mean over annotators and images.
         human_f: F of those two means.
-        region_histogram, edge_histogram: pairs by F, `BINS` bins over 0..1, the last one with 1.
+        region_histogram, edge_histogram: number of pairs by F, `BINS` bins over 0..1; the last includes 1.
     """
 
     images: int
@@ -52,19 +55,22 @@ class AgreementSummary:
 def summarise_agreement(
     images: Sequence[ImageAgreement], *, repeats: int = 1000
 ) -> AgreementSummary:
-    """Return the agreement over a set of images; `repeats` are the bootstrap samples of its 95 % intervals."""
-    # One generator for all, in this order: the intervals are the same everywhere.
-    interval = partial(_interval, rng=np.random.default_rng(0), repeats=repeats)
-    regions, edges, order, names, humans = ([] for _ in range(5))
+    """Summarize the agreement over a set of images; 95 % intervals use `repeats` bootstrap samples."""
+    regions: list[NDArray[np.float64]] = []
+    edges: list[NDArray[np.float64]] = []
+    order: list[NDArray[np.float64]] = []
+    names: list[NDArray[np.float64]] = []
+    humans: list[NDArray[np.float64]] = []
     for image in images:
         pairs = image.pairs
         regions.append(_finite([pair.regions for pair in pairs]))
         edges.append(_finite([pair.edges for pair in pairs]))
-        order.append(_counts([(pair.order_same, pair.order_pairs) for pair in pairs]))
-        names.append(_counts([(pair.names_same, pair.names) for pair in pairs]))
-        humans.append(
-            np.array([(human.precision, human.recall) for human in image.humans]).reshape(-1, 2)
-        )
+        order.append(_defined([(pair.order_same, pair.order_pairs) for pair in pairs]))
+        names.append(_defined([(pair.names_same, pair.names) for pair in pairs]))
+        rates = [(human.precision, human.recall) for human in image.humans]
+        humans.append(np.array(rates).reshape(-1, 2))
+    # One generator for all, in the order of the calls below: the random stream is part of the results.
+    interval = partial(_interval, rng=np.random.default_rng(0), repeats=repeats)
     return AgreementSummary(
         images=len(images),
         annotations=sum(image.annotators for image in images),
@@ -73,9 +79,9 @@ def summarise_agreement(
         edges=interval(edges, _median),
         order=interval(order, _share),
         names=interval(names, _share),
-        precision=interval(humans, lambda rows: float(rows[:, 0].mean())),
-        recall=interval(humans, lambda rows: float(rows[:, 1].mean())),
-        human_f=interval(humans, lambda rows: f_measure(*map(float, rows.mean(axis=0)))),
+        precision=interval(humans, _mean_precision),
+        recall=interval(humans, _mean_recall),
+        human_f=interval(humans, _f_of_means),
         region_histogram=_histogram(regions),
         edge_histogram=_histogram(edges),
     )
@@ -88,6 +94,7 @@ def _interval(
     rng: np.random.Generator,
     repeats: int,
 ) -> Interval:
+    """Return a value over the rows of all images with its interval; NaN ends below two images."""
     kept = [group for group in groups if len(group)]
     if not kept:
         return Interval(math.nan, math.nan, math.nan, 0)
@@ -95,12 +102,12 @@ def _interval(
     if len(kept) < 2:
         return Interval(value(rows), math.nan, math.nan, len(rows))
     ends = np.cumsum([len(group) for group in kept])
-    places = [np.arange(end - len(group), end) for end, group in zip(ends, kept, strict=True)]
+    rows_of = [np.arange(end - len(group), end) for end, group in zip(ends, kept, strict=True)]
     values: list[float] = []
-    for drawn in units_drawn(len(kept), repeats, rng):
-        for images in drawn:
-            rows_of_draw = np.concatenate([places[image] for image in images])
-            values.append(value(rows[rows_of_draw]))
+    for batch in units_drawn(len(kept), repeats, rng):
+        for images in batch:
+            draw = np.concatenate([rows_of[image] for image in images])
+            values.append(value(rows[draw]))
     return Interval(value(rows), *percentile_interval(values, 0.95), len(rows))
 
 
@@ -113,8 +120,21 @@ def _share(rows: NDArray[np.float64]) -> float:
     return float(same / total)
 
 
-def _counts(rows: list[tuple[int, int]]) -> NDArray[np.float64]:
-    """Return (same, all) of each pair that has any."""
+def _mean_precision(rows: NDArray[np.float64]) -> float:
+    return float(rows[:, 0].mean())
+
+
+def _mean_recall(rows: NDArray[np.float64]) -> float:
+    return float(rows[:, 1].mean())
+
+
+def _f_of_means(rows: NDArray[np.float64]) -> float:
+    precision, recall = rows.mean(axis=0)
+    return f_measure(float(precision), float(recall))
+
+
+def _defined(rows: list[tuple[int, int]]) -> NDArray[np.float64]:
+    """Return the rows (same, all) whose second number is not 0."""
     return np.array([row for row in rows if row[1]], dtype=np.float64).reshape(-1, 2)
 
 

@@ -1,10 +1,11 @@
-"""What one person drew, as agreement and statistics see it: a label map or an amodal scene, by the same three things.
+"""Common view of a label map or an amodal scene for agreement and statistics.
 
-These are how many pixels its regions share with those of another drawing, its visible edges, and its names and order.
+It offers the pixels that its regions share with those of another drawing, its visible edges, and its names and order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +27,11 @@ class Drawing:
 
     Attributes:
         image: the id of the image.
-        annotator: their name; a number from 1 where the file gives none.
+        annotator: name of the annotator; a number from 1 if the file has no name.
         labels: (H, W), the region that each pixel shows; regions of a label map are its values.
         edges: bool (H, W), the visible edges, one pixel wide.
-        scene: what this was made of, if it was a scene.
-        rasters: the scene in pixels.
+        scene: the scene behind it; None for a label map.
+        rasters: the rasterized scene; None for a label map.
     """
 
     image: str
@@ -42,10 +43,11 @@ class Drawing:
 
     @property
     def extents(self) -> tuple[Patch, ...]:
-        """Full extents of the regions, front first, which may overlap; those of a label map by ascending label."""
+        """Full extents of the regions, front first; may overlap. Those of a label map are in order of their labels."""
         if self.rasters is not None:
             return tuple(region.amodal for region in self.rasters.regions)
-        whole = (slice(0, self.labels.shape[0]), slice(0, self.labels.shape[1]))
+        height, width = self.labels.shape
+        whole = (slice(0, height), slice(0, width))
         return tuple(Patch(whole, self.labels == label) for label in np.unique(self.labels))
 
     @property
@@ -55,7 +57,7 @@ class Drawing:
 
     @property
     def regions(self) -> int:
-        """How many regions there are."""
+        """Number of regions."""
         if self.rasters is None:
             return len(np.unique(self.labels))
         return len(self.rasters.regions)
@@ -64,13 +66,14 @@ class Drawing:
 def drawing_of_labels(
     labels: NDArray[Any], edges: Mask | None = None, *, image: str = "", annotator: str = ""
 ) -> Drawing:
-    """Return a label map (H, W) as a drawing: every value is a region; without `edges` they are its own, thinned."""
-    own = thin_label_edges(labels) if edges is None else edges
-    return Drawing(image=image, annotator=annotator, labels=labels, edges=own)
+    """Return a label map (H, W) as a drawing: every value is a region; `edges` default to its own, thinned."""
+    if edges is None:
+        edges = thin_label_edges(labels)
+    return Drawing(image=image, annotator=annotator, labels=labels, edges=edges)
 
 
 def drawing_of_scene(scene: Scene) -> Drawing:
-    """Return an amodal scene as a drawing; edges are those of its visible regions, uncovered pixels being one more."""
+    """Return an amodal scene as a drawing; its edges are those of the visible regions and of the uncovered rest."""
     rasters = rasterise(scene)
     return Drawing(
         image=scene.image.id,
@@ -88,7 +91,7 @@ def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
     Regions without pixels have IoU 0.
 
     Raises:
-        InvalidMask: the drawings are of images of different size.
+        InvalidMask: the images differ in size.
     """
     if one.labels.shape != other.labels.shape:
         raise InvalidMask(
@@ -100,9 +103,14 @@ def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
         areas = shared.sum(axis=1)
         other_areas = shared.sum(axis=0)
     else:
-        first = one.extents
-        second = other.extents
-        shared = overlap_table(first, second)
-        areas = np.array([np.count_nonzero(patch.mask) for patch in first], dtype=np.int64)
-        other_areas = np.array([np.count_nonzero(patch.mask) for patch in second], dtype=np.int64)
-    return shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
+        extents = one.extents
+        other_extents = other.extents
+        shared = overlap_table(extents, other_extents)
+        areas = _areas_px(extents)
+        other_areas = _areas_px(other_extents)
+    union = areas[:, None] + other_areas[None] - shared
+    return shared / np.maximum(union, 1)
+
+
+def _areas_px(patches: Sequence[Patch]) -> NDArray[np.int64]:
+    return np.array([np.count_nonzero(patch.mask) for patch in patches], dtype=np.int64)

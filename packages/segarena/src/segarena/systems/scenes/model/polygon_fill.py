@@ -1,7 +1,7 @@
-"""Which pixels a polygon covers, by one of two named rules. On the same polygon they differ by up to 1 % of its area.
+"""Polygon filling by one of two named rules, whose results differ by up to 1 % of the area.
 
-"pixel-centre": the pixels whose centre lies inside, even-odd. Polygons that share sides share no pixel and leave
-none out. "coco": the rule by which the COCO tools turn polygons into masks; published figures on COCO data use it.
+"pixel-centre": the pixels whose centre lies inside, even-odd. Polygons that share edges neither overlap nor leave
+gaps. "coco": the rule by which the COCO tools turn polygons into masks; published figures on COCO data use it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from segarena.systems.scenes.model.polygons import Points
 FillRule: TypeAlias = Literal["pixel-centre", "coco"]
 
 _FINENESS = 5  # the COCO tools draw outlines on a grid five times finer than the pixels
-_FARTHEST = float(1 << 18)
+
+
+_LARGEST_COORDINATE = float(1 << 18)
 
 
 class Patch(NamedTuple):
-    """A mask, cropped: `mask` is what lies in `window` of the whole image."""
+    """A cropped mask: `mask` is the content of `window` in the whole image."""
 
     window: Window
     mask: Mask
@@ -38,20 +40,23 @@ class Patch(NamedTuple):
 def fill_polygon(
     points: Points, shape: tuple[int, int], *, rule: FillRule = "pixel-centre"
 ) -> Patch:
-    """Return the pixels of a polygon, (N, 2), inside the frame (H, W); without pixels below three vertices.
+    """Return the pixels of a polygon (N, 2) inside the frame (H, W); none below three vertices.
 
     Source: "coco" behaves as `rleFrPoly` of the COCO API: outline points at whole columns of a five times finer
     grid toggle the pixels below them.
     """
     if len(points) < 3:
         return Patch((slice(0, 0), slice(0, 0)), np.zeros((0, 0), dtype=np.bool_))
-    # Nothing this far out is in any image, and larger numbers would not fit the integers below.
-    points = np.clip(points, -_FARTHEST, _FARTHEST)
-    low = np.maximum(np.floor(points.min(axis=0)).astype(int) - 1, 0)
-    high = np.minimum(np.ceil(points.max(axis=0)).astype(int) + 1, shape)
-    window = tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(low, high, strict=True))
-    fill = _fill_centres if rule == "pixel-centre" else _fill_coco
-    return Patch(window, fill(points, shape, window))
+    # No image reaches this far, and larger numbers would overflow the integers below.
+    points = np.clip(points, -_LARGEST_COORDINATE, _LARGEST_COORDINATE)
+    top, left = np.maximum(np.floor(points.min(axis=0)).astype(int) - 1, 0).tolist()
+    bottom, right = np.minimum(np.ceil(points.max(axis=0)).astype(int) + 1, shape).tolist()
+    window = (slice(top, max(top, bottom)), slice(left, max(left, right)))
+    if rule == "pixel-centre":
+        mask = _fill_pixel_centres(points, window)
+    else:
+        mask = _fill_coco(points, shape, window)
+    return Patch(window, mask)
 
 
 def fill_polygons(
@@ -59,11 +64,13 @@ def fill_polygons(
 ) -> Patch:
     """Return the union of several polygons."""
     patches = [fill_polygon(points, shape, rule=rule) for points in polygons]
-    return patches[0] if len(patches) == 1 else join_patches(patches)
+    if len(patches) == 1:
+        return patches[0]
+    return join_patches(patches)
 
 
 def join_patches(patches: Iterable[Patch]) -> Patch:
-    """Return the union of patches; without pixels when there are none."""
+    """Return the union of patches; an empty patch if there are none."""
     patches = [patch for patch in patches if patch.mask.size]
     window: Window = (slice(0, 0), slice(0, 0))
     for patch in patches:
@@ -74,82 +81,95 @@ def join_patches(patches: Iterable[Patch]) -> Patch:
     return Patch(window, mask)
 
 
-def _fill_centres(points: Points, shape: tuple[int, int], window: Window) -> Mask:
+def _fill_pixel_centres(points: Points, window: Window) -> Mask:
+    """Fill by the even-odd rule: toggle where an edge crosses a row of pixel centres, then accumulate."""
     rows, columns = window
-    height = rows.stop - rows.start
-    width = columns.stop - columns.start
+    height, width = window_shape(window)
     ends = np.roll(points, -1, axis=0)
     is_down = (points[:, 0] < ends[:, 0])[:, None]
-    # Sides always run downwards, so that neighbours who share one find the same pixels on it.
+    # All edges run downwards, so that neighbours that share one compute the same pixels on it.
     tops = np.where(is_down, points, ends)
     bottoms = np.where(is_down, ends, points)
-    first = np.clip(np.ceil(tops[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
-    last = np.clip(np.ceil(bottoms[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
-    counts = last - first
-    side = np.repeat(np.arange(len(points)), counts)
-    row = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + first[side]
-    fall = bottoms[side, 0] - tops[side, 0]
-    across = tops[side, 1] + (row + 0.5 - tops[side, 0]) * (
-        (bottoms[side, 1] - tops[side, 1]) / fall
-    )
+    first_rows = np.clip(np.ceil(tops[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
+    end_rows = np.clip(np.ceil(bottoms[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
+    counts = end_rows - first_rows
+    # One entry for each edge and each row that it crosses.
+    edge = np.repeat(np.arange(len(points)), counts)
+    step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = step + first_rows[edge]
+    slope = (bottoms[edge, 1] - tops[edge, 1]) / (bottoms[edge, 0] - tops[edge, 0])
+    across = tops[edge, 1] + (row + 0.5 - tops[edge, 0]) * slope
     column = np.clip(np.ceil(across - 0.5), columns.start, columns.stop).astype(np.int64)
-    toggles = _odd((row - rows.start) * (width + 1) + column - columns.start, height * (width + 1))
-    return np.bitwise_xor.accumulate(toggles.reshape(height, width + 1), axis=1)[:, :width]
+    # One more column takes the toggles at the right border of the window.
+    flat = (row - rows.start) * (width + 1) + column - columns.start
+    toggles = _odd_counts(flat, height * (width + 1)).reshape(height, width + 1)
+    return np.bitwise_xor.accumulate(toggles, axis=1)[:, :width]
 
 
 def _fill_coco(points: Points, shape: tuple[int, int], window: Window) -> Mask:
+    """Fill as `rleFrPoly` of the COCO API does, column by column."""
     rows, columns = window
-    height = shape[0]
-    across, down = _outline(points)
-    change = np.flatnonzero(across[1:] != across[:-1]) + 1
-    before = change - 1
-    here = change
+    height, width = shape
+    across, down = _coco_outline(points)
+    here = np.flatnonzero(across[1:] != across[:-1]) + 1
+    before = here - 1
     fine = np.where(across[here] < across[before], across[here], across[here] - 1)
     column = (fine + 0.5) / _FINENESS - 0.5
-    kept = (np.floor(column) == column) & (column >= 0) & (column <= shape[1] - 1)
-    row = np.ceil(
-        np.clip((np.minimum(down[here], down[before]) + 0.5) / _FINENESS - 0.5, 0, height)
-    )
-    flat = (column[kept].astype(np.int64) - columns.start) * height + row[kept].astype(np.int64)
+    is_whole = np.floor(column) == column
+    kept = is_whole & (column >= 0) & (column <= width - 1)
+    higher = np.minimum(down[here], down[before])
+    row = np.ceil(np.clip((higher + 0.5) / _FINENESS - 0.5, 0, height))
+    kept_columns = column[kept].astype(np.int64) - columns.start
+    flat = kept_columns * height + row[kept].astype(np.int64)
     size = (columns.stop - columns.start) * height
-    # A toggle below the last row is one at the top of the next column: what is left open there goes on.
-    return np.bitwise_xor.accumulate(_odd(flat, size + 1)[:size]).reshape(-1, height).T[rows]
+    # A toggle below the last row acts at the top of the next column: an open run continues there.
+    toggles = _odd_counts(flat, size + 1)[:size]
+    filled = np.bitwise_xor.accumulate(toggles).reshape(-1, height)
+    return filled.T[rows]
 
 
-def _odd(places: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Return which of `size` places are there an odd number of times."""
-    found, counts = np.unique(places, return_counts=True)
+def _odd_counts(indices: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Return for each number below `size` whether it occurs an odd number of times in `indices`."""
+    values, counts = np.unique(indices, return_counts=True)
     is_odd = np.zeros(size, dtype=np.bool_)
-    is_odd[found[counts % 2 == 1]] = True
+    is_odd[values[counts % 2 == 1]] = True
     return is_odd
 
 
-def _outline(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the columns and rows of every point that the COCO tools draw on the finer grid, side after side."""
+def _coco_outline(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the columns and rows of the outline that the COCO tools draw on the finer grid, edge after edge."""
     grid = np.trunc(_FINENESS * points + 0.5).astype(np.int64)
     across: list[NDArray[np.int64]] = []
     down: list[NDArray[np.int64]] = []
-    for (start_row, start_column), (end_row, end_column) in zip(
-        grid, np.roll(grid, -1, axis=0), strict=True
-    ):
-        wide = abs(end_column - start_column)
-        tall = abs(end_row - start_row)
-        is_flat = wide >= tall
-        is_back = start_column > end_column if is_flat else start_row > end_row
-        if is_back:
-            start_row, end_row, start_column, end_column = (
-                end_row,
-                start_row,
-                end_column,
-                start_column,
-            )
-        steps = np.arange(max(wide, tall) + 1)
-        if is_flat:
-            slope = (end_row - start_row) / wide if wide else 0.0
-            side = steps + start_column, np.trunc(start_row + slope * steps + 0.5).astype(np.int64)
-        else:
-            slope = (end_column - start_column) / tall
-            side = np.trunc(start_column + slope * steps + 0.5).astype(np.int64), steps + start_row
-        across.append(side[0][::-1] if is_back else side[0])
-        down.append(side[1][::-1] if is_back else side[1])
+    for start, end in zip(grid, np.roll(grid, -1, axis=0), strict=True):
+        edge_columns, edge_rows = _coco_edge(start, end)
+        across.append(edge_columns)
+        down.append(edge_rows)
     return np.concatenate(across), np.concatenate(down)
+
+
+def _coco_edge(
+    start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the columns and rows of the points on one edge, one for each step along its longer axis."""
+    tall, wide = np.abs(end - start)
+    is_flat = wide >= tall
+    long_axis = 1 if is_flat else 0
+    # The slope is rounded from the lower end, as in the COCO tools, and the points are reversed afterwards.
+    is_backward = start[long_axis] > end[long_axis]
+    if is_backward:
+        start, end = end, start
+    start_row, start_column = start
+    end_row, end_column = end
+    steps = np.arange(max(wide, tall) + 1)
+    if is_flat:
+        slope = (end_row - start_row) / wide if wide else 0.0
+        columns = steps + start_column
+        rows = np.trunc(start_row + slope * steps + 0.5).astype(np.int64)
+    else:
+        slope = (end_column - start_column) / tall
+        columns = np.trunc(start_column + slope * steps + 0.5).astype(np.int64)
+        rows = steps + start_row
+    if is_backward:
+        return columns[::-1], rows[::-1]
+    return columns, rows

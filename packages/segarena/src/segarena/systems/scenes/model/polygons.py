@@ -1,8 +1,8 @@
-"""Polygons, exactly: area, perimeter, hull, crossings, containment, and cutting at the frame.
+"""Exact polygon geometry: area, perimeter, convex hull, self-intersections, containment, clipping at the frame.
 
 A polygon is float64 (N, 2), rows and columns of its vertices, closed without repeating the first one. Coordinates
-are continuous: pixel (r, c) is the square from (r, c) to (r + 1, c + 1). Which side of a line a point lies on is
-decided without rounding.
+are continuous: pixel (r, c) is the square from (r, c) to (r + 1, c + 1). The side of a line on which a point lies is
+decided without rounding errors.
 """
 
 from __future__ import annotations
@@ -19,15 +19,20 @@ from segarena.samples import Mask
 
 Points: TypeAlias = NDArray[np.float64]
 
-# Shewchuk's bound on the rounding of a 2 x 2 determinant of differences, with room to spare.
+# Shewchuk's bound on the rounding error of a 2 x 2 determinant of differences, with a safety margin.
 _ROUNDING = 4 * np.finfo(np.float64).eps
+# Bounds the memory of one batch of edge pairs.
 _PAIRS_AT_ONCE = 1 << 18
-_ENOUGH = 1000
-_FARTHEST = 1e9
+
+
+_MOST_CROSSINGS = 1000
+
+
+_LARGEST_COORDINATE = 1e9
 
 
 class Crossing(NamedTuple):
-    """Two sides of a polygon that meet where they should not: by index of their first vertices, and where."""
+    """Two edges of a polygon that meet where they should not: indices of their first vertices, and the position."""
 
     first: int
     second: int
@@ -39,7 +44,7 @@ def as_points(points: Any, *, name: str = "polygon") -> Points:
     """Return `points` as float64 (N, 2), rows and columns.
 
     Raises:
-        InvalidInput: another shape, not numbers, not finite, or so large that no image has them.
+        InvalidInput: wrong shape, not numbers, not finite, or larger than any image.
     """
     try:
         array = np.asarray(points, dtype=np.float64)
@@ -53,36 +58,46 @@ def as_points(points: Any, *, name: str = "polygon") -> Points:
         raise InvalidInput(f"{name}: expected shape (N, 2), rows and columns, got {array.shape}")
     if not np.isfinite(array).all():
         raise InvalidInput(f"{name}: expected finite coordinates, got NaN or infinity")
-    if np.abs(array).max() > _FARTHEST:
+    largest = np.abs(array).max()
+    if largest > _LARGEST_COORDINATE:
         raise InvalidInput(
-            f"{name}: expected coordinates of at most {_FARTHEST:g} pixels, got {np.abs(array).max():g}"
+            f"{name}: expected coordinates of at most {_LARGEST_COORDINATE:g} pixels, got {largest:g}"
         )
     return array
 
 
 def area(points: Points) -> float:
-    """Return the area in square pixels, 0 below three vertices; where it crosses itself, opposite loops cancel."""
+    """Return the area in square pixels, 0 below three vertices; opposite loops of a self-intersection cancel."""
     if len(points) < 3:
         return 0.0
     # Relative to the first vertex, so that a small polygon far from the origin keeps its digits.
     rows, columns = (points - points[0]).T
-    return abs(float(np.dot(rows, np.roll(columns, -1)) - np.dot(columns, np.roll(rows, -1)))) / 2
+    next_rows = np.roll(rows, -1)
+    next_columns = np.roll(columns, -1)
+    doubled = float(np.dot(rows, next_columns) - np.dot(columns, next_rows))
+    return abs(doubled) / 2
 
 
 def perimeter(points: Points) -> float:
     """Return the length of the closed outline in pixels; 0 below two vertices."""
-    if len(points) > 1:
-        return float(np.hypot(*(np.roll(points, -1, axis=0) - points).T).sum())
-    return 0.0
+    if len(points) < 2:
+        return 0.0
+    steps = np.roll(points, -1, axis=0) - points
+    lengths = np.hypot(steps[:, 0], steps[:, 1])
+    return float(lengths.sum())
 
 
 def convex_hull(points: Points) -> Points:
-    """Return the corners of the convex hull, none of them on a line between its neighbours."""
-    corners = sorted(set(map(tuple, points.tolist())))
+    """Return the corners of the convex hull, none of them on a line between its neighbours.
+
+    Source: Andrew's monotone chain, 1979.
+    """
+    distinct = {tuple(point) for point in points.tolist()}
+    corners = sorted(distinct)
     if len(corners) < 3:
         return np.array(corners, dtype=np.float64).reshape(-1, 2)
 
-    def half(ordered: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    def half_hull(ordered: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
         chain: list[tuple[float, ...]] = []
         for corner in ordered:
             while len(chain) > 1 and orientation(chain[-2], chain[-1], corner) <= 0:
@@ -90,41 +105,46 @@ def convex_hull(points: Points) -> Points:
             chain.append(corner)
         return chain[:-1]
 
-    return np.array(half(corners) + half(corners[::-1]), dtype=np.float64)
+    lower = half_hull(corners)
+    upper = half_hull(corners[::-1])
+    return np.array(lower + upper, dtype=np.float64)
 
 
 def orientation(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
-    """Return on which side of the line from `a` to `b` the point `c` lies: 1, -1, or 0 on it. Exact."""
+    """Return the side of the line from `a` to `b` on which `c` lies: 1, -1, or 0 on the line. Exact."""
     left = (b[0] - a[0]) * (c[1] - a[1])
     right = (b[1] - a[1]) * (c[0] - a[0])
     if abs(left - right) > _ROUNDING * (abs(left) + abs(right)):
         return 1 if left > right else -1
-    (ar, ac), (br, bc), (cr, cc) = ((Fraction(row), Fraction(column)) for row, column in (a, b, c))
-    exact = (br - ar) * (cc - ac) - (bc - ac) * (cr - ar)
-    return (exact > 0) - (exact < 0)
+    # Too close to call in floating point: repeat with fractions.
+    a_row, a_column = Fraction(a[0]), Fraction(a[1])
+    b_row, b_column = Fraction(b[0]), Fraction(b[1])
+    c_row, c_column = Fraction(c[0]), Fraction(c[1])
+    exact_left = (b_row - a_row) * (c_column - a_column)
+    exact_right = (b_column - a_column) * (c_row - a_row)
+    return (exact_left > exact_right) - (exact_left < exact_right)
 
 
 def orientations(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
-    """Return `turn` for every row of three (N, 2) arrays."""
+    """Return `orientation` for each row of three (N, 2) arrays."""
     left = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
     right = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
     sides = np.sign(left - right).astype(np.int8)
-    # Factors of zero are exact: sides along the axes are sure at once.
-    is_sure = ((b[:, 0] == a[:, 0]) | (c[:, 1] == a[:, 1])) & (
-        (b[:, 1] == a[:, 1]) | (c[:, 0] == a[:, 0])
-    )
-    for index in np.flatnonzero(
-        ~is_sure & (np.abs(left - right) <= _ROUNDING * (np.abs(left) + np.abs(right)))
-    ):
-        sides[index] = orientation(*(points[index].tolist() for points in (a, b, c)))
+    # Products with a factor of zero are exact, so edges along the axes need no second look.
+    left_is_zero = (b[:, 0] == a[:, 0]) | (c[:, 1] == a[:, 1])
+    right_is_zero = (b[:, 1] == a[:, 1]) | (c[:, 0] == a[:, 0])
+    is_exact = left_is_zero & right_is_zero
+    is_close = np.abs(left - right) <= _ROUNDING * (np.abs(left) + np.abs(right))
+    for index in np.flatnonzero(~is_exact & is_close):
+        sides[index] = orientation(a[index].tolist(), b[index].tolist(), c[index].tolist())
     return sides
 
 
 def crossings(points: Points) -> list[Crossing]:
-    """Return where the outline meets itself: sides that cross, touch or overlap, spikes, vertices used twice.
+    """Return where the outline meets itself: edges that cross, touch or overlap, spikes, vertices used twice.
 
-    An empty list means a simple polygon. Only pairs of sides whose boxes meet are looked at, and of a hopeless tangle
-    no more after a thousand were found.
+    An empty list means a simple polygon. Only pairs of edges with overlapping bounding boxes are tested, and the search
+    stops once a thousand crossings were found.
     """
     count = len(points)
     if count < 3:
@@ -134,47 +154,55 @@ def crossings(points: Points) -> list[Crossing]:
     for first, second in _near_pairs(points, ends):
         hit = _meets(points, ends, first, second)
         for one, other in zip(first[hit].tolist(), second[hit].tolist(), strict=True):
-            row, column = _where(points[one], ends[one], points[other], ends[other])
+            row, column = _intersection(points[one], ends[one], points[other], ends[other])
             found.append(Crossing(one, other, row, column))
-        if len(found) >= _ENOUGH:
+        if len(found) >= _MOST_CROSSINGS:
             break
     return sorted(found)
 
 
 def contains_points(polygon: Points, points: Points) -> Mask:
-    """Tell for each of `points` (M, 2) whether it lies in the polygon or on its outline, by the even-odd rule."""
+    """Return whether each of `points` (M, 2) lies in the polygon or on its outline, by the even-odd rule."""
     inside = np.zeros(len(points), dtype=np.bool_)
     on_outline = np.zeros(len(points), dtype=np.bool_)
     for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        low, high = (start, end) if start[0] <= end[0] else (end, start)
-        side = orientations(
-            np.broadcast_to(low, points.shape), np.broadcast_to(high, points.shape), points
-        )
-        inside ^= (points[:, 0] >= low[0]) & (points[:, 0] < high[0]) & (side > 0)
-        within = ((points >= np.minimum(low, high)) & (points <= np.maximum(low, high))).all(axis=1)
-        on_outline |= within & (side == 0)
+        if start[0] <= end[0]:
+            low, high = start, end
+        else:
+            low, high = end, start
+        lows = np.broadcast_to(low, points.shape)
+        highs = np.broadcast_to(high, points.shape)
+        side = orientations(lows, highs, points)
+        in_row_range = (points[:, 0] >= low[0]) & (points[:, 0] < high[0])
+        inside ^= in_row_range & (side > 0)
+        above_minimum = points >= np.minimum(low, high)
+        below_maximum = points <= np.maximum(low, high)
+        in_box = (above_minimum & below_maximum).all(axis=1)
+        on_outline |= in_box & (side == 0)
     return inside | on_outline
 
 
 def clip_to_frame(points: Points, shape: tuple[int, int]) -> Points:
-    """Return the part of a polygon inside the frame of (H, W) pixels; empty when there is none.
+    """Clip a polygon to the frame of (H, W) pixels; the result is empty if no part lies inside.
 
     A part that leaves the frame and comes back stays connected along the border (Sutherland and Hodgman).
     """
     for axis in (0, 1):
-        for sign, limit in ((1.0, 0.0), (-1.0, -float(shape[axis]))):
-            points = _cut(points, axis, sign, limit)
+        points = _clip_half_plane(points, axis, sign=1.0, limit=0.0)
+        points = _clip_half_plane(points, axis, sign=-1.0, limit=-float(shape[axis]))
     return points
 
 
 def without_repeats(points: Points) -> Points:
-    """Return the polygon without vertices equal to the one after them, the closing repeat included."""
-    if len(points) > 1:
-        return points[(points != np.roll(points, -1, axis=0)).any(axis=1)]
-    return points
+    """Return the polygon without vertices that equal the next one; a repeated first vertex at the end is one too."""
+    if len(points) < 2:
+        return points
+    differs = points != np.roll(points, -1, axis=0)
+    return points[differs.any(axis=1)]
 
 
-def _cut(points: Points, axis: int, sign: float, limit: float) -> Points:
+def _clip_half_plane(points: Points, axis: int, *, sign: float, limit: float) -> Points:
+    """Keep the part of a polygon where `sign` times the coordinate along `axis` is at least `limit`."""
     if not len(points):
         return points
     heights = sign * points[:, axis] - limit
@@ -195,84 +223,86 @@ def _cut(points: Points, axis: int, sign: float, limit: float) -> Points:
 def _near_pairs(
     points: Points, ends: Points
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield pairs of sides whose boxes meet, in batches.
+    """Yield pairs of edges with overlapping bounding boxes, in batches.
 
-    Sides are sorted along the axis on which fewer of them meet: a comb has long teeth, but each beside the next.
+    Edges are sorted along the axis on which fewer of them overlap: the teeth of a comb are long, but overlap only with
+    their neighbours along the other axis.
     """
     lows = np.minimum(points, ends)
     highs = np.maximum(points, ends)
-    orders = [np.argsort(lows[:, axis], kind="stable") for axis in (0, 1)]
-    counts = [
-        np.searchsorted(lows[order, axis], highs[order, axis], side="right")
-        - np.arange(len(order))
-        - 1
-        for axis, order in enumerate(orders)
-    ]
+    orders: list[NDArray[np.int64]] = []
+    counts: list[NDArray[np.int64]] = []
+    for axis in (0, 1):
+        order = np.argsort(lows[:, axis], kind="stable")
+        stops = np.searchsorted(lows[order, axis], highs[order, axis], side="right")
+        orders.append(order)
+        # Number of later edges that begin before this one ends.
+        counts.append(stops - np.arange(len(order)) - 1)
     axis = int(counts[1].sum() < counts[0].sum())
     order = orders[axis]
     count = counts[axis]
-    splits = np.searchsorted(
-        np.cumsum(count), np.arange(_PAIRS_AT_ONCE, count.sum(), _PAIRS_AT_ONCE)
-    )
+    batch_ends = np.arange(_PAIRS_AT_ONCE, count.sum(), _PAIRS_AT_ONCE)
+    splits = np.searchsorted(np.cumsum(count), batch_ends)
     for block in np.split(np.arange(len(order)), splits):
         first = np.repeat(block, count[block])
         starts = np.repeat(np.cumsum(count[block]) - count[block], count[block])
         second = first + 1 + np.arange(len(first)) - starts
         one = order[first]
         other = order[second]
-        near = (lows[one, 1 - axis] <= highs[other, 1 - axis]) & (
-            lows[other, 1 - axis] <= highs[one, 1 - axis]
-        )
+        across = 1 - axis
+        one_begins_first = lows[one, across] <= highs[other, across]
+        other_begins_first = lows[other, across] <= highs[one, across]
+        near = one_begins_first & other_begins_first
         yield np.minimum(one, other)[near], np.maximum(one, other)[near]
 
 
 def _meets(
     points: Points, ends: Points, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> Mask:
+    """Return whether each pair of edges meets where it should not."""
     a = points[first]
     b = ends[first]
     c = points[second]
     d = ends[second]
-    sides = (
-        orientations(a, b, c),
-        orientations(a, b, d),
-        orientations(c, d, a),
-        orientations(c, d, b),
-    )
-    crosses = (sides[0] * sides[1] <= 0) & (sides[2] * sides[3] <= 0)
-    # Sides on one line have all turns 0, and meet because their boxes do.
-    count = len(points)
+    side_of_c = orientations(a, b, c)
+    side_of_d = orientations(a, b, d)
+    side_of_a = orientations(c, d, a)
+    side_of_b = orientations(c, d, b)
+    # Collinear edges have all orientations 0, and meet because their boxes do.
+    crosses = (side_of_c * side_of_d <= 0) & (side_of_a * side_of_b <= 0)
+    # Neighbours share a vertex; they are wrong only if one runs back over the other.
+    last = len(points) - 1
     follows = second == first + 1
-    precedes = (first == 0) & (second == count - 1)
-    # Neighbours share a vertex by right; they are wrong only when one runs back over the other.
+    precedes = (first == 0) & (second == last)
     is_opposed = ((b - a) * (d - c)).sum(axis=1) < 0
-    back = (sides[1] == 0) & is_opposed
-    back_before = (sides[0] == 0) & is_opposed
-    lengthless = (a == b).all(axis=1) | (c == d).all(axis=1)
-    return np.where(
-        follows, back | lengthless, np.where(precedes, back_before | lengthless, crosses)
-    )
+    has_no_length = (a == b).all(axis=1) | (c == d).all(axis=1)
+    folds_after = (side_of_d == 0) & is_opposed
+    folds_before = (side_of_c == 0) & is_opposed
+    wrong_neighbour_before = np.where(precedes, folds_before | has_no_length, crosses)
+    return np.where(follows, folds_after | has_no_length, wrong_neighbour_before)
 
 
-def _where(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
+def _intersection(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
+    """Return a point of edge a-b that lies on edge c-d, (row, column)."""
     across = b - a
     along = d - c
-    bottom = across[0] * along[1] - across[1] * along[0]
-    if bottom == 0:
-        return _where_on_line(a, b, c, d)
-    share = ((c[0] - a[0]) * along[1] - (c[1] - a[1]) * along[0]) / bottom
+    determinant = across[0] * along[1] - across[1] * along[0]
+    if determinant == 0:
+        return _shared_end(a, b, c, d)
+    share = ((c[0] - a[0]) * along[1] - (c[1] - a[1]) * along[0]) / determinant
     point = a + np.clip(share, 0, 1) * across
     return float(point[0]), float(point[1])
 
 
-def _where_on_line(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
-    """Return an end of one side that lies on the other, best one that is not also an end of it."""
-    ends = [(d, a, b), (a, c, d), (c, a, b), (b, c, d)]
-    touching = [
-        (point, low, high)
-        for point, low, high in ends
-        if ((point - low) * (point - high)).sum() <= 0
-    ]
-    inner = [end for end in touching if (end[0] != end[1]).any() and (end[0] != end[2]).any()]
-    point = (inner or touching or ends)[0][0]
+def _shared_end(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
+    """Return an end of one of two collinear edges that lies on the other, preferably inside it."""
+    touching: list[Points] = []
+    inner: list[Points] = []
+    for point, start, end in ((d, a, b), (a, c, d), (c, a, b), (b, c, d)):
+        if ((point - start) * (point - end)).sum() > 0:
+            continue
+        touching.append(point)
+        if (point != start).any() and (point != end).any():
+            inner.append(point)
+    point = (inner or touching or [d])[0]
     return float(point[0]), float(point[1])

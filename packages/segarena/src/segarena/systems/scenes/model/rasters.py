@@ -1,4 +1,4 @@
-"""A scene in pixels: what each region covers, what of it is seen, what is hidden, and which region each pixel shows."""
+"""Rasterize scenes: full extent, visible and hidden part of each region, and the region that each pixel shows."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, joi
 from segarena.systems.scenes.model.scene import Region, Scene
 
 VisibilitySource: TypeAlias = Literal["order", "stated"]
-"""Where visible masks come from: the depth order, or what the file states."""
+"""Where visible masks come from: "order", the depth order; "stated", the masks in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegionRaster:
-    """A region in pixels, cropped to a window that holds all of it.
+    """A rasterized region, cropped to a window that holds all of it.
 
     Attributes:
-        id: of the region.
+        id: id of the region.
         shape: (H, W) of the image.
         amodal: its full extent.
-        visible: the part that is seen, in the same window.
+        visible: the visible part, in the same window.
     """
 
     id: str
@@ -46,34 +46,37 @@ class RegionRaster:
 
     @property
     def hidden(self) -> Patch:
-        """The part that is not seen, in the same window."""
+        """Hidden part, in the same window."""
         return Patch(self.amodal.window, self.amodal.mask & ~self.visible.mask)
 
     @property
     def area_px(self) -> int:
-        """Pixels of the full extent."""
+        """Number of pixels of the full extent."""
         return int(np.count_nonzero(self.amodal.mask))
 
     @property
     def visible_px(self) -> int:
-        """Pixels that are seen."""
+        """Number of visible pixels."""
         return int(np.count_nonzero(self.visible.mask))
 
     @property
     def occlusion(self) -> float:
-        """Share of the full extent that is hidden, 0 to 1; 0 for a region without pixels."""
+        """Hidden share of the full extent, 0 to 1; 0 for a region without pixels."""
         area = self.area_px
-        return (area - self.visible_px) / area if area else 0.0
+        if not area:
+            return 0.0
+        return (area - self.visible_px) / area
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rasters:
-    """A scene in pixels.
+    """A rasterized scene.
 
     Attributes:
         shape: (H, W).
         regions: front first, as in the scene.
-        owner: int32 (H, W), the modal segmentation: 1 for the front region, 2 for the next; 0 where there is none.
+        owner: int32 (H, W), the modal segmentation: 1 for the front region, 2 for the next, and so on; 0 for pixels
+            that no region covers.
     """
 
     shape: tuple[int, int]
@@ -81,100 +84,112 @@ class Rasters:
     owner: NDArray[np.int32]
 
     def amodal(self, place: int) -> Mask:
-        """Return the full extent of the region at a place in the order, bool (H, W)."""
+        """Return the full extent of the region at index `place` of the depth order, bool (H, W)."""
         return self.regions[place].amodal.full(self.shape)
 
     def visible(self, place: int) -> Mask:
-        """Return the visible part of the region at a place in the order, bool (H, W)."""
+        """Return the visible part of the region at index `place` of the depth order, bool (H, W)."""
         return self.regions[place].visible.full(self.shape)
 
     def hidden(self, place: int) -> Mask:
-        """Return the hidden part of the region at a place in the order, bool (H, W)."""
+        """Return the hidden part of the region at index `place` of the depth order, bool (H, W)."""
         return self.regions[place].hidden.full(self.shape)
 
     def overlap_px(self) -> NDArray[np.int64]:
-        """Return how many pixels the full extents of every two regions share, int64 (N, N); areas on the diagonal."""
+        """Return the number of pixels shared by each pair of full extents, int64 (N, N); the diagonal holds areas."""
         extents = [region.amodal for region in self.regions]
         return overlap_table(extents, extents)
 
 
 def rasterise(scene: Scene, *, visibility: VisibilitySource | None = None) -> Rasters:
-    """Return a scene in pixels, by its own fill rule.
+    """Rasterize a scene by its own fill rule.
 
-    A region's visible part is its full extent without those of all regions in front of it. By "stated", it is what
-    the file states, or the whole region where it states nothing.
+    With "order", the visible part of a region is its full extent minus the full extents of all regions in front of it.
+    With "stated", it is the mask in the file, or the whole region if the file states none.
 
     Args:
-        scene: what was drawn.
-        visibility: None takes the order where the scene has one, and what is stated otherwise.
+        scene: the annotation.
+        visibility: None uses the depth order if the scene has one, and the stated masks otherwise.
 
     Raises:
-        InvalidMask: a mask of the scene has another size than the image, or its run lengths are damaged,
-            or the image takes more memory than is free.
+        InvalidMask: a mask of the scene differs in size from the image, its run lengths are damaged,
+            or the image needs more memory than is free.
     """
     by_order = visibility == "order" or (visibility is None and scene.has_depth)
-    amodal: list[Patch] = []
-    for region in scene.regions:
-        amodal.append(amodal_patch(scene, region))
-        check_in_file(
-            sum(patch.mask.size for patch in amodal), f"{scene.title}: its masks", error=InvalidMask
-        )
+    extents = _extents(scene)
     if by_order:
-        seen = amodal
+        painted = extents
     else:
-        seen = [_stated(scene, *pair) for pair in zip(scene.regions, amodal, strict=True)]
+        painted = [
+            _stated(scene, region, extent)
+            for region, extent in zip(scene.regions, extents, strict=True)
+        ]
     try:
         owner = np.zeros(scene.shape, dtype=np.int32)
     except MemoryError as error:
         raise InvalidMask(
-            f"{scene.title}: an image of {scene.shape} takes more memory than is free"
+            f"{scene.title}: an image of {scene.shape} needs more memory than is free"
         ) from error
-    for place in reversed(range(len(seen))):
-        owner[seen[place].window][seen[place].mask] = place + 1
+    # Back to front, so that regions in front overwrite those behind.
+    for index in reversed(range(len(painted))):
+        patch = painted[index]
+        owner[patch.window][patch.mask] = index + 1
     if by_order:
-        seen = [
-            Patch(patch.window, owner[patch.window] == place + 1)
-            for place, patch in enumerate(amodal)
+        visible = [
+            Patch(extent.window, owner[extent.window] == index + 1)
+            for index, extent in enumerate(extents)
         ]
-    rasters = tuple(
-        RegionRaster(id=region.id, shape=scene.shape, amodal=full, visible=part)
-        for region, full, part in zip(scene.regions, amodal, seen, strict=True)
-    )
-    return Rasters(shape=scene.shape, regions=rasters, owner=owner)
+    else:
+        visible = painted
+    regions: list[RegionRaster] = []
+    for region, extent, part in zip(scene.regions, extents, visible, strict=True):
+        raster = RegionRaster(id=region.id, shape=scene.shape, amodal=extent, visible=part)
+        regions.append(raster)
+    return Rasters(shape=scene.shape, regions=tuple(regions), owner=owner)
+
+
+def _extents(scene: Scene) -> list[Patch]:
+    """Return the full extent of each region; check after each that the masks together fit in memory."""
+    extents: list[Patch] = []
+    total_px = 0
+    for region in scene.regions:
+        extent = amodal_patch(scene, region)
+        total_px += extent.mask.size
+        extents.append(extent)
+        check_in_file(total_px, f"{scene.title}: its masks", error=InvalidMask)
+    return extents
 
 
 def amodal_patch(scene: Scene, region: Region) -> Patch:
-    """Return the full extent of a region: of its polygons, its mask, or what is stated as visible and hidden."""
+    """Return the full extent of a region: from its polygons, its mask, or the stated parts."""
     if region.rings:
         return fill_polygons(scene.polygons(region), scene.shape, rule=scene.fill_rule)
     if region.mask is not None:
-        return _decoded(scene, region, region.mask)
-    parts = [mask for mask in (region.visible_mask, region.hidden_mask) if mask is not None]
-    return join_patches(_decoded(scene, region, part) for part in parts)
+        return _decode(scene, region, region.mask)
+    stated = (region.visible_mask, region.hidden_mask)
+    parts = [_decode(scene, region, mask) for mask in stated if mask is not None]
+    return join_patches(parts)
 
 
 def crop_mask(mask: Mask) -> Patch:
-    """Return a mask (H, W) as what lies in its smallest window."""
+    """Crop a mask (H, W) to its bounding box."""
     window = bounding_window(np.ascontiguousarray(mask))
     return Patch(window, mask[window])
 
 
 def _stated(scene: Scene, region: Region, amodal: Patch) -> Patch:
+    """Return the visible part that the file states; the whole region if it states none."""
     if region.visible_mask is not None:
-        return Patch(
-            amodal.window,
-            amodal.mask & _inside(_decoded(scene, region, region.visible_mask), amodal.window),
-        )
+        stated = _decode(scene, region, region.visible_mask)
+        return Patch(amodal.window, amodal.mask & _in_window(stated, amodal.window))
     if region.hidden_mask is not None:
-        return Patch(
-            amodal.window,
-            amodal.mask & ~_inside(_decoded(scene, region, region.hidden_mask), amodal.window),
-        )
+        stated = _decode(scene, region, region.hidden_mask)
+        return Patch(amodal.window, amodal.mask & ~_in_window(stated, amodal.window))
     return amodal
 
 
-def _inside(patch: Patch, window: Window) -> Mask:
-    """Return what of a patch lies in a window, bool, of the window's size."""
+def _in_window(patch: Patch, window: Window) -> Mask:
+    """Return the part of a patch in a window, bool, in the size of the window."""
     mask = np.zeros(window_shape(window), dtype=np.bool_)
     shared = intersect_windows(patch.window, window)
     if not is_empty(shared):
@@ -182,34 +197,36 @@ def _inside(patch: Patch, window: Window) -> Mask:
     return mask
 
 
-def _decoded(scene: Scene, region: Region, mask: Rle) -> Patch:
+def _decode(scene: Scene, region: Region, mask: Rle) -> Patch:
     if mask.shape != scene.shape:
         raise InvalidMask(
             f"{scene.title}, region {region.id}: expected a mask of the image's size "
             f"{scene.shape[0]} x {scene.shape[1]}, got {mask.shape[0]} x {mask.shape[1]}, rows by columns"
         )
     try:
-        first, columns = mask.decode_columns()
+        first_column, columns = mask.decode_columns()
     except InvalidMask as cause:
         raise InvalidMask(f"{scene.title}, region {region.id}: {cause}") from cause
+    # `decode_columns` returns only the columns in use, so the window moves by the first of them.
     patch = crop_mask(columns)
-    rows, found = patch.window
-    return Patch((rows, slice(found.start + first, found.stop + first)), patch.mask)
+    rows, used = patch.window
+    window = (rows, slice(used.start + first_column, used.stop + first_column))
+    return Patch(window, patch.mask)
 
 
 def overlap_table(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
-    """Return how many pixels every patch of one list shares with every one of another, int64 (I, J)."""
+    """Return the number of pixels that each patch of one list shares with each patch of the other, int64 (I, J)."""
     table = np.zeros((len(first), len(second)), dtype=np.int64)
-    for a, one in enumerate(first):
-        for b, other in enumerate(second):
-            if first is second and b < a:
-                table[a, b] = table[b, a]  # of a list with itself, each pair once
+    is_symmetric = first is second
+    for row, one in enumerate(first):
+        for column, other in enumerate(second):
+            if is_symmetric and column < row:
+                table[row, column] = table[column, row]
                 continue
             window = intersect_windows(one.window, other.window)
-            if not is_empty(window):
-                both = (
-                    one.mask[within_window(window, one.window)]
-                    & other.mask[within_window(window, other.window)]
-                )
-                table[a, b] = np.count_nonzero(both)
+            if is_empty(window):
+                continue
+            one_part = one.mask[within_window(window, one.window)]
+            other_part = other.mask[within_window(window, other.window)]
+            table[row, column] = np.count_nonzero(one_part & other_part)
     return table

@@ -1,15 +1,14 @@
-"""What one person drew on one image: regions with names, in depth order, whose polygons share their vertices.
+"""The scene model: the named regions that one annotator drew on one image, in depth order, with shared vertices.
 
-A scene never changes; `reordered`, `renamed`, `moved` and their like return another one that keeps all the rest.
-Regions lie in depth order, front first. A polygon is a ring of indices into `Scene.vertices`: where two regions
-share a border, both rings name the same vertices, so that a border moved is moved for both.
+A scene is immutable; `reordered`, `renamed`, `moved` and similar methods return a modified copy.
+Regions are in depth order, front first. A polygon is a ring of indices into `Scene.vertices`: where two regions
+share a border, both rings refer to the same vertices, so moving a shared border moves it for both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,24 +27,27 @@ Ring: TypeAlias = tuple[int, ...]
 """A closed polygon as indices of vertices; the first is not repeated."""
 
 Edge: TypeAlias = tuple[int, int]
-"""A side of a polygon as the indices of its two vertices, the lower one first."""
+"""An edge of a polygon as the indices of its two vertices, the lower one first."""
 
 Attributes: TypeAlias = Mapping[str, Any]
 
-_NOTHING_STATED: dict[str, Any] = dict.fromkeys(
-    ("visible_mask", "hidden_mask", "stated_area_px", "stated_occlusion")
-)
+_NOTHING_STATED: dict[str, Any] = {
+    "visible_mask": None,
+    "hidden_mask": None,
+    "stated_area_px": None,
+    "stated_occlusion": None,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageRecord:
-    """The image that was annotated.
+    """The annotated image.
 
     Attributes:
-        id: as the file names it ("100007"), or the stem of the file name.
+        id: as in the file ("100007"), or the stem of the file name.
         shape: (H, W) in pixels.
-        file_name: of the photograph; "" when unknown.
-        attributes: whatever else its file says about it.
+        file_name: of the photograph; "" if unknown.
+        attributes: further keys of its record in the file.
     """
 
     id: str
@@ -54,7 +56,7 @@ class ImageRecord:
     attributes: Attributes = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        """Refuse sizes that no image has."""
+        """Reject impossible image sizes."""
         if min(self.shape) < 1:
             raise InvalidInput(
                 f"image {self.id}: expected at least one pixel, got {self.shape[0]} x {self.shape[1]}, rows by columns"
@@ -64,20 +66,20 @@ class ImageRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """One region: its full extent, hidden parts included.
+    """One region in its full extent, hidden parts included.
 
     Attributes:
-        id: unique in its scene; stays when the order changes.
+        id: unique in its scene; unchanged when the order changes.
         name: as the annotator wrote it.
-        rings: its polygons, nearly always one; several are a union.
-        is_stuff: whether it is stuff (grass) and no thing (dog); None if unknown.
-        mask: its full extent, when it was given as a mask and not as polygons.
-        visible_mask: the visible part as its file states it; None when not stated. What follows from the depth
-            order is in `segarena.systems.scenes.model.rasters`.
-        hidden_mask: the hidden part, likewise.
-        stated_area_px: pixels of the full extent as its file states them.
-        stated_occlusion: hidden share of the full extent, 0 to 1, as its file states it.
-        attributes: whatever else its file says about it.
+        rings: its polygons, nearly always one; several form a union.
+        is_stuff: True for stuff (grass), False for a thing (dog), None if unknown.
+        mask: its full extent if the file has a mask instead of polygons.
+        visible_mask: visible part as stated in the file; None if not stated. `segarena.systems.scenes.model.rasters`
+            derives the visible part from the depth order.
+        hidden_mask: hidden part, likewise.
+        stated_area_px: number of pixels of the full extent as stated in the file.
+        stated_occlusion: hidden share of the full extent, 0 to 1, as stated in the file.
+        attributes: further keys of its record in the file.
     """
 
     id: str
@@ -97,19 +99,19 @@ class Scene:
     """Everything one annotator drew on one image.
 
     Attributes:
-        image: what was annotated.
+        image: the annotated image.
         regions: front first.
-        vertices: of all polygons; one that several rings name is shared.
-        annotator: who; "" when unknown.
+        vertices: of all polygons; a vertex in several rings is shared.
+        annotator: name of the annotator; "" if unknown.
         has_depth: whether the order of the regions is a depth order. Files with one record per object state visible
             masks instead.
-        stated_pairs: pairs of region ids (in front, behind) that the file states besides the order; None when it
-            states nothing about pairs.
-        fill_rule: decides which pixels lie in a polygon.
-        attributes: whatever else its file says about it.
+        stated_pairs: pairs of region ids (in front, behind) that the file states besides the order; None if it
+            states no pairs.
+        fill_rule: rule that decides which pixels lie in a polygon.
+        attributes: further keys of the annotation in the file.
 
     Raises:
-        InvalidInput: region ids that are not distinct, or rings that name vertices which are not there.
+        InvalidInput: region ids are not distinct, or rings refer to vertices that do not exist.
     """
 
     image: ImageRecord
@@ -122,7 +124,7 @@ class Scene:
     attributes: Attributes = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        """Check what the rest relies on."""
+        """Check the region ids and the vertex indices."""
         ids = {region.id for region in self.regions}
         if len(ids) != len(self.regions):
             raise InvalidInput(f"{self.title}: expected distinct region ids, got one twice")
@@ -135,10 +137,11 @@ class Scene:
 
     @property
     def title(self) -> str:
-        """How messages name it: the image, and the annotator when known."""
-        return f"image {self.image.id}" + (
-            f", annotator {self.annotator}" if self.annotator else ""
-        )
+        """Name of the scene in messages: the image, and the annotator if known."""
+        title = f"image {self.image.id}"
+        if self.annotator:
+            title += f", annotator {self.annotator}"
+        return title
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -147,8 +150,10 @@ class Scene:
 
     @property
     def tells_hidden(self) -> bool:
-        """Whether it says what is hidden: by a depth order, or by masks of any region."""
-        return self.has_depth or any(one.visible_mask or one.hidden_mask for one in self.regions)
+        """Whether hidden parts are known: from a depth order, or from stated masks of any region."""
+        if self.has_depth:
+            return True
+        return any(region.visible_mask or region.hidden_mask for region in self.regions)
 
     def defect(
         self,
@@ -158,19 +163,26 @@ class Scene:
         severity: Severity = "error",
         place: tuple[float, float] | None = None,
     ) -> Defect:
-        """Return a defect of this scene that is about some of its regions."""
-        ids = tuple(region.id for region in regions)
-        return Defect(kind, message, severity, self.image.id, self.annotator, ids, place)
+        """Return a defect of this scene that concerns the given regions."""
+        return Defect(
+            kind=kind,
+            message=message,
+            severity=severity,
+            image=self.image.id,
+            annotator=self.annotator,
+            regions=tuple(region.id for region in regions),
+            place=place,
+        )
 
     def place(self, region_id: str) -> int:
-        """Return where a region lies in the order, 0 for the front; raises `InvalidInput` when it is not there."""
-        for place, region in enumerate(self.regions):
+        """Return the index of a region in the order, 0 for the front; raise `InvalidInput` if it does not exist."""
+        for index, region in enumerate(self.regions):
             if region.id == region_id:
-                return place
+                return index
         raise InvalidInput(f"{self.title}: expected the id of a region, got {region_id!r}")
 
     def region(self, region_id: str) -> Region:
-        """Return the region of this id; raises `InvalidInput` when it is not there."""
+        """Return the region with this id; raise `InvalidInput` if it does not exist."""
         return self.regions[self.place(region_id)]
 
     def polygons(self, region: Region) -> tuple[Points, ...]:
@@ -179,8 +191,9 @@ class Scene:
 
     def replaced(self, region: Region) -> Scene:
         """Return the scene with the region of the same id replaced."""
-        place = self.place(region.id)
-        return replace(self, regions=(*self.regions[:place], region, *self.regions[place + 1 :]))
+        regions = list(self.regions)
+        regions[self.place(region.id)] = region
+        return replace(self, regions=tuple(regions))
 
     def renamed(self, region_id: str, name: str) -> Scene:
         """Return the scene with another name for a region."""
@@ -190,104 +203,113 @@ class Scene:
         """Return the scene with its regions in this order, front first; stated masks and pairs are dropped.
 
         Raises:
-            InvalidInput: not the ids of all regions, each once.
+            InvalidInput: `region_ids` does not hold every region id exactly once.
         """
         if sorted(region_ids) != sorted(region.id for region in self.regions):
             raise InvalidInput(
                 f"{self.title}: expected every region id once, got {list(region_ids)}"
             )
-        return self._redrawn(tuple(self.region(region_id) for region_id in region_ids))
+        return self._with_regions(tuple(self.region(region_id) for region_id in region_ids))
 
     def moved(self, region_id: str, place: int) -> Scene:
-        """Return the scene with one region at another place in the order, 0 for the front."""
+        """Return the scene with one region moved to index `place` of the order, 0 for the front."""
         ids = [region.id for region in self.regions if region.id != region_id]
-        ids.insert(place, self.region(region_id).id)
+        region = self.region(region_id)
+        ids.insert(place, region.id)
         return self.reordered(ids)
 
     def without(self, region_id: str) -> Scene:
         """Return the scene without a region; its vertices stay."""
-        place = self.place(region_id)
-        return self._redrawn(self.regions[:place] + self.regions[place + 1 :])
+        index = self.place(region_id)
+        return self._with_regions(self.regions[:index] + self.regions[index + 1 :])
 
     def with_region(self, region: Region, polygons: Iterable[Any], *, place: int = 0) -> Scene:
-        """Return the scene with one region more, its rings made from `polygons`, (N, 2), at a place in the order."""
-        rings, vertices = self._rings(polygons)
-        regions = (*self.regions[:place], replace(region, rings=rings), *self.regions[place:])
-        return self._redrawn(regions, vertices)
+        """Return the scene with one more region, made of `polygons`, (N, 2) each, at index `place` of the order."""
+        rings, vertices = self._add_rings(polygons)
+        regions = list(self.regions)
+        regions.insert(place, replace(region, rings=rings))
+        return self._with_regions(tuple(regions), vertices)
 
     def redrawn(self, region_id: str, polygons: Iterable[Any]) -> Scene:
-        """Return the scene with other polygons, each (N, 2), for a region."""
-        rings, vertices = self._rings(polygons)
-        region = replace(self.region(region_id), rings=rings, mask=None)
-        return self._redrawn(
-            tuple(region if one.id == region_id else one for one in self.regions), vertices
-        )
+        """Return the scene with the polygons of a region replaced by `polygons`, (N, 2) each."""
+        rings, vertices = self._add_rings(polygons)
+        regions = list(self.regions)
+        index = self.place(region_id)
+        regions[index] = replace(regions[index], rings=rings, mask=None)
+        return self._with_regions(tuple(regions), vertices)
 
     def with_vertex_at(self, index: int, vertex: Vertex) -> Scene:
-        """Return the scene with one vertex elsewhere, for all regions that share it."""
-        return self._redrawn(
-            self.regions, (*self.vertices[:index], vertex, *self.vertices[index + 1 :])
-        )
+        """Return the scene with one vertex moved, for all regions that share it."""
+        vertices = (*self.vertices[:index], vertex, *self.vertices[index + 1 :])
+        return self._with_regions(self.regions, vertices)
 
     def shared_edges(self) -> dict[Edge, tuple[str, ...]]:
-        """Return the sides that several regions have in common, with the ids of those regions, front first."""
+        """Return the edges that several regions share, with the ids of those regions, front first."""
         owners: dict[Edge, dict[str, None]] = {}
         for region in self.regions:
-            for edge in chain(*map(ring_edges, region.rings)):
-                owners.setdefault(edge, {})[region.id] = None
+            for ring in region.rings:
+                for edge in ring_edges(ring):
+                    owners.setdefault(edge, {})[region.id] = None
         return {edge: tuple(ids) for edge, ids in owners.items() if len(ids) > 1}
 
-    def _rings(self, polygons: Iterable[Any]) -> tuple[tuple[Ring, ...], tuple[Vertex, ...]]:
-        """Return polygons as rings, and the vertices of the scene with those that are new."""
+    def _add_rings(self, polygons: Iterable[Any]) -> tuple[tuple[Ring, ...], tuple[Vertex, ...]]:
+        """Return polygons as rings, and the vertices of the scene extended by the new ones."""
         vertices = list(self.vertices)
         known = dict[Vertex, int]()
         for index, vertex in enumerate(vertices):
-            known.setdefault(vertex, index)  # of equal ones, which files may have, the first
-        return _rings(polygons, vertices, known), tuple(vertices)
+            known.setdefault(vertex, index)  # files may repeat a vertex; the first one counts
+        rings = _make_rings(polygons, vertices, known)
+        return rings, tuple(vertices)
 
-    def _redrawn(
+    def _with_regions(
         self, regions: tuple[Region, ...], vertices: tuple[Vertex, ...] | None = None
     ) -> Scene:
-        # What a file stated about visibility was about the scene as it was.
-        fresh = tuple(replace(region, **_NOTHING_STATED) for region in regions)
-        kept = self.vertices if vertices is None else vertices
+        if self.has_depth:
+            # Stated visibility describes the scene before the change.
+            regions = tuple(replace(region, **_NOTHING_STATED) for region in regions)
         return replace(
-            self, regions=fresh if self.has_depth else regions, vertices=kept, stated_pairs=None
+            self,
+            regions=regions,
+            vertices=self.vertices if vertices is None else vertices,
+            stated_pairs=None,
         )
 
 
 def make_scene(
     image: ImageRecord, drawn: Iterable[tuple[Region, Iterable[Any]]], **facts: Any
 ) -> Scene:
-    """Return a scene from regions, front first, with their polygons; vertices of equal coordinates become shared.
+    """Build a scene from regions, front first, with their polygons; vertices of equal coordinates become shared.
 
     Polygons are (N, 2), rows and columns; `facts` are further attributes of `Scene`.
 
     Raises:
-        InvalidInput: polygons that are not finite (N, 2), or what `Scene` refuses.
+        InvalidInput: polygons are not finite (N, 2), or `Scene` rejects them.
     """
     regions: list[Region] = []
     vertices: list[Vertex] = []
     known: dict[Vertex, int] = {}
     for region, polygons in drawn:
-        regions.append(replace(region, rings=_rings(polygons, vertices, known)))
+        rings = _make_rings(polygons, vertices, known)
+        regions.append(replace(region, rings=rings))
     return Scene(image=image, regions=tuple(regions), vertices=tuple(vertices), **facts)
 
 
 def ring_edges(ring: Ring) -> list[Edge]:
-    """Return the sides of a ring in its order."""
-    return [(min(pair), max(pair)) for pair in zip(ring, (*ring[1:], *ring[:1]), strict=True)]
+    """Return the edges of a ring in its order."""
+    ends = (*ring[1:], *ring[:1])
+    return [(min(pair), max(pair)) for pair in zip(ring, ends, strict=True)]
 
 
-def _rings(
+def _make_rings(
     polygons: Iterable[Any], vertices: list[Vertex], known: dict[Vertex, int]
 ) -> tuple[Ring, ...]:
-    """Return polygons as rings; vertices that are not `known` by their coordinates yet are added to both."""
+    """Return polygons as rings; add vertices of unknown coordinates to `vertices` and `known`."""
     rings: list[Ring] = []
     for points in polygons:
         ring: list[int] = []
-        # Minus zero is zero: two borders that meet there are shared.
-        for row, column in np.add(as_points(points), 0.0).tolist():
+        # Adding 0.0 turns minus zero into zero, so that two borders that meet there share the vertex.
+        coordinates = np.add(as_points(points), 0.0)
+        for row, column in coordinates.tolist():
             index = known.setdefault((row, column), len(vertices))
             if index == len(vertices):
                 vertices.append((row, column))
@@ -301,9 +323,9 @@ class SceneSet:
     """The scenes of a file.
 
     Attributes:
-        scenes: in the order of the file; several of one image are of several annotators.
-        defects: what was wrong with the file, besides what `checks/quality.py` finds in the scenes.
-        attributes: whatever else the file says at its top.
+        scenes: in file order; several scenes of one image come from several annotators.
+        defects: defects of the file itself; `checks/quality.py` finds those of the scenes.
+        attributes: further top-level keys of the file.
     """
 
     scenes: tuple[Scene, ...] = ()
@@ -311,8 +333,9 @@ class SceneSet:
     attributes: Attributes = field(default_factory=dict[str, Any])
 
     def by_image(self) -> dict[str, tuple[Scene, ...]]:
-        """Return the scenes of each image, by its id."""
-        found: dict[str, tuple[Scene, ...]] = {}
+        """Group the scenes by image id."""
+        groups: dict[str, tuple[Scene, ...]] = {}
         for scene in self.scenes:
-            found[scene.image.id] = (*found.get(scene.image.id, ()), scene)
-        return found
+            group = groups.get(scene.image.id, ())
+            groups[scene.image.id] = (*group, scene)
+        return groups

@@ -353,7 +353,7 @@ def test_lca_and_hca_of_a_table_are_those_of_counts(complexity, count):
 def test_paper_variant_refuses_lists_that_pool_levels(cognizance, count):
     pooled = count(cognizance).with_columns(pl.col("level").replace({"L2": "L2+L3", "L3": "L2+L3"}))
     assert overall(scs(pooled, PLAIN), "SCS") == overall(scs(count(cognizance), PLAIN), "SCS")
-    with pytest.raises(InvalidInput, match="does not tell L2 from L3"):
+    with pytest.raises(InvalidInput, match="does not separate L2 from L3"):
         scs(pooled, ScoreSettings(variant="paper"))
 
 

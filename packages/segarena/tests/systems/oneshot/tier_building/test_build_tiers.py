@@ -13,11 +13,12 @@ from segarena.systems.oneshot.pairs.query_transforms import parse_transform
 from segarena.systems.oneshot.pairs.toss_lists import read_toss_list
 from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
 from segarena.systems.oneshot.tier_building.build_tiers import build_tiers
-from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas, TransformRange
+from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas
 from segarena.systems.oneshot.tier_building.score_availability import (
     impossible_scores,
     missing_scores,
 )
+from segarena.systems.oneshot.tier_building.support_cognizance_tier import TransformRange
 
 QUICK = "superpixel-prototypes(superpixels=60)"
 QUOTAS = PairQuotas(partition=12, level=4, general=10)

@@ -36,7 +36,7 @@ def test_classes_that_look_like_training_classes_go():
 def test_a_person_has_the_last_word(tmp_path):
     verdicts = select_classes(["car", "abacus"], ["car"], keep=["car"], drop=["abacus"])
     assert {verdict.label: verdict.keep for verdict in verdicts} == {"abacus": False, "car": True}
-    with pytest.raises(InvalidInput, match="kept and dropped"):
+    with pytest.raises(InvalidInput, match="in the keep list and in the drop list"):
         select_classes(["car"], [], keep=["car"], drop=["car"])
 
 

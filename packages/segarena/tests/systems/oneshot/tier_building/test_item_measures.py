@@ -77,7 +77,7 @@ def test_what_cannot_be_used_says_why(squares):
     )
     assert (
         index_measure(One(np.zeros((3, 3))), min_area_px=0)("a", "i")["left_out"]
-        == "the mask shows nothing"
+        == "the mask is empty"
     )
     wrong = One(np.ones((3, 3)), np.zeros((4, 4, 3), np.uint8))
     assert (
@@ -132,7 +132,7 @@ def test_difficulty_from_a_segmenter_that_is_shown_the_item_itself(squares):
     assert seen("red", "red0")["difficulty"] > seen("red", "red1")["difficulty"]
     with pytest.raises(PluginInvalid, match="answers supports"):
         difficulty_measure(source, "grabcut")
-    with pytest.raises(InvalidInput, match="nothing is there"):
+    with pytest.raises(InvalidInput, match="no such path"):
         difficulty_measure(source, "predictions/none")
 
 

@@ -1,1 +1,1 @@
-"""Scores of tiers: LCA, HCA, SCS, GS, from counts of pixels."""
+"""LCA, HCA, SCS and GS, computed from pixel counts."""

@@ -1,7 +1,8 @@
-"""The table of counts: how many pixels each pair's prediction and truth share. Every score is read off it.
+"""Table of pixel counts per pair, from which every score is computed.
 
-It holds the columns of the pairs that scores group by, and `intersection` and `union` without void pixels;
-`frame_px`, `void_px` and `predicted_void_px` where they are known, for FB-IoU and other rules for void.
+It has the columns of the pairs by which scores are grouped, and `intersection` and `union` without
+void pixels; `frame_px`, `void_px` and `predicted_void_px` where they are known, for FB-IoU and
+other rules for void pixels.
 """
 
 from __future__ import annotations
@@ -24,24 +25,37 @@ from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
 from segarena.systems.oneshot.pairs.pair_table import PAIR_COLUMNS, PAIR_KEY
 
 GROUP_COLUMNS = (
-    *("dataset", "tier", "fold", "partition", "level", "code", "class", "query"),
-    *("salience", "difficulty", "cross_class"),
+    "dataset",
+    "tier",
+    "fold",
+    "partition",
+    "level",
+    "code",
+    "class",
+    "query",
+    "salience",
+    "difficulty",
+    "cross_class",
 )
-"""Columns of a pair that scores group by; they travel through a run as attributes of its targets."""
+"""Columns of a pair by which scores are grouped; in a run they are attributes of its targets."""
 PIXEL_COLUMNS = ("intersection", "union", "frame_px", "void_px", "predicted_void_px")
 REQUESTED_COLUMNS = ("list", "tier", "fold", "class")
 COUNT_COLUMNS: dict[str, Any] = {
     **{name: PAIR_COLUMNS[name] for name in (*PAIR_KEY, *GROUP_COLUMNS)},
     **dict.fromkeys(PIXEL_COLUMNS, pl.Float64),
 }
+# Records hold all numbers as floats: the types that these attributes have in the table.
+_ATTRIBUTE_TYPES = {"row": int, "fold": int, "code": int, "cross_class": bool}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PixelCounts:
-    """Counts, one row per pair with the columns `COLUMNS`; and why pairs have none, by their names.
+    """Pixel counts of a run, a file or a folder of masks.
 
     Attributes:
-        pairs: all that were asked: columns `ASKED`.
+        counts: one row per pair with the columns `COUNT_COLUMNS`.
+        left_out: the names of pairs without counts, each with the reason.
+        pairs: all requested pairs: columns `REQUESTED_COLUMNS`.
     """
 
     counts: pl.DataFrame
@@ -50,129 +64,137 @@ class PixelCounts:
 
 
 def counts_from_records(records: pl.DataFrame) -> PixelCounts:
-    """Return the counts that a run left: the last answered round of each pair. Failed pairs are left out and named.
+    """Return the counts in a run's records: the last answered round of each pair.
+
+    Failed pairs are left out.
 
     Raises:
-        InvalidInput: no records, not of pairs, without the metric `iou`, or several users or repeats.
+        InvalidInput: no records, not of pairs, without the metric `iou`, or several users or
+            repeats.
     """
     if "intersection" not in records.columns:
         raise InvalidInput("these records hold no counts; run with the metrics iou and void")
-    held = records.filter(pl.col("target") != "")
-    if held.select("user", "repeat").n_unique() > 1:
+    has_target = pl.col("target") != ""
+    with_target = records.filter(has_target)
+    if with_target.select("user", "repeat").n_unique() > 1:
         raise InvalidInput(
             "expected one user and one repeat, got several; run again with --user support alone"
         )
     failed = records.filter(pl.col("failure").is_not_null())
-    done = held.filter(pl.col("failure").is_null()).unique(
+    answered = with_target.filter(pl.col("failure").is_null()).unique(
         ["sample", "target"], keep="last", maintain_order=True
     )
-    if not done.height:
+    if not answered.height:
         raise InvalidInput(f"no pair was answered ({failed.height} failed); look at the records")
-    known = [name for name in PIXEL_COLUMNS if name in done.columns]
-    table = _told(done)
-    asked = (
-        pl.concat([table, _told(failed.filter(pl.col("target") != ""))])
-        .select(REQUESTED_COLUMNS)
-        .unique()
-    )
-    names = {
-        row["target"] or f"sample {row['sample']}": str(row["failure"])
-        for row in failed.iter_rows(named=True)
-    }
+    pairs = _pairs_of_records(answered)
+    failed_pairs = _pairs_of_records(failed.filter(has_target))
+    pixels = answered.select([name for name in PIXEL_COLUMNS if name in answered.columns])
+    left_out: dict[str, str] = {}
+    for row in failed.iter_rows(named=True):
+        name = row["target"] or f"sample {row['sample']}"
+        left_out[name] = str(row["failure"])
     return PixelCounts(
-        counts=counts_table(table.hstack(done.select(known))), left_out=names, pairs=asked
+        counts=counts_table(pairs.hstack(pixels)),
+        left_out=left_out,
+        pairs=pl.concat([pairs, failed_pairs]).select(REQUESTED_COLUMNS).unique(),
     )
 
 
 def counts_from_csv(path: str | Path, pairs: pl.DataFrame) -> PixelCounts:
-    """Return the counts of a CSV with columns row, inter, union (or intersection), as a script elsewhere wrote them.
+    """Return the counts of a CSV file that another tool wrote.
 
-    `list` is needed as well when `pairs` holds several lists. Pairs without a row in the file are left out and named.
+    Its columns are row, inter (or intersection) and union; also `list` when `pairs` holds several
+    lists. Pairs without a row in the file are left out.
 
     Raises:
         DatasetMissing: there is no such file.
         DatasetError: other columns, rows that are in no list, a row twice, or impossible counts.
     """
     file = Path(path)
-    if not file.is_file():
-        raise DatasetMissing(f"{file}: expected a table of counts, found none")
+    has_several_lists = pairs["list"].n_unique() > 1
+    rows = _read_count_rows(file, has_list=has_several_lists)
+    if not has_several_lists:
+        rows = rows.with_columns(list=pl.lit(pairs["list"][0]))
+    known = [name for name in (*PAIR_KEY, *PIXEL_COLUMNS) if name in rows.columns]
     try:
-        given = pl.read_csv(file)
-        given = given.rename({"inter": "intersection"} if "inter" in given.columns else {})
-    except pl.exceptions.PolarsError as error:
-        raise DatasetError(f"{file}: expected CSV, got: {str(error).splitlines()[0]}") from error
-    several = pairs["list"].n_unique() > 1
-    needed = ["row", "intersection", "union", *(["list"] if several else [])]
-    lacking = [name for name in needed if name not in given.columns]
-    if lacking:
-        raise DatasetError(
-            f"{file}: expected columns {', '.join(needed)}; missing: {', '.join(lacking)}"
-        )
-    if not several:
-        given = given.with_columns(list=pl.lit(pairs["list"][0]))
-    try:
-        given = given.select(
-            pl.col(name).cast(COUNT_COLUMNS[name])
-            for name in (*PAIR_KEY, *PIXEL_COLUMNS)
-            if name in given.columns
-        )
+        rows = rows.select(pl.col(name).cast(COUNT_COLUMNS[name]) for name in known)
     except pl.exceptions.PolarsError as error:
         raise DatasetError(
             f"{file}: expected numbers, got: {str(error).splitlines()[0]}"
         ) from error
-    if given.select(PAIR_KEY).is_duplicated().any():
-        raise DatasetError(f"{file}: a row is there twice; expected each pair once")
-    strangers = given.join(pairs, on=PAIR_KEY, how="anti")
-    if strangers.height:
+    if rows.select(PAIR_KEY).is_duplicated().any():
+        raise DatasetError(f"{file}: expected each pair once, got a row twice")
+    unknown = rows.join(pairs, on=PAIR_KEY, how="anti")
+    if unknown.height:
         raise DatasetError(
-            f"{file}: row {strangers['list'][0]}/{strangers['row'][0]} is in no list of pairs"
+            f"{file}: row {unknown['list'][0]}/{unknown['row'][0]} is in no list of pairs"
         )
-    table = pairs.select(*PAIR_KEY, *GROUP_COLUMNS).join(
-        given, on=PAIR_KEY, how="inner", maintain_order="left"
-    )
-    absent = (
-        pairs.join(given, on=PAIR_KEY, how="anti")
-        .select(pl.concat_str(*PAIR_KEY, separator="/"))
-        .to_series()
-        .to_list()
-    )
-    left_out = dict.fromkeys(absent, f"no row in {file.name}")
+    grouping = pairs.select(*PAIR_KEY, *GROUP_COLUMNS)
+    table = grouping.join(rows, on=PAIR_KEY, how="inner", maintain_order="left")
+    missing = pairs.join(rows, on=PAIR_KEY, how="anti")
+    missing_names = missing.select(pl.concat_str(*PAIR_KEY, separator="/")).to_series()
     return PixelCounts(
         counts=counts_table(table),
-        left_out=left_out,
+        left_out=dict.fromkeys(missing_names.to_list(), f"no row in {file.name}"),
         pairs=pairs.select(REQUESTED_COLUMNS).unique(),
     )
 
 
-def counts_from_mask_folder(folder: str | Path, dataset: PairDataset) -> PixelCounts:
-    """Return the counts of a folder of predicted masks, LIST/ROW.png, or ROW.png when there is one list.
+def _read_count_rows(file: Path, *, has_list: bool) -> pl.DataFrame:
+    if not file.is_file():
+        raise DatasetMissing(f"{file}: expected a table of counts, found none")
+    try:
+        # The scripts of TOSS call the column "inter".
+        rows = pl.read_csv(file).rename({"inter": "intersection"}, strict=False)
+    except pl.exceptions.PolarsError as error:
+        raise DatasetError(f"{file}: expected CSV, got: {str(error).splitlines()[0]}") from error
+    required = ["row", "intersection", "union"]
+    if has_list:
+        required.append("list")
+    missing = [name for name in required if name not in rows.columns]
+    if missing:
+        raise DatasetError(
+            f"{file}: expected columns {', '.join(required)}; missing: {', '.join(missing)}"
+        )
+    return rows
 
-    A mask holds 0 and one other value. Pairs without a mask, or with one that cannot be used, are left out and named.
+
+def counts_from_mask_folder(folder: str | Path, dataset: PairDataset) -> PixelCounts:
+    """Return the counts of a folder of predicted masks.
+
+    Masks are named LIST/ROW.png, or ROW.png when there is one list, and hold 0 and one other
+    value. Pairs without a mask, or with one that cannot be used, are left out.
 
     Raises:
         DatasetMissing: there is no such folder, or no mask of any pair in it.
     """
     root = Path(folder)
-    is_one = dataset.pairs["list"].n_unique() == 1
+    has_one_list = dataset.pairs["list"].n_unique() == 1
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for sample_id in dataset.sample_ids:
         sample = dataset.load(sample_id)
         for target in sample.targets:
-            short = within(root, f"{target.id.rpartition('/')[2]}.png")
-            file = short if is_one and short.is_file() else within(root, f"{target.id}.png")
+            file = within(root, f"{target.id}.png")
+            if has_one_list:
+                row_number = target.id.rpartition("/")[2]
+                short = within(root, f"{row_number}.png")
+                file = short if short.is_file() else file
             try:
-                rows.append({**_attributes(target.attributes), **_count(file, target)})
+                pixels = _count_mask_file(file, target)
             except InvalidMask as error:
                 left_out[target.id] = str(error)
+                continue
+            rows.append({**_pair_columns(target.attributes), **pixels})
     if not rows:
         first = next(iter(left_out.values()), "there are no pairs")
         raise DatasetMissing(
             f"{root}: expected masks called LIST/ROW.png, none can be used; the first: {first}"
         )
-    counts = counts_table(pl.DataFrame(rows, infer_schema_length=None))
     return PixelCounts(
-        counts=counts, left_out=left_out, pairs=dataset.pairs.select(REQUESTED_COLUMNS).unique()
+        counts=counts_table(pl.DataFrame(rows, infer_schema_length=None)),
+        left_out=left_out,
+        pairs=dataset.pairs.select(REQUESTED_COLUMNS).unique(),
     )
 
 
@@ -182,13 +204,14 @@ def counts_from_arrays(
     targets: Iterable[Any],
     ignore: Iterable[Any] | None = None,
 ) -> pl.DataFrame:
-    """Return the counts of masks in memory, one prediction and target for each row of a table of pairs, in its order.
+    """Return the counts of masks in memory, one prediction and target per row of `pairs`, in order.
 
     Args:
-        pairs: a table with the columns of `segarena.systems.oneshot.pairs.pair_table.pairs_table`.
+        pairs: a table with the columns of
+            `segarena.systems.oneshot.pairs.pair_table.pairs_table`.
         predictions: bool (or 0 and 1), (H, W).
         targets: same shape.
-        ignore: same shape, True where pixels count nowhere; None when all count.
+        ignore: same shape, True for void pixels; None when all pixels count.
 
     Raises:
         InvalidInput: another number of masks than of pairs.
@@ -196,34 +219,36 @@ def counts_from_arrays(
     """
     voids = [None] * pairs.height if ignore is None else ignore
     columns = [list(masks) for masks in (predictions, targets, voids)]
-    if any(len(column) != pairs.height for column in columns):
-        lengths = [len(column) for column in columns]
+    lengths = [len(column) for column in columns]
+    if any(length != pairs.height for length in lengths):
         raise InvalidInput(
             f"expected a prediction and a target for each of {pairs.height} pairs, got {lengths}"
         )
-    counted = [_pixels(Comparison.of(*masks)) for masks in zip(*columns, strict=True)]
-    return counts_table(pairs.select(*PAIR_KEY, *GROUP_COLUMNS).hstack(pl.DataFrame(counted)))
+    comparisons = [Comparison.of(*masks) for masks in zip(*columns, strict=True)]
+    pixels = pl.DataFrame([_count_pixels(comparison) for comparison in comparisons])
+    return counts_table(pairs.select(*PAIR_KEY, *GROUP_COLUMNS).hstack(pixels))
 
 
 def counts_table(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with the columns of `COLUMNS`; those that are not given are null.
+    """Return a table with all columns of `COUNT_COLUMNS`; missing ones are null.
 
     Raises:
-        DatasetError: intersection or union is missing, negative, or the first larger than the second.
+        DatasetError: intersection or union is missing, negative, or the first larger than the
+            second.
     """
-    full = table.with_columns(
-        *(
-            pl.lit(None, kind).alias(name)
-            for name, kind in COUNT_COLUMNS.items()
-            if name not in table.columns
-        )
-    ).select(pl.col(name).cast(kind) for name, kind in COUNT_COLUMNS.items())
-    inter = pl.col("intersection")
+    missing = [
+        pl.lit(None, dtype).alias(name)
+        for name, dtype in COUNT_COLUMNS.items()
+        if name not in table.columns
+    ]
+    casts = [pl.col(name).cast(dtype) for name, dtype in COUNT_COLUMNS.items()]
+    full = table.with_columns(missing).select(casts)
+    intersection = pl.col("intersection")
     union = pl.col("union")
-    fits = (inter >= 0) & (inter <= union) & union.is_finite()
-    wrong = full.filter(~fits.fill_null(value=False))
-    if wrong.height:
-        row = wrong.row(0, named=True)
+    is_valid = (intersection >= 0) & (intersection <= union) & union.is_finite()
+    invalid = full.filter(~is_valid.fill_null(value=False))
+    if invalid.height:
+        row = invalid.row(0, named=True)
         raise DatasetError(
             f"pair {row['list']}/{row['row']}: expected 0 <= intersection <= union, "
             f"got {row['intersection']} and {row['union']}"
@@ -231,29 +256,28 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
     return full
 
 
-def _told(records: pl.DataFrame) -> pl.DataFrame:
-    """Return what the targets of records say of their pairs."""
+def _pairs_of_records(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of the pairs of records, from the attributes of their targets."""
     rows: list[dict[str, Any]] = []
     for text, target in records.select("attributes", "target").iter_rows():
-        told = read_attributes(text)
-        if "list" not in told:
+        attributes = read_attributes(text)
+        if "list" not in attributes:
             raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
-        rows.append(_attributes(told))
-    return pl.DataFrame(
-        rows,
-        schema={name: COUNT_COLUMNS[name] for name in (*PAIR_KEY, *GROUP_COLUMNS)},
-        strict=False,
-    )
+        rows.append(_pair_columns(attributes))
+    schema = {name: COUNT_COLUMNS[name] for name in (*PAIR_KEY, *GROUP_COLUMNS)}
+    return pl.DataFrame(rows, schema=schema, strict=False)
 
 
-def _attributes(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a pair from its target's attributes, whose numbers are all floats."""
-    kinds = {"row": int, "fold": int, "code": int, "cross_class": bool}
-    found = {name: told.get(name) for name in (*PAIR_KEY, *GROUP_COLUMNS)}
-    return found | {name: kind(told[name]) for name, kind in kinds.items() if name in told}
+def _pair_columns(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a pair from the attributes of its target."""
+    columns = {name: attributes.get(name) for name in (*PAIR_KEY, *GROUP_COLUMNS)}
+    for name, convert in _ATTRIBUTE_TYPES.items():
+        if name in attributes:
+            columns[name] = convert(attributes[name])
+    return columns
 
 
-def _count(file: Path, target: Target) -> dict[str, float]:
+def _count_mask_file(file: Path, target: Target) -> dict[str, float]:
     values = read_values(file)
     if values.shape != target.mask.shape:
         raise InvalidMask(
@@ -261,11 +285,10 @@ def _count(file: Path, target: Target) -> dict[str, float]:
         )
     if not ((values == 0) | (values == values.max())).all():
         raise InvalidMask(f"{file}: expected 0 and one other value; threshold it first")
-    comparison = Comparison.of(values != 0, target.mask, target.ignore)
-    return _pixels(comparison)
+    return _count_pixels(Comparison.of(values != 0, target.mask, target.ignore))
 
 
-def _pixels(comparison: Comparison) -> dict[str, float]:
+def _count_pixels(comparison: Comparison) -> dict[str, float]:
     return {
         "intersection": comparison.intersection,
         "union": comparison.union,

@@ -1,4 +1,4 @@
-"""Scores as a table; several runs scored together, or the same pairs run by run."""
+"""Scores of several runs, as a table, and scores of masks in memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ScoreOverRuns:
     """A score over one or several runs.
 
     Attributes:
-        score: of the one run; with several, its value is their mean, and it has no interval.
-        runs: how many runs judged these pairs.
-        spread: sample standard deviation over them; NaN for one.
+        score: of a single run; over several, its value is their mean and it has no interval.
+        runs: number of runs over these pairs.
+        spread: sample standard deviation over runs; NaN for one.
     """
 
     score: TierScore
@@ -37,43 +37,64 @@ class ScoreOverRuns:
 def score_runs(
     runs: Sequence[pl.DataFrame], settings: ScoreSettings, pairs: pl.DataFrame | None = None
 ) -> tuple[list[ScoreOverRuns], pl.DataFrame]:
-    """Return all scores, and the counts of all runs put together.
+    """Return all scores, and the counts of all runs in one table.
 
-    Runs over different lists (one per fold, or one per tier) are scored as one. Lists that all runs share (the
-    Generalization tier with four models) are scored run by run. `pairs` are all that were asked, with list, tier, fold
-    and class.
+    Runs over different lists (one per fold, or one per tier) are scored as one. Lists that all
+    runs share (the Generalization tier with four models) are scored run by run.
+
+    Args:
+        runs: a table of counts per run.
+        settings: see `ScoreSettings`.
+        pairs: list, tier, fold and class of all requested pairs; None takes those with counts.
 
     Raises:
         InvalidInput: no runs, or runs that share some of their pairs but not all.
     """
     if not runs:
         raise InvalidInput("expected the counts of at least one run, got none")
-    together = pl.concat(runs)
-    repeated = together.select(PAIR_KEY).is_duplicated()
-    apart = together.filter(~repeated)
-    shared = [
-        run.join(together.filter(repeated).select(PAIR_KEY).unique(), on=PAIR_KEY, how="semi")
-        for run in runs
+    all_counts = pl.concat(runs)
+    is_repeated = all_counts.select(PAIR_KEY).is_duplicated()
+    single_counts = all_counts.filter(~is_repeated)
+    repeated_counts = all_counts.filter(is_repeated)
+    shared_runs = _shared_parts(runs, repeated_counts)
+    if pairs is None:
+        pairs = all_counts.select("list", "tier", "fold", "class")
+    is_shared = pairs["list"].is_in(repeated_counts["list"].unique().implode())
+    results = [
+        ScoreOverRuns(score=score, runs=1, spread=float("nan"))
+        for score in all_scores(single_counts, settings, pairs=pairs.filter(~is_shared))
     ]
-    shared = [run.sort(PAIR_KEY) for run in shared if run.height]
-    if any(not run.select(PAIR_KEY).equals(shared[0].select(PAIR_KEY)) for run in shared):
+    shared_pairs = pairs.filter(is_shared)
+    scores_by_run = [all_scores(run, settings, pairs=shared_pairs) for run in shared_runs]
+    for same_score in zip(*scores_by_run, strict=True):
+        mean, spread = mean_and_spread([score.value for score in same_score])
+        merged = replace(same_score[0], value=mean, low=float("nan"), high=float("nan"))
+        results.append(ScoreOverRuns(score=merged, runs=len(same_score), spread=spread))
+    return results, all_counts
+
+
+def _shared_parts(
+    runs: Sequence[pl.DataFrame], repeated_counts: pl.DataFrame
+) -> list[pl.DataFrame]:
+    """Return the counts of each run over the pairs that several runs have."""
+    repeated_keys = repeated_counts.select(PAIR_KEY).unique()
+    shared: list[pl.DataFrame] = []
+    for run in runs:
+        part = run.join(repeated_keys, on=PAIR_KEY, how="semi")
+        if part.height:
+            shared.append(part.sort(PAIR_KEY))
+    if any(not part.select(PAIR_KEY).equals(shared[0].select(PAIR_KEY)) for part in shared):
         raise InvalidInput(
             "runs share some pairs and not others; score runs over the same lists, or different ones"
         )
-    asked = together.select("list", "tier", "fold", "class") if pairs is None else pairs
-    is_shared = asked["list"].is_in(together.filter(repeated)["list"].unique().implode())
-    scores = all_scores(apart, settings, pairs=asked.filter(~is_shared))
-    found = [ScoreOverRuns(score=score, runs=1, spread=float("nan")) for score in scores]
-    each = [all_scores(run, settings, pairs=asked.filter(is_shared)) for run in shared]
-    for same in zip(*each, strict=True):
-        mean, spread = mean_and_spread([score.value for score in same])
-        merged = replace(same[0], value=mean, low=float("nan"), high=float("nan"))
-        found.append(ScoreOverRuns(score=merged, runs=len(same), spread=spread))
-    return found, together
+    return shared
 
 
 def score_table(scores: Sequence[ScoreOverRuns]) -> pl.DataFrame:
-    """Return scores as a table; the fold of a mean over folds is null."""
+    """Return scores as a table; the fold of a mean over folds is null.
+
+    The columns runs and spread are there only where a score is over several runs.
+    """
     schema = {
         **dict.fromkeys(("name", "dataset", "tier"), pl.String),
         "fold": pl.Int64,
@@ -81,9 +102,13 @@ def score_table(scores: Sequence[ScoreOverRuns]) -> pl.DataFrame:
         **dict.fromkeys(("pairs", "queries", "classes", "runs"), pl.Int64),
         "spread": pl.Float64,
     }
-    rows = [{**asdict(one.score), "runs": one.runs, "spread": one.spread} for one in scores]
+    rows = [
+        {**asdict(over_runs.score), "runs": over_runs.runs, "spread": over_runs.spread}
+        for over_runs in scores
+    ]
     table = pl.DataFrame(rows, schema=schema)
-    return table if any(one.runs > 1 for one in scores) else table.drop("runs", "spread")
+    has_several_runs = any(over_runs.runs > 1 for over_runs in scores)
+    return table if has_several_runs else table.drop("runs", "spread")
 
 
 def scores_of_masks(
@@ -94,14 +119,15 @@ def scores_of_masks(
     *,
     settings: ScoreSettings = DEFAULT_SETTINGS,
 ) -> list[TierScore]:
-    """Return every score that the tiers of a table of pairs have, from masks in memory.
+    """Return every score of the tiers in a table of pairs, from masks in memory.
 
-    >>> pairs = pairs_table([{"tier": "generalization", "class": "cat", "query": "1", "supports": ["2"]}])
-    >>> [(score.name, score.value) for score in scores_of_masks(pairs, [[[1, 1, 0]]], [[[0, 1, 1]]])][:2]
+    >>> rows = [{"tier": "generalization", "class": "cat", "query": "1", "supports": ["2"]}]
+    >>> scores = scores_of_masks(pairs_table(rows), [[[1, 1, 0]]], [[[0, 1, 1]]])
+    >>> [(score.name, score.value) for score in scores][:2]
     [('GS', 0.3333333333333333), ('mIoU', 0.3333333333333333)]
 
-    Arguments and errors are those of `segarena.systems.oneshot.scoring.pixel_counts.counts_from_arrays`, and of `all_scores`.
+    Arguments and errors are those of
+    `segarena.systems.oneshot.scoring.pixel_counts.counts_from_arrays`, and of `all_scores`.
     """
-    return all_scores(
-        counts_from_arrays(pairs, predictions, targets, ignore), settings, pairs=pairs
-    )
+    counts = counts_from_arrays(pairs, predictions, targets, ignore)
+    return all_scores(counts, settings, pairs=pairs)

@@ -1,4 +1,4 @@
-"""Scores taken apart: IoU of each partition and level, and of each class in it; cells with few query images marked."""
+"""Tables of IoU per partition, level and class; cells with few query images are marked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from segarena.systems.oneshot.scoring.grouped_iou import compute_grouped_iou
 from segarena.systems.oneshot.scoring.score_settings import DEFAULT_SETTINGS, ScoreSettings
 
 TINY_CLASS_QUERIES = 5
-"""Up to so many distinct query images, a cell says more of these images than of its kind."""
+"""Maximum number of distinct query images of a tiny cell.
+
+The IoU of a tiny cell says more about its images than about its partition or level.
+"""
 
 _CELL = ("dataset", "tier", "fold", "partition", "level")
 
@@ -24,11 +27,13 @@ def class_table(
 ) -> pl.DataFrame:
     """Return IoU of each class in each partition or level.
 
-    Columns: dataset, tier, fold, partition, level, class, iou, pairs, queries (distinct images), is_tiny (at
-    most `tiny` of them).
+    Columns: dataset, tier, fold, partition, level, class, iou, pairs, queries (distinct images),
+    is_tiny (at most `tiny` of them).
     """
-    found = compute_grouped_iou(counts, [*_CELL, "class"], replace(settings, repeats=0))
-    table = found.groups.with_columns(iou=found.iou[:, 0], is_tiny=pl.col("queries") <= tiny)
+    # The table has no intervals, so it needs no bootstrap.
+    grouped = compute_grouped_iou(counts, [*_CELL, "class"], replace(settings, repeats=0))
+    estimate = grouped.iou[:, 0]
+    table = grouped.groups.with_columns(iou=estimate, is_tiny=pl.col("queries") <= tiny)
     return table.select(*_CELL, "class", "iou", "pairs", "queries", "is_tiny")
 
 
@@ -38,10 +43,11 @@ def level_table(
     *,
     tiny: int = TINY_CLASS_QUERIES,
 ) -> pl.DataFrame:
-    """Return class mIoU of each fold's partitions and levels; where there are folds, the mean over them has none.
+    """Return class mIoU of the partitions and levels of each fold, and their means over folds.
 
-    Columns: dataset, tier, fold, partition, level, miou, classes, pairs, queries (distinct images), tiny_classes
-    (how many have at most `tiny` of them, added up over folds).
+    Columns: dataset, tier, fold (null for the mean over folds), partition, level, miou, classes,
+    pairs, queries (distinct images), tiny_classes (classes with at most `tiny` of them, added up
+    over folds).
     """
     cells = class_table(counts, settings, tiny=tiny)
     folds = cells.group_by(_CELL, maintain_order=True).agg(
@@ -50,20 +56,27 @@ def level_table(
         pairs=pl.col("pairs").sum(),
         tiny_classes=pl.col("is_tiny").sum(),
     )
-    folds = _with_images(folds, counts, _CELL)
-    by = [name for name in _CELL if name != "fold"]
+    folds = _with_query_counts(folds, counts, _CELL)
+    has_fold = pl.col("fold").is_not_null()
+    cell_without_fold = [name for name in _CELL if name != "fold"]
     means = (
-        folds.filter(pl.col("fold").is_not_null())
-        .group_by(by, maintain_order=True)
+        folds.filter(has_fold)
+        .group_by(cell_without_fold, maintain_order=True)
         .agg(pl.col("miou").mean(), pl.col("classes", "pairs", "tiny_classes").sum())
         .with_columns(fold=pl.lit(None, pl.Int64))
     )
-    means = _with_images(means, counts.filter(pl.col("fold").is_not_null()), by)
-    order = [*_CELL, "miou", "classes", "pairs", "queries", "tiny_classes"]
-    return pl.concat([folds.select(order), means.select(order)]).sort(by, maintain_order=True)
+    means = _with_query_counts(means, counts.filter(has_fold), cell_without_fold)
+    columns = [*_CELL, "miou", "classes", "pairs", "queries", "tiny_classes"]
+    table = pl.concat([folds.select(columns), means.select(columns)])
+    return table.sort(cell_without_fold, maintain_order=True)
 
 
-def _with_images(table: pl.DataFrame, counts: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return a table of cells with how many distinct query images each has: an image of two folds is one."""
+def _with_query_counts(
+    table: pl.DataFrame, counts: pl.DataFrame, by: Sequence[str]
+) -> pl.DataFrame:
+    """Return a table of cells with a column of distinct query images.
+
+    They are counted anew and not added up, since an image of two folds is one image.
+    """
     images = counts.group_by(by).agg(queries=pl.col("query").n_unique())
     return table.join(images, on=by, nulls_equal=True, maintain_order="left")

@@ -1,4 +1,4 @@
-"""The choices that scores depend on, and what a score is."""
+"""Settings that scores depend on, and the type of a score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VoidRule: TypeAlias = Literal["ignore", "background", "script"]
 LcaWeights: TypeAlias = Literal["published", "simplicity"] | tuple[float, float, float, float]
 ScsVariant: TypeAlias = Literal["published", "paper"]
 PartitionOrder: TypeAlias = Literal["paper", "script"]
-_WORDS = {
+_ALLOWED_WORDS = {
     "aggregate": IouAggregate,
     "empty_union": EmptyUnionRule,
     "void": VoidRule,
@@ -23,34 +23,38 @@ _WORDS = {
     "order": PartitionOrder,
 }
 
+# TOSS, section 4.1: LCA weights of the partitions in the paper's order; HCA has them reversed.
 PUBLISHED_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
 SCS_WEIGHTS: dict[ScsVariant, tuple[float, ...]] = {
     "published": (4, 3, 1, 1),
     "paper": (4, 2, 2, 1, 1, 1, 1),
 }
-"""Of the four groups L0, L1, L2 + L3, L4 + L5 + L6; of the seven levels."""
+"""Weights of the four groups L0, L1, L2 + L3, L4 + L5 + L6, and of the seven levels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSettings:
-    """Every choice that a score depends on; `mode` says them in one line, and every table prints it.
+    """Conventions that a score depends on; `mode` states them in one line on every table.
 
     Attributes:
-        aggregate: "accumulate" adds intersections and unions of a class up before dividing; "per_pair" averages the
-            IoU of each pair.
-        empty_union: "clamp" divides by at least 1 pixel (HSNet, PMMs), "toss" adds 1e-7 to the union, "pfenet" 1e-10.
-        void: "ignore" leaves void pixels out; "background" takes them for background (PMMs); "script" has all of them
-            in the union, as the TOSS scripts do with float labels.
-        variant: of SCS: "published" (4 groups, weights 4 3 1 1 of 9) or "paper" (7 levels, 4 2 2 1 1 1 1 of 12).
-        scs_weights: other weights of these groups or levels; their sum is what they are divided by.
-        weights: of LCA; HCA has them reversed. "published" 3 0.75 0.75 0.5, "simplicity" the mean of salience times
-            difficulty in each partition, or four numbers.
-        order: which partitions four numbers mean: "paper" easy_sal, hard_sal, easy_nsal, hard_nsal; "script" has the
-            middle two the other way round.
-        strict_published: what is missing counts as IoU 0, and LCA and HCA are always means over four folds.
-        repeats: bootstrap samples of query images; 0 gives no intervals.
-        level: share of them inside the interval.
-        seed: of the resampling.
+        aggregate: "accumulate" adds up intersections and unions of a class before dividing;
+            "per_pair" averages the IoU of each pair.
+        empty_union: "clamp" divides by at least 1 pixel (HSNet, PMMs), "toss" adds 1e-7 to the
+            union, "pfenet" 1e-10.
+        void: "ignore" leaves void pixels out; "background" counts them as background (PMMs);
+            "script" counts all of them in the union, as the TOSS scripts do with float labels.
+        variant: of SCS: "published" (4 groups, weights 4 3 1 1 of 9) or "paper" (7 levels,
+            weights 4 2 2 1 1 1 1 of 12).
+        scs_weights: other weights of these groups or levels, divided by their sum.
+        weights: of LCA; HCA has them reversed. "published" is 3 0.75 0.75 0.5, "simplicity" the
+            mean of salience times difficulty in each partition; or four numbers.
+        order: partitions of four numbers: "paper" is easy_sal, hard_sal, easy_nsal, hard_nsal;
+            "script" swaps the middle two.
+        strict_published: missing cells count as IoU 0, and LCA and HCA are always means over four
+            folds.
+        repeats: bootstrap draws of query images; 0 gives no intervals.
+        level: confidence level of the intervals.
+        seed: of the bootstrap.
     """
 
     aggregate: IouAggregate = "accumulate"
@@ -66,36 +70,39 @@ class ScoreSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, words in _WORDS.items():
-            if getattr(self, name) not in get_args(words):
-                raise InvalidInput(
-                    f"{name} {getattr(self, name)!r}: expected {' or '.join(get_args(words))}"
-                )
-        numbers: tuple[float, ...] = (
-            self.weights if isinstance(self.weights, tuple) else PUBLISHED_WEIGHTS
-        )
-        if isinstance(self.weights, str) and self.weights not in ("published", "simplicity"):
+        for name, literal in _ALLOWED_WORDS.items():
+            words = get_args(literal)
+            if getattr(self, name) not in words:
+                raise InvalidInput(f"{name} {getattr(self, name)!r}: expected {' or '.join(words)}")
+        if isinstance(self.weights, tuple):
+            _check_weights("weights", self.weights, len(PARTITIONS))
+        elif self.weights not in ("published", "simplicity"):
             raise InvalidInput(
                 f"weights {self.weights!r}: expected published, simplicity or four numbers"
             )
-        _check_weights("weights", numbers, len(PARTITIONS))
         if self.scs_weights is not None:
             _check_weights("scs_weights", self.scs_weights, len(SCS_WEIGHTS[self.variant]))
 
     @property
     def mode(self) -> str:
-        """One line that says under which conventions a table was made."""
-        weights = _written(self.weights) if isinstance(self.weights, tuple) else self.weights
-        of_scs = "" if self.scs_weights is None else f" {_written(self.scs_weights)}"
+        """The conventions of a table in one line."""
+        weights = self.weights
+        if isinstance(weights, tuple):
+            weights = _join_numbers(weights)
+        scs = self.variant
+        if self.scs_weights is not None:
+            scs = f"{scs} {_join_numbers(self.scs_weights)}"
         parts = [
             f"IoU {self.aggregate}",
             f"empty union {self.empty_union}",
             f"void {self.void}",
-            f"SCS {self.variant}{of_scs}",
+            f"SCS {scs}",
             f"weights {weights}",
             f"order {self.order}",
         ]
-        return ", ".join([*parts, *(["strict_published"] if self.strict_published else [])])
+        if self.strict_published:
+            parts.append("strict_published")
+        return ", ".join(parts)
 
 
 def _check_weights(name: str, numbers: Sequence[float], count: int) -> None:
@@ -103,7 +110,7 @@ def _check_weights(name: str, numbers: Sequence[float], count: int) -> None:
         raise InvalidInput(f"{name} {numbers}: expected {count} numbers, none below 0, not all 0")
 
 
-def _written(numbers: Sequence[float]) -> str:
+def _join_numbers(numbers: Sequence[float]) -> str:
     return " ".join(f"{number:g}" for number in numbers)
 
 
@@ -112,14 +119,14 @@ DEFAULT_SETTINGS = ScoreSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierScore:
-    """A score with its interval.
+    """Score of a tier with its interval.
 
     Attributes:
         name: "LCA", "HCA", "SCS", "GS", "mIoU" or "FB-IoU".
-        fold: None for the mean over them.
+        fold: None for the mean over folds.
         value: 0 to 1.
         low, high: ends of the interval; NaN without one.
-        queries: how many distinct query images.
+        queries: number of distinct query images.
     """
 
     name: str

@@ -1,6 +1,7 @@
-"""LCA, HCA, SCS, GS, class mIoU and FB-IoU from counts, with intervals; no mask is looked at again.
+"""LCA, HCA, SCS, GS, class mIoU and FB-IoU with intervals, computed from pixel counts.
 
-Source: TOSS, section 4.1, and its published scripts; the places where the two differ are options (docs/toss.md).
+Source: TOSS, section 4.1, and its published scripts; where the two differ, settings choose
+(docs/toss.md).
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from segarena.systems.oneshot.scoring.score_settings import (
 )
 
 BootstrapValues: TypeAlias = NDArray[np.float64]
-"""One value per draw of the bootstrap; the first is of the counts as they are."""
+"""The estimate, followed by one value per bootstrap draw, (1 + repeats,)."""
 FoldValues: TypeAlias = dict[int | None, BootstrapValues]
+_ClassGroup: TypeAlias = tuple[object, object, object]
 
+# The scripts list the partitions in another order than the paper.
 _SCRIPT_ORDER = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 PUBLISHED_GROUPS = {
     "10": ("L0",),
@@ -37,30 +40,34 @@ PUBLISHED_GROUPS = {
     "1": ("L2", "L3", POOLED_LEVEL),
     "-1": ("L4", "L5", "L6"),
 }
-_NEGATIVE = ("-1", "L4", "L5", "L6")
+"""Levels of each group of the SCS variant "published", by the code in the published lists."""
+# Groups and levels that count with 1 - IoU, since the correct answer is an empty mask.
+_NEGATIVE_GROUPS = ("-1", "L4", "L5", "L6")
 
 
 def lca_hca(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return LCA and HCA of query complexity, of each fold and then of all.
+    """Return LCA and HCA of Query Complexity, of each fold and then over folds.
 
-    In each fold and partition the IoU is the class mIoU; the partitions are averaged with weights.
+    The class mIoU of the partitions of a fold are averaged with weights.
 
     Raises:
-        InvalidInput: no pairs of the tier, or a partition without pairs (unless `strict_published`).
+        InvalidInput: no pairs of the tier, or a partition without pairs (unless
+            `strict_published`).
     """
-    table = _tier(counts, "query-complexity")
-    weights = partition_weights(table, settings)
-    means = _class_means(table, ["fold", "partition"], settings)
-    folds = _folds(table)
+    table = _select_tier(counts, "query-complexity")
+    lca_weights = partition_weights(table, settings)
+    hca_weights = _reverse_weights(lca_weights, settings)
+    mious = _class_means(table, ["fold", "partition"], settings)
+    folds: list[int | None] = table["fold"].unique().sort().to_list()
     scores: list[TierScore] = []
-    for name, by in (("LCA", weights), ("HCA", _reversed(weights, settings))):
-        values = {fold: _weighted(means, fold, by, settings) for fold in folds}
-        scores.extend(_with_mean(name, table, values, settings, published_mean=True))
+    for name, weights in (("LCA", lca_weights), ("HCA", hca_weights)):
+        values = {fold: _weighted_mean(mious, fold, weights, settings) for fold in folds}
+        scores += _fold_scores(name, table, values, settings, published_mean=True)
     return scores
 
 
 class LcaHca(NamedTuple):
-    """Both scores, in the unit of the mIoU that they were computed from."""
+    """LCA and HCA, in the unit of the mIoU from which they were computed."""
 
     lca: float
     hca: float
@@ -81,17 +88,18 @@ def lca_hca_of_miou(
     Args:
         miou: of each partition: a number, or one for each fold.
         weights: of LCA, in the order of `PARTITIONS`; HCA has them reversed.
-        strict_published: a partition that is not there counts as 0, and the mean is over four folds, as in the script.
+        strict_published: a missing partition counts as 0, and the mean is over four folds, as in
+            the script.
 
     Raises:
-        InvalidInput: other partitions, one missing (unless `strict_published`), or other numbers of folds.
+        InvalidInput: other partitions, one missing (unless `strict_published`), or different
+            numbers of folds.
 
     Source: TOSS, section 4.1.
     """
+    wrong = sorted(set(miou) - set(PARTITIONS))
     if not strict_published:
         wrong = sorted(set(miou) ^ set(PARTITIONS))
-    else:
-        wrong = sorted(set(miou) - set(PARTITIONS))
     if wrong or len(weights) != len(PARTITIONS):
         raise InvalidInput(
             f"expected mIoU and a weight of {', '.join(PARTITIONS)}; missing or unknown: {wrong}"
@@ -105,8 +113,11 @@ def lca_hca_of_miou(
         ) from error
     folds = FOLD_COUNT if strict_published else table.shape[1]
     means = table.sum(axis=1) / folds
-    own = np.asarray(weights, np.float64)
-    return LcaHca(float(own @ means / own.sum()), float(own[::-1] @ means / own.sum()))
+    lca_weights = np.asarray(weights, np.float64)
+    total = lca_weights.sum()
+    lca = float(lca_weights @ means / total)
+    hca = float(lca_weights[::-1] @ means / total)
+    return LcaHca(lca, hca)
 
 
 def partition_weights(
@@ -117,19 +128,19 @@ def partition_weights(
     Raises:
         InvalidInput: "simplicity" where salience or difficulty of a partition is unknown.
     """
-    order = PARTITIONS if settings.order == "paper" else _SCRIPT_ORDER
+    order = _partition_order(settings)
     if settings.weights != "simplicity":
         numbers = PUBLISHED_WEIGHTS if settings.weights == "published" else settings.weights
         return dict(zip(order, numbers, strict=True))
-    simplicity = counts.group_by("partition").agg(
-        (pl.col("salience") * pl.col("difficulty")).mean().alias("mean")
-    )
-    means: dict[str, float | None] = dict(simplicity.iter_rows())
-    known = {name: value for name in order if (value := means.get(name)) is not None}
+    simplicity = (pl.col("salience") * pl.col("difficulty")).mean()
+    rows = counts.group_by("partition").agg(simplicity=simplicity).iter_rows()
+    means: dict[str, float] = {name: mean for name, mean in rows if mean is not None}
+    known = {name: means[name] for name in order if name in means}
     if len(known) < len(PARTITIONS) or not sum(known.values()) > 0:
-        lacking = ", ".join(name for name in PARTITIONS if name not in known) or "none above 0"
+        missing = [name for name in PARTITIONS if name not in known]
         raise InvalidInput(
-            f"weights simplicity: salience and difficulty of pairs are needed, missing for {lacking}"
+            "weights simplicity: salience and difficulty of pairs are needed, missing for "
+            f"{', '.join(missing) or 'none above 0'}"
         )
     scale = sum(PUBLISHED_WEIGHTS) / sum(known.values())
     return {name: value * scale for name, value in known.items()}
@@ -141,70 +152,81 @@ def scs(
     *,
     pairs: pl.DataFrame | None = None,
 ) -> list[TierScore]:
-    """Return the Support Cognizance score of each fold and then of all.
+    """Return the Support Cognizance score of each fold and then over folds.
 
-    A class gets the weighted mean of its groups' IoU, 1 - IoU for groups that must not be found; a fold the mean of
-    its classes. Negative levels compare with the mask of the query's class: whatever misses it is right, and
-    where the support shows another class that is truly in the query, finding that is right too.
+    The score of a class is the weighted mean over its groups of IoU, or of 1 - IoU for groups
+    whose correct answer is an empty mask; the score of a fold is the mean over its classes.
+    Negative levels are compared with the mask of the query's class: any answer that misses it is
+    correct, even where the support shows another class that is in the query.
 
     Args:
         counts: of answered pairs.
-        settings: see `Settings`.
-        pairs: all that were asked, by `fold` and `class`, so that classes without an answer are not forgotten; None
-            takes the classes that the folds of PASCAL-5i and COCO-20i have, and of other sets those with counts.
+        settings: see `ScoreSettings`.
+        pairs: `fold` and `class` of all requested pairs, so that classes without an answer are not
+            forgotten; None takes the classes that the folds of PASCAL-5i and COCO-20i have, and of
+            other datasets those with counts.
 
     Raises:
-        InvalidInput: no pairs of the tier; a class without pairs of a group, or of all (unless `strict_published`,
-            where it has IoU 0); `variant="paper"` with a list that does not tell L2 from L3.
+        InvalidInput: no pairs of the tier; a class without pairs of a group, or of all (unless
+            `strict_published`, where it has IoU 0); `variant="paper"` with a list that does not
+            separate L2 from L3.
     """
-    table = _tier(counts, "support-cognizance")
-    grouped = table.with_columns(group=_groups(table, settings))
+    table = _select_tier(counts, "support-cognizance")
+    with_groups = table.with_columns(group=_level_groups(table, settings))
     groups = PUBLISHED_GROUPS if settings.variant == "published" else LEVELS
-    weights = dict(zip(groups, settings.scs_weights or SCS_WEIGHTS[settings.variant], strict=True))
-    found = compute_grouped_iou(grouped, ["fold", "class", "group"], settings)
-    ious = {(row["fold"], row["class"], row["group"]): iou for row, iou in found.items()}
+    numbers = settings.scs_weights or SCS_WEIGHTS[settings.variant]
+    weights = dict(zip(groups, numbers, strict=True))
+    grouped = compute_grouped_iou(with_groups, ["fold", "class", "group"], settings)
+    ious: dict[_ClassGroup, BootstrapValues] = {}
+    for row, iou in grouped.items():
+        ious[row["fold"], row["class"], row["group"]] = iou
     values: FoldValues = {}
-    for fold, classes in _asked(table, pairs).items():
-        values[fold] = mean_of_defined(
-            [_of_class(ious, fold, label, weights, settings) for label in sorted(classes)]
-        )
-    return _with_mean("SCS", table, values, settings)
+    for fold, classes in _requested_classes(table, pairs).items():
+        class_values = [
+            _class_cognizance(ious, fold, label, weights, settings) for label in sorted(classes)
+        ]
+        values[fold] = mean_of_defined(class_values)
+    return _fold_scores("SCS", table, values, settings)
 
 
 def gs(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> TierScore:
-    """Return the Generalization score of one run: class mIoU. Rows of another class count for the query's class.
+    """Return the Generalization score of one run: class mIoU.
+
+    Pairs whose support shows another class count for the query's class.
 
     Raises:
         InvalidInput: no pairs of the tier.
     """
-    table = _tier(counts, "generalization")
+    table = _select_tier(counts, "generalization")
     (values,) = _class_means(table, ["tier"], settings).values()
-    return _score("GS", table, None, values, settings)
+    return _make_score("GS", table, None, values, settings)
 
 
 def class_miou(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return class mIoU of each tier and fold, and the mean over folds: IoU of each class, averaged over classes."""
+    """Return class mIoU (the mean over classes of their IoU) of each tier and fold, and over folds."""
     scores: list[TierScore] = []
     for table in counts.partition_by("dataset", "tier", maintain_order=True):
         means = _class_means(table, ["fold"], settings)
-        values: FoldValues = {fold: means[fold,] for fold in _folds(table)}
-        scores.extend(_with_mean("mIoU", table, values, settings))
+        folds: list[int | None] = table["fold"].unique().sort().to_list()
+        values: FoldValues = {fold: means[fold,] for fold in folds}
+        scores += _fold_scores("mIoU", table, values, settings)
     return scores
 
 
 def fb_iou(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return FB-IoU of each tier and fold: the mean of foreground and background IoU, whatever the classes.
+    """Return FB-IoU of each tier and fold: the mean of foreground and background IoU over classes.
 
     Raises:
-        InvalidInput: the counts do not hold the size of the frames.
+        InvalidInput: the counts lack the size of the frames.
     """
     scores: list[TierScore] = []
     for table in counts.partition_by("dataset", "tier", maintain_order=True):
-        front = compute_grouped_iou(table, ["fold"], settings)
-        back = compute_grouped_iou(table, ["fold"], settings, is_background=True)
-        both = (front.iou + back.iou) / 2
-        values: FoldValues = dict(zip(front.groups["fold"].to_list(), both, strict=True))
-        scores.extend(_with_mean("FB-IoU", table, values, settings))
+        foreground = compute_grouped_iou(table, ["fold"], settings)
+        background = compute_grouped_iou(table, ["fold"], settings, is_background=True)
+        means = (foreground.iou + background.iou) / 2
+        folds = foreground.groups["fold"].to_list()
+        values: FoldValues = dict(zip(folds, means, strict=True))
+        scores += _fold_scores("FB-IoU", table, values, settings)
     return scores
 
 
@@ -214,9 +236,9 @@ def all_scores(
     *,
     pairs: pl.DataFrame | None = None,
 ) -> list[TierScore]:
-    """Return every score that the tiers in `counts` have; class mIoU for all but support cognizance.
+    """Return every score of the tiers in `counts`; class mIoU for all but support cognizance.
 
-    FB-IoU is left out where the counts do not hold the size of the frames. `pairs` is that of `scs`.
+    FB-IoU is left out where the counts lack the size of the frames. For `pairs` see `scs`.
     """
     tiers = set(counts["tier"].to_list())
     scores: list[TierScore] = []
@@ -226,24 +248,31 @@ def all_scores(
         scores += scs(counts, settings, pairs=pairs)
     if "generalization" in tiers:
         scores.append(gs(counts, settings))
-    plain = counts.filter(pl.col("tier") != "support-cognizance")  # its levels want opposite things
-    scores += class_miou(plain, settings)
-    return scores + (fb_iou(plain, settings) if not plain["frame_px"].null_count() else [])
+    # The levels of support cognizance want opposite things, so their mean means nothing.
+    averaged = counts.filter(pl.col("tier") != "support-cognizance")
+    scores += class_miou(averaged, settings)
+    if not averaged["frame_px"].null_count():
+        scores += fb_iou(averaged, settings)
+    return scores
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and sample standard deviation of a score over runs (the paper's GS: four models, one list).
+    """Return mean and sample standard deviation of a score over runs.
 
-    One run has spread NaN; no run is an `InvalidInput`.
+    The spread of one run is NaN. The paper's GS is the mean of four models over one list.
+
+    Raises:
+        InvalidInput: no run.
     """
     if not values:
         raise InvalidInput("expected the score of at least one run, got none")
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else float(
-        "nan"
-    )
+    spread = math.nan
+    if len(values) > 1:
+        spread = float(np.std(values, ddof=1))
+    return float(np.mean(values)), spread
 
 
-def _tier(counts: pl.DataFrame, tier: str) -> pl.DataFrame:
+def _select_tier(counts: pl.DataFrame, tier: str) -> pl.DataFrame:
     table = counts.filter(pl.col("tier") == tier)
     if not table.height:
         raise InvalidInput(
@@ -255,87 +284,102 @@ def _tier(counts: pl.DataFrame, tier: str) -> pl.DataFrame:
 def _class_means(
     table: pl.DataFrame, by: Sequence[str], settings: ScoreSettings
 ) -> dict[tuple[object, ...], BootstrapValues]:
-    """Return class mIoU of each group; in a draw, classes that were not drawn do not count."""
+    """Return class mIoU of each group; classes without a pair in a draw do not count in it."""
     ious: dict[tuple[object, ...], list[BootstrapValues]] = {}
     for row, iou in compute_grouped_iou(table, [*by, "class"], settings).items():
-        ious.setdefault(tuple(row[name] for name in by), []).append(iou)
+        key = tuple(row[name] for name in by)
+        ious.setdefault(key, []).append(iou)
     return {key: mean_of_defined(values) for key, values in ious.items()}
 
 
-def _folds(table: pl.DataFrame) -> list[int | None]:
-    return table["fold"].unique().sort().to_list()
-
-
-def _asked(table: pl.DataFrame, pairs: pl.DataFrame | None) -> dict[int | None, set[str]]:
-    """Return the classes of each fold that were asked about, those without counts too."""
-    tables = [table] if pairs is None else [table, _tier(pairs, "support-cognizance")]
+def _requested_classes(
+    table: pl.DataFrame, pairs: pl.DataFrame | None
+) -> dict[int | None, set[str]]:
+    """Return the classes of the requested pairs of each fold, those without counts too."""
+    tables = [table] if pairs is None else [table, _select_tier(pairs, "support-cognizance")]
+    columns = [each.select(pl.col("fold").cast(pl.Int64), "class") for each in tables]
     classes: dict[int | None, set[str]] = {}
-    asked = pl.concat([one.select(pl.col("fold").cast(pl.Int64), "class") for one in tables])
-    for fold, label in asked.unique().sort("fold").iter_rows():
+    for fold, label in pl.concat(columns).unique().sort("fold").iter_rows():
         classes.setdefault(fold, set()).add(label)
-    for fold, known in classes.items() if pairs is None else ():
-        known |= complete_fold_classes(table["dataset"][0], fold, known)
+    if pairs is None:
+        dataset = table["dataset"][0]
+        for fold, known in classes.items():
+            known |= complete_fold_classes(dataset, fold, known)
     return classes
 
 
-def _reversed(weights: dict[str, float], settings: ScoreSettings) -> dict[str, float]:
-    order = PARTITIONS if settings.order == "paper" else _SCRIPT_ORDER
-    return {name: weights[order[-1 - place]] for place, name in enumerate(order)}
+def _partition_order(settings: ScoreSettings) -> Sequence[str]:
+    return PARTITIONS if settings.order == "paper" else _SCRIPT_ORDER
 
 
-def _weighted(
-    means: dict[tuple[object, ...], BootstrapValues],
+def _reverse_weights(weights: dict[str, float], settings: ScoreSettings) -> dict[str, float]:
+    order = _partition_order(settings)
+    return {name: weights[opposite] for name, opposite in zip(order, reversed(order), strict=True)}
+
+
+def _weighted_mean(
+    mious: dict[tuple[object, ...], BootstrapValues],
     fold: int | None,
     weights: dict[str, float],
     settings: ScoreSettings,
 ) -> BootstrapValues:
-    missing = [name for name in weights if (fold, name) not in means]
+    missing = [name for name in weights if (fold, name) not in mious]
     if missing and not settings.strict_published:
         raise InvalidInput(
-            f"{_place(fold)}no pairs of {', '.join(missing)}; give all four partitions, or use strict_published, "
-            "where what is missing counts as 0"
+            f"{_fold_prefix(fold)}no pairs of {', '.join(missing)}; give all four partitions, or "
+            "use strict_published, which counts missing ones as 0"
         )
-    there = [weights[name] * means[fold, name] for name in weights if (fold, name) in means]
-    return np.asarray(sum(there)) / sum(weights.values())
+    terms = [
+        weight * mious[fold, name] for name, weight in weights.items() if (fold, name) in mious
+    ]
+    return np.asarray(sum(terms)) / sum(weights.values())
 
 
-def _place(fold: int | None) -> str:
+def _fold_prefix(fold: int | None) -> str:
     return "" if fold is None else f"fold {fold}: "
 
 
-def _groups(table: pl.DataFrame, settings: ScoreSettings) -> pl.Series:
+def _level_groups(table: pl.DataFrame, settings: ScoreSettings) -> pl.Series:
+    """Return the group of each pair under the SCS variant."""
     if settings.variant == "published":
-        group_of = {level: group for group, levels in PUBLISHED_GROUPS.items() for level in levels}
-        return table["level"].replace_strict(group_of)
+        group_by_level: dict[str, str] = {}
+        for group, levels in PUBLISHED_GROUPS.items():
+            group_by_level |= dict.fromkeys(levels, group)
+        return table["level"].replace_strict(group_by_level)
     if (table["level"] == POOLED_LEVEL).any():
         raise InvalidInput(
-            "SCS paper: the list does not tell L2 from L3; use variant published, or a list with levels of its own"
+            "SCS paper: the list does not separate L2 from L3; use variant published, or a list "
+            "that names both levels"
         )
     return table["level"]
 
 
-def _of_class(
-    ious: dict[tuple[object, object, object], BootstrapValues],
+def _class_cognizance(
+    ious: dict[_ClassGroup, BootstrapValues],
     fold: int | None,
     label: str,
     weights: dict[str, float],
     settings: ScoreSettings,
 ) -> BootstrapValues:
+    """Return the Support Cognizance score of one class."""
     total: BootstrapValues = np.zeros(settings.repeats + 1)
     for group, weight in weights.items():
         iou = ious.get((fold, label, group))
-        if iou is None and not settings.strict_published:
-            levels = " or ".join(PUBLISHED_GROUPS.get(group, (group,)))
-            raise InvalidInput(
-                f"{_place(fold)}class {label}: no pairs of {levels} are counted; every class needs all levels, "
-                "or use strict_published, where what is missing has IoU 0"
-            )
-        iou = np.zeros_like(total) if iou is None else iou
-        total = total + weight * (1 - iou if group in _NEGATIVE else iou)
+        if iou is None:
+            if not settings.strict_published:
+                levels = " or ".join(PUBLISHED_GROUPS.get(group, (group,)))
+                raise InvalidInput(
+                    f"{_fold_prefix(fold)}class {label}: no pairs of {levels} are counted; every "
+                    "class needs all levels, or use strict_published, which counts missing ones "
+                    "as IoU 0"
+                )
+            iou = np.zeros_like(total)
+        is_negative = group in _NEGATIVE_GROUPS
+        total = total + weight * (1 - iou if is_negative else iou)
     return total / sum(weights.values())
 
 
-def _with_mean(
+def _fold_scores(
     name: str,
     table: pl.DataFrame,
     values: FoldValues,
@@ -343,19 +387,22 @@ def _with_mean(
     *,
     published_mean: bool = False,
 ) -> list[TierScore]:
-    """Return a score per fold and their mean; just the one where there are no folds."""
+    """Return a score per fold and their mean; a single score where there are no folds.
+
+    `published_mean` marks scores whose mean the published script takes.
+    """
     if list(values) == [None]:
-        return [_score(name, table, None, values[None], settings)]
+        return [_make_score(name, table, None, values[None], settings)]
     folds = sorted(fold for fold in values if fold is not None)
-    scores = [_score(name, table, fold, values[fold], settings) for fold in folds]
+    scores = [_make_score(name, table, fold, values[fold], settings) for fold in folds]
     mean = mean_of_defined(list(values.values()))
-    # The script divides by four folds however many are given.
+    # The script divides by four folds, however many it reads.
     if published_mean and settings.strict_published:
         mean = mean * len(values) / FOLD_COUNT
-    return [*scores, _score(name, table, None, mean, settings)]
+    return [*scores, _make_score(name, table, None, mean, settings)]
 
 
-def _score(
+def _make_score(
     name: str,
     table: pl.DataFrame,
     fold: int | None,
@@ -364,10 +411,11 @@ def _score(
 ) -> TierScore:
     own = table if fold is None else table.filter(pl.col("fold") == fold)
     queries = own["query"].n_unique()
-    # One query image drawn again and again shows no spread.
-    low, high = (
-        percentile_interval(values[1:], settings.level) if queries > 1 else (math.nan, math.nan)
-    )
+    low = math.nan
+    high = math.nan
+    # Draws of a single query image are all alike and show no spread.
+    if queries > 1:
+        low, high = percentile_interval(values[1:], settings.level)
     return TierScore(
         name=name,
         dataset=table["dataset"][0],

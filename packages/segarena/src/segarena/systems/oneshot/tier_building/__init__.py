@@ -1,1 +1,1 @@
-"""Tiers built from images and masks: measured, split, paired, written down. What is done is kept."""
+"""Tiers built from images and masks: items are measured, partitioned, paired and written."""

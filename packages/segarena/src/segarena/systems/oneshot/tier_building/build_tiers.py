@@ -1,9 +1,9 @@
-"""From images and masks to tiers: all stages in order, the tables they leave, and the manifest."""
+"""Build of all tiers from images and masks: stages in order, tables, lists and the manifest."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
@@ -18,10 +18,11 @@ from segarena.errors import DatasetError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
 from segarena.records.parquet_tables import parquet_bytes
+from segarena.samples import Mask
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, ImageSource
 from segarena.systems.oneshot.pairs.pair_table import pairs_table, write_pairs
 from segarena.systems.oneshot.pairs.toss_lists import write_toss_lists
-from segarena.systems.oneshot.tier_building import generalization_tier, item_measures
+from segarena.systems.oneshot.tier_building import item_measures
 from segarena.systems.oneshot.tier_building.build_plan import (
     PUBLISHED_DATASETS,
     BuildPlan,
@@ -30,29 +31,56 @@ from segarena.systems.oneshot.tier_building.build_plan import (
     check_plan,
     partition_thresholds,
 )
+from segarena.systems.oneshot.tier_building.generalization_tier import (
+    ClassDecision,
+    draw_generalization,
+    select_classes,
+    write_class_lists,
+)
 from segarena.systems.oneshot.tier_building.pair_sampling import (
     MeasuredItems,
+    PairRow,
     TierSample,
-    draw_generalization,
-    draw_query_complexity,
+)
+from segarena.systems.oneshot.tier_building.query_complexity_tier import draw_query_complexity
+from segarena.systems.oneshot.tier_building.score_availability import missing_scores
+from segarena.systems.oneshot.tier_building.stage_cache import (
+    StageJob,
+    make_stage_job,
+    run_stage,
+)
+from segarena.systems.oneshot.tier_building.support_cognizance_tier import (
     draw_support_cognizance,
     similarity_cuts,
 )
-from segarena.systems.oneshot.tier_building.score_availability import missing_scores
-from segarena.systems.oneshot.tier_building.stage_cache import StageJob, make_stage_job, run_stage
 from segarena.version import __version__
 from segarena.work.executors import make_executor
-from segarena.work.jobs import Executor, Workers
+from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, ignore_progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierBuild:
-    """What was built."""
+    """Result of a build."""
 
     pairs: pl.DataFrame
-    items: pl.DataFrame  # measured items, with partition and fold
+    items: pl.DataFrame  # measured items with partition and fold
     manifest: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measurements:
+    items: pl.DataFrame  # usable items with their measured columns
+    looks: NDArray[np.float64]  # an appearance vector per item
+    left_out: dict[str, str]  # unusable items, with the reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draws:
+    pairs: pl.DataFrame
+    shortfalls: list[dict[str, Any]]
+    cuts: dict[str, float]  # minimum similarity of L2 for each class
+    decisions: list[ClassDecision]  # on the classes of the Generalization tier
 
 
 def build_tiers(
@@ -64,191 +92,189 @@ def build_tiers(
     share: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> TierBuild:
-    """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
+    """Build tiers; the same source, plan and version give the same bytes.
 
-    With `share` what is measured is divided among all processes that build the same here, and each returns all of it.
+    Writes under `out`: `pairs.parquet` and `pairs.jsonl` (all tiers and levels), `items.parquet`
+    (measured items), `published/` where the dataset's names have the published form, `keep.txt`
+    and `drop.txt` with training classes, `manifest.json`, and `stages/`, from which an interrupted
+    call resumes.
 
-    Written under `out`: `pairs.parquet` and `pairs.jsonl` (every tier and level), `items.parquet` (what was
-    measured), `published/` where the data set's names have that form, `keep.txt` and `drop.txt` with training classes,
-    `manifest.json`, and `stages/`, from where an interrupted call goes on.
+    Args:
+        source: images and masks.
+        out: folder to fill.
+        plan: options of the build.
+        workers: processes that measure.
+        share: divide the measuring among all processes that run the same build here; each returns
+            all of it.
+        on_progress: receives the progress.
 
     Raises:
-        DatasetError: no item can be used, or classes of the folds are not there.
-        InvalidInput: see the stages; a threshold out of range.
+        DatasetError: no item can be used, or the folds name unknown classes.
+        InvalidInput: see the stages; or a threshold is out of range.
     """
     check_plan(plan)
-    all_items = sorted(source.items(), key=lambda item: (item[1], item[0]))
-    check_folds(plan, {label for label, _ in all_items})
-    in_folds = {*chain(*plan.folds), *(plan.training if plan.folds else ())}
-    wanted = [item for item in all_items if not plan.folds or item[0] in in_folds]
-    run = partial(
-        run_stage,
-        out / "stages",
-        executor=make_executor(workers),
-        share=share,
-        on_progress=on_progress,
+    requested = _requested_items(source, plan)
+    measurements = _measure_items(
+        source, requested, plan, out / "stages", workers=workers, share=share, progress=on_progress
     )
-    items, looks, left_out = _measured(source, wanted, plan, make_executor(workers), run)
-    if not items.height:
-        raise DatasetError(
-            f"no item can be used; the first: {next(iter(left_out.values()), 'there are none')}"
-        )
-    thresholds = partition_thresholds(items, plan)
-    items = assign_partitions(items, thresholds, plan)
-    pairs, shortfalls, cuts, verdicts = _drawn(items, looks, source, plan)
+    left_out = measurements.left_out
+    if not measurements.items.height:
+        first = next(iter(left_out.values()), "there are none")
+        raise DatasetError(f"no item can be used; the first: {first}")
+    thresholds = partition_thresholds(measurements.items, plan)
+    items = assign_partitions(measurements.items, thresholds, plan)
+    draws = _draw_pairs(items, measurements.looks, source, plan)
+    pairs = draws.pairs
     if not pairs.height:
         raise DatasetError("no pair could be drawn: no class has two images; give more images")
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "items.parquet", parquet_bytes(items))
     write_pairs(pairs, out / "pairs.parquet")
     write_pairs(pairs, out / "pairs.jsonl")
-    lists = write_toss_lists(pairs, out / "published") if plan.name in PUBLISHED_DATASETS else []
     written = [out / name for name in ("items.parquet", "pairs.jsonl", "pairs.parquet")]
+    toss_lists: list[Path] = []
+    if plan.name in PUBLISHED_DATASETS:
+        toss_lists = write_toss_lists(pairs, out / "published")
     if plan.training:
-        written += generalization_tier.write_class_lists(verdicts, out)
+        written += write_class_lists(draws.decisions, out)
+    digests = {
+        file.relative_to(out).as_posix(): sha256_of_file(file) for file in [*written, *toss_lists]
+    }
     manifest = {
         "segarena": __version__,
         "plan": asdict(plan),
         "inputs": {
-            "items": len(wanted),
+            "items": len(requested),
             "sha256": sha256(*items["sha256"].to_list()),
             "used": items.height,
         },
-        "thresholds": {**thresholds, "similar_from": cuts},
-        "counts": _counts(pairs),
+        "thresholds": {**thresholds, "similar_from": draws.cuts},
+        "counts": _count_cells(pairs),
         "missing_scores": missing_scores(pairs),
-        "shortfalls": shortfalls,
+        "shortfalls": draws.shortfalls,
         "left_out": left_out,
-        "classes_of_generalization": [asdict(verdict) for verdict in verdicts],
-        "files": {
-            file.relative_to(out).as_posix(): sha256_of_file(file) for file in [*written, *lists]
-        },
+        "classes_of_generalization": [asdict(decision) for decision in draws.decisions],
+        "files": digests,
     }
     write_whole(out / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return TierBuild(pairs=pairs, items=items, manifest=manifest)
 
 
-def _measured(
+def _requested_items(source: ImageSource, plan: BuildPlan) -> list[ClassImage]:
+    """Return the items of all classes of the plan, image by image."""
+    items = sorted(source.items(), key=lambda item: (item[1], item[0]))
+    check_folds(plan, {label for label, _ in items})
+    if not plan.folds:
+        return items
+    classes = {*chain.from_iterable(plan.folds), *plan.training}
+    return [item for item in items if item[0] in classes]
+
+
+def _measure_items(
     source: ImageSource,
-    wanted: Sequence[ClassImage],
+    requested: Sequence[ClassImage],
     plan: BuildPlan,
-    executor: Executor,
-    run: Callable[..., pl.DataFrame],
-) -> tuple[pl.DataFrame, np.ndarray[Any, np.dtype[np.float64]], dict[str, str]]:
-    """Return what was measured of items that can be used, their looks, and why others cannot."""
-    files = dict.fromkeys(chain.from_iterable(source.files(*item) for item in wanted))
-    version = {"segarena": __version__, "files": _state(files)}
-
-    def stage(
-        name: str,
-        items: Sequence[ClassImage],
-        job: StageJob,
-        columns: Mapping[str, Any],
-        **parameters: Any,
-    ) -> pl.DataFrame:
-        return run(name, items, job, columns=columns, parameters={**version, **parameters})
-
+    folder: Path,
+    *,
+    workers: Workers,
+    share: bool,
+    progress: OnProgress,
+) -> _Measurements:
+    """Measure all items; the index decides which of them can be used."""
+    executor = make_executor(workers)
+    run = partial(run_stage, folder, executor=executor, share=share, on_progress=progress)
+    files: dict[Path, None] = {}
+    for item in requested:
+        files.update(dict.fromkeys(source.files(*item)))
+    inputs = {"segarena": __version__, "files": _fingerprint_files(files)}
     threshold = plan.saliency_threshold
-    stages = {
-        "salience": (
-            make_stage_job(
-                item_measures.salience_measure, source, plan.saliency, threshold=threshold
-            ),
-            pl.Float64,
-        ),
-        "difficulty": (
-            make_stage_job(item_measures.difficulty_measure, source, plan.difficulty),
-            pl.Float64,
-        ),
-        "looks": (
-            make_stage_job(item_measures.appearance_measure, source, plan.looks),
-            pl.List(pl.Float64),
-        ),
-    }
-    parameters: dict[str, dict[str, Any]] = {
-        "salience": {"saliency": _named(plan.saliency), "threshold": threshold},
-        "difficulty": {"difficulty": _named(plan.difficulty)},
-        "looks": {"looks": _named(plan.looks)},
-    }
-    # What is asked for wrongly is said before anything is measured.
-    for job, _ in stages.values():
-        job.check(executor)
-    find_places = make_stage_job(item_measures.index_measure, source, min_area_px=plan.min_area_px)
-    index = stage(
-        "index", wanted, find_places, item_measures.INDEX_COLUMNS, min_area_px=plan.min_area_px
+    salience_job = make_stage_job(
+        item_measures.salience_measure, source, plan.saliency, threshold=threshold
     )
-    bad = index.filter(pl.col("left_out") != "")
-    left_out = {
-        f"{row['class']} in {row['image']}": row["left_out"] for row in bad.iter_rows(named=True)
-    }
+    difficulty_job = make_stage_job(item_measures.difficulty_measure, source, plan.difficulty)
+    looks_job = make_stage_job(item_measures.appearance_measure, source, plan.looks)
+    # Wrong options are reported before anything is measured.
+    for job in (salience_job, difficulty_job, looks_job):
+        job.check(executor)
+    index = run(
+        "index",
+        requested,
+        make_stage_job(item_measures.index_measure, source, min_area_px=plan.min_area_px),
+        columns=item_measures.INDEX_COLUMNS,
+        parameters={**inputs, "min_area_px": plan.min_area_px},
+    )
+    left_out: dict[str, str] = {}
+    for row in index.filter(pl.col("left_out") != "").iter_rows(named=True):
+        left_out[f"{row['class']} in {row['image']}"] = row["left_out"]
     index = index.filter(pl.col("left_out") == "").drop("left_out")
-    good = list(index.select("class", "image").iter_rows())
-    found = {
-        name: stage(name, good, job, {name: kind}, **parameters[name])
-        for name, (job, kind) in stages.items()
-    }
-    items = index.with_columns(found["salience"]["salience"], found["difficulty"]["difficulty"])
-    looks = np.array(found["looks"]["looks"].to_list(), np.float64)
-    return items, looks, left_out
+    usable: list[ClassImage] = list(index.select("class", "image").iter_rows())
+
+    def measure(name: str, job: StageJob, dtype: Any, parameters: Mapping[str, Any]) -> pl.Series:
+        stage = run(name, usable, job, columns={name: dtype}, parameters={**inputs, **parameters})
+        return stage[name]
+
+    salience_parameters = {"saliency": _describe_method(plan.saliency), "threshold": threshold}
+    difficulty_parameters = {"difficulty": _describe_method(plan.difficulty)}
+    looks_parameters = {"looks": _describe_method(plan.looks)}
+    salience = measure("salience", salience_job, pl.Float64, salience_parameters)
+    difficulty = measure("difficulty", difficulty_job, pl.Float64, difficulty_parameters)
+    looks = measure("looks", looks_job, pl.List(pl.Float64), looks_parameters)
+    return _Measurements(
+        items=index.with_columns(salience, difficulty),
+        looks=np.array(looks.to_list(), np.float64),
+        left_out=left_out,
+    )
 
 
-def _drawn(
-    items: pl.DataFrame,
-    looks: np.ndarray[Any, np.dtype[np.float64]],
-    source: ImageSource,
-    plan: BuildPlan,
-) -> tuple[
-    pl.DataFrame, list[dict[str, Any]], dict[str, float], list[generalization_tier.ClassDecision]
-]:
-    is_tested = (
-        items["fold"].is_not_null() if plan.folds else items["class"].is_not_null()
-    ).to_numpy()
+def _draw_pairs(
+    items: pl.DataFrame, looks: NDArray[np.float64], source: ImageSource, plan: BuildPlan
+) -> _Draws:
+    def mask_of(label: str, image: str) -> Mask:
+        return source.mask(label, image).mask
+
+    # Without folds, all classes are tested.
+    tested_column = "fold" if plan.folds else "class"
+    is_tested = items[tested_column].is_not_null().to_numpy()
     tested = MeasuredItems(items.filter(is_tested), looks[is_tested], plan.seed)
     cuts = similarity_cuts(tested, per_class=plan.similar_per == "class")
-    parts = {
-        "complexity": draw_query_complexity(tested, plan.quotas, plan.name),
-        "cognizance": draw_support_cognizance(
-            tested,
-            plan.quotas,
-            cuts,
-            plan.motion,
-            lambda label, image: source.mask(label, image).mask,
-            plan.name,
-        ),
-    }
-    verdicts: list[generalization_tier.ClassDecision] = []
+    samples = [
+        draw_query_complexity(tested, plan.quotas, plan.name),
+        draw_support_cognizance(tested, plan.quotas, cuts, plan.motion, mask_of, plan.name),
+    ]
+    decisions: list[ClassDecision] = []
     if plan.training:
         means: dict[str, NDArray[np.float64]] = {}
         for label in (*tested.classes, *plan.training):
-            of_class = (items["class"] == label).to_numpy()
-            if of_class.any():  # there may be no image of a training class
-                means[label] = looks[of_class].mean(axis=0)
-        verdicts = generalization_tier.select_classes(
+            is_label = (items["class"] == label).to_numpy()
+            if is_label.any():  # a training class may have no image here
+                means[label] = looks[is_label].mean(axis=0)
+        decisions = select_classes(
             tested.classes, plan.training, looks=means, keep=plan.keep, drop=plan.drop
         )
-        kept = [verdict.label for verdict in verdicts if verdict.keep]
-        parts["general"] = draw_generalization(tested, plan.quotas, kept, plan.name)
-    return (
-        _listed(parts),
-        list(chain.from_iterable(part.shortfalls for part in parts.values())),
-        cuts,
-        verdicts,
+        kept = [decision.label for decision in decisions if decision.keep]
+        samples.append(draw_generalization(tested, plan.quotas, kept, plan.name))
+    return _Draws(
+        pairs=_table_of_lists(samples),
+        shortfalls=list(chain.from_iterable(sample.shortfalls for sample in samples)),
+        cuts=cuts,
+        decisions=decisions,
     )
 
 
-def _listed(parts: Mapping[str, TierSample]) -> pl.DataFrame:
-    """Return all pairs as a table, in lists called as the published ones; a build without folds is fold 0 of these."""
-    named: dict[str, list[dict[str, Any]]] = {}
-    for part in parts.values():
-        for row in part.rows:
-            named.setdefault(_list_of(row), []).append(row)
-    tables = [
-        pairs_table([{"list": name, **row} for row in rows]) for name, rows in sorted(named.items())
-    ]
-    return pl.concat(tables) if tables else pairs_table([])
+def _table_of_lists(samples: Iterable[TierSample]) -> pl.DataFrame:
+    """Return all pairs as a table, in lists named as the published ones."""
+    rows_by_list: dict[str, list[PairRow]] = {}
+    for sample in samples:
+        for row in sample.rows:
+            name = _list_name(row)
+            rows_by_list.setdefault(name, []).append({"list": name, **row})
+    if not rows_by_list:
+        return pairs_table([])
+    return pl.concat([pairs_table(rows) for _, rows in sorted(rows_by_list.items())])
 
 
-def _list_of(row: Mapping[str, Any]) -> str:
+def _list_name(row: PairRow) -> str:
+    """Return the published name of a pair's list; a build without folds has only fold 0."""
     if row["tier"] == "generalization":
         return "general_tier"
     fold = row["fold"] or 0
@@ -257,29 +283,39 @@ def _list_of(row: Mapping[str, Any]) -> str:
     return f"split{fold}_tier2"
 
 
-def _counts(pairs: pl.DataFrame) -> list[dict[str, Any]]:
-    by = ["tier", "fold", "partition", "level"]
-    distinct = {"queries": pl.col("query").n_unique(), "classes": pl.col("class").n_unique()}
-    table = pairs.group_by(by).agg(pairs=pl.len(), **distinct)
-    return table.sort(by, nulls_last=False).to_dicts()
+def _count_cells(pairs: pl.DataFrame) -> list[dict[str, Any]]:
+    cell = ["tier", "fold", "partition", "level"]
+    table = pairs.group_by(cell).agg(
+        pairs=pl.len(), queries=pl.col("query").n_unique(), classes=pl.col("class").n_unique()
+    )
+    return table.sort(cell, nulls_last=False).to_dicts()
 
 
-def _named(written: str) -> Any:
-    """Return a method as a stage remembers it: what is read from files with their names, sizes and times."""
-    path = Path(written.partition(".py:")[0] + (".py" if ".py:" in written else "")).expanduser()
+def _describe_method(written: str) -> Any:
+    """Return a method as a stage's parameter: with a fingerprint of the files that it names."""
+    if ".py:" in written:
+        path = Path(written.partition(".py:")[0] + ".py").expanduser()
+    else:
+        path = Path(written).expanduser()
+    files: list[Path] = []
     if path.is_file():
         files = [path]
-    else:
-        files = sorted(path.rglob("*")) if path.is_dir() else []
-    return {"written": written, "files": _state(files)} if files else written
+    elif path.is_dir():
+        files = sorted(path.rglob("*"))
+    if not files:
+        return written
+    return {"written": written, "files": _fingerprint_files(files)}
 
 
-def _state(files: Iterable[Path]) -> str:
-    """Return a hash of names, sizes and times of files, so that changed ones are measured again."""
+def _fingerprint_files(files: Iterable[Path]) -> str:
+    """Return a hash of names, sizes and times of files, so that changed ones are measured anew."""
     lines: list[str] = []
     for file in files:
-        state = file.stat() if file.is_file() else None
-        lines.append(
-            f"{file.name} {state.st_size if state else 0} {state.st_mtime_ns if state else 0}\n"
-        )
+        size = 0
+        modified_ns = 0
+        if file.is_file():
+            state = file.stat()
+            size = state.st_size
+            modified_ns = state.st_mtime_ns
+        lines.append(f"{file.name} {size} {modified_ns}\n")
     return sha256(*lines)

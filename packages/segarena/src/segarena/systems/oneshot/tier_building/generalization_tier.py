@@ -1,4 +1,8 @@
-"""Which classes are far from those of training: by their names and looks, and by lists that a person edits."""
+"""Third tier, Generalization: classes unlike the training classes, and pairs of them.
+
+Names and appearance decide which classes are unlike the training classes, and two lists that a
+person can edit.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,23 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
+from segarena.systems.oneshot.tier_building.pair_sampling import (
+    MeasuredItems,
+    PairQuotas,
+    PairRow,
+    TierSample,
+    sample_pairs,
+)
 
+TIER = "generalization"
+# Our choice: TOSS publishes neither its removed classes nor how it compared them.
 NAME_SIMILARITY_FROM = 0.8
 APPEARANCE_SIMILARITY_FROM = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassDecision:
-    """Whether a class is kept, being far from those of training, and what decided."""
+    """Decision whether a class is in the tier, with its reason."""
 
     label: str
     keep: bool
@@ -37,11 +50,11 @@ def select_classes(
     names_alike: float = NAME_SIMILARITY_FROM,
     looks_alike: float = APPEARANCE_SIMILARITY_FROM,
 ) -> list[ClassDecision]:
-    """Return for each class whether it is far from all that a model has seen; `keep` and `drop` decide first.
+    """Decide for each class whether it is unlike all training classes; `keep` and `drop` go first.
 
-    Names are alike when they share a word (a plural counts as the same), or their letters do to a share of
-    `names_alike`. Looks are alike when the cosine of mean vectors (of any length), where both are
-    known, reaches `looks_alike`.
+    Names are alike when they share a word (singular and plural are the same), or when their
+    letters are similar by `names_alike` or more. Appearances are alike when the cosine of the mean
+    vectors (of any length), where both are known, is `looks_alike` or more.
 
     Raises:
         InvalidInput: a class is in both lists.
@@ -49,41 +62,68 @@ def select_classes(
     both = sorted(set(keep) & set(drop))
     if both:
         raise InvalidInput(
-            f"class {both[0]!r} is to be kept and dropped; take it out of one of the lists"
+            f"class {both[0]!r} is in the keep list and in the drop list; take it out of one"
         )
-    verdicts: list[ClassDecision] = []
+    decisions: list[ClassDecision] = []
     for label in sorted(set(classes)):
-        if label in keep or label in drop:
-            listed = "keep" if label in keep else "drop"
-            verdicts.append(
-                ClassDecision(label=label, keep=label in keep, reason=f"in the {listed} list")
-            )
-            continue
-        alike = (_alike(label, seen, looks or {}, names_alike, looks_alike) for seen in training)
-        reason = next(filter(None, alike), "")
-        verdicts.append(
-            ClassDecision(
-                label=label, keep=not reason, reason=reason or "unlike all training classes"
-            )
-        )
-    return verdicts
+        if label in keep:
+            is_kept = True
+            reason = "in the keep list"
+        elif label in drop:
+            is_kept = False
+            reason = "in the drop list"
+        else:
+            likeness = _find_likeness(label, training, looks or {}, names_alike, looks_alike)
+            is_kept = not likeness
+            reason = likeness or "unlike all training classes"
+        decisions.append(ClassDecision(label=label, keep=is_kept, reason=reason))
+    return decisions
 
 
-def write_class_lists(verdicts: Iterable[ClassDecision], folder: Path) -> list[Path]:
-    """Write `keep.txt` and `drop.txt`, a class a line, and why behind a `#`; edited, they may be given back."""
-    files = [folder / "keep.txt", folder / "drop.txt"]
-    for file, is_kept in zip(files, (True, False), strict=True):
-        lines = [
-            f"{verdict.label}  # {verdict.reason}\n"
-            for verdict in verdicts
-            if verdict.keep == is_kept
-        ]
-        write_whole(file, "".join(lines))
-    return files
+def draw_generalization(
+    items: MeasuredItems, quotas: PairQuotas, classes: Sequence[str], dataset: str
+) -> TierSample:
+    """Return pairs with queries in equal shares from the more and the less salient half of a class."""
+
+    def is_allowed(query: PairRow, support: PairRow) -> bool:
+        return query is not support
+
+    def salience_rank(item: PairRow) -> tuple[float, str]:
+        return -(item["salience"] or 0.0), item["image"]
+
+    sample = TierSample()
+    for label in classes:
+        rng = items.rng(label, TIER)
+        ranked = sorted(items.of_class[label], key=salience_rank)
+        middle = len(ranked) // 2
+        small_share = quotas.general // 2
+        large_share = quotas.general - small_share
+        rows = sample_pairs(items, rng, ranked[:middle], ranked, large_share, is_allowed)
+        rows += sample_pairs(items, rng, ranked[middle:], ranked, small_share, is_allowed)
+        rows = [{"tier": TIER, "dataset": dataset, **row} for row in rows]
+        sample.add_cell(rows, quotas.general, tier=TIER, cell="", label=label)
+    return sample
+
+
+def write_class_lists(decisions: Iterable[ClassDecision], folder: Path) -> list[Path]:
+    """Write `keep.txt` and `drop.txt`: a class per line, its reason after a `#`.
+
+    A person can edit both and pass them to the next build.
+    """
+    kept: list[str] = []
+    dropped: list[str] = []
+    for decision in decisions:
+        line = f"{decision.label}  # {decision.reason}\n"
+        (kept if decision.keep else dropped).append(line)
+    keep_file = folder / "keep.txt"
+    drop_file = folder / "drop.txt"
+    write_whole(keep_file, "".join(kept))
+    write_whole(drop_file, "".join(dropped))
+    return [keep_file, drop_file]
 
 
 def read_name_list(file: Path) -> list[str]:
-    """Return the classes of a list: one a line; what follows ` #` is no part of it.
+    """Return the names of a list, one per line; ` #` starts a comment.
 
     Raises:
         InvalidInput: the file cannot be read.
@@ -94,32 +134,39 @@ def read_name_list(file: Path) -> list[str]:
         raise InvalidInput(
             f"{file}: expected a list of classes, one a line, got: {error}"
         ) from error
-    return [label for line in lines if (label := re.split(r"\s+#|^#", line)[0].strip())]
+    # A # within a word belongs to the name.
+    names = [re.split(r"\s+#|^#", line)[0].strip() for line in lines]
+    return [name for name in names if name]
 
 
-def _alike(
+def _find_likeness(
     label: str,
-    seen: str,
+    training: Sequence[str],
     looks: Mapping[str, NDArray[np.float64]],
     names_alike: float,
     looks_alike: float,
 ) -> str:
-    """Return in what a class is like one of training, "" in nothing."""
-    shared = sorted(_words(label) & _words(seen))
-    if shared:
-        return f"shares the word {shared[0]!r} with training class {seen}"
-    ratio = difflib.SequenceMatcher(None, label.lower(), seen.lower()).ratio()
-    if ratio >= names_alike:
-        return f"called {ratio:.2f} alike training class {seen}"
-    if label in looks and seen in looks:
-        one = looks[label]
-        other = looks[seen]
-        cosine = float(one @ other / max(1e-12, np.linalg.norm(one) * np.linalg.norm(other)))
-        if cosine >= looks_alike:
-            return f"looks {cosine:.3f} alike training class {seen}"
+    """Return how a class is like the first similar training class, "" if there is none."""
+    for trained in training:
+        shared_words = sorted(_words(label) & _words(trained))
+        if shared_words:
+            return f"shares the word {shared_words[0]!r} with training class {trained}"
+        ratio = difflib.SequenceMatcher(None, label.lower(), trained.lower()).ratio()
+        if ratio >= names_alike:
+            return f"name similarity {ratio:.2f} with training class {trained}"
+        if label in looks and trained in looks:
+            cosine = _cosine(looks[label], looks[trained])
+            if cosine >= looks_alike:
+                return f"appearance similarity {cosine:.3f} with training class {trained}"
     return ""
+
+
+def _cosine(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    lengths = np.linalg.norm(one) * np.linalg.norm(other)
+    return float(one @ other / max(1e-12, lengths))
 
 
 def _words(label: str) -> set[str]:
     words = re.findall(r"[^\W\d_]{2,}", label.lower())
+    # Short words such as "bus" and "gas" keep their s.
     return {word.removesuffix("s") if len(word) > 3 else word for word in words}

@@ -1,4 +1,4 @@
-"""What is measured of an item, a class in an image: its place and size, salience, difficulty, and looks."""
+"""Measures of an item (a class in an image): size and position, salience, difficulty, appearance."""
 
 from __future__ import annotations
 
@@ -28,89 +28,107 @@ from segarena.systems.oneshot.saliency import build_saliency
 from segarena.systems.oneshot.tier_building.stage_cache import ItemMeasure, ItemRow
 
 INDEX_COLUMNS: dict[str, Any] = {
-    **dict.fromkeys(("height", "width", "area_px"), pl.Int64),
-    **dict.fromkeys(("box_share", "centredness"), pl.Float64),
+    "height": pl.Int64,
+    "width": pl.Int64,
+    "area_px": pl.Int64,
+    "box_share": pl.Float64,
+    "centredness": pl.Float64,
     "components": pl.Int64,
-    **dict.fromkeys(("sha256", "left_out"), pl.String),
+    "sha256": pl.String,
+    "left_out": pl.String,
 }
-"""Of the stage `index`; `left_out` says why an item is not used, "" where it is."""
-_CROP_MARGIN = 0.1
+"""Columns of the stage `index`; `left_out` is the reason why an item is not used, "" if it is."""
+_CROP_MARGIN = 0.1  # share of the longer side of the object's box
+_COLOUR_BINS = 256  # 4 of lightness, 8 of either colour axis of Lab
+_PATTERN_BINS = 10  # of uniform local binary patterns with 8 neighbours
 
 
 def index_measure(source: ImageSource, *, min_area_px: int) -> ItemMeasure:
-    """Return the stage `index`: size, place, number of parts and hash of what is there.
+    """Return the measure of the stage `index`: size, position, number of components, hash.
 
-    `box_share` is the share of the image that the mask's bounding box takes; `centredness` is 1 where the box lies in
-    the middle of the image and 0 in its corners; `components` counts 8-connected parts.
+    `box_share` is the share of the image inside the mask's bounding box; `centredness` is 1 for a
+    box in the middle of the image and 0 for one in its corners; `components` counts 8-connected
+    components; `sha256` is of image and mask.
     """
 
     def measure(label: str, image: str) -> ItemRow:
-        nothing = dict.fromkeys(INDEX_COLUMNS)
+        row: ItemRow = dict.fromkeys(INDEX_COLUMNS)
         try:
-            pixels = source.image(image)
-            found = source.mask(label, image)
-            if found.mask.shape != pixels.shape[:2]:
-                raise DatasetError(
-                    f"mask of {label} in {image}: expected {pixels.shape[:2]}, got {found.mask.shape}"
-                )
+            pixels, target = _load_item(source, label, image)
         except SegarenaError as error:
-            return {**nothing, "left_out": str(error)}
-        area = int(np.count_nonzero(found.mask))
+            return {**row, "left_out": str(error)}
+        area = int(np.count_nonzero(target.mask))
         if area < max(1, min_area_px):
-            if not area:
-                reason = "the mask shows nothing"
-            else:
+            reason = "the mask is empty"
+            if area:
                 reason = f"{area} pixels are fewer than {min_area_px}"
-            return {**nothing, "area_px": area, "left_out": reason}
-        arrays = (pixels, found.mask, *(() if found.ignore is None else (found.ignore,)))
+            return {**row, "area_px": area, "left_out": reason}
+        arrays: list[NDArray[Any]] = [pixels, target.mask]
+        if target.ignore is not None:
+            arrays.append(target.ignore)
         digest = sha256(repr(pixels.shape), *(array.tobytes() for array in arrays))
-        return {**_place(found.mask), "area_px": area, "sha256": digest, "left_out": ""}
+        position = _measure_position(target.mask)
+        return {**position, "area_px": area, "sha256": digest, "left_out": ""}
 
     return measure
 
 
+def _load_item(source: ImageSource, label: str, image: str) -> tuple[NDArray[np.uint8], ClassMask]:
+    pixels = source.image(image)
+    target = source.mask(label, image)
+    if target.mask.shape != pixels.shape[:2]:
+        raise DatasetError(
+            f"mask of {label} in {image}: expected {pixels.shape[:2]}, got {target.mask.shape}"
+        )
+    return pixels, target
+
+
 def salience_measure(source: ImageSource, written: str, *, threshold: float) -> ItemMeasure:
-    """Return the stage `salience`: the IoU of the target with what stands out in its image."""
+    """Return the measure of the stage `salience`: IoU of the target with the salient region."""
     saliency = build_saliency(written)
 
     @lru_cache(maxsize=1)  # items of one image follow each other
-    def salient(image: str) -> Mask:
-        return np.asarray(saliency(ImageSample(id=image, image=source.image(image))) >= threshold)
+    def salient_region(image: str) -> Mask:
+        sample = ImageSample(id=image, image=source.image(image))
+        return np.asarray(saliency(sample) >= threshold)
 
     def measure(label: str, image: str) -> ItemRow:
-        return {"salience": mask_iou(salient(image), source.mask(label, image))}
+        return {"salience": mask_iou(salient_region(image), source.mask(label, image))}
 
     return measure
 
 
 def difficulty_measure(source: ImageSource, written: str) -> ItemMeasure:
-    """Return the stage `difficulty`: the IoU that a reference method reaches on the item; high is easy.
+    """Return the measure of the stage `difficulty`: IoU of a reference method; high means easy.
 
-    The method is a table made elsewhere (`.csv` with columns class, image, iou), a folder of predicted masks
-    (`CLASS/IMAGE.png`), or a one-shot segmenter that is shown the item itself: what it could at best know.
+    The method is a table of another tool (`.csv` with columns class, image, iou), a folder of
+    predicted masks (`CLASS/IMAGE.png`), or a one-shot segmenter, whose support is the item itself:
+    an upper bound of its knowledge.
 
     Raises:
-        InvalidInput: a path that does not exist.
+        InvalidInput: the path does not exist.
         DatasetError: the table lacks a column.
-        PluginInvalid: the segmenter answers no supports.
+        PluginInvalid: the segmenter does not understand supports.
     """
+    path = Path(written).expanduser()
     if written.endswith(".csv"):
-        return _from_table(Path(written).expanduser())
-    folder = Path(written).expanduser()
-    if folder.is_dir():
-        return _from_folder(folder, source)
-    if "/" in written and ".py:" not in written and "(" not in written:
+        return _from_table(path)
+    if path.is_dir():
+        return _from_folder(path, source)
+    is_plugin = ".py:" in written or "(" in written
+    if "/" in written and not is_plugin:
         raise InvalidInput(
-            f"difficulty {written!r}: nothing is there; expected a CSV, a folder of masks, a segmenter"
+            f"difficulty {written!r}: no such path; expected a CSV, a folder of masks, a segmenter"
         )
     return _from_segmenter(written, source)
 
 
 def appearance_measure(source: ImageSource, written: str) -> ItemMeasure:
-    """Return the stage `looks`: a vector of unit length that says what the item looks like.
+    """Return the measure of the stage `looks`: an appearance vector of unit length.
 
-    "colour-texture" is a histogram of colours and local binary patterns of the object's pixels. `file.py:function` gets
-    a crop, uint8 (H, W, 3), to the object's box and a tenth more, and returns numbers.
+    "colour-texture" is a histogram of colours and local binary patterns of the object's pixels.
+    `file.py:function` gets a crop, uint8 (H, W, 3), of the object's box and a margin of a tenth,
+    and returns numbers.
 
     Raises:
         InvalidInput: another name.
@@ -124,81 +142,94 @@ def appearance_measure(source: ImageSource, written: str) -> ItemMeasure:
         pixels = source.image(image)
         mask = source.mask(label, image).mask
         box = bounding_window(mask)
-        window = grow_window(box, round(_CROP_MARGIN * max(window_shape(box))), mask.shape)
+        margin = round(_CROP_MARGIN * max(window_shape(box)))
+        crop = grow_window(box, margin, mask.shape)
         if function is None:
-            vector = colour_texture_histogram(pixels[window], mask[window])
+            vector = colour_texture_histogram(pixels[crop], mask[crop])
         else:
-            vector = function(pixels[window])
-        return {"looks": _unit(vector, label, image, written)}
+            vector = function(pixels[crop])
+        return {"looks": _unit_vector(vector, label, image, written)}
 
     return measure
 
 
 def colour_texture_histogram(image: NDArray[np.uint8], mask: Mask) -> NDArray[np.float64]:
-    """Return the square roots of shares of 256 colours and 10 local binary patterns of a mask's pixels, float64 (266,).
+    """Return the square roots of the shares of 256 colours and 10 local binary patterns.
+
+    Square roots make the cosine of two histograms their Bhattacharyya coefficient.
 
     Args:
         image: uint8 (H, W, 3), RGB.
-        mask: bool (H, W), not empty.
+        mask: bool (H, W), not empty; only its pixels count.
+
+    Returns:
+        float64 (266,), colours first.
     """
+    # scikit-image takes long to import, and only this histogram needs it.
     from skimage.feature import local_binary_pattern
 
     lab = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2LAB), np.int64)
     colours = (lab[..., 0] // 64) * 64 + (lab[..., 1] // 32) * 8 + lab[..., 2] // 32
     grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
     patterns = np.asarray(local_binary_pattern(grey, 8, 1, "uniform"), np.int64)
-    counts = [
-        np.bincount(values[mask], minlength=size)
-        for values, size in ((colours, 256), (patterns, 10))
-    ]
-    return np.sqrt(np.concatenate(counts) / np.count_nonzero(mask))
+    colour_counts = np.bincount(colours[mask], minlength=_COLOUR_BINS)
+    pattern_counts = np.bincount(patterns[mask], minlength=_PATTERN_BINS)
+    counts = np.concatenate([colour_counts, pattern_counts])
+    return np.sqrt(counts / np.count_nonzero(mask))
 
 
 def mask_iou(prediction: Mask, target: ClassMask) -> float:
-    """Return intersection over union, void pixels left out; 0 where both are empty."""
-    found = Comparison.of(prediction, target.mask, target.ignore)
-    return found.intersection / max(1, found.union)
+    """Return intersection over union without void pixels; 0 where both masks are empty."""
+    comparison = Comparison.of(prediction, target.mask, target.ignore)
+    return comparison.intersection / max(1, comparison.union)
 
 
-def _place(mask: Mask) -> ItemRow:
+def _measure_position(mask: Mask) -> ItemRow:
     height, width = mask.shape
     rows, columns = bounding_window(mask)
-    middle = np.array([rows.start + rows.stop - height, columns.start + columns.stop - width]) / (
-        height,
-        width,
+    box_area = (rows.stop - rows.start) * (columns.stop - columns.start)
+    # Offset of the box's centre from the image's centre; 1 is half the image.
+    offset = np.array(
+        [
+            (rows.start + rows.stop - height) / height,
+            (columns.start + columns.stop - width) / width,
+        ]
     )
     return {
         "height": height,
         "width": width,
-        "box_share": (rows.stop - rows.start) * (columns.stop - columns.start) / mask.size,
-        "centredness": float(1 - np.linalg.norm(middle) / np.sqrt(2)),
+        "box_share": box_area / mask.size,
+        "centredness": float(1 - np.linalg.norm(offset) / np.sqrt(2)),
         "components": int(component_labels(mask).max()),
     }
 
 
 def _from_table(file: Path) -> ItemMeasure:
+    ious: dict[tuple[str, str], float] = {}
     try:
-        table = pl.read_csv(file, infer_schema=False)
-        known = {
-            (row["class"], row["image"]): float(row["iou"]) for row in table.iter_rows(named=True)
-        }
+        for row in pl.read_csv(file, infer_schema=False).iter_rows(named=True):
+            ious[row["class"], row["image"]] = float(row["iou"])
     except (OSError, KeyError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
             f"{file}: expected CSV with columns class, image, iou, got: {error!r}"
         ) from error
-    wrong = [pair for pair, value in known.items() if not 0 <= value <= 1]
-    if wrong:
-        raise DatasetError(f"{file}: expected IoU of 0 to 1, got {known[wrong[0]]} for {wrong[0]}")
-    return lambda label, image: {"difficulty": known.get((label, image))}
+    invalid = [item for item, value in ious.items() if not 0 <= value <= 1]
+    if invalid:
+        raise DatasetError(
+            f"{file}: expected IoU of 0 to 1, got {ious[invalid[0]]} for {invalid[0]}"
+        )
+    return lambda label, image: {"difficulty": ious.get((label, image))}
 
 
 def _from_folder(folder: Path, source: ImageSource) -> ItemMeasure:
     def measure(label: str, image: str) -> ItemRow:
         target = source.mask(label, image)
+        # Images sorted by class have their class in their name, which the folder repeats.
         for name in (image, image.rpartition("/")[2]):
             file = within(folder, f"{label}/{name}.png")
             if file.is_file():
-                return {"difficulty": mask_iou(binarize_mask(read_values(file), file), target)}
+                prediction = binarize_mask(read_values(file), file)
+                return {"difficulty": mask_iou(prediction, target)}
         return {"difficulty": None}
 
     return measure
@@ -209,27 +240,23 @@ def _from_segmenter(written: str, source: ImageSource) -> ItemMeasure:
     if not abilities_of_segmenter(segmenter).understands("support"):
         raise PluginInvalid(f"difficulty {written!r}: expected a segmenter that answers supports")
 
-    @lru_cache(maxsize=1)
-    def seen(image: str) -> tuple[ImageSample, Any]:
+    @lru_cache(maxsize=1)  # items of one image follow each other
+    def encode(image: str) -> tuple[ImageSample, Any]:
         sample = ImageSample(id=image, image=source.image(image))
         return sample, segmenter.encode(sample)
 
     def measure(label: str, image: str) -> ItemRow:
-        sample, encoded = seen(image)
+        sample, encoded = encode(image)
         target = source.mask(label, image)
-        (answer,) = segmenter.predict(
-            encoded, [Dialogue().ask((Support(sample, target.mask, encoded=encoded),))]
-        )
-        return {
-            "difficulty": mask_iou(
-                np.asarray(as_prediction(answer, sample.shape).mask, np.bool_), target
-            )
-        }
+        dialogue = Dialogue().ask((Support(sample, target.mask, encoded=encoded),))
+        (answer,) = segmenter.predict(encoded, [dialogue])
+        prediction = as_prediction(answer, sample.shape)
+        return {"difficulty": mask_iou(np.asarray(prediction.mask, np.bool_), target)}
 
     return measure
 
 
-def _unit(vector: Any, label: str, image: str, written: str) -> Sequence[float]:
+def _unit_vector(vector: Any, label: str, image: str, written: str) -> Sequence[float]:
     values = np.asarray(vector, np.float64).ravel()
     length = float(np.linalg.norm(values)) if values.size else 0.0
     if not np.isfinite(length) or length <= 0:

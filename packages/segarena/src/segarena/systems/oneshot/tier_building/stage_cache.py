@@ -1,4 +1,7 @@
-"""Stages: one row per item, kept in a table; an interrupted stage goes on where it was and gives the same bytes."""
+"""Cache of a build's stages: a table per stage with one row per item.
+
+An interrupted stage resumes where it stopped and gives the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,19 @@ from segarena.work.sharing.shared_ledger import claims_beside, open_ledger
 
 ItemRow: TypeAlias = dict[str, Any]
 ItemMeasure: TypeAlias = Callable[[str, str], ItemRow]
-"""From class and image to values."""
+"""Function from class and image to values."""
 
 StageJob: TypeAlias = FactoryJob[Sequence[ClassImage], list[ItemRow]]
-_KEYS: dict[str, Any] = {"class": pl.String, "image": pl.String}
+_KEY_COLUMNS: dict[str, Any] = {"class": pl.String, "image": pl.String}
 
 
 def make_stage_job(build: Callable[..., ItemMeasure], *arguments: Any, **options: Any) -> StageJob:
-    """Return the job of a stage; its units are all items of an image, for which a measure may look at it only once.
+    """Return the job of a stage; `build` returns its measure from the arguments and options.
 
-    `build` is a function of a module, so that it can travel; given the arguments and options it returns the measure.
-
+    A unit of work is all items of an image, so that a measure can load an image only once.
+    `build` is a top-level function, since worker processes unpickle it.
     """
-    return FactoryJob(partial(_of_images, partial(build, *arguments, **options)))
+    return FactoryJob(partial(_build_image_measure, partial(build, *arguments, **options)))
 
 
 def run_stage(
@@ -52,83 +55,100 @@ def run_stage(
 ) -> pl.DataFrame:
     """Return a table with columns class, image and `columns`, one row per item, in their order.
 
-    The table is kept as `folder/NAME.parquet`, its parameters beside it; it is computed again when these or the items
-    are others, or either file is damaged. Until it is whole, a ledger beside it has the images that are done.
+    The table is stored as `folder/NAME.parquet`, its parameters beside it. It is computed anew
+    when parameters or items differ, or either file is damaged. Until it is complete, a ledger
+    beside it holds the finished images.
 
-    `parameters` are all that the values depend on besides the items, as plain values; `columns` are types. With `share`
-    the images are divided among all processes that make this stage, and each returns the whole table.
+    Args:
+        folder: of the tables.
+        name: of the stage.
+        items: classes and images to measure.
+        job: measures the items of an image.
+        columns: names and types of the measured columns.
+        parameters: everything on which the values depend besides the items, as plain values.
+        executor: runs the job.
+        share: divide the images among all processes that run this stage; each returns the whole
+            table.
+        on_progress: receives the progress.
 
     Raises:
-        RunConflict: others share the making of this stage with other parameters or items.
-        SegarenaError: an item failed, once all others are done; as the first of them.
+        RunConflict: other processes run this stage with other parameters or items.
+        SegarenaError: an item failed; the first such error, once all other items are done.
     """
-    told = json.dumps(
-        {"parameters": parameters, "items": [list(item) for item in items]}, sort_keys=True
-    )
-    digest = sha256(told)
-    table = folder / f"{name}.parquet"
-    facts = folder / f"{name}.json"
+    identity = {"parameters": parameters, "items": [list(item) for item in items]}
+    digest = sha256(json.dumps(identity, sort_keys=True))
+    table_file = folder / f"{name}.parquet"
+    manifest_file = folder / f"{name}.json"
     units: dict[str, list[ClassImage]] = {}
     for item in items:
         units.setdefault(item[1], []).append(item)
-    if (kept := _kept(table, facts, digest)) is not None:
+    cached = _read_cached(table_file, manifest_file, digest)
+    if cached is not None:
         on_progress(Progress(stage=name, units=len(units), done=len(units), resumed=len(units)))
-        return kept
-    finished = folder / f"{name}.{digest[:16]}.jsonl"
-    _remove_others(finished, name)
-    with open_ledger(finished, {"stage": name, "digest": digest}, share=share) as ledger:
-        whole = _kept(table, facts, digest) if share else None  # others may have just finished it
-        if whole is None:
+        return cached
+    ledger_file = folder / f"{name}.{digest[:16]}.jsonl"
+    _remove_outdated(ledger_file, name)
+    with open_ledger(ledger_file, {"stage": name, "digest": digest}, share=share) as ledger:
+        table = None
+        if share:
+            # Another process may have finished the stage in the meantime.
+            table = _read_cached(table_file, manifest_file, digest)
+        if table is None:
             failures = do_pending(job, units, ledger, executor, stage=name, on_progress=on_progress)
             for image, error in failures.items():
                 raise type(error)(
-                    f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others are done)"
+                    f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others "
+                    "are done)"
                 )
-            whole = pl.DataFrame(_rows(items, units, ledger.done), schema={**_KEYS, **columns})
-            write_whole(table, parquet_bytes(whole))
-            noted = {
+            rows = _item_rows(items, units, ledger.done)
+            table = pl.DataFrame(rows, schema={**_KEY_COLUMNS, **columns})
+            write_whole(table_file, parquet_bytes(table))
+            manifest = {
                 "digest": digest,
-                "table": sha256_of_file(table),
+                "table": sha256_of_file(table_file),
                 "parameters": parameters,
                 "items": len(items),
             }
-            write_whole(facts, json.dumps(noted, indent=1) + "\n")
+            write_whole(manifest_file, json.dumps(manifest, indent=1) + "\n")
         ledger.discard()
-    return whole
+    return table
 
 
-def _rows(
+def _item_rows(
     items: Sequence[ClassImage],
     units: Mapping[str, Sequence[ClassImage]],
     done: Mapping[str, Sequence[ItemRow]],
 ) -> list[ItemRow]:
     values: dict[ClassImage, ItemRow] = {}
-    for image, of_image in done.items():
-        values.update(zip(units[image], of_image, strict=True))
+    for image, image_rows in done.items():
+        values.update(zip(units[image], image_rows, strict=True))
     return [{"class": item[0], "image": item[1], **values[item]} for item in items]
 
 
-def _kept(table: Path, facts: Path, digest: str) -> pl.DataFrame | None:
-    """Return the table that is kept; None when there is none, of other parameters, or damaged since."""
+def _read_cached(table_file: Path, manifest_file: Path, digest: str) -> pl.DataFrame | None:
+    """Return the stored table; None if it is missing, damaged, or of other parameters."""
     try:
-        noted = json.loads(facts.read_bytes())
-        data = table.read_bytes()
-        is_whole = noted["digest"] == digest and noted["table"] == sha256(data)
+        manifest = json.loads(manifest_file.read_bytes())
+        data = table_file.read_bytes()
+        is_valid = manifest["digest"] == digest and manifest["table"] == sha256(data)
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    return pl.read_parquet(data) if is_whole else None
+    return pl.read_parquet(data) if is_valid else None
 
 
-def _of_images(build: Callable[[], ItemMeasure]) -> Callable[[Sequence[ClassImage]], list[ItemRow]]:
+def _build_image_measure(
+    build: Callable[[], ItemMeasure],
+) -> Callable[[Sequence[ClassImage]], list[ItemRow]]:
     measure = build()
     return lambda items: [measure(label, image) for label, image in items]
 
 
-def _remove_others(finished: Path, name: str) -> None:
-    """Remove what was done for other parameters, and the parts that earlier versions kept."""
-    for other in finished.parent.glob(f"{name}.*.jsonl"):
-        if other != finished:
-            refuse_sharers(claims_beside(other))
-            remove_claims(claims_beside(other))
+def _remove_outdated(ledger_file: Path, name: str) -> None:
+    """Remove ledgers of other parameters, and the folders that earlier versions wrote."""
+    for other in ledger_file.parent.glob(f"{name}.*.jsonl"):
+        if other != ledger_file:
+            claims = claims_beside(other)
+            refuse_sharers(claims)
+            remove_claims(claims)
             other.unlink(missing_ok=True)
-    shutil.rmtree(finished.parent / f"{name}.parts", ignore_errors=True)
+    shutil.rmtree(ledger_file.parent / f"{name}.parts", ignore_errors=True)

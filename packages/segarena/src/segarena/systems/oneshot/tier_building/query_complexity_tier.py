@@ -1,0 +1,40 @@
+"""First tier, Query Complexity: queries by difficulty and salience, supports from everywhere."""
+
+from __future__ import annotations
+
+from segarena.systems.oneshot.pairs.pair_table import PARTITIONS
+from segarena.systems.oneshot.tier_building.pair_sampling import (
+    MeasuredItems,
+    PairQuotas,
+    PairRow,
+    TierSample,
+    sample_pairs,
+)
+
+TIER = "query-complexity"
+
+
+def draw_query_complexity(items: MeasuredItems, quotas: PairQuotas, dataset: str) -> TierSample:
+    """Return pairs with queries of each partition, and supports in equal shares from all of them."""
+
+    def is_allowed(query: PairRow, support: PairRow) -> bool:
+        return quotas.allow_self or query is not support
+
+    sample = TierSample()
+    for label in items.classes:
+        rng = items.rng(label, TIER)
+        own = items.of_class[label]
+        items_by_partition = {
+            name: [row for row in own if row["partition"] == name] for name in PARTITIONS
+        }
+        support_groups = [group for group in items_by_partition.values() if group]
+        for partition, queries in items_by_partition.items():
+            rows: list[PairRow] = []
+            for number, supports in enumerate(support_groups):
+                # Rounded so that the shares add up to the quota.
+                share = (quotas.partition + number) // len(support_groups)
+                rows += sample_pairs(items, rng, queries, supports, share, is_allowed)
+            cell = {"tier": TIER, "partition": partition, "dataset": dataset}
+            rows = [{**cell, **row} for row in rows]
+            sample.add_cell(rows, quotas.partition, tier=TIER, cell=partition, label=label)
+    return sample

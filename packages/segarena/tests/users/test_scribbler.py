@@ -176,7 +176,7 @@ def test_people_of_a_crowd_keep_their_habits_over_targets():
     targets = [disc((60, 60), 30, 30, radius) for radius in (10, 15)]
     assert user.repeats(None, None) == 3
     habits = [
-        [user._habits(_turn(target, repeat, name)).tolist() for repeat in range(3)]
+        [user._draw_habits(_turn(target, repeat, name)).tolist() for repeat in range(3)]
         for target, name in zip(targets, ("a", "b"), strict=True)
     ]
     assert habits[0] == habits[1]

@@ -14,7 +14,7 @@ from segarena.files.whole import write_whole
 from segarena.reports.html_document import document, macros
 from segarena.reports.page_parts import Fold, Html, Note, Part, Section, Terms
 from segarena.reports.renderers import sheet_csv
-from segarena.reports.sectioned import section_values
+from segarena.reports.renderers.html import section_values
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
 from segarena.version import __version__

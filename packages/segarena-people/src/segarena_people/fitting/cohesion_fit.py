@@ -68,7 +68,7 @@ def _looked_at(
     made = draw_candidates(pair.surface, np.repeat(pair.habits[None], _DRAFTS, axis=0), hand, rng)
     board = CandidateMeter(pair.surface)
     known = context_features(pair.surface, pair.habits)
-    marks = np.array([[*board.marks(lines), *known] for lines in made], np.float32)
+    marks = np.array([[*board.features(lines), *known] for lines in made], np.float32)
     logits = hand.likeness(marks).ravel()
     away = distances_to_strokes([pair.lines, *made], pair.before, pair.surface)
     return float(away[0]), away[1:], logits - logits.max()

@@ -32,7 +32,7 @@ def fit_plan_model(shapes: FloatArray, habits: FloatArray, plans: FloatArray) ->
         low=np.array([plans[mine].min(axis=0) for mine in own], np.float32),
         high=np.array([plans[mine].max(axis=0) for mine in own], np.float32),
     )
-    told = blank.told(shapes, habits).astype(np.float64)
+    told = blank.regression_inputs(shapes, habits).astype(np.float64)
     ridge = np.full(told.shape[1], _RIDGE)
     ridge[2 * shapes.shape[1] :][: habits.shape[1]] = _USUAL_RIDGE
     weights = np.linalg.solve(told.T @ told + np.diag(ridge), told.T @ plans)

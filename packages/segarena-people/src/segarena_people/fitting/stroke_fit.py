@@ -178,10 +178,10 @@ def _likeness(
         board = CandidateMeter(each.surface)
         known = context_features(each.surface, each.habits)
         count = max(1, _DRAFTS // each.weight)
-        people += [np.concatenate([board.marks(each.lines), known], dtype=np.float32)] * count
+        people += [np.concatenate([board.features(each.lines), known], dtype=np.float32)] * count
         habits = np.repeat(each.habits[None], count, axis=0)
         made += [
-            np.concatenate([board.marks(lines), known], dtype=np.float32)
+            np.concatenate([board.features(lines), known], dtype=np.float32)
             for lines in draw_candidates(each.surface, habits, hand, rng)
         ]
     return train_network(

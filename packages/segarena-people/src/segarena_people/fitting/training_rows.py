@@ -67,11 +67,11 @@ def record_drawing(
     for number, line in enumerate(ordered):
         places = sample_start_points(surface, 1, 1 + _OTHERS, rng)
         places[0, 0] = line[0]
-        rows.starts.append(hands.look_for_start(_ME, places)[0])
-        hands.put(_ME, line[:1])
+        rows.starts.append(hands.start_inputs(_ME, places)[0])
+        hands.put_down(_ME, line[:1])
         _follow(hands, line, rows, rng)
         if number + 1 < len(ordered):
-            rows.steps.append(hands.look_ahead(_ME)[0])
+            rows.steps.append(hands.step_inputs(_ME)[0])
             rows.turns.append(TURN_CLASSES)
         hands.lift(_ME)
 
@@ -94,12 +94,12 @@ def _follow(
     # A hand that was put down faces any direction of the class, as it does when it draws by itself.
     facing = float(rng.uniform(-0.5, 0.5)) * part
     if len(angles):
-        rows.courses.append(hands.look_around(_ME)[0])
+        rows.courses.append(hands.course_inputs(_ME)[0])
         rows.chosen.append(round(float(angles[0]) / part) % START_DIRECTIONS)
         facing += rows.chosen[-1] * part
-    hands.face(_ME, np.array([facing]))
+    hands.set_course(_ME, np.array([facing]))
     for place, angle in zip(line[1:], angles.tolist(), strict=True):
-        rows.steps.append(hands.look_ahead(_ME)[0])
+        rows.steps.append(hands.step_inputs(_ME)[0])
         turn = math.remainder(angle - facing, 2 * math.pi)
         rows.turns.append(int(np.clip(np.searchsorted(TURN_EDGES, turn) - 1, 0, TURN_CLASSES - 1)))
         hands.move(_ME, place[None], np.exp([1j * angle]), np.array([turn]))

@@ -1,4 +1,4 @@
-"""A person in the place of a simulated user: asked at a page, in the same dialogue under the same rules."""
+"""Person in the place of a simulated user: gives prompts on a page, in the same dialogue under the same rules."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from segarena.registry import user
 from segarena.roles import Turn
 
 PromptChoice = Literal["click", "box", "limits", "scribble", "lasso"]
-"""The kinds of prompts that a page takes."""
+"""Prompt kinds that a page accepts."""
 
 TargetDisplay = Literal["outline", "highlight"]
 
 
 @user("human")
 class Human:
-    """A person, asked at a page in the browser for the prompts of each round; see docs/person.md.
+    """Person who gives the prompts of each round on a page in the browser; see docs/person.md.
 
-    A run with this user waits for people (`segarena.engine.human_queue`); where nobody can be asked, as in a trial that
-    forecasts a run, the dialogue fails and says so.
+    A run with this user waits for people (`segarena.engine.human_queue`). Where no page is open, as in a trial that
+    forecasts a run, the dialogue fails with an error.
 
     Args:
-        prompts: the kinds of prompts that are taken; by default those that the benchmark's own users give.
-        target: how the page shows what is to be segmented: its "outline", or "highlight"ed.
-        errors: whether the page shows what is missing and what is too much in the last prediction.
-        scores: whether the page shows the values that the metrics give.
-        spread: of a volume, what becomes of the first round's prompts; see `segarena.dialogue.Lift`.
+        prompts: prompt kinds that the page accepts; by default those of the benchmark's own users.
+        target: how the page shows the target: as an "outline" or a "highlight".
+        errors: whether the page shows the missing and surplus parts of the last prediction.
+        scores: whether the page shows the metrics' values.
+        spread: how the first round's prompts spread over a volume; see `segarena.dialogue.Lift`.
 
     Raises:
-        InvalidInput: a kind of prompt that no page takes.
+        InvalidInput: a prompt kind that no page accepts.
     """
 
     is_asked = True
@@ -58,7 +58,7 @@ class Human:
         self.lift = Lift(spread=spread)
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Refuse: nobody is asked here.
+        """Raise an error: only a run with a page can ask a person.
 
         Raises:
             InvalidInput: always.

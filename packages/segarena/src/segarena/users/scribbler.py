@@ -1,4 +1,4 @@
-"""A user who draws strokes as people do: on the object first, then on what is wrong."""
+"""Simulated user that draws strokes as people do: on the object first, then on errors."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ from segarena.users.stroke_model.stroke_goals import (
 from segarena.users.stroke_model.stroke_sampling import sample_strokes
 from segarena.users.stroke_model.surface import FloatArray
 
-_UNLIKE = 0.4
-"""Of the Dirichlet distribution by which people of a crowd resemble the fitted ones: mostly one of them."""
+_DIRICHLET_ALPHA = 0.4
+"""Below 1: a person of a crowd mostly resembles one of the fitted people."""
 
 
 @user("scribbler")
 class Scribbler:
-    """Draws strokes that were fitted to those of people: curls, arcs and zigzags with the habits of a person.
+    """Draws strokes from a model fitted to people: curls, arcs and zigzags with the habits of a person.
 
-    In the first round strokes go on the object; later on the parts that stand out of what is missing (positive) and of
-    what is surplus (negative). Several objects are corrected together. A video is drawn on in one frame: first in the
-    one that shows most objects, then in the worst one that was drawn in least often. A volume is drawn on in slices
-    along its first axis: first in some spread over the object, then where a reader who scrolls on from the last one
-    finds much wrong. Ends the dialogue when nothing is wrong or the target is empty.
+    In the first round strokes go on the object; in later rounds on the conspicuous parts of what is missing (positive)
+    and of what is surplus (negative). Several objects are corrected together. In a video it draws in one frame: first in
+    the one that shows the most objects, then in the worst of those drawn in least often. In a volume it draws in slices
+    along the first axis: first in some spread over the object, then in slices with many errors near the last one, as a
+    reader who scrolls on finds them. It ends the dialogue when nothing is wrong or the target is empty.
 
-    Source: see `segarena_people.fitting.stroke_fit` for how it is fitted, `fitted.toml` beside the file for to what.
+    Source: `segarena_people.fitting.stroke_fit` fits the model; `fitted.toml` beside it names the training strokes.
 
     Args:
-        person: draws always as this one of the people it was fitted to; None draws as somebody of a crowd.
-        people: how many people there are, each with a dialogue about every target; 1 is somebody else each time.
-        crowd: the seed of the crowd.
-        slices: of a volume, how many are drawn on in a round.
-        background: in the first round they draw on the background near the object too, to say what it is not.
-        fitted: a file that `segarena people fit scribbler` wrote; None takes what comes with segarena.
-        fitted_background: the same with `--background`, of the same people.
+        person: draw always as this one of the fitted people; None draws as a mixture of them.
+        people: number of simulated people, each with a dialogue about every target; 1 is a new person each time.
+        crowd: seed of the simulated people.
+        slices: number of slices of a volume to draw on in a round.
+        background: in the first round also draw on the background near the object, as negative strokes.
+        fitted: a file that `segarena people fit scribbler` wrote; None takes the one shipped with segarena.
+        fitted_background: the same with `--background`, fitted to the same people.
 
     Raises:
-        InvalidInput: a number out of range, nobody of that name, or `fitted` cannot be read.
+        InvalidInput: a number is out of range, nobody has that name, or `fitted` cannot be read.
     """
 
     prompt_kinds = frozenset({"scribble"})
@@ -80,18 +80,14 @@ class Scribbler:
             raise InvalidInput(
                 f"expected person or people, got person={person!r} and people={people}"
             )
-        self._fitted = read_stroke_model(fitted or SHIPPED_MODEL)
+        self._model = read_stroke_model(fitted or SHIPPED_MODEL)
+        self._background_model: StrokeModel | None = None
         if background:
-            self._beside = read_stroke_model(fitted_background or SHIPPED_BACKGROUND_MODEL)
-        else:
-            self._beside = None
-        if self._beside is not None and self._beside.people != self._fitted.people:
-            raise InvalidInput(
-                f"fitted_background: expected a file of {', '.join(self._fitted.people)}, got one of "
-                f"{', '.join(self._beside.people)}"
-            )
+            path = fitted_background or SHIPPED_BACKGROUND_MODEL
+            self._background_model = read_stroke_model(path)
+            self._check_same_people(self._background_model)
         self._crowd = Crowd(people=people, seed=crowd)
-        self._person = None if person is None else self._fitted.habits_of(person)
+        self._person = None if person is None else self._model.habits_of(person)
         self._slices = slices
         if people > 1:
             self.repeats = self._crowd.repeats
@@ -100,73 +96,86 @@ class Scribbler:
         """Return the strokes of this round; None when there is nothing to draw on.
 
         Raises:
-            InvalidInput: the last answer asks for what is no frame of a video.
+            InvalidInput: the last answer asks for a frame that the video does not have.
         """
         pictures = PictureStack(turn)
-        habits = self._habits(turn)
+        habits = self._draw_habits(turn)
         strokes: list[Scribble] = []
-        for picture in self._chosen(turn, pictures):
-            for goal, hand in self._goals(turn, pictures, picture):
-                former, away = _former(turn, strokes, picture, goal)
-                lines = sample_strokes(goal.mask, habits, hand, turn.rng, former, away)
-                strokes += [_stroke(turn, picture, goal, line) for line in lines]
+        for picture in self._select_pictures(turn, pictures):
+            for goal, model in self._select_goals(turn, pictures, picture):
+                former, slices_away = _nearest_former_lines(turn, strokes, picture, goal)
+                lines = sample_strokes(goal.mask, habits, model, turn.rng, former, slices_away)
+                strokes += [_make_scribble(turn, picture, goal, line) for line in lines]
         return strokes or None
 
-    def _habits(self, turn: Turn) -> FloatArray:
+    def _check_same_people(self, background_model: StrokeModel) -> None:
+        if background_model.people != self._model.people:
+            raise InvalidInput(
+                f"fitted_background: expected a file of {', '.join(self._model.people)}, got one of "
+                f"{', '.join(background_model.people)}"
+            )
+
+    def _draw_habits(self, turn: Turn) -> FloatArray:
         if self._person is not None:
             return self._person
-        alike = np.full(len(self._fitted.people), _UNLIKE)
-        return self._crowd.person(turn).dirichlet(alike).astype(np.float32)
+        alpha = np.full(len(self._model.people), _DIRICHLET_ALPHA)
+        return self._crowd.person(turn).dirichlet(alpha).astype(np.float32)
 
-    def _chosen(self, turn: Turn, pictures: PictureStack) -> Sequence[int]:
+    def _select_pictures(self, turn: Turn, pictures: PictureStack) -> Sequence[int]:
+        is_first = turn.round == 1
         if len(turn.sample.shape) == 2:
             return [0]
         if not isinstance(turn.sample, VolumeSample):
-            return [pictures.fullest_frame() if turn.round == 1 else pictures.worst_frame()]
-        if turn.round == 1:
+            return [pictures.fullest_frame() if is_first else pictures.worst_frame()]
+        if is_first:
             return pictures.slices_to_begin(self._slices)
         return pictures.slices_to_correct(self._slices)
 
-    def _goals(
+    def _select_goals(
         self, turn: Turn, pictures: PictureStack, picture: int
     ) -> list[tuple[StrokeGoal, StrokeModel]]:
-        """Return what is drawn on in a picture, and with which hand."""
+        """Return the goals in a picture, each with the model that draws on it."""
         target = pictures.target[picture]
         ignore = pictures.ignored(picture)
         if turn.round > 1:
             goals = error_goals(pictures.prediction[picture], target, ignore, pictures.objects)
-            return [(goal, self._fitted) for goal in goals]
+            return [(goal, self._model) for goal in goals]
         objects = [goal for goal in object_goals(target, ignore) if goal.label <= pictures.objects]
-        if self._beside is None:
-            beside = []
-        else:
-            beside = [(goal, self._beside) for goal in background_goals(objects, ignore)]
-        return [*((goal, self._fitted) for goal in objects), *beside]
+        object_pairs = [(goal, self._model) for goal in objects]
+        if self._background_model is None:
+            return object_pairs
+        background = background_goals(objects, ignore)
+        return object_pairs + [(goal, self._background_model) for goal in background]
 
 
-def _former(
+def _nearest_former_lines(
     turn: Turn, strokes: Sequence[Scribble], picture: int, goal: StrokeGoal
 ) -> tuple[list[Points], int]:
-    """Return the lines of the same sign on the nearest other slice of a volume, the latest of two, and how far off."""
+    """Return the lines of the goal's sign on the nearest other slice of a volume, and its distance.
+
+    Of two slices at the same distance, take the one drawn on last. Without such lines, return ([], 1).
+    """
     if not isinstance(turn.sample, VolumeSample):
         return [], 1
-    drawn = [each for each in (*turn.dialogue.prompts, *strokes) if isinstance(each, Scribble)]
-    planes = [int(each.points[0][0]) for each in drawn]
-    signed = [
-        at
-        for at, each in enumerate(drawn)
-        if each.is_positive == (goal.label != 0) and planes[at] != picture
-    ]
-    if not signed:
+    is_positive = goal.label != 0
+    candidates: list[tuple[int, Scribble]] = []
+    for stroke in (*turn.dialogue.prompts, *strokes):
+        if isinstance(stroke, Scribble) and stroke.is_positive == is_positive:
+            plane = int(stroke.points[0][0])
+            if plane != picture:
+                candidates.append((plane, stroke))
+    if not candidates:
         return [], 1
-    nearest = planes[min(signed, key=lambda at: (abs(planes[at] - picture), -at))]
-    lines = [np.array(drawn[at].points)[:, 1:] for at in signed if planes[at] == nearest]
+    latest_first = [plane for plane, _ in reversed(candidates)]
+    nearest = min(latest_first, key=lambda plane: abs(plane - picture))
+    lines = [np.array(stroke.points)[:, 1:] for plane, stroke in candidates if plane == nearest]
     return lines, abs(nearest - picture)
 
 
-def _stroke(turn: Turn, picture: int, goal: StrokeGoal, line: Points) -> Scribble:
-    place = () if len(turn.sample.shape) == 2 else (float(picture),)
-    points = tuple((*place, row, column) for row, column in line.tolist())
-    # Segmenters of images and volumes know a stroke off their one object, and no object 0.
-    is_of_one = turn.target.objects == 1 and not isinstance(turn.sample, VideoSample)
-    return Scribble(points, is_positive=goal.label != 0, object_id=1 if is_of_one else goal.label)
+def _make_scribble(turn: Turn, picture: int, goal: StrokeGoal, line: Points) -> Scribble:
+    plane = () if len(turn.sample.shape) == 2 else (float(picture),)
+    points = tuple((*plane, row, column) for row, column in line.tolist())
+    # Segmenters of images and volumes expect negative strokes under their one object, and know no object 0.
+    has_one_object = turn.target.objects == 1 and not isinstance(turn.sample, VideoSample)
+    object_id = 1 if has_one_object else goal.label
+    return Scribble(points, is_positive=goal.label != 0, object_id=object_id)

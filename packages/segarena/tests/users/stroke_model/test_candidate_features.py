@@ -23,7 +23,7 @@ def line(surface, *positions):
 
 def test_marks_of_a_straight_line_by_hand(square):
     surface, board = square
-    marks = board.marks([line(surface, (30, 22), (30, 37))])
+    marks = board.features([line(surface, (30, 22), (30, 37))])
     assert marks[:3] == pytest.approx([math.log(16 / 20), 1, 0])  # 16 pixels, one piece
     assert marks[5] == 0  # nowhere outside
     assert marks[8:10] == pytest.approx([1 / 20, 16 / 20])
@@ -33,7 +33,7 @@ def test_marks_of_a_straight_line_by_hand(square):
 
 def test_lines_outside_and_bends_are_seen(square):
     surface, board = square
-    marks = board.marks([line(surface, (30, 10), (30, 30), (10, 30))])
+    marks = board.features([line(surface, (30, 10), (30, 30), (10, 30))])
     assert marks[5] == 1
     assert marks[16] == pytest.approx(20 / 41, abs=0.03)  # half of each leg
     assert marks[-2:] == pytest.approx([math.pi / 2, 1])
@@ -41,4 +41,4 @@ def test_lines_outside_and_bends_are_seen(square):
 
 def test_a_dot_has_marks(square):
     surface, board = square
-    assert np.isfinite(board.marks([line(surface, (30, 30))])).all()
+    assert np.isfinite(board.features([line(surface, (30, 30))])).all()

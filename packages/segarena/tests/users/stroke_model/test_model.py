@@ -53,7 +53,7 @@ def test_the_same_people_draw_on_the_background():
 def test_plans_are_whole_lines_within_what_was_seen():
     hand = read_stroke_model()
     habits = np.repeat(hand.habits_of("acdc-expert")[None], 500, axis=0)
-    plans = hand.planning.draw(np.full(6, 99.0, np.float32), habits, np.random.default_rng(0))
+    plans = hand.planning.sample(np.full(6, 99.0, np.float32), habits, np.random.default_rng(0))
     pieces = np.exp(plans[:, 1])
     assert np.allclose(pieces, np.rint(pieces), atol=1e-4)
     assert plans[:, 0].max() <= hand.planning.high[0, 0] + 1e-4

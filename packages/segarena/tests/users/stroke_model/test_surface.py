@@ -58,6 +58,6 @@ def test_large_goals_are_looked_at_in_coarser_pixels_and_positions_come_back():
 def test_positions_never_leave_the_frame():
     goal = np.ones((37, 53), np.bool_)
     surface = build_surface(goal)
-    far = surface.to_frame(surface.within(np.array([-9 - 9j, 999 + 999j])))
+    far = surface.to_frame(surface.clip(np.array([-9 - 9j, 999 + 999j])))
     assert far.min() >= 0
     assert (far <= [36, 52]).all()

@@ -1,1 +1,1 @@
-"""What people do when they prompt: how they differ, where their edges and clicks fall, and how long they take."""
+"""Statistical models of how people prompt: differences between people, errors of boxes and clicks, and times."""

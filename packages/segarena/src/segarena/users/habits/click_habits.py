@@ -1,8 +1,9 @@
-"""Where somebody clicks in an error: how drawn to its depth, how steady the hand, how far from earlier clicks.
+"""Click habits: how strongly people prefer the centre, how steady they are, how far from earlier clicks they click.
 
-A map says how likely places are. Somebody clicks by its power: 0 is anywhere, 1 as the map says, more is nearer to
-what is likeliest, which for a map of depths is the middle. Now and then they click anywhere in it. Places near earlier
-clicks are taken less often, or more often. The hand then puts the click somewhere about the place, sometimes outside.
+A map gives the preference for each place. A person clicks in proportion to a power of it: 0 is uniform, 1 follows the
+map, more concentrates on its maxima, which for a map of depths is the middle. With a small probability they click
+anywhere in it. Places near earlier clicks are chosen less often, or more often. The hand then displaces the click,
+sometimes to outside the error.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 
 
 class PointerSteadiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a hand with some device misses the place that is meant, in diagonals of the picture.
+    """Displacement of clicks from the intended place with one pointing device, in picture diagonals.
 
     Attributes:
-        unsteady: standard deviation along rows and columns.
-        down, right: how far off it is on the average.
+        unsteady: standard deviation along rows and along columns.
+        down, right: mean displacement.
     """
 
     unsteady: float
@@ -30,18 +31,18 @@ class PointerSteadiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class ClickHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How people click.
+    """Click habits of a population.
 
     Attributes:
-        source: where the numbers come from.
-        centredness: the power of the map.
-        anywhere: share of the clicks that are anywhere in the error.
-        avoid: how much less often places right beside an earlier click are taken: e to the minus this; negative for
-            more often.
-        reach: how far that reaches, in diagonals.
-        between_people: standard deviation of the logarithm of a person's factor, by which they are more centred. Those
-            who are less so are as much less steady.
-        hands: by pointer: mouse, pen, touch.
+        source: origin of the numbers.
+        centredness: power of the map.
+        anywhere: share of clicks that are uniform over the error.
+        avoid: repulsion by earlier clicks: a place right beside one is chosen exp(-avoid) times as often; negative
+            values attract.
+        reach: distance over which earlier clicks repel, in diagonals.
+        between_people: standard deviation of the logarithm of a person's factor, which multiplies their power and
+            divides their unsteadiness.
+        hands: steadiness by pointer: mouse, pen, touch.
     """
 
     source: str
@@ -53,14 +54,14 @@ class ClickHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     hands: dict[str, PointerSteadiness]
 
     def of(self, person: np.random.Generator, pointer: str) -> ClickPerson:
-        """Return the habits of somebody with a device."""
+        """Draw the habits of one person with a pointing device."""
         factor = math.exp(self.between_people * float(person.standard_normal()))
         return ClickPerson(self, self.hands[pointer], factor)
 
 
 @dataclass(frozen=True, slots=True)
 class ClickPerson:
-    """One person's habits."""
+    """Click habits of one person."""
 
     habits: ClickHabits
     hand: PointerSteadiness
@@ -73,27 +74,28 @@ class ClickPerson:
         earlier: Sequence[Sequence[float]],
         diagonal: float,
     ) -> NDArray[np.float64]:
-        """Return how likely somebody takes each pixel, up to a factor.
+        """Return the weight of each pixel in the choice of a click, unnormalized, (n,).
 
         Args:
-            values: of the map, 0 or more, (n,).
+            values: values of the map, 0 or more, (n,).
             places: row and column of each pixel, (n, 2).
             earlier: row and column of earlier clicks.
-            diagonal: of the picture, px.
+            diagonal: diagonal of the picture, px.
         """
         highest = float(values.max(initial=0))
         if not highest > 0:
             return np.zeros(len(values))
         scaled = values.astype(np.float64) / highest
-        weights = np.where(values > 0, scaled ** (self.habits.centredness * self.factor), 0.0)
-        for place in earlier:
-            away = np.square(places - np.asarray(place)).sum(axis=1) / (
-                2 * (self.habits.reach * diagonal) ** 2
-            )
-            weights *= np.exp(-self.habits.avoid * np.exp(-away))
+        power = self.habits.centredness * self.factor
+        weights = np.where(values > 0, scaled**power, 0.0)
+        reach_px = self.habits.reach * diagonal
+        for click in earlier:
+            squared_distance = np.square(places - np.asarray(click)).sum(axis=1)
+            nearness = np.exp(-(squared_distance / (2 * reach_px**2)))
+            weights *= np.exp(-self.habits.avoid * nearness)
         return weights
 
     def slip(self, rng: np.random.Generator, diagonal: float) -> tuple[float, float]:
-        """Return how far the hand puts a click from where it is meant, down and to the right, px."""
+        """Draw the displacement of a click, down and to the right, px."""
         down, right = rng.normal(0.0, self.hand.unsteady / self.factor, 2).tolist()
         return (down + self.hand.down) * diagonal, (right + self.hand.right) * diagonal

@@ -1,4 +1,4 @@
-"""A crowd of simulated people: each has habits of their own, the same in every dialogue with them."""
+"""Crowd of simulated people, each with the same habits in all of their dialogues."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from segarena.samples import Sample, Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """So many simulated people, each of whom holds one dialogue about every target.
+    """Simulated people who each hold one dialogue about every target.
 
     Attributes:
-        people: how many. One is anybody: somebody else in each dialogue, so that prompts about many targets vary as
-            those of many people do.
-        seed: another one is another crowd.
+        people: how many. With 1, every dialogue has a new person, so that prompts about many targets vary as those of
+            many people do.
+        seed: seed of the crowd; another one gives other people.
 
     Raises:
         InvalidInput: fewer than one person, or a negative seed.
@@ -35,15 +35,16 @@ class Crowd:
             )
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return how many dialogues there are about a target: one with each person."""
+        """Return the number of dialogues about a target: one with each person."""
         return self.people
 
     def person(self, turn: Turn) -> np.random.Generator:
-        """Return the generator that the habits of the person are drawn from whom a turn is with.
+        """Return the generator for the habits of the person in a turn.
 
-        It is the same in all rounds of a dialogue, and of several people the same in all dialogues of one of them.
+        It is the same in all rounds of a dialogue and, with several people, in all dialogues of one person.
         """
         if self.people > 1:
             return np.random.default_rng([self.seed, turn.repeat % self.people])
-        names = (crc32(turn.sample.id.encode()), crc32(turn.target.id.encode()))
-        return np.random.default_rng([self.seed, turn.repeat, *names])
+        sample_hash = crc32(turn.sample.id.encode())
+        target_hash = crc32(turn.target.id.encode())
+        return np.random.default_rng([self.seed, turn.repeat, sample_hash, target_hash])

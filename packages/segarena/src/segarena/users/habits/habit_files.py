@@ -1,4 +1,4 @@
-"""Files of fitted habits: TOML, with where the numbers come from in them."""
+"""Habit files: fitted habits as TOML that names the origin of its numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from segarena.errors import InvalidInput
 
-HabitsT = TypeVar("Habits", bound=msgspec.Struct)
+HabitsT = TypeVar("HabitsT", bound=msgspec.Struct)
 
 SHIPPED_HABITS = Path(__file__).parent
 
@@ -21,7 +21,7 @@ def read_habits(path: str | Path, kind: type[HabitsT]) -> HabitsT:
     """Return the habits in a file.
 
     Raises:
-        InvalidInput: it cannot be read, or does not hold habits of this kind.
+        InvalidInput: the file cannot be read, or does not hold habits of this kind.
     """
     try:
         return msgspec.convert(tomllib.loads(Path(path).read_text(encoding="utf-8")), kind)
@@ -34,25 +34,25 @@ def read_habits(path: str | Path, kind: type[HabitsT]) -> HabitsT:
 
 
 def format_habits(habits: msgspec.Struct) -> str:
-    """Return habits as the text of a file; equal habits have equal texts."""
-    return "\n".join(_lines(msgspec.to_builtins(habits), "")) + "\n"
+    """Return habits as the text of a habit file; equal habits have equal texts."""
+    return "\n".join(_table_lines(msgspec.to_builtins(habits), "")) + "\n"
 
 
-def _lines(table: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Yield the lines of a table: its own keys, then the tables in it and lists of such."""
+def _table_lines(table: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Yield the TOML lines of a table: plain keys first, then subtables and arrays of tables."""
     for key, value in table.items():
-        if not _is_tables(value):
+        if not _holds_tables(value):
             yield f"{key} = {json.dumps(value)}"
     for key, value in table.items():
-        inner = f"{name}.{key}" if name else key
+        full_name = f"{name}.{key}" if name else key
         if isinstance(value, Mapping):
-            yield from ("", f"[{inner}]", *_lines(value, inner))
-        elif _is_tables(value):
-            for one in value:
-                yield from ("", f"[[{inner}]]", *_lines(one, inner))
+            yield from ("", f"[{full_name}]", *_table_lines(value, full_name))
+        elif _holds_tables(value):
+            for item in value:
+                yield from ("", f"[[{full_name}]]", *_table_lines(item, full_name))
 
 
-def _is_tables(value: Any) -> bool:
+def _holds_tables(value: Any) -> bool:
     if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(one, Mapping) for one in value)
+        return bool(value) and all(isinstance(item, Mapping) for item in value)
     return isinstance(value, Mapping)

@@ -1,4 +1,4 @@
-"""What prompts take somebody: each as looking, moving, pressing and drawing, summed over rounds and dialogues."""
+"""Prediction of the seconds that people take for prompts: looking, moving, pressing and drawing, summed over rounds."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ BoxMethod: TypeAlias = Literal["extreme", "drag"]
 """How boxes are drawn: by clicks on the object's four outermost points, or from corner to corner."""
 
 REST_DISTANCE = 0.25
-"""How far the pointer is from the first prompt, in diagonals: half-way from the middle of the picture to its corner."""
+"""Distance of the pointer from the first prompt, in diagonals: half-way from the picture's centre to its corner."""
+
+_SHIPPED_TIMES = SHIPPED_HABITS / "seconds.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTimeModel:
-    """How quickly somebody prompts.
+    """Predicts the time of prompts with one device.
 
     Attributes:
-        habits: what each act takes; by default what is published.
-        pointer: with which device, one of the habits' pointers.
+        habits: times of each act; by default the published ones.
+        pointer: device, one of the habits' pointers.
         boxes: how boxes are drawn.
 
     Raises:
-        InvalidInput: the habits say nothing of the pointer.
+        InvalidInput: the habits have no such pointer.
     """
 
-    habits: TimeHabits = field(
-        default_factory=lambda: read_habits(SHIPPED_HABITS / "seconds.toml", TimeHabits)
-    )
+    habits: TimeHabits = field(default_factory=lambda: read_habits(_SHIPPED_TIMES, TimeHabits))
     pointer: str = "mouse"
     boxes: BoxMethod = "extreme"
 
@@ -54,112 +54,115 @@ class PromptTimeModel:
     def read(
         cls, path: str | Path | None = None, *, pointer: str = "mouse", boxes: BoxMethod = "extreme"
     ) -> PromptTimeModel:
-        """Return the pace that a file of habits tells of; without one, what is published.
+        """Return the model of a habit file; without a file, that of the published times.
 
         Raises:
-            InvalidInput: the file cannot be read, or says nothing of the pointer.
+            InvalidInput: the file cannot be read, or has no such pointer.
         """
-        habits = read_habits(path or SHIPPED_HABITS / "seconds.toml", TimeHabits)
+        habits = read_habits(path or _SHIPPED_TIMES, TimeHabits)
         return cls(habits=habits, pointer=pointer, boxes=boxes)
 
     def until(
         self, rounds: Sequence[Sequence[object]], diagonal_px: float
     ) -> list[LogNormalSeconds]:
-        """Return what a dialogue takes up to each round, for people as they differ.
+        """Return the time of a dialogue up to the end of each round, including how people differ.
 
         Args:
-            rounds: the prompts of each, or what a record keeps of them.
-            diagonal_px: of the picture, or of a slice or frame.
+            rounds: prompts of each round, or their recorded form.
+            diagonal_px: diagonal of the picture, or of a slice or frame.
         """
         each = self.of_rounds(rounds, diagonal_px)
         so_far = accumulate(each, lambda before, more: sum_seconds([before, more]))
-        return [one.wider(self.habits.between_people) for one in so_far]
+        return [time.wider(self.habits.between_people) for time in so_far]
 
     def of_rounds(
         self, rounds: Sequence[Sequence[object]], diagonal_px: float
     ) -> list[LogNormalSeconds]:
-        """Return what each round takes a person of average pace; nothing where no prompt was given."""
-        hand = _Hand(self.habits, self._device, self.boxes, diagonal_px)
+        """Return the time of each round for an average person; 0 seconds where no prompt was given."""
+        device = self.habits.pointers[self.pointer]
+        hand = _PointerTracker(self.habits, device, self.boxes, diagonal_px)
         return [
-            sum_seconds(hand.give(prompts, is_first=not place))
-            for place, prompts in enumerate(rounds)
+            sum_seconds(hand.round_acts(prompts, is_first=number == 0))
+            for number, prompts in enumerate(rounds)
         ]
-
-    @property
-    def _device(self) -> PointerSpeed:
-        return self.habits.pointers[self.pointer]
 
 
 @dataclass(slots=True)
-class _Hand:
-    """Where somebody's pointer is, from prompt to prompt."""
+class _PointerTracker:
+    """Follows the pointer from prompt to prompt and yields the times of its acts."""
 
     habits: TimeHabits
     pointer: PointerSpeed
     boxes: BoxMethod
     diagonal_px: float
-    place: Position | tuple[float, ...] | None = None
+    position: Position | tuple[float, ...] | None = None
 
-    def give(self, prompts: Sequence[object], *, is_first: bool) -> Iterator[LogNormalSeconds]:
-        """Yield the acts of one round."""
-        why = "first" if is_first else "correction"
+    def round_acts(
+        self, prompts: Sequence[object], *, is_first: bool
+    ) -> Iterator[LogNormalSeconds]:
+        """Yield the times of the acts of one round."""
+        reason = "first" if is_first else "correction"
         for prompt in prompts:
-            yield self.habits.look[why].seconds
-            yield from self._draw(prompt)
-            why = "another"
+            yield self.habits.look[reason].seconds
+            yield from self._prompt_acts(prompt)
+            reason = "another"
 
-    def _draw(self, prompt: object) -> Iterator[LogNormalSeconds]:
+    def _prompt_acts(self, prompt: object) -> Iterator[LogNormalSeconds]:
         match prompt:
             case Click():
-                yield from self._press(prompt.position, self.habits.aim)
+                yield from self._press_acts(prompt.position, self.habits.aim)
             case Box():
-                yield from self._box(prompt)
+                yield from self._box_acts(prompt)
             case Limits():
-                yield from [self.habits.scroll.seconds, self.habits.press.seconds] * 2
+                yield from self._limits_acts()
             case Scribble() | Lasso():
-                yield from self._press(prompt.points[0], self.habits.aim)
+                yield from self._press_acts(prompt.points[0], self.habits.aim)
                 length = sum(math.dist(one, two) for one, two in pairwise(prompt.points))
-                share = length / self.diagonal_px
-                yield LogNormalSeconds(share / self.habits.draw_per_s, self.habits.draw_spread)
-                self.place = prompt.points[-1]
+                median = length / self.diagonal_px / self.habits.draw_per_s
+                yield LogNormalSeconds(median, self.habits.draw_spread)
+                self.position = prompt.points[-1]
             case _:  # a whole mask, for this picture or in an example
                 yield self.habits.outline.seconds
 
-    def _box(self, box: Box) -> Iterator[LogNormalSeconds]:
-        """Yield what a box takes; one of several slices needs two more, where the object begins and where it ends."""
+    def _limits_acts(self) -> Iterator[LogNormalSeconds]:
+        """Yield the times of marking the first and the last slice of an object."""
+        for _ in range(2):
+            yield self.habits.scroll.seconds
+            yield self.habits.press.seconds
+
+    def _box_acts(self, box: Box) -> Iterator[LogNormalSeconds]:
+        """Yield the times of a box; one over several slices also needs its first and last slice marked."""
         last = (*box.start[:-2], box.stop[-2] - 1, box.stop[-1] - 1)
         if len(box.start) == 3 and box.stop[0] - box.start[0] > 1:
-            yield from [self.habits.scroll.seconds, self.habits.press.seconds] * 2
+            yield from self._limits_acts()
         if self.boxes == "drag":
-            yield from self._press(box.start, self.habits.aim_edge)
-            yield self.pointer.drag(math.dist(box.start, last), self._width(self.habits.aim_edge))
+            yield from self._press_acts(box.start, self.habits.aim_edge)
+            width = self.habits.aim_edge * self.diagonal_px
+            yield self.pointer.drag(math.dist(box.start, last), width)
             yield self.habits.adjust.seconds
-            self.place = last
+            self.position = last
             return
-        for number, point in enumerate(_outermost(box.start, last)):
+        for number, point in enumerate(_side_centres(box.start, last)):
             if number:
                 yield self.habits.look["another"].seconds
-            yield from self._press(point, self.habits.aim_edge)
+            yield from self._press_acts(point, self.habits.aim_edge)
 
-    def _press(self, place: Sequence[float], aim: float) -> Iterator[LogNormalSeconds]:
-        """Yield moving to a place, through slices where it is in another one, and pressing there."""
-        before = self.place
-        self.place = tuple(place)
-        if before is not None and before[:-2] != self.place[:-2]:
+    def _press_acts(self, position: Sequence[float], aim: float) -> Iterator[LogNormalSeconds]:
+        """Yield the times of moving to a position, through slices where needed, and of pressing there."""
+        before = self.position
+        self.position = tuple(position)
+        if before is not None and before[:-2] != self.position[:-2]:
             yield self.habits.scroll.seconds
         if before is None:
             way = REST_DISTANCE * self.diagonal_px
         else:
-            way = math.dist(before[-2:], self.place[-2:])
-        yield self.pointer.point(way, self._width(aim))
+            way = math.dist(before[-2:], self.position[-2:])
+        yield self.pointer.point(way, aim * self.diagonal_px)
         yield self.habits.press.seconds
 
-    def _width(self, aim: float) -> float:
-        return aim * self.diagonal_px
 
-
-def _outermost(first: Position, last: Position) -> list[tuple[float, ...]]:
-    """Return the middles of a box's sides, where its object's outermost points lie on the average."""
+def _side_centres(first: Position, last: Position) -> list[tuple[float, ...]]:
+    """Return the centres of a box's sides, where its object's outermost points lie on average."""
     *plane, top, left = first
     bottom, right = last[-2:]
     row = (top + bottom) / 2

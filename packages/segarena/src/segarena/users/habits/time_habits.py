@@ -1,9 +1,9 @@
-"""How many seconds of a person prompts take: to look and decide, to move, to press, to draw; as distributions.
+"""Time habits: log-normal distributions of the seconds that people take to look, move, press and draw.
 
-Each act has a median and a spread, the standard deviation of the logarithm. What a round or a dialogue takes is a sum
-of acts, again described by a log-normal distribution: the one with the sum's mean and variance (Fenton and Wilkinson).
-Moving takes `a + b log2(D / W + 1)` in the median (Fitts), D being the way from the last prompt and W how wide the
-place is that will do.
+Each act has a median and a spread, the standard deviation of the logarithm. The time of a round or a dialogue is a sum
+of acts, approximated by the log-normal distribution with the sum's mean and variance (Fenton and Wilkinson). The median
+time of a movement is `a + b log2(D / W + 1)` (Fitts), with the distance D from the last prompt and the width W of the
+area to hit.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class LogNormalSeconds:
-    """A log-normal number of seconds; a median of 0 is no time at all."""
+    """Log-normal number of seconds; a median of 0 is always 0 seconds."""
 
     median: float
     spread: float
 
     @property
     def mean(self) -> float:
-        """The mean."""
+        """Mean of the distribution."""
         return self.median * math.exp(self.spread**2 / 2)
 
     @property
     def variance(self) -> float:
-        """The variance."""
+        """Variance of the distribution."""
         return self.mean**2 * math.expm1(self.spread**2)
 
     def quantile(self, share: float) -> float:
@@ -40,13 +40,13 @@ class LogNormalSeconds:
         return self.median * math.exp(self.spread * _NORMAL.inv_cdf(share))
 
     def share(self, seconds: float) -> float:
-        """Return the share of all prompts that take at most so many seconds."""
+        """Return the share of all prompts that take at most this many seconds."""
         if not (seconds > 0 and self.median > 0 and self.spread > 0):
             return float(seconds >= self.median)
         return _NORMAL.cdf(math.log(seconds / self.median) / self.spread)
 
     def wider(self, spread: float) -> LogNormalSeconds:
-        """Return these seconds times an independent factor of median 1 with a spread."""
+        """Return these seconds times an independent log-normal factor with median 1 and this spread."""
         return LogNormalSeconds(self.median, math.hypot(self.spread, spread))
 
 
@@ -54,14 +54,14 @@ NO_TIME = LogNormalSeconds(0.0, 0.0)
 
 
 def sum_seconds(parts: Iterable[LogNormalSeconds]) -> LogNormalSeconds:
-    """Return what independent acts take together: the log-normal distribution with their mean and variance.
+    """Return the log-normal distribution with the mean and variance of a sum of independent times.
 
-    >>> in_all([Seconds(2.0, 0.0), Seconds(3.0, 0.0)])
-    Seconds(median=5.0, spread=0.0)
+    >>> sum_seconds([LogNormalSeconds(2.0, 0.0), LogNormalSeconds(3.0, 0.0)])
+    LogNormalSeconds(median=5.0, spread=0.0)
     """
-    known = list(parts)
-    mean = math.fsum(one.mean for one in known)
-    variance = math.fsum(one.variance for one in known)
+    times = list(parts)
+    mean = math.fsum(time.mean for time in times)
+    variance = math.fsum(time.variance for time in times)
     if not mean:
         return NO_TIME
     spread = math.sqrt(math.log1p(variance / mean**2))
@@ -69,7 +69,7 @@ def sum_seconds(parts: Iterable[LogNormalSeconds]) -> LogNormalSeconds:
 
 
 class ActTime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an act takes, and where that is from."""
+    """Time of one act, and the origin of its numbers."""
 
     median_s: float
     spread: float
@@ -77,15 +77,15 @@ class ActTime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def seconds(self) -> LogNormalSeconds:
-        """The distribution."""
+        """Distribution of the time."""
         return LogNormalSeconds(self.median_s, self.spread)
 
 
 class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How quickly somebody points and drags with a device: Fitts' a and b of each, and the spread of single movements.
+    """Speed of pointing and dragging with a device: Fitts' a and b of each, and the spread of single movements.
 
-    The least that a movement takes is `least_s`: a straight line through the published points is negative for the
-    easiest ones.
+    No movement takes less than `least_s`: a straight line through the published points is negative for the easiest
+    movements.
     """
 
     point_a_s: float
@@ -97,36 +97,35 @@ class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     source: str = ""
 
     def point(self, way: float, width: float) -> LogNormalSeconds:
-        """Return what moving over `way` to a place `width` wide takes; both in the same unit."""
+        """Return the time of moving over `way` to an area `width` wide, both in the same unit."""
         return self._move(self.point_a_s, self.point_b_s, way, width)
 
     def drag(self, way: float, width: float) -> LogNormalSeconds:
-        """Return the same with the button held down."""
+        """Return the time of the same movement with the button held down."""
         return self._move(self.drag_a_s, self.drag_b_s, way, width)
 
     def _move(self, a_s: float, b_s: float, way: float, width: float) -> LogNormalSeconds:
-        return LogNormalSeconds(
-            max(self.least_s, a_s + b_s * math.log2(way / width + 1)), self.spread
-        )
+        fitts_s = a_s + b_s * math.log2(way / width + 1)
+        return LogNormalSeconds(max(self.least_s, fitts_s), self.spread)
 
 
 class TimeHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long people take.
+    """Times of all acts of a population.
 
     Attributes:
-        source: where the numbers come from.
-        between_people: spread of a person's factor, by which all that they do takes longer.
-        look: until the hand moves: "first" at a new target, "another" for a further prompt of a round, "correction" at
-            an answer.
+        source: origin of the numbers.
+        between_people: spread of a person's factor, which multiplies all of their times.
+        look: time until the hand moves: "first" at a new target, "another" for a further prompt of a round,
+            "correction" at an answer.
         press: a click, or the press that begins a stroke.
         adjust: correcting the edges of a box that was dragged.
-        outline: a whole mask, drawn by hand.
-        scroll: to the next slice or frame that is wanted.
-        draw_per_s: of a stroke, how much of the picture's diagonal is drawn in a second.
-        draw_spread: the spread of that.
-        aim: how wide the place is that a click may fall in, as a share of the picture's diagonal.
-        aim_edge: the same of a corner, or an outermost point, of a box.
-        pointers: by name: mouse, touch, pen.
+        outline: drawing a whole mask by hand.
+        scroll: scrolling to the next slice or frame that is wanted.
+        draw_per_s: speed of a stroke, in picture diagonals per second.
+        draw_spread: spread of that speed.
+        aim: width of the area that a click may fall in, as a share of the picture's diagonal.
+        aim_edge: the same for a corner, or an outermost point, of a box.
+        pointers: speeds by device: mouse, touch, pen.
     """
 
     source: str

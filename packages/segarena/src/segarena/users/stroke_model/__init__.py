@@ -1,6 +1,7 @@
-"""A hand that draws as people's do: it looks at a goal, makes drafts and keeps the likeliest.
+"""Stroke model fitted to people: draws candidate strokes on a goal and keeps a likely one.
 
-Read `drawing` first. A goal becomes a `surface`; many `hands` walk over it at once, led by small `networks`: these are
-`drafts`; `likeness` compares them with what people draw. `fitted` is the file that all of this was learnt into.
-`pictures` and `goals` say where somebody draws.
+Start with `stroke_sampling`. A goal becomes a `surface`; `drawing_agents` walk over it, steered by a small `network`
+each for starts, courses and steps, and so draw `candidates`. `candidate_features` describe them to the network that
+tells how likely people are to draw each. `model` is the file with all fitted values. `picture_selection` and
+`stroke_goals` choose where to draw.
 """

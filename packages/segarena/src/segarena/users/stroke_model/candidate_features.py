@@ -1,4 +1,4 @@
-"""How drafts look to somebody who knows what people draw: what is measured of them, and by what they are judged."""
+"""Features of candidate drawings, from which the likeness network tells how likely people draw them."""
 
 from __future__ import annotations
 
@@ -12,42 +12,45 @@ from numpy.typing import NDArray
 
 from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
-_SIDE_PX = 40
-"""Drafts on goals of more than so many pixels' size are looked at in a smaller picture."""
-_FINE = 4
-_LEAST = 1e-3
-_SHARP = math.radians(50)
+_RASTER_SIZE_PX = 40
+"""Candidates on larger goals are measured in a raster in which the goal has this size."""
+_SUBPIXEL_BITS = 4
+_LEAST_DISTANCE = 1e-3
+"""Keeps the logarithms of distances finite."""
+_SHARP_TURN = math.radians(50)
+_MOST_PIECES = 8
+_MOST_ENDS = 12
+_LOOSE_ENDS_CAP = 20
+_LOOSE_PIECES_CAP = 10
 
 
 class CandidateMeter:
-    """Where drafts on a surface are looked at: a picture of it, no larger than needed.
+    """Measures candidates on one surface, in a raster no larger than needed.
 
     Args:
-        surface: what is drawn on.
+        surface: surface that candidates were drawn on.
     """
 
     def __init__(self, surface: DrawingSurface) -> None:
         self._surface = surface
-        self._scale = scale = min(1.0, _SIDE_PX / surface.size)
+        self._scale = scale = min(1.0, _RASTER_SIZE_PX / surface.size)
         height, width = surface.sides
-        rows, columns = (
-            (np.arange(int(side * scale) + 2) / scale + 0.5).astype(np.intp)
-            for side in (height, width)
-        )
-        shown = np.ix_(np.minimum(rows, height - 1), np.minimum(columns, width - 1))
-        self._depth = surface.inside[shown] / np.float32(surface.depth)
-        across = np.rint(surface.pixels.real * scale)
-        down = np.rint(surface.pixels.imag * scale)
-        self._goal = np.unique((down * len(columns) + across).astype(np.intp))
+        rows = _source_pixels(height, scale)
+        columns = _source_pixels(width, scale)
+        self._depth = surface.inside[np.ix_(rows, columns)] / np.float32(surface.depth)
+        raster_columns = np.rint(surface.pixels.real * scale)
+        raster_rows = np.rint(surface.pixels.imag * scale)
+        flat = raster_rows * len(columns) + raster_columns
+        self._goal_pixels = np.unique(flat.astype(np.intp))
 
-    def marks(self, lines: Sequence[ComplexPoints]) -> list[float]:
-        """Return what is seen of a draft: numbers about its lines, one pixel wide, on the board, and about its bends.
+    def features(self, lines: Sequence[ComplexPoints]) -> list[float]:
+        """Return the features of a candidate, from its lines one pixel wide and from their turns.
 
-        Most are what `segarena people compare` looks at, but for thinning.
+        Most of them are also in `segarena people compare`, which thins strokes first; here lines are thin already.
         """
         surface = self._surface
-        size = self._surface.size * self._scale
-        picture = self._picture(lines)
+        size = surface.size * self._scale
+        picture = self._rasterize(lines)
         flat = np.flatnonzero(picture)
         rows, columns = np.divmod(flat, picture.shape[1])
         count = len(flat)
@@ -59,50 +62,79 @@ class CandidateMeter:
         pieces = cv2.connectedComponents(picture, connectivity=8)[0] - 1
         height = int(rows[-1] - rows[0]) + 1
         width = int(columns.max() - columns.min()) + 1
-        away: Any = cv2.distanceTransform(1 - picture, cv2.DIST_L2, 5).ravel()[self._goal]
-        middle = complex(columns.mean(), rows.mean()) - surface.centre * self._scale
-        # A pixel counts itself among those around it.
+        distance: Any = cv2.distanceTransform(1 - picture, cv2.DIST_L2, 5).ravel()
+        goal_distance = distance[self._goal_pixels]
+        centroid_offset = complex(columns.mean(), rows.mean()) - surface.centre * self._scale
+        # The box filter counts each pixel among its own neighbours: an end has 2, a branch 4 or more.
         ends = int(neighbours[2])
-        branching = float(neighbours[4:].sum()) / count
-        mean = float(depth.mean())
-        least = float(depth.min())
-        off = float(np.count_nonzero(depth <= 0)) / count
-        reach_mean = max(float(away.mean()) / size, _LEAST)
-        reach_most = max(float(away.max()) / size, _LEAST)
-        spread = math.sqrt(max(0.0, float(depth @ depth) / count - mean**2))
-        box = surface.extent * self._scale
-        tall = height / float(box[1])
-        wide = width / float(box[0])
-        broad = cv2.dilate(picture, np.ones((3, 3), np.uint8))
-        close = math.log(np.count_nonzero(broad) / count)
-        loose = min(ends, 20) - 2 * min(pieces, 10)
+        branch_share = float(neighbours[4:].sum()) / count
+        mean_depth = float(depth.mean())
+        least_depth = float(depth.min())
+        depth_variance = float(depth @ depth) / count - mean_depth**2
+        off_goal_share = float(np.count_nonzero(depth <= 0)) / count
+        mean_distance = max(float(goal_distance.mean()) / size, _LEAST_DISTANCE)
+        most_distance = max(float(goal_distance.max()) / size, _LEAST_DISTANCE)
+        box_width, box_height = (surface.extent * self._scale).tolist()
+        dilated = cv2.dilate(picture, np.ones((3, 3), np.uint8))
+        mean_turn, sharp_share = _turn_features(lines)
+        # The order is that of the trained network's input columns.
         return [
-            math.log(count / size), min(pieces, 8), math.log(pieces),
-            mean, least, least <= 0, spread, abs(middle) / size,
-            tall, wide, math.log(count / math.hypot(height, width)), min(ends, 12), loose,
-            branching, math.sqrt(branching), branching > 0, off, math.sqrt(off), off > 0,
-            reach_mean, reach_most, math.log(reach_mean), math.log(reach_most), close, *_bends(lines),
-        ]  # fmt: skip
+            math.log(count / size),
+            min(pieces, _MOST_PIECES),
+            math.log(pieces),
+            mean_depth,
+            least_depth,
+            least_depth <= 0,
+            math.sqrt(max(0.0, depth_variance)),
+            abs(centroid_offset) / size,
+            height / box_height,
+            width / box_width,
+            math.log(count / math.hypot(height, width)),
+            min(ends, _MOST_ENDS),
+            min(ends, _LOOSE_ENDS_CAP) - 2 * min(pieces, _LOOSE_PIECES_CAP),
+            branch_share,
+            math.sqrt(branch_share),
+            branch_share > 0,
+            off_goal_share,
+            math.sqrt(off_goal_share),
+            off_goal_share > 0,
+            mean_distance,
+            most_distance,
+            math.log(mean_distance),
+            math.log(most_distance),
+            math.log(np.count_nonzero(dilated) / count),
+            mean_turn,
+            sharp_share,
+        ]
 
-    def _picture(self, lines: Sequence[ComplexPoints]) -> NDArray[np.uint8]:
+    def _rasterize(self, lines: Sequence[ComplexPoints]) -> NDArray[np.uint8]:
         picture = np.zeros(self._depth.shape, np.uint8)
-        scale = np.float32(self._scale * (1 << _FINE))
+        scale = np.float32(self._scale * (1 << _SUBPIXEL_BITS))
         for line in lines:
-            # OpenCV takes (x, y), with so many bits of each below the point; of a single one it draws nothing.
-            twice = np.concatenate([line, line[-1:]]).astype(np.complex64).view(np.float32)
-            corners = np.rint(twice * scale).astype(np.int32).reshape(-1, 1, 2)
-            cv2.polylines(picture, [corners], isClosed=False, color=1, shift=_FINE)
+            # OpenCV takes (x, y) as fixed-point numbers, and draws nothing of a line of one point.
+            closed = np.concatenate([line, line[-1:]]).astype(np.complex64)
+            corners = np.rint(closed.view(np.float32) * scale).astype(np.int32).reshape(-1, 1, 2)
+            cv2.polylines(picture, [corners], isClosed=False, color=1, shift=_SUBPIXEL_BITS)
         return picture
 
 
-def _bends(lines: Sequence[ComplexPoints]) -> tuple[float, float]:
-    """Return by how much lines turn from step to step, mean in radians, and how often sharply."""
-    steps = [np.diff(line) for line in lines]
-    turns = np.abs(np.angle(np.concatenate([each[1:] * each[:-1].conj() for each in steps])))
+def _source_pixels(side: int, scale: float) -> NDArray[np.intp]:
+    """Return the surface pixel of each raster pixel along a side."""
+    pixels = (np.arange(int(side * scale) + 2) / scale + 0.5).astype(np.intp)
+    return np.minimum(pixels, side - 1)
+
+
+def _turn_features(lines: Sequence[ComplexPoints]) -> tuple[float, float]:
+    """Return the mean turn between steps, radians, and the share of sharp turns."""
+    turns_of_lines: list[ComplexPoints] = []
+    for line in lines:
+        steps = np.diff(line)
+        turns_of_lines.append(steps[1:] * steps[:-1].conj())
+    turns = np.abs(np.angle(np.concatenate(turns_of_lines)))
     count = max(1, len(turns))
-    return float(turns.sum()) / count, np.count_nonzero(turns > _SHARP) / count
+    return float(turns.sum()) / count, np.count_nonzero(turns > _SHARP_TURN) / count
 
 
 def context_features(surface: DrawingSurface, habits: FloatArray) -> FloatArray:
-    """Return what drafts have to be judged by besides their marks."""
+    """Return the likeness inputs that all candidates share: the goal's shape and the person."""
     return np.concatenate([surface.shape, habits], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Drafts: what hands draw when networks lead them."""
+"""Candidate drawings: strokes that the networks of a stroke model draw on a surface."""
 
 from __future__ import annotations
 
@@ -16,84 +16,92 @@ if TYPE_CHECKING:
     from segarena.users.stroke_model.model import StrokeModel
 
 TURN_CLASSES = 25
-"""A hand's turns are of so many classes; one more means that it is lifted."""
-_SHARES = np.linspace(-1, 1, TURN_CLASSES + 1)
-TURN_EDGES: FloatArray = (math.pi * np.sign(_SHARES) * np.abs(_SHARES) ** 1.4).astype(np.float32)
-"""Where classes of turns begin and end, radians: narrow near straight on."""
+"""Number of turn classes of a step; the class after the last one lifts the pen."""
+_TURN_SHARES = np.linspace(-1, 1, TURN_CLASSES + 1)
+_TURN_EXPONENT = 1.4
+"""Above 1: classes are narrow near straight on, where most turns are."""
+TURN_EDGES: FloatArray = (
+    math.pi * np.sign(_TURN_SHARES) * np.abs(_TURN_SHARES) ** _TURN_EXPONENT
+).astype(np.float32)
+"""Boundaries of the turn classes, radians."""
 
-_PLACES = 64
-_OUTSIDE = 10
-_MOST_POINTS = 320
+_START_POINTS = 64
+_START_POINTS_OUTSIDE = 10
+"""Of 64 start points, how many lie beside the goal, where people sometimes begin."""
+_TRAIL_CAPACITY = 320
+_WAITING_SHARE = 6
+"""Lifted agents begin again once more than one in six of all agents wait."""
 
 
 def sample_start_points(
-    surface: DrawingSurface, hands: int, places: int, rng: np.random.Generator
+    surface: DrawingSurface, agents: int, points: int, rng: np.random.Generator
 ) -> ComplexPoints:
-    """Return places at which a line may begin, (hands, places): mostly on the goal, some beside it."""
-    found = _some(surface.pixels, (hands, places), rng)
+    """Sample points at which a line may begin, (agents, points): most on the goal, some beside it."""
+    sampled = _sample_pixels(surface.pixels, (agents, points), rng)
     if len(surface.near):
-        outside = places * _OUTSIDE // _PLACES
-        found[:, :outside] = _some(surface.near, (hands, outside), rng)
-    moved = rng.random((2, hands, places), dtype=np.float32) - np.float32(0.5)
-    return surface.within(found + (moved[0] + 1j * moved[1]))
+        outside = points * _START_POINTS_OUTSIDE // _START_POINTS
+        sampled[:, :outside] = _sample_pixels(surface.near, (agents, outside), rng)
+    jitter = rng.random((2, agents, points), dtype=np.float32) - np.float32(0.5)
+    return surface.clip(sampled + (jitter[0] + 1j * jitter[1]))
 
 
-def _some(pixels: ComplexPoints, shape: tuple[int, int], rng: np.random.Generator) -> ComplexPoints:
+def _sample_pixels(
+    pixels: ComplexPoints, shape: tuple[int, int], rng: np.random.Generator
+) -> ComplexPoints:
     return pixels[rng.integers(len(pixels), size=shape)]
 
 
 def draw_candidates(
-    surface: DrawingSurface, habits: FloatArray, fitted: StrokeModel, rng: np.random.Generator
+    surface: DrawingSurface, habits: FloatArray, model: StrokeModel, rng: np.random.Generator
 ) -> list[list[ComplexPoints]]:
-    """Return what hands with `habits` (n, people) draw: of each its lines (m,), in drawing order.
+    """Draw one candidate for each row of `habits` (n, people): its lines (m,) in drawing order.
 
-    All draw at the same time. A hand that has lifted waits until enough others have, so that they begin anew together.
+    All agents draw at the same time. A lifted agent waits until enough others have lifted too, so that they begin
+    together and the networks run on larger batches.
     """
-    hands = DrawingAgents(
-        surface, habits, fitted.planning.draw(surface.shape, habits, rng), _MOST_POINTS
-    )
+    plans = model.planning.sample(surface.shape, habits, rng)
+    agents = DrawingAgents(surface, habits, plans, _TRAIL_CAPACITY)
     count = len(habits)
     waiting = np.arange(count)
     drawing = np.zeros(0, np.intp)
     while len(waiting) or len(drawing):
-        if len(waiting) > count // 6 or not len(drawing):
-            _begin(hands, waiting, fitted, rng)
+        if len(waiting) > count // _WAITING_SHARE or not len(drawing):
+            _begin_lines(agents, waiting, model, rng)
             drawing = np.concatenate([drawing, waiting])
             waiting = waiting[:0]
-        drawing = drawing[~hands.is_used_up(drawing)]
+        drawing = drawing[~agents.is_finished(drawing)]
         if len(drawing):
-            lifted = _step(hands, drawing, fitted.step, rng)
-            waiting = np.concatenate([waiting, drawing[lifted]])
-            drawing = drawing[~lifted]
-    return [hands.drawn_by(hand) for hand in range(count)]
+            is_lifted = _step_or_lift(agents, drawing, model.step, rng)
+            waiting = np.concatenate([waiting, drawing[is_lifted]])
+            drawing = drawing[~is_lifted]
+    return [agents.lines_of(agent) for agent in range(count)]
 
 
-def _begin(
-    hands: DrawingAgents, who: Indices, fitted: StrokeModel, rng: np.random.Generator
+def _begin_lines(
+    agents: DrawingAgents, chosen: Indices, model: StrokeModel, rng: np.random.Generator
 ) -> None:
-    places = sample_start_points(hands.surface, len(who), _PLACES, rng)
-    inputs = hands.look_for_start(who, places)
-    logits = fitted.start(inputs.reshape(-1, inputs.shape[-1])).reshape(len(who), _PLACES)
-    hands.put(who, places[np.arange(len(who)), sample_categorical(logits, rng)])
-    course = sample_categorical(fitted.course(hands.look_around(who)), rng) + rng.uniform(
-        -0.5, 0.5, len(who)
-    )
-    hands.face(who, course * (2 * math.pi / START_DIRECTIONS))
+    points = sample_start_points(agents.surface, len(chosen), _START_POINTS, rng)
+    inputs = agents.start_inputs(chosen, points)
+    flat_logits = model.start(inputs.reshape(-1, inputs.shape[-1]))
+    start = sample_categorical(flat_logits.reshape(len(chosen), _START_POINTS), rng)
+    agents.put_down(chosen, points[np.arange(len(chosen)), start])
+    direction = sample_categorical(model.course(agents.course_inputs(chosen)), rng)
+    within_class = rng.uniform(-0.5, 0.5, len(chosen))
+    agents.set_course(chosen, (direction + within_class) * (2 * math.pi / START_DIRECTIONS))
 
 
-def _step(
-    hands: DrawingAgents, who: Indices, step: Network, rng: np.random.Generator
+def _step_or_lift(
+    agents: DrawingAgents, drawing: Indices, step: Network, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Let hands move or lift; tell which have lifted."""
-    choice = sample_categorical(step(hands.look_ahead(who)), rng)
-    lifted = choice == TURN_CLASSES
-    moving = who
-    chosen = choice
-    if lifted.any():
-        hands.lift(who[lifted])
-        moving = who[~lifted]
-        chosen = choice[~lifted]
-    low = TURN_EDGES[chosen]
-    high = TURN_EDGES[chosen + 1]
-    hands.step(moving, low + rng.random(len(moving), dtype=np.float32) * (high - low))
-    return lifted
+    """Move or lift each agent by a sampled turn class; tell which were lifted."""
+    turn_class = sample_categorical(step(agents.step_inputs(drawing)), rng)
+    is_lifted = turn_class == TURN_CLASSES
+    moving = drawing
+    if is_lifted.any():
+        agents.lift(drawing[is_lifted])
+        moving = drawing[~is_lifted]
+        turn_class = turn_class[~is_lifted]
+    low = TURN_EDGES[turn_class]
+    high = TURN_EDGES[turn_class + 1]
+    agents.step(moving, low + rng.random(len(moving), dtype=np.float32) * (high - low))
+    return is_lifted

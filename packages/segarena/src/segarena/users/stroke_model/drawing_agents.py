@@ -1,4 +1,4 @@
-"""Many hands that draw on one surface at once, step by step: where they are, what they see, what they have drawn."""
+"""Batched drawing agents: their positions, network inputs and trails on one surface, step by step."""
 
 from __future__ import annotations
 
@@ -21,43 +21,64 @@ from segarena.users.stroke_model.surface import (
 Indices: TypeAlias = NDArray[np.intp]
 
 START_DIRECTIONS = 24
-"""Directions in which a line may begin."""
+"""Number of direction classes in which a line may begin."""
 PLAN_FIELDS = ("ink", "pieces")
-"""What a hand sets out with, as logarithms: the length of all its lines over the goal's size, and how many lines."""
+"""Plan of an agent, as logarithms: total line length over the goal's size, and number of lines."""
+PLAN_INK = PLAN_FIELDS.index("ink")
+PLAN_PIECES = PLAN_FIELDS.index("pieces")
 
-_REACHES = np.array([[1.0], [2.5], [5.0]])
-_LOOKS = np.radians([0, 25, -25, 60, -60, 100, -100, 150, -150])
-_AHEAD = (_REACHES * np.exp(1j * _LOOKS)).ravel().astype(np.complex64)
-"""Where a hand looks that draws, in strides along its course."""
-_AROUND = (_REACHES * np.exp(1j * np.arange(12) * math.pi / 6)).ravel().astype(np.complex64)
-"""Where a hand looks before it begins, in strides."""
-_BESIDE = 3 * np.array([1, 1j, -1, -1j], np.complex64)
-"""Where it looks whether something is drawn near a place, in cells."""
+# Probe distances and angles were fixed when the shipped networks were trained.
+_PROBE_DISTANCES = np.array([[1.0], [2.5], [5.0]])
+_AHEAD_ANGLES = np.radians([0, 25, -25, 60, -60, 100, -100, 150, -150])
+_AHEAD_PROBES = (_PROBE_DISTANCES * np.exp(1j * _AHEAD_ANGLES)).ravel().astype(np.complex64)
+"""Points that an agent probes while drawing, in strides relative to its course."""
+_AROUND_ANGLES = np.arange(12) * math.pi / 6
+_AROUND_PROBES = (_PROBE_DISTANCES * np.exp(1j * _AROUND_ANGLES)).ravel().astype(np.complex64)
+"""Points that an agent probes before it chooses a course, in strides."""
+_NEARBY_OFFSETS = 3 * np.array([1, 1j, -1, -1j], np.complex64)
+"""Offsets at which a start point is checked for nearby ink, in cells."""
 
-_TRAIL = 5
-"""After so many steps a line counts as drawn for the hand that draws it."""
-_FADES = np.array([0.5, 0.8, 0.93, 0.0], np.float32)
-"""How much of what a hand turned before it remembers, over short and long."""
-_SPREAD = np.arange(-2, 3)
-_PEN = (
-    np.exp(-0.5 * (np.square(_SPREAD)[:, None] + np.square(_SPREAD)) / 1.3**2)
-    .astype(np.float32)
-    .ravel()
-)
-_MANY = 6
-_MOST_IN_PART = 3
-_MOST_POINTS = 40
-"""Of what a hand has drawn, where it looks for a place away from it."""
+_INK_DELAY = 5
+"""Steps after which an agent's own line becomes visible to it as ink."""
+_TURN_MEMORY = np.array([0.5, 0.8, 0.93, 0.0], np.float32)
+"""Decay factors of the remembered turns, from short to long memory; 0 keeps only the last turn."""
+_PEN_OFFSETS = np.arange(-2, 3)
+_PEN_SIGMA_CELLS = 1.3
+_PEN_SQUARED_RADII = np.square(_PEN_OFFSETS)[:, None] + np.square(_PEN_OFFSETS)
+_PEN = np.exp(-0.5 * _PEN_SQUARED_RADII / _PEN_SIGMA_CELLS**2).astype(np.float32).ravel()
+"""Weights of the cells that one point of a line inks."""
+_MOST_PIECES_LEFT = 6
+_MOST_INK_IN_PART = 3
+_MOST_TRAIL_POINTS = 40
+"""Trail points that are compared with start points; longer trails are subsampled."""
+
+# Columns of the geometric part of the step inputs, complex numbers in the agent's own frame.
+_COURSE, _COURSE_SQUARED, _AXIS, _TO_CENTRE, _TO_START, _INK_BIAS = range(6)
+
+# Columns of the step inputs that follow the probed depths and the probed ink.
+_TURNS = slice(0, 4)
+_PROGRESS = slice(4, 8)
+_LOG_STEPS = 8
+_LINE_LENGTH = 9
+_GEOMETRY = slice(10, 22)
+_POSITION_XY = slice(22, 24)
+_TRAIL_BOX = slice(24, 28)
+_POSITION_AND_BOX = slice(22, 28)
+_CONTEXT = slice(28, None)
+_STEP_INPUTS = 2 * len(_AHEAD_PROBES) + 28
+
+# Columns of the progress features.
+_SHARE_LEFT, _LOG_STEPS_LEFT, _PIECES_DONE, _PIECES_LEFT = range(4)
 
 
 class DrawingAgents:
-    """Hands on one surface.
+    """Agents that draw on one surface at the same time.
 
     Args:
-        surface: what they draw on.
-        habits: whose hands they are, (hands, people).
-        plans: see `PLAN`, (hands, 2).
-        most: points that a hand may leave.
+        surface: surface to draw on.
+        habits: person weights of each agent, (agents, people).
+        plans: see `PLAN_FIELDS`, (agents, 2).
+        most: capacity of each agent's trail, in points.
     """
 
     def __init__(
@@ -69,225 +90,262 @@ class DrawingAgents:
         self.trail: ComplexPoints = np.zeros((count, most), np.complex64)
         self.length = np.zeros(count, np.intp)
         self._starts: list[list[int]] = [[] for _ in range(count)]
-        self._left = np.rint(np.exp(plans[:, 0]) * (surface.size / surface.stride)).astype(np.intp)
-        self._steps = np.maximum(self._left, 1).astype(np.float32)
-        self._pieces = np.exp(plans[:, 1]).astype(np.float32)
+        planned_steps = np.exp(plans[:, PLAN_INK]) * (surface.size / surface.stride)
+        self._steps_left = np.rint(planned_steps).astype(np.intp)
+        self._steps_planned = np.maximum(self._steps_left, 1).astype(np.float32)
+        self._pieces_planned = np.exp(plans[:, PLAN_PIECES]).astype(np.float32)
         shape = np.broadcast_to(surface.shape, (count, len(SHAPE_FEATURES)))
-        self._known = np.concatenate([plans, shape, habits], axis=1, dtype=np.float32)
-        self._at: ComplexPoints = np.zeros(count, np.complex64)
+        self._context = np.concatenate([plans, shape, habits], axis=1, dtype=np.float32)
+        self._position: ComplexPoints = np.zeros(count, np.complex64)
         self._course: ComplexPoints = np.zeros(count, np.complex64)
-        self._begun: ComplexPoints = np.zeros(count, np.complex64)
-        self._first = np.zeros(count, np.intp)
-        self._turns = np.zeros((count, len(_FADES)), np.float32)
-        self._sum: ComplexPoints = np.zeros(count, np.complex64)
-        self._box = np.repeat(
-            np.array([[np.inf, np.inf, -np.inf, -np.inf]], np.float32), count, axis=0
-        )
+        self._line_start: ComplexPoints = np.zeros(count, np.complex64)
+        self._first_point = np.zeros(count, np.intp)
+        self._turns = np.zeros((count, len(_TURN_MEMORY)), np.float32)
+        self._position_sum: ComplexPoints = np.zeros(count, np.complex64)
+        empty_box = np.array([[np.inf, np.inf, -np.inf, -np.inf]], np.float32)
+        self._trail_box = np.repeat(empty_box, count, axis=0)
         self._depths = surface.depths.ravel()
         self._width = surface.depths.shape[1]
-        self._drawn = np.zeros(count * surface.depths.size, np.float32)
-        self._per_cell = np.float32(1 / surface.cell)
-        self._to_cells = np.complex64((RIM_CELLS + 0.5 / surface.cell) * (1 + 1j))
-        self._pen = (_SPREAD[:, None] * self._width + _SPREAD).ravel()
+        self._ink = np.zeros(count * surface.depths.size, np.float32)
+        self._cells_per_px = np.float32(1 / surface.cell)
+        self._cell_origin = np.complex64((RIM_CELLS + 0.5 / surface.cell) * (1 + 1j))
+        self._pen_cells = (_PEN_OFFSETS[:, None] * self._width + _PEN_OFFSETS).ravel()
 
-    def is_used_up(self, who: Indices) -> NDArray[np.bool_]:
-        """Tell which hands have drawn what they planned, or have left as many points as they may."""
-        return (self._left[who] <= 0) | (self.length[who] >= self.trail.shape[1] - 1)
+    def is_finished(self, agents: Indices) -> NDArray[np.bool_]:
+        """Tell which agents have drawn their planned length or filled their trail."""
+        is_drawn = self._steps_left[agents] <= 0
+        return is_drawn | (self.length[agents] >= self.trail.shape[1] - 1)
 
-    def drawn_by(self, hand: int) -> list[ComplexPoints]:
-        """Return the lines of a hand, (n,) each."""
-        cuts = [*self._starts[hand], int(self.length[hand])]
-        return [self.trail[hand, start:stop] for start, stop in pairwise(cuts)]
+    def lines_of(self, agent: int) -> list[ComplexPoints]:
+        """Return the lines of one agent, (n,) points each, in drawing order."""
+        cuts = [*self._starts[agent], int(self.length[agent])]
+        return [self.trail[agent, start:stop] for start, stop in pairwise(cuts)]
 
-    def look_ahead(self, who: Indices) -> FloatArray:
-        """Return what hands that draw know before a step, (n, inputs)."""
+    def step_inputs(self, agents: Indices) -> FloatArray:
+        """Return the inputs of the step network for drawing agents, (n, inputs)."""
         surface = self.surface
-        at = self._at[who]
-        course = self._course[who]
-        reach = _AHEAD * np.complex64(surface.stride / surface.cell)
-        seen = self._cells(self._in_cells(at)[:, None] + course[:, None] * reach)
-        length = self.length[who]
-        drawn = (length - self._first[who]).astype(np.float32)
-        back = course.conj()
-        centre = np.complex64(surface.centre)
-        seen_from = np.empty((len(who), 6), np.complex64)
-        seen_from[:, 0] = course
-        seen_from[:, 1] = course * course
-        axis = np.complex64(surface.axis) * back
-        seen_from[:, 2] = axis * axis * np.float32(surface.shape[3])
-        seen_from[:, 3] = centre - at
-        seen_from[:, 4] = self._begun[who] - at
-        seen_from[:, 5] = self._sum[who] / np.maximum(length, 1).astype(np.float32) - centre
-        seen_from[:, 3:] *= (back * np.float32(1 / surface.size))[:, None]
-        found = np.empty((len(who), _AHEAD_INPUTS + self._known.shape[1]), np.float32)
-        looks = len(_AHEAD)
-        found[:, :looks] = self._depths[seen]
-        found[:, looks : 2 * looks] = self._ink(who, seen)
-        rest = found[:, 2 * looks :]
-        rest[:, :4] = self._turns[who]
-        rest[:, 4:8] = self._progress(who)
-        rest[:, 8] = np.log1p(drawn)
-        rest[:, 9] = drawn * np.float32(surface.stride / surface.size)
-        rest[:, 10:22] = seen_from.view(np.float32)
-        rest[:, 22:24] = as_xy(at)
-        rest[:, 24:28] = self._box[who]
-        boxes = rest[:, 22:28].reshape(-1, 3, 2)
-        boxes -= surface.corner
-        boxes /= surface.extent
-        rest[:, 28:] = self._known[who]
-        return found
+        position = self._position[agents]
+        reach = _AHEAD_PROBES * np.complex64(surface.stride / surface.cell)
+        probes = self._to_cells(position)[:, None] + self._course[agents][:, None] * reach
+        cells = self._flat_cells(probes)
+        steps = (self.length[agents] - self._first_point[agents]).astype(np.float32)
+        inputs = np.empty((len(agents), _STEP_INPUTS + self._context.shape[1]), np.float32)
+        probe_count = len(_AHEAD_PROBES)
+        inputs[:, :probe_count] = self._depths[cells]
+        inputs[:, probe_count : 2 * probe_count] = self._read_ink(agents, cells)
+        # Views of `inputs`: filling them saves the copies of a concatenation in the hottest loop.
+        rest = inputs[:, 2 * probe_count :]
+        rest[:, _TURNS] = self._turns[agents]
+        rest[:, _PROGRESS] = self._progress(agents)
+        rest[:, _LOG_STEPS] = np.log1p(steps)
+        rest[:, _LINE_LENGTH] = steps * np.float32(surface.stride / surface.size)
+        rest[:, _GEOMETRY] = self._own_frame_geometry(agents).view(np.float32)
+        rest[:, _POSITION_XY] = as_xy(position)
+        rest[:, _TRAIL_BOX] = self._trail_box[agents]
+        corners = rest[:, _POSITION_AND_BOX].reshape(-1, 3, 2)
+        corners -= surface.corner
+        corners /= surface.extent
+        rest[:, _CONTEXT] = self._context[agents]
+        return inputs
 
-    def look_around(self, who: Indices) -> FloatArray:
-        """Return what hands know that were put down, before they choose a course, (n, inputs)."""
+    def course_inputs(self, agents: Indices) -> FloatArray:
+        """Return the inputs of the course network for agents that were just put down, (n, inputs)."""
         surface = self.surface
-        at = self._at[who]
-        seen = self._cells(
-            self._in_cells(at)[:, None] + _AROUND * np.complex64(surface.stride / surface.cell)
-        )
-        axis = np.full(len(who), surface.axis**2 * float(surface.shape[3]), np.complex64)
-        offset = (at - np.complex64(surface.centre)) / np.float32(surface.size)
-        places = [as_xy(offset), as_xy(axis), self._in_box(at)]
-        return np.concatenate(
-            [self._depths[seen], self._ink(who, seen), self._progress(who), *places, self._known[who]],
-            axis=1, dtype=np.float32,
-        )  # fmt: skip
+        position = self._position[agents]
+        reach = _AROUND_PROBES * np.complex64(surface.stride / surface.cell)
+        cells = self._flat_cells(self._to_cells(position)[:, None] + reach)
+        elongation = float(surface.shape[SHAPE_FEATURES.index("elongation")])
+        axis = np.full(len(agents), surface.axis**2 * elongation, np.complex64)
+        offset = (position - np.complex64(surface.centre)) / np.float32(surface.size)
+        inputs = [
+            self._depths[cells],
+            self._read_ink(agents, cells),
+            self._progress(agents),
+            as_xy(offset),
+            as_xy(axis),
+            self._to_box_shares(position),
+            self._context[agents],
+        ]
+        return np.concatenate(inputs, axis=1, dtype=np.float32)
 
-    def look_for_start(self, who: Indices, places: ComplexPoints) -> FloatArray:
-        """Return what speaks for beginning a line at `places` (n, m), (n, m, inputs)."""
+    def start_inputs(self, agents: Indices, points: ComplexPoints) -> FloatArray:
+        """Return the inputs of the start network at candidate `points` (n, m), (n, m, inputs)."""
         surface = self.surface
-        size = self.surface.size
-        cells = self._in_cells(places)
-        seen = self._cells(cells)
-        wide = np.maximum.reduce([self._ink(who, self._cells(cells + step)) for step in _BESIDE])
-        is_later = (self.lines[who] > 0).astype(np.float32)[:, None]
-        box = np.clip(self._in_box(places) * 2 - 1, -2, 2)
-        from_centre = (places - surface.centre) / size
-        along = from_centre * np.conj(surface.axis)
-        from_end = (places - self._at[who][:, None]) / size * is_later
-        bias = self._sum[who] / np.maximum(self.length[who], 1) - surface.centre
-        balance = (from_centre * np.conj(bias / size)[:, None]).real * is_later
-        part = self._parts_at(places)
-        in_part, nearest = self._drawn_near(who, places, part)
-        own = np.stack(
-            [
-                self._depths[seen], *np.moveaxis(box, -1, 0), *np.moveaxis(np.abs(box), -1, 0), np.abs(from_centre),
-                np.abs(along.real), np.abs(along.imag), self._ink(who, seen), wide, np.abs(from_end), from_end.real,
-                from_end.imag, balance, surface.shares[part] * (part > 0), in_part, (part > 0) * is_later,
-                nearest,
-            ], axis=-1,
-        )  # fmt: skip
-        common = np.concatenate(
-            [self._progress(who), self.lines[who][:, None], self._known[who]], axis=1
-        )
-        every = np.broadcast_to(common[:, None], (*places.shape, common.shape[1]))
-        return np.concatenate([own, every], axis=-1, dtype=np.float32)
+        size = surface.size
+        centre_cells = self._to_cells(points)
+        cells = self._flat_cells(centre_cells)
+        nearby_ink = [
+            self._read_ink(agents, self._flat_cells(centre_cells + offset))
+            for offset in _NEARBY_OFFSETS
+        ]
+        has_lines = (self.lines[agents] > 0).astype(np.float32)[:, None]
+        in_box = np.clip(self._to_box_shares(points) * 2 - 1, -2, 2)
+        from_centre = (points - surface.centre) / size
+        along_axis = from_centre * np.conj(surface.axis)
+        from_last_end = (points - self._position[agents][:, None]) / size * has_lines
+        mean_position = self._position_sum[agents] / np.maximum(self.length[agents], 1)
+        ink_bias = (mean_position - surface.centre) / size
+        balance = (from_centre * np.conj(ink_bias)[:, None]).real * has_lines
+        part = self._parts_at(points)
+        ink_in_part, nearest_ink = self._ink_near(agents, points, part)
+        # The order is that of the trained network's input columns.
+        own = [
+            self._depths[cells],
+            *np.moveaxis(in_box, -1, 0),
+            *np.moveaxis(np.abs(in_box), -1, 0),
+            np.abs(from_centre),
+            np.abs(along_axis.real),
+            np.abs(along_axis.imag),
+            self._read_ink(agents, cells),
+            np.maximum.reduce(nearby_ink),
+            np.abs(from_last_end),
+            from_last_end.real,
+            from_last_end.imag,
+            balance,
+            surface.shares[part] * (part > 0),
+            ink_in_part,
+            (part > 0) * has_lines,
+            nearest_ink,
+        ]
+        lines = self.lines[agents][:, None]
+        common = np.concatenate([self._progress(agents), lines, self._context[agents]], axis=1)
+        common_rows = np.broadcast_to(common[:, None], (*points.shape, common.shape[1]))
+        return np.concatenate([np.stack(own, axis=-1), common_rows], axis=-1, dtype=np.float32)
 
-    def put(self, who: Indices, places: ComplexPoints) -> None:
-        """Put hands down at `places`, (n,), to begin a line."""
-        self._at[who] = self._begun[who] = places
-        self._turns[who] = 0
-        self._first[who] = self.length[who]
-        for hand in who.tolist():
-            self._starts[hand].append(int(self.length[hand]))
-        self._leave_points(who)
+    def put_down(self, agents: Indices, points: ComplexPoints) -> None:
+        """Put agents down at `points`, (n,), to begin a line."""
+        self._position[agents] = points
+        self._line_start[agents] = points
+        self._turns[agents] = 0
+        self._first_point[agents] = self.length[agents]
+        for agent in agents.tolist():
+            self._starts[agent].append(int(self.length[agent]))
+        self._append_points(agents)
 
-    def face(self, who: Indices, angles: FloatArray) -> None:
-        """Set the course of hands, radians: 0 to the right, a quarter of a circle down."""
-        self._course[who] = np.exp(1j * angles)
+    def set_course(self, agents: Indices, angles: FloatArray) -> None:
+        """Set the course of agents, radians: 0 points right, a quarter of a circle points down."""
+        self._course[agents] = np.exp(1j * angles)
 
-    def step(self, who: Indices, turns: FloatArray) -> None:
-        """Turn hands by `turns`, radians, and move them by a stride; the window's edge holds them."""
-        course = self._course[who] * np.exp(1j * turns)
-        places = self.surface.within(self._at[who] + course * np.float32(self.surface.stride))
-        self.move(who, places, course, turns)
+    def step(self, agents: Indices, turns: FloatArray) -> None:
+        """Turn agents by `turns`, radians, and move them by a stride, clipped to the surface."""
+        course = self._course[agents] * np.exp(1j * turns)
+        stride = np.float32(self.surface.stride)
+        points = self.surface.clip(self._position[agents] + course * stride)
+        self.move(agents, points, course, turns)
 
     def move(
-        self, who: Indices, places: ComplexPoints, course: ComplexPoints, turns: FloatArray
+        self, agents: Indices, points: ComplexPoints, course: ComplexPoints, turns: FloatArray
     ) -> None:
-        """Move hands by a stride to `places`, (n,), on the course that they have after `turns`."""
-        self._at[who] = places
-        self._course[who] = course
-        self._turns[who] = self._turns[who] * _FADES + turns[:, None] * (1 - _FADES)
-        self._left[who] -= 1
-        self._leave_points(who)
+        """Move agents by a stride to `points`, (n,), on the course that they have after `turns`."""
+        self._position[agents] = points
+        self._course[agents] = course
+        remembered = self._turns[agents] * _TURN_MEMORY
+        self._turns[agents] = remembered + turns[:, None] * (1 - _TURN_MEMORY)
+        self._steps_left[agents] -= 1
+        self._append_points(agents)
 
-    def lift(self, who: Indices) -> None:
-        """Lift hands: the line is at an end, and all of it counts as drawn."""
-        for back in range(_TRAIL, 0, -1):
-            at = self.length[who] - back
-            mine = at >= self._first[who]
-            self._ink_in(who[mine], self.trail[who[mine], at[mine]])
-        self.lines[who] += 1
+    def lift(self, agents: Indices) -> None:
+        """End the current line of agents and ink the points that `_INK_DELAY` held back."""
+        for delay in range(_INK_DELAY, 0, -1):
+            point = self.length[agents] - delay
+            is_own = point >= self._first_point[agents]
+            self._add_ink(agents[is_own], self.trail[agents[is_own], point[is_own]])
+        self.lines[agents] += 1
 
-    def _drawn_near(
-        self, who: Indices, places: ComplexPoints, part: NDArray[np.int32]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return how much hands have drawn in the parts of the goal that places (n, m) are in, and how near to them."""
+    def _own_frame_geometry(self, agents: Indices) -> ComplexPoints:
+        """Return directions and offsets of the goal and the trail in each agent's frame, (n, 6)."""
         surface = self.surface
-        in_part = np.zeros(places.shape, np.float32)
-        nearest = np.zeros(places.shape, np.float32)
-        for at, hand in enumerate(who.tolist()):
-            trail = self.trail[hand, : self.length[hand]]
+        position = self._position[agents]
+        course = self._course[agents]
+        to_own_frame = course.conj()
+        centre = np.complex64(surface.centre)
+        counts = np.maximum(self.length[agents], 1).astype(np.float32)
+        elongation = np.float32(surface.shape[SHAPE_FEATURES.index("elongation")])
+        geometry = np.empty((len(agents), 6), np.complex64)
+        geometry[:, _COURSE] = course
+        geometry[:, _COURSE_SQUARED] = course * course
+        axis = np.complex64(surface.axis) * to_own_frame
+        # Squared, because an axis has no sign.
+        geometry[:, _AXIS] = axis * axis * elongation
+        geometry[:, _TO_CENTRE] = centre - position
+        geometry[:, _TO_START] = self._line_start[agents] - position
+        geometry[:, _INK_BIAS] = self._position_sum[agents] / counts - centre
+        geometry[:, _TO_CENTRE:] *= (to_own_frame * np.float32(1 / surface.size))[:, None]
+        return geometry
+
+    def _ink_near(
+        self, agents: Indices, points: ComplexPoints, part: NDArray[np.int32]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ink in the goal parts of points (n, m), and the distance to the nearest ink.
+
+        Both are over the goal's size, and 0 for agents that have not drawn yet.
+        """
+        surface = self.surface
+        ink_in_part = np.zeros(points.shape, np.float32)
+        nearest = np.zeros(points.shape, np.float32)
+        for row, agent in enumerate(agents.tolist()):
+            trail = self.trail[agent, : self.length[agent]]
             if not len(trail):
                 continue
             steps = np.bincount(self._parts_at(trail), minlength=len(surface.shares))
-            in_part[at] = np.minimum(
-                steps[part[at]] * (surface.stride / surface.size), _MOST_IN_PART
-            )
-            seen = trail[:: 1 + len(trail) // _MOST_POINTS]
-            nearest[at] = np.abs(places[at][:, None] - seen).min(axis=1) / surface.size
-        return in_part, nearest
+            length = steps[part[row]] * (surface.stride / surface.size)
+            ink_in_part[row] = np.minimum(length, _MOST_INK_IN_PART)
+            sampled = trail[:: 1 + len(trail) // _MOST_TRAIL_POINTS]
+            distances = np.abs(points[row][:, None] - sampled)
+            nearest[row] = distances.min(axis=1) / surface.size
+        return ink_in_part, nearest
 
-    def _parts_at(self, places: ComplexPoints) -> NDArray[np.int32]:
-        return self.surface.part_of[
-            (places.imag + 0.5).astype(np.intp), (places.real + 0.5).astype(np.intp)
-        ]
+    def _parts_at(self, points: ComplexPoints) -> NDArray[np.int32]:
+        rows = (points.imag + 0.5).astype(np.intp)
+        columns = (points.real + 0.5).astype(np.intp)
+        return self.surface.part_of[rows, columns]
 
-    def _progress(self, who: Indices) -> FloatArray:
-        """Return how much is left of the plan: as a share and in steps, and of the lines."""
-        left = self._left[who]
-        lines = self.lines[who]
-        pieces = self._pieces[who]
-        found = np.empty((len(who), 4), np.float32)
-        found[:, 0] = left / self._steps[who]
-        found[:, 1] = np.log1p(np.maximum(left, 0))
-        found[:, 2] = lines / pieces
-        found[:, 3] = np.minimum(pieces - lines, _MANY)
-        return found
+    def _progress(self, agents: Indices) -> FloatArray:
+        """Return how much of the plan remains, (n, 4): steps as share and log, lines done and left."""
+        steps_left = self._steps_left[agents]
+        lines = self.lines[agents]
+        pieces = self._pieces_planned[agents]
+        progress = np.empty((len(agents), 4), np.float32)
+        progress[:, _SHARE_LEFT] = steps_left / self._steps_planned[agents]
+        progress[:, _LOG_STEPS_LEFT] = np.log1p(np.maximum(steps_left, 0))
+        progress[:, _PIECES_DONE] = lines / pieces
+        progress[:, _PIECES_LEFT] = np.minimum(pieces - lines, _MOST_PIECES_LEFT)
+        return progress
 
-    def _leave_points(self, who: Indices) -> None:
-        at = self._at[who]
-        length = self.length[who]
-        self.trail[who, length] = at
-        self.length[who] = length + 1
-        self._sum[who] += at
-        box = self._box[who]
-        both = as_xy(at)
-        np.minimum(box[:, :2], both, out=box[:, :2])
-        np.maximum(box[:, 2:], both, out=box[:, 2:])
-        self._box[who] = box
-        old = length - _TRAIL >= self._first[who]
-        if old.any():
-            self._ink_in(who[old], self.trail[who[old], length[old] - _TRAIL])
+    def _append_points(self, agents: Indices) -> None:
+        position = self._position[agents]
+        length = self.length[agents]
+        self.trail[agents, length] = position
+        self.length[agents] = length + 1
+        self._position_sum[agents] += position
+        box = self._trail_box[agents]
+        xy = as_xy(position)
+        np.minimum(box[:, :2], xy, out=box[:, :2])
+        np.maximum(box[:, 2:], xy, out=box[:, 2:])
+        self._trail_box[agents] = box
+        is_visible = length - _INK_DELAY >= self._first_point[agents]
+        if is_visible.any():
+            delayed = length[is_visible] - _INK_DELAY
+            self._add_ink(agents[is_visible], self.trail[agents[is_visible], delayed])
 
-    def _in_cells(self, places: ComplexPoints) -> ComplexPoints:
-        return places * self._per_cell + self._to_cells
+    def _to_cells(self, points: ComplexPoints) -> ComplexPoints:
+        return points * self._cells_per_px + self._cell_origin
 
-    def _in_box(self, places: ComplexPoints) -> FloatArray:
-        """Return where places lie in the goal's box, (..., 2) as shares of width and height."""
-        return (as_xy(places) - self.surface.corner) / self.surface.extent
+    def _to_box_shares(self, points: ComplexPoints) -> FloatArray:
+        """Return points in the goal's box, (..., 2), as shares of its width and height."""
+        return (as_xy(points) - self.surface.corner) / self.surface.extent
 
-    def _cells(self, places: ComplexPoints) -> Indices:
-        """Return the flat cells at places in units of cells."""
-        return places.imag.astype(np.intp) * self._width + places.real.astype(np.intp)
+    def _flat_cells(self, cell_points: ComplexPoints) -> Indices:
+        """Return flat indices of the cells at points in units of cells."""
+        rows = cell_points.imag.astype(np.intp)
+        return rows * self._width + cell_points.real.astype(np.intp)
 
-    def _ink(self, who: Indices, cells: Indices) -> FloatArray:
-        return self._drawn[(who * len(self._depths)).reshape(-1, *[1] * (cells.ndim - 1)) + cells]
+    def _read_ink(self, agents: Indices, cells: Indices) -> FloatArray:
+        trailing_axes = [1] * (cells.ndim - 1)
+        first_cells = (agents * len(self._depths)).reshape(-1, *trailing_axes)
+        return self._ink[first_cells + cells]
 
-    def _ink_in(self, who: Indices, places: ComplexPoints) -> None:
-        cells = who * len(self._depths) + self._cells(self._in_cells(places))
-        index = cells[:, None] + self._pen
-        self._drawn[index] = np.maximum(self._drawn[index], _PEN)
-
-
-_AHEAD_INPUTS = 2 * len(_AHEAD) + 28
+    def _add_ink(self, agents: Indices, points: ComplexPoints) -> None:
+        cells = agents * len(self._depths) + self._flat_cells(self._to_cells(points))
+        index = cells[:, None] + self._pen_cells
+        self._ink[index] = np.maximum(self._ink[index], _PEN)

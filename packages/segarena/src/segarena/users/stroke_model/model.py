@@ -1,4 +1,4 @@
-"""The file of a fitted hand: whose habits it has, how much they plan to draw, and the networks that lead it."""
+"""Stroke model file: people, the distribution of their plans, and the networks that draw."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ import numpy as np
 
 from segarena.errors import InvalidInput
 from segarena.files.arrays import read_arrays
+from segarena.users.stroke_model.drawing_agents import PLAN_PIECES
 from segarena.users.stroke_model.network import Network
 from segarena.users.stroke_model.surface import FloatArray
 
 SHIPPED_MODEL = Path(__file__).parent / "fitted.npz"
 SHIPPED_BACKGROUND_MODEL = Path(__file__).parent / "background.npz"
 _NETWORKS = ("step", "start", "course", "likeness")
+_MOST_SHAPE_DEVIATIONS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanModel:
-    """How much people plan to draw, given a goal's shape: a normal distribution of the logarithms.
+    """Distribution of plans given a goal's shape: a linear model of their logarithms with normal noise.
 
     Attributes:
-        mean, scale: of shapes, which are counted in standard deviations, (shape,).
-        weights: (what is told of shape and people, 2).
-        spread: of each person, factors of the covariance, (people, 2, 2).
-        low, high: what was seen of each person, (people, 2).
+        mean, scale: standardization of the shape features, (shape,).
+        weights: regression weights, (inputs, 2).
+        spread: Cholesky factors of the noise covariance of each person, (people, 2, 2).
+        low, high: range of each person's training plans, (people, 2).
     """
 
     mean: FloatArray
@@ -39,35 +41,41 @@ class PlanModel:
     low: FloatArray
     high: FloatArray
 
-    def told(self, shapes: FloatArray, habits: FloatArray) -> FloatArray:
-        """Return what a plan depends on, (n, inputs), for shapes (n, shape) and habits (n, people)."""
-        seen = np.clip((shapes - self.mean) * self.scale, -3, 3)
-        own = (habits[:, :, None] * seen[:, None, :]).reshape(len(seen), -1)
-        return np.concatenate([seen, np.square(seen), habits, own], axis=1)
+    def regression_inputs(self, shapes: FloatArray, habits: FloatArray) -> FloatArray:
+        """Return regression inputs, (n, inputs), for shapes (n, shape) and habits (n, people)."""
+        deviations = (shapes - self.mean) * self.scale
+        clipped = np.clip(deviations, -_MOST_SHAPE_DEVIATIONS, _MOST_SHAPE_DEVIATIONS)
+        interactions = (habits[:, :, None] * clipped[:, None, :]).reshape(len(clipped), -1)
+        return np.concatenate([clipped, np.square(clipped), habits, interactions], axis=1)
 
-    def draw(self, shape: FloatArray, habits: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return a plan for each row of habits, (n, 2), see `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`; pieces are whole."""
+    def sample(self, shape: FloatArray, habits: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Sample a plan for each row of habits, (n, 2); the number of pieces is whole.
+
+        The columns are `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`.
+        """
         shapes = np.broadcast_to(shape, (len(habits), len(shape)))
         noise = rng.standard_normal((len(habits), 2), dtype=np.float32)
         factors = np.einsum("np,pij->nij", habits, self.spread)
-        plans = self.told(shapes, habits) @ self.weights + np.einsum("nij,nj->ni", factors, noise)
+        expected = self.regression_inputs(shapes, habits) @ self.weights
+        plans = expected + np.einsum("nij,nj->ni", factors, noise)
         plans = np.clip(plans, habits @ self.low, habits @ self.high)
-        plans[:, 1] = np.log(np.maximum(1, np.rint(np.exp(plans[:, 1]))))
+        pieces = np.maximum(1, np.rint(np.exp(plans[:, PLAN_PIECES])))
+        plans[:, PLAN_PIECES] = np.log(pieces)
         return plans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrokeModel:
-    """What `segarena people fit scribbler` learns.
+    """Model that `segarena people fit scribbler` fits.
 
     Attributes:
-        people: names of those whose habits it has.
+        people: names of the people it was fitted to.
         planning: how much they draw.
-        step: where a hand that draws turns, or whether it is lifted.
-        start: the logit that a line begins at a place rather than at any.
-        course: in which direction it begins.
-        likeness: the logit that a draft is people's.
-        cohesion: by how much that falls where a draft is farther from what was drawn on the next slice; see
+        step: network for the turn class of a drawing agent, or the lift of its pen.
+        start: network for the logit that a line begins at a point rather than at a random one.
+        course: network for the direction class in which a line begins.
+        likeness: network for the logit that a drawing is a person's rather than a candidate.
+        cohesion: decrease of that logit with the distance from the drawing on the next slice; see
             `segarena.users.stroke_model.slice_distance`.
     """
 
@@ -80,7 +88,7 @@ class StrokeModel:
     cohesion: float = 0.0
 
     def habits_of(self, person: str) -> FloatArray:
-        """Return the habits of somebody, (people,).
+        """Return the habits of one person as a one-hot vector, (people,).
 
         Raises:
             InvalidInput: nobody has this name.
@@ -90,40 +98,41 @@ class StrokeModel:
         return np.eye(len(self.people), dtype=np.float32)[self.people.index(person)]
 
     def packed(self) -> bytes:
-        """Return the bytes of the file; equal hands have equal ones."""
-        held: dict[str, dict[str, FloatArray]] = {
-            name: getattr(self, name).arrays() for name in _NETWORKS
-        }
-        held["planning"] = {
+        """Return the bytes of the model file; equal models have equal bytes."""
+        groups: dict[str, dict[str, FloatArray]] = {}
+        for name in _NETWORKS:
+            groups[name] = getattr(self, name).arrays()
+        groups["planning"] = {
             field.name: getattr(self.planning, field.name) for field in fields(PlanModel)
         }
-        arrays: dict[str, Any] = {
-            f"{name}.{key}": array for name, own in held.items() for key, array in own.items()
-        }
+        arrays: dict[str, Any] = {}
+        for name, group in groups.items():
+            for key, array in group.items():
+                arrays[f"{name}.{key}"] = array
+        people = np.array(self.people)
         file = io.BytesIO()
-        np.savez_compressed(
-            file, people=np.array(self.people), cohesion=np.float64(self.cohesion), **arrays
-        )
+        np.savez_compressed(file, people=people, cohesion=np.float64(self.cohesion), **arrays)
         return file.getvalue()
 
 
 def read_stroke_model(path: str | Path = SHIPPED_MODEL) -> StrokeModel:
-    """Return the hand in a file.
+    """Return the stroke model in a file.
 
     Raises:
-        InvalidInput: it cannot be read, is no such file, or is larger than `files.limits` allows.
+        InvalidInput: the file cannot be read, is no stroke model, or is larger than `files.limits` allows.
     """
     file = Path(path)
-    return _read(file, file.stat().st_mtime_ns if file.is_file() else 0)
+    written_at = file.stat().st_mtime_ns if file.is_file() else 0
+    return _read_cached(file, written_at)
 
 
+# The time of writing is part of the key, so that a file that was fitted again is read again.
 @lru_cache(maxsize=8)
-def _read(path: Path, _written_at: int) -> StrokeModel:
-    """Return the hand in a file; one that was fitted anew is read again."""
+def _read_cached(path: Path, _written_at: int) -> StrokeModel:
     try:
         arrays: dict[str, Any] = read_arrays(path, has_text=True)
-        networks = {name: Network.of(_held(arrays, name)) for name in _NETWORKS}
-        planning = PlanModel(**_held(arrays, "planning"))
+        networks = {name: Network.of(_group(arrays, name)) for name in _NETWORKS}
+        planning = PlanModel(**_group(arrays, "planning"))
         people: Sequence[str] = arrays["people"].tolist()
         cohesion = float(arrays["cohesion"])
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -133,9 +142,9 @@ def _read(path: Path, _written_at: int) -> StrokeModel:
     return StrokeModel(people=tuple(people), planning=planning, cohesion=cohesion, **networks)
 
 
-def _held(arrays: dict[str, Any], name: str) -> dict[str, Any]:
+def _group(arrays: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the arrays whose keys begin with `name.`, by the rest of the key."""
+    prefix = f"{name}."
     return {
-        key.removeprefix(f"{name}."): array
-        for key, array in arrays.items()
-        if key.startswith(f"{name}.")
+        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
     }

@@ -1,4 +1,4 @@
-"""Small networks, as arrays."""
+"""Small multilayer perceptrons in plain numpy."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from segarena.users.stroke_model.surface import FloatArray
 
-_FARTHEST = np.float32(5)
-"""Inputs count as at most so many standard deviations from the mean: of goals unlike all seen before too."""
+_CLIP_DEVIATIONS = np.float32(5)
+"""Inputs are clipped to this many standard deviations, so that goals unlike any training goal stay in range."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """Layers with rectifiers between them.
+    """Multilayer perceptron with rectifiers between its layers.
 
     Attributes:
         mean, scale: inputs have `mean` subtracted and are multiplied by `scale`, (inputs,).
-        layers: weights (inputs, outputs) and what is added, (outputs,).
-        low, high: inputs count as no less and no more.
+        layers: weights (inputs, outputs) and biases (outputs,).
+        low, high: bounds to which inputs are clipped.
     """
 
     mean: FloatArray
@@ -31,48 +31,45 @@ class Network:
     high: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find the least and the most of each input."""
-        reach = _FARTHEST / self.scale
+        """Compute the input bounds."""
+        reach = _CLIP_DEVIATIONS / self.scale
         object.__setattr__(self, "low", self.mean - reach)
         object.__setattr__(self, "high", self.mean + reach)
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
-        """Return the last layer's outputs, (n, outputs), of `inputs` (n, inputs)."""
+        """Return the outputs of the last layer, (n, outputs), for `inputs` (n, inputs)."""
         values = np.maximum(inputs, self.low)
         np.minimum(values, self.high, out=values)
         values -= self.mean
         values *= self.scale
-        for weights, added in self.layers[:-1]:
+        for weights, biases in self.layers[:-1]:
             values = values @ weights
-            values += added
+            values += biases
             np.maximum(values, 0, out=values)
-        weights, added = self.layers[-1]
-        return values @ weights + added
+        weights, biases = self.layers[-1]
+        return values @ weights + biases
 
     def arrays(self) -> dict[str, FloatArray]:
-        """Return it as named arrays."""
-        layers = {
-            f"{name}{at}": array
-            for at, layer in enumerate(self.layers)
-            for name, array in zip("wb", layer, strict=True)
-        }
-        return {"mean": self.mean, "scale": self.scale, **layers}
+        """Return the network as named arrays: mean, scale, w0, b0, w1, b1, ..."""
+        arrays = {"mean": self.mean, "scale": self.scale}
+        for number, (weights, biases) in enumerate(self.layers):
+            arrays[f"w{number}"] = weights
+            arrays[f"b{number}"] = biases
+        return arrays
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any]) -> Network:
-        """Return what `arrays` were made of; `KeyError` where some are missing."""
+        """Return the network that `arrays` describe; `KeyError` where some are missing."""
         count = sum(name.startswith("w") for name in arrays)
-        return cls(
-            arrays["mean"],
-            arrays["scale"],
-            [(arrays[f"w{at}"], arrays[f"b{at}"]) for at in range(count)],
-        )
+        layers = [(arrays[f"w{number}"], arrays[f"b{number}"]) for number in range(count)]
+        return cls(arrays["mean"], arrays["scale"], layers)
 
 
 def sample_categorical(
     logits: FloatArray, rng: np.random.Generator
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """Return for each row of `logits` (n, m) one of m, with probabilities in proportion to exp(logit)."""
+    """Sample a column for each row of `logits` (n, m), with probabilities in proportion to exp(logit)."""
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    sums = weights.cumsum(axis=1)
-    return (sums < rng.random((len(logits), 1), dtype=np.float32) * sums[:, -1:]).sum(axis=1)
+    cumulative = weights.cumsum(axis=1)
+    thresholds = rng.random((len(logits), 1), dtype=np.float32) * cumulative[:, -1:]
+    return (cumulative < thresholds).sum(axis=1)

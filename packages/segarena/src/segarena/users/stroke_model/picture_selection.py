@@ -1,4 +1,4 @@
-"""In which pictures somebody draws: the one image, a frame of a video, some slices of a volume."""
+"""Selection of the pictures to draw on: the one image, a frame of a video, some slices of a volume."""
 
 from __future__ import annotations
 
@@ -14,116 +14,129 @@ from segarena.prompts import Scribble
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask
 
-_NEAR_WORST = 0.5
+_STOP_SHARE = 0.5
 """A reader stops at a slice with at least this share of the errors of the worst one."""
 
 
 class PictureStack:
-    """Prediction and target of a turn, picture by picture; an image is one picture.
+    """Prediction and target of a turn as a stack of pictures; an image is a stack of one.
 
     Args:
-        turn: of whom it is to draw.
+        turn: turn in which strokes are drawn.
     """
 
     def __init__(self, turn: Turn) -> None:
         judged: Judged = turn.comparison
         self.objects = turn.target.objects
-        several = isinstance(judged, ObjectsComparison)
-        ignore = judged.reference.ignore if several else judged.ignore
-        self.prediction = _stacked(judged.prediction)
-        self.target = _stacked(judged.target)
-        self.ignore: Mask | None = None if ignore is None else _stacked(ignore).view(np.bool_)
-        self.drawn_in = _drawn_in(turn)
-        if turn.dialogue.previous is None:
-            self.asked_for = None
+        if isinstance(judged, ObjectsComparison):
+            ignore = judged.reference.ignore
         else:
-            self.asked_for = turn.dialogue.previous.candidates
+            ignore = judged.ignore
+        self.prediction = _stack(judged.prediction)
+        self.target = _stack(judged.target)
+        self.ignore: Mask | None = None if ignore is None else _stack(ignore).view(np.bool_)
+        self.drawn_in = _drawn_pictures(turn)
+        previous = turn.dialogue.previous
+        self.requested_frames = None if previous is None else previous.candidates
 
     def ignored(self, picture: int) -> Mask | None:
-        """Return the pixels of a picture that do not count; None where all do."""
+        """Return the ignored pixels of a picture; None where all pixels count."""
         return None if self.ignore is None else self.ignore[picture]
 
     def fullest_frame(self) -> int:
-        """Return the frame with the most objects, of those with the most object pixels, of those the first."""
-        counts = [
-            np.bincount(self._there(at).reshape(-1), minlength=2)[1:]
-            for at in range(len(self.target))
-        ]
-        return max(
-            range(len(counts)), key=lambda at: (np.count_nonzero(counts[at]), counts[at].sum(), -at)
-        )
+        """Return the frame with the most objects; break ties by object area, then by index."""
+        keys: list[tuple[int, int, int]] = []
+        for frame in range(len(self.target)):
+            areas = np.bincount(self._counted_labels(frame).reshape(-1), minlength=2)[1:]
+            keys.append((int(np.count_nonzero(areas)), int(areas.sum()), -frame))
+        return -max(keys)[2]
 
     def worst_frame(self) -> int:
-        """Return the frame to correct: of those drawn in least often, the one with most errors for what is there.
+        """Return the frame to correct: drawn in least often, then with the most errors per object pixel.
+
+        Frames without errors are chosen only where no frame has any; the last answer may narrow the choice.
 
         Raises:
-            InvalidInput: the last answer asks for what is no frame.
+            InvalidInput: the last answer asks for a frame that does not exist.
         """
-        frames = range(len(self.target)) if not self.asked_for else sorted(set(self.asked_for))
-        wrong_frames = [frame for frame in frames if not 0 <= frame < len(self.target)]
-        if wrong_frames:
-            raise InvalidInput(
-                f"candidates: expected frames from 0 to {len(self.target) - 1}, got {wrong_frames}"
-            )
+        frames = self._selectable_frames()
         errors = self.errors()
-        there = np.array(
-            [
-                np.count_nonzero(one | other)
-                for one, other in zip(self.prediction, self.target, strict=True)
-            ]
+        areas = [
+            np.count_nonzero(prediction | target)
+            for prediction, target in zip(self.prediction, self.target, strict=True)
+        ]
+        error_rates = errors / np.maximum(np.array(areas), 1)
+        times_drawn = Counter(self.drawn_in)
+        with_errors = [frame for frame in frames if errors[frame]]
+        return min(
+            with_errors or frames,
+            key=lambda frame: (times_drawn[frame], -error_rates[frame], frame),
         )
-        badness = errors / np.maximum(there, 1)
-        times = Counter(self.drawn_in)
-        wrong = [frame for frame in frames if errors[frame]] or list(frames)
-        return min(wrong, key=lambda frame: (times[frame], -badness[frame], frame))
 
     def slices_to_begin(self, count: int) -> list[int]:
-        """Return up to `count` slices spread evenly over those of the target, never its tips."""
-        there = [plane for plane in range(len(self.target)) if self._there(plane).any()]
-        count = min(count, len(there))
-        return [there[(2 * number + 1) * len(there) // (2 * count)] for number in range(count)]
+        """Return up to `count` slices spread evenly over those of the target, never its outermost ones."""
+        planes = range(len(self.target))
+        with_target = [plane for plane in planes if self._counted_labels(plane).any()]
+        count = min(count, len(with_target))
+        middles = [(2 * number + 1) * len(with_target) // (2 * count) for number in range(count)]
+        return [with_target[middle] for middle in middles]
 
     def slices_to_correct(self, count: int) -> list[int]:
-        """Return up to `count` slices that a reader stops at who scrolls on from where they drew last.
+        """Return up to `count` slices at which a reader stops who scrolls on from the last slice drawn on.
 
-        They stop where there are at least half as many errors as in the worst slice, nearest first.
+        A reader stops where there are at least half as many errors as in the worst slice, nearest first.
         """
         errors = self.errors()
-        bad = np.flatnonzero(errors >= max(1.0, _NEAR_WORST * errors.max(initial=0)))
+        stops = np.flatnonzero(errors >= max(1.0, _STOP_SHARE * errors.max(initial=0)))
         last = self.drawn_in[-1] if self.drawn_in else int(errors.argmax())
-        return sorted(bad.tolist(), key=lambda plane: (abs(plane - last), -errors[plane], plane))[
-            :count
-        ]
+        nearest_first = sorted(
+            stops.tolist(), key=lambda plane: (abs(plane - last), -errors[plane], plane)
+        )
+        return nearest_first[:count]
 
-    def _there(self, picture: int) -> Labels:
-        """Return the labels of a picture as far as they count: nothing is to be drawn on what is ignored."""
+    def errors(self) -> NDArray[np.int64]:
+        """Return the number of wrong pixels of each picture."""
+        counts: list[int] = []
+        pairs = zip(self.prediction, self.target, strict=True)
+        for picture, (prediction, target) in enumerate(pairs):
+            is_wrong = prediction != target
+            ignore = self.ignored(picture)
+            if ignore is not None:
+                is_wrong &= ~ignore
+            counts.append(int(np.count_nonzero(is_wrong)))
+        return np.array(counts, dtype=np.int64)
+
+    def _selectable_frames(self) -> list[int]:
+        if not self.requested_frames:
+            return list(range(len(self.target)))
+        frames = sorted(set(self.requested_frames))
+        unknown = [frame for frame in frames if not 0 <= frame < len(self.target)]
+        if unknown:
+            raise InvalidInput(
+                f"candidates: expected frames from 0 to {len(self.target) - 1}, got {unknown}"
+            )
+        return frames
+
+    def _counted_labels(self, picture: int) -> Labels:
+        """Return the labels of a picture with ignored pixels set to 0: nobody draws on those."""
         ignore = self.ignored(picture)
         if ignore is None:
             return self.target[picture]
         return np.where(ignore, np.uint8(0), self.target[picture])
 
-    def errors(self) -> NDArray[np.int64]:
-        """Return how many pixels of each picture are wrong."""
-        counts: list[int] = []
-        for picture, (prediction, target) in enumerate(
-            zip(self.prediction, self.target, strict=True)
-        ):
-            wrong = prediction != target
-            ignore = self.ignored(picture)
-            counts.append(int(np.count_nonzero(wrong if ignore is None else wrong & ~ignore)))
-        return np.array(counts, dtype=np.int64)
 
-
-def _stacked(labels: Labels | Mask) -> Labels:
+def _stack(labels: Labels | Mask) -> Labels:
     return labels.view(np.uint8).reshape(-1, *labels.shape[-2:])
 
 
-def _drawn_in(turn: Turn) -> Sequence[int]:
+def _drawn_pictures(turn: Turn) -> Sequence[int]:
     """Return the pictures drawn in so far, in order, once for every round."""
-    found: list[int] = []
+    has_planes = len(turn.sample.shape) == 3
+    pictures: list[int] = []
     for prompts in turn.dialogue.rounds:
-        lines = [prompt for prompt in prompts if isinstance(prompt, Scribble)]
-        found += dict.fromkeys(
-            int(line.points[0][0]) if len(turn.sample.shape) == 3 else 0 for line in lines
-        )
-    return found
+        in_round: dict[int, None] = {}
+        for prompt in prompts:
+            if isinstance(prompt, Scribble):
+                in_round[int(prompt.points[0][0]) if has_planes else 0] = None
+        pictures += in_round
+    return pictures

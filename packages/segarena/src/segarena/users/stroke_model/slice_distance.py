@@ -1,4 +1,4 @@
-"""How strokes on neighbouring slices hang together: whoever draws on one has just drawn on the next."""
+"""Distance of drawings from a drawing on a neighbouring slice, which people tend to repeat."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ import numpy as np
 
 from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
-_MOST = 200
-"""Points of a drawing that are looked at."""
+_MOST_POINTS = 200
+"""Longer drawings are subsampled to about this many points: all pairs are compared."""
 
 
 def distances_to_strokes(
     drawings: Sequence[Sequence[ComplexPoints]], former: ComplexPoints, surface: DrawingSurface
 ) -> FloatArray:
-    """Return how far drawings are from a former one, (n,), over the goal's size.
+    """Return the symmetric mean distance of drawings from a former one, (n,), over the goal's size.
 
-    The mean over points of either of the distance to the nearest point of the other.
+    This is the mean, over the points of either drawing, of the distance to the nearest point of the other.
 
     Args:
-        drawings: lines of each, at least one point.
-        former: points of what was drawn on another slice, (m,), at least one.
-        surface: of the goal.
+        drawings: lines of each drawing, with at least one point.
+        former: points drawn on another slice, (m,), at least one.
+        surface: surface of the goal.
     """
-    known = _some(former)
-    found: list[float] = []
+    former_points = _subsample(former)
+    distances: list[float] = []
     for lines in drawings:
-        distances = np.abs(_some(np.concatenate(lines))[:, None] - known)
-        found.append(float(distances.min(axis=0).mean() + distances.min(axis=1).mean()) / 2)
-    return np.array(found) / surface.size
+        points = _subsample(np.concatenate(lines))
+        pairs = np.abs(points[:, None] - former_points)
+        distances.append(float(pairs.min(axis=0).mean() + pairs.min(axis=1).mean()) / 2)
+    return np.array(distances) / surface.size
 
 
-def _some(points: ComplexPoints) -> ComplexPoints:
-    return points[:: 1 + len(points) // _MOST]
+def _subsample(points: ComplexPoints) -> ComplexPoints:
+    return points[:: 1 + len(points) // _MOST_POINTS]

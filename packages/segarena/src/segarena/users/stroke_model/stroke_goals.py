@@ -1,4 +1,4 @@
-"""What somebody draws on in one picture: the parts that stand out of what is wrong."""
+"""Goals of strokes in one picture: whole objects, background near them, and the conspicuous errors."""
 
 from __future__ import annotations
 
@@ -11,33 +11,42 @@ import numpy as np
 
 from segarena.samples import Labels, Mask
 
-_STANDS_OUT = 0.2
-"""A part is drawn on where area times depth is at least this share of the most of any part of the picture."""
+_CONSPICUOUS_SHARE = 0.2
+"""Least area times depth of an error part that is corrected, as a share of the largest in the picture."""
 _MOST_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrokeGoal:
-    """Something to draw on.
+    """Region to draw a stroke on.
 
     Attributes:
         mask: bool (H, W), with at least one pixel.
-        label: what is truly there: an object, or 0 for none.
+        label: true label of the region: an object, or 0 for the background.
     """
 
     mask: Mask
     label: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _ErrorPart:
+    """Connected part of the errors of one true label, with its conspicuity: area times depth."""
+
+    conspicuity: float
+    label: int
+    mask: Mask
+
+
 def object_goals(target: Labels, ignore: Mask | None) -> list[StrokeGoal]:
-    """Return every object that is in a picture, as goals of the first round."""
-    seen = target if ignore is None else np.where(ignore, np.uint8(0), target)
-    labels = np.flatnonzero(np.bincount(seen.reshape(-1), minlength=1))
-    return [StrokeGoal(seen == label, label) for label in labels.tolist() if label]
+    """Return a goal for every object in a picture, as drawn on in the first round."""
+    counted = target if ignore is None else np.where(ignore, np.uint8(0), target)
+    labels = np.flatnonzero(np.bincount(counted.reshape(-1), minlength=1))
+    return [StrokeGoal(counted == label, label) for label in labels.tolist() if label]
 
 
 def background_goals(goals: Sequence[StrokeGoal], ignore: Mask | None) -> list[StrokeGoal]:
-    """Return what is around and between objects, and not ignored, as a goal of label 0 if any is; see `around`."""
+    """Return the background near objects that is not ignored as one goal of label 0; [] where there is none."""
     if not goals:
         return []
     near = nearby_background(np.logical_or.reduce([goal.mask for goal in goals]))
@@ -47,55 +56,57 @@ def background_goals(goals: Sequence[StrokeGoal], ignore: Mask | None) -> list[S
 
 
 def nearby_background(mask: Mask) -> Mask:
-    """Return the pixels off an object that are near it: not farther than the root of its area.
+    """Return the pixels off an object that are no farther from it than the square root of its area.
 
     Args:
         mask: bool (H, W), with at least one pixel.
     """
-    away = cv2.distanceTransform((~mask).view(np.uint8), cv2.DIST_L2, 5)
-    return (away > 0) & (away <= math.sqrt(np.count_nonzero(mask)))
+    distance = cv2.distanceTransform((~mask).view(np.uint8), cv2.DIST_L2, 5)
+    return (distance > 0) & (distance <= math.sqrt(np.count_nonzero(mask)))
 
 
 def error_goals(
     prediction: Labels, target: Labels, ignore: Mask | None, objects: int
 ) -> list[StrokeGoal]:
-    """Return what stands out of the errors in a picture, a goal for each true label; none where nothing is wrong.
+    """Return the conspicuous errors in a picture, one goal for each true label; [] where nothing is wrong.
 
-    Errors fall into 8-connected parts. Of all labels together up to four parts stand out: those whose area times
-    greatest depth comes near that of the most conspicuous one, which is always among them. So slivers along an outline
-    are left alone while there is a blob to correct.
+    Errors are split into 8-connected parts. Of all labels together, up to four parts are kept: those whose area times
+    greatest depth is at least a fifth of the largest, which is always kept itself. So slivers along an outline are left
+    alone while there is a blob to correct.
 
     Args:
         prediction: uint8 (H, W).
-        target: the same; labels above `objects` are nobody's.
-        ignore: bool (H, W), never wrong.
-        objects: labels 0 to this one are looked at.
+        target: uint8 (H, W); labels above `objects` belong to no object.
+        ignore: bool (H, W), pixels that are never wrong.
+        objects: greatest label that is corrected.
     """
-    wrong = prediction != target
+    is_wrong = prediction != target
     if ignore is not None:
-        wrong &= ~ignore
-    found: list[tuple[float, int, Mask]] = []
-    for label in np.flatnonzero(np.bincount(target[wrong], minlength=1)[: objects + 1]).tolist():
-        found += [(weight, label, part) for weight, part in _parts(wrong & (target == label))]
-    found.sort(key=lambda each: -each[0])
-    kept = [each for each in found[:_MOST_PARTS] if each[0] >= _STANDS_OUT * found[0][0]]
-    return [
-        StrokeGoal(_together(kept, label), label)
-        for label in sorted({label for _, label, _ in kept})
-    ]
+        is_wrong &= ~ignore
+    labels = np.flatnonzero(np.bincount(target[is_wrong], minlength=1)[: objects + 1])
+    parts: list[_ErrorPart] = []
+    for label in labels.tolist():
+        parts += _largest_parts(is_wrong & (target == label), label)
+    parts.sort(key=lambda part: -part.conspicuity)
+    masks: dict[int, list[Mask]] = {}
+    for part in parts[:_MOST_PARTS]:
+        if part.conspicuity >= _CONSPICUOUS_SHARE * parts[0].conspicuity:
+            masks.setdefault(part.label, []).append(part.mask)
+    return [StrokeGoal(np.logical_or.reduce(masks[label]), label) for label in sorted(masks)]
 
 
-def _parts(error: Mask) -> list[tuple[float, Mask]]:
-    """Return the largest parts of an error with their area times depth."""
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(error.view(np.uint8), connectivity=8)
+def _largest_parts(error: Mask, label: int) -> list[_ErrorPart]:
+    """Return up to four connected parts of the errors of a label, the largest first."""
+    _, numbers, stats, _ = cv2.connectedComponentsWithStats(error.view(np.uint8), connectivity=8)
     areas = stats[:, cv2.CC_STAT_AREA].copy()
     areas[0] = 0
     largest = np.argsort(-areas, kind="stable")[:_MOST_PARTS]
-    # Away from the frame's border as from any other edge.
+    # Padded, so that the frame's border counts as an edge.
     depth = cv2.distanceTransform(np.pad(error, 1).view(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
-    parts = [(int(areas[number]), labels == number) for number in largest.tolist() if areas[number]]
-    return [(area * float(depth[part].max()), part) for area, part in parts]
-
-
-def _together(kept: Sequence[tuple[float, int, Mask]], label: int) -> Mask:
-    return np.logical_or.reduce([part for _, of, part in kept if of == label])
+    parts: list[_ErrorPart] = []
+    for number in largest.tolist():
+        area = int(areas[number])
+        if area:
+            mask = numbers == number
+            parts.append(_ErrorPart(area * float(depth[mask].max()), label, mask))
+    return parts

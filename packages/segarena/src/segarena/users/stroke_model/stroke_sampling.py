@@ -1,4 +1,4 @@
-"""Drawing on a goal: several drafts, of which the one is kept that people might have drawn."""
+"""Sampling of strokes on a goal: several candidates, of which one is kept by its likelihood under people."""
 
 from __future__ import annotations
 
@@ -22,57 +22,58 @@ from segarena.users.stroke_model.surface import (
 )
 
 CANDIDATE_COUNT = 24
-_STEP_PX = 4
+_CURVE_STEP_PX = 4
 
 
 def sample_strokes(
     goal: Mask,
     habits: FloatArray,
-    fitted: StrokeModel,
+    model: StrokeModel,
     rng: np.random.Generator,
     former: Sequence[Points] = (),
     slices_away: int = 1,
 ) -> list[Points]:
-    """Return the lines that somebody draws on `goal`: (n, 2) each, (row, column), all within the frame.
+    """Sample the lines that a person draws on `goal`: (n, 2) each, (row, column), all within the frame.
 
     Args:
         goal: bool (H, W), with at least one pixel.
-        habits: theirs, (people,): how much they are like each of `fitted.people`.
-        fitted: how people draw.
-        rng: all that is random comes from it.
-        former: what they drew before on another slice, lines of positions as above.
-        slices_away: how many slices off that is; what is farther off is less of a model.
+        habits: weights of `model.people` in the person, (people,).
+        model: fitted stroke model.
+        rng: source of all random numbers.
+        former: lines that the person drew on another slice, as positions like the result's.
+        slices_away: distance of that slice; the farther it is, the less the new lines follow it.
     """
     surface = build_surface(goal)
-    made = draw_candidates(surface, np.repeat(habits[None], CANDIDATE_COUNT, axis=0), fitted, rng)
-    board = CandidateMeter(surface)
-    marks = np.array([board.marks(lines) for lines in made], np.float32)
-    known = np.broadcast_to(
-        context_features(surface, habits), (CANDIDATE_COUNT, len(surface.shape) + len(habits))
-    )
-    logits = fitted.likeness(np.concatenate([marks, known], axis=1)).ravel()
+    repeated_habits = np.repeat(habits[None], CANDIDATE_COUNT, axis=0)
+    candidates = draw_candidates(surface, repeated_habits, model, rng)
+    meter = CandidateMeter(surface)
+    features = np.array([meter.features(lines) for lines in candidates], np.float32)
+    context = context_features(surface, habits)
+    context_rows = np.broadcast_to(context, (CANDIDATE_COUNT, len(context)))
+    logits = model.likeness(np.concatenate([features, context_rows], axis=1)).ravel()
     if former:
-        before = surface.from_frame(np.concatenate(former))
-        logits = logits - fitted.cohesion / max(1, slices_away) * distances_to_strokes(
-            made, before, surface
-        )
+        former_points = surface.from_frame(np.concatenate(former))
+        distances = distances_to_strokes(candidates, former_points, surface)
+        logits = logits - model.cohesion / max(1, slices_away) * distances
     kept = int(sample_categorical(logits[None], rng)[0])
-    return [surface.to_frame(surface.within(_rounded(line, surface))) for line in made[kept]]
+    curves = [_catmull_rom(line, surface) for line in candidates[kept]]
+    return [surface.to_frame(surface.clip(curve)) for curve in curves]
 
 
-def _rounded(line: ComplexPoints, surface: DrawingSurface) -> ComplexPoints:
-    """Return a smooth curve through the points of a line (Catmull and Rom), in steps of some px of the frame."""
-    count = math.ceil(surface.stride * surface.coarseness / _STEP_PX)
+def _catmull_rom(line: ComplexPoints, surface: DrawingSurface) -> ComplexPoints:
+    """Return a Catmull-Rom spline through the points of a line, in steps of about 4 px of the frame."""
+    count = math.ceil(surface.stride * surface.coarseness / _CURVE_STEP_PX)
     if len(line) < 3 or count < 2:
         return line
+    # The end tangents need a control point beyond either end: the mirror image of the neighbour.
     before = 2 * line[:1] - line[1:2]
     after = 2 * line[-1:] - line[-2:-1]
-    around = np.concatenate([before, line, after]).astype(np.complex128)
-    a = around[:-3, None]
-    b = around[1:-2, None]
-    c = around[2:-1, None]
-    d = around[3:, None]
+    controls = np.concatenate([before, line, after]).astype(np.complex128)
+    a = controls[:-3, None]
+    b = controls[1:-2, None]
+    c = controls[2:-1, None]
+    d = controls[3:, None]
     share = np.arange(count) / count
     bend = (2 * a - 5 * b + 4 * c - d) * share**2 + (3 * b - a - 3 * c + d) * share**3
     curve = b + (c - a) * share / 2 + bend / 2
-    return np.concatenate([curve.ravel(), around[-2:-1]])
+    return np.concatenate([curve.ravel(), controls[-2:-1]])

@@ -38,7 +38,7 @@ def test_self_pairs_and_duplicates_are_counted():
     assert set(found) == {"self-pairs", "duplicates", "uneven-classes"}
     assert found["self-pairs"].count == 1
     assert found["duplicates"].count == 3
-    assert "2 pairs are there more than once" in found["duplicates"].message
+    assert "2 pairs occur more than once" in found["duplicates"].message
 
 
 def test_cells_with_few_query_images_are_named_with_their_rows():

@@ -1,1 +1,1 @@
-"""Analyses of bias: class and background, selection by salience."""
+"""Analyses of bias: class negation, spurious supports, selection of training images."""

@@ -1,14 +1,14 @@
-"""Class negation: are classes that a model saw as background in training lost when they are asked for?
+"""Class negation bias: lower IoU on classes that were background in the training images.
 
-The evidence is a table of classes: how much worse than a supervised network a one-shot method is, and in how much of
-its training data the class was background. Salience stands beside it, because it explains the drop as well.
+The evidence is a table of classes with the drop from a supervised network to a one-shot method,
+and the share of training images in which the class was background. It includes salience, because
+salience explains the drop as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -23,60 +23,63 @@ from segarena.systems.oneshot.pairs.image_sources import ClassImage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnCorrelation:
-    """How two columns of the table go together, over classes."""
+    """Correlation of two columns of the table over classes."""
 
     one: str
     other: str
-    given: str  # a third column whose linear part was taken out of both; "" none
-    pearson: float  # of values, -1 to 1; NaN where one is constant or classes are fewer than three
-    spearman: float  # of ranks
-    classes: int
+    given: str  # column held fixed in a partial correlation; "" for none
+    pearson: float  # -1 to 1; NaN where a column is constant or classes are fewer than three
+    spearman: float
+    classes: int  # number of classes with a value in all columns
+
+
+# The published statistics have other names for the columns of the evidence.
+_STATISTICS_COLUMNS = {
+    "query": "image",
+    "iou": "supervised",
+    "oss_perf": "one_shot",
+    "saliou": "salience",
+}
+_REQUIRED_COLUMNS = ("class", "image", "supervised", "one_shot")
 
 
 def read_evidence(path: str | Path) -> pl.DataFrame:
-    """Read IoU per class and image: the published statistics, or a CSV with class, image, supervised, one_shot.
+    """Read IoU per class and image.
 
-    A column salience is optional.
+    The file is the published statistics, or a CSV with columns class, image, supervised, one_shot
+    and optionally salience.
 
     Returns:
         Columns class, image, supervised, one_shot, salience.
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: it lacks a column, or a value is no number.
+        DatasetError: it lacks a column, or a value is not a number.
     """
     file = Path(path)
     if not file.is_file():
         raise DatasetMissing(f"{file}: expected a table of IoU per class and image, found none")
     try:
-        head = pl.read_csv(file, n_rows=0).columns
-        if "filename" in head:
-            names = {
-                "query": "image",
-                "iou": "supervised",
-                "oss_perf": "one_shot",
-                "saliou": "salience",
-            }
-            return read_statistics(file).rename(names).select("class", *names.values())
-        lacking = [
-            name for name in ("class", "image", "supervised", "one_shot") if name not in head
-        ]
-        if lacking:
+        columns = pl.read_csv(file, n_rows=0).columns
+        if "filename" in columns:
+            statistics = read_statistics(file).rename(_STATISTICS_COLUMNS)
+            return statistics.select("class", *_STATISTICS_COLUMNS.values())
+        missing = [name for name in _REQUIRED_COLUMNS if name not in columns]
+        if missing:
             raise DatasetError(
-                f"{file}: expected columns class, image, supervised, one_shot; missing {lacking}"
+                f"{file}: expected columns {', '.join(_REQUIRED_COLUMNS)}; missing {missing}"
             )
+        # Classes are often numbers, but names in all other tables.
         table = pl.read_csv(file, schema_overrides={"class": pl.String, "image": pl.String})
-        numbers = [
-            pl.col(name).cast(pl.Float64)
-            for name in ("supervised", "one_shot", "salience")
-            if name in head
-        ]
-        table = table.select("class", "image", *numbers)
+        number_columns = ["supervised", "one_shot"]
+        if "salience" in columns:
+            number_columns.append("salience")
+        table = table.select("class", "image", pl.col(number_columns).cast(pl.Float64))
     except pl.exceptions.PolarsError as error:
         raise DatasetError(
             f"{file}: expected CSV of numbers, got: {str(error).splitlines()[0]}"
         ) from error
-    if "salience" in head:
+    if "salience" in columns:
         return table
     return table.with_columns(salience=pl.lit(None, pl.Float64))
 
@@ -86,10 +89,14 @@ def negation_table(
 ) -> pl.DataFrame:
     """Return one row per class, the largest drop first.
 
-    `presence` is for each class the share of its fold's training images in which it is background.
+    Args:
+        evidence: see `read_evidence`.
+        presence: share of the training images of a class's fold in which it is background; null
+            for other classes.
 
     Returns:
-        Columns class, images, supervised, one_shot, drop (their difference), salience, presence; means over images.
+        Columns class, images, supervised, one_shot, drop (their difference), salience, presence;
+        means over images.
     """
     table = evidence.group_by("class").agg(
         images=pl.len(),
@@ -98,33 +105,42 @@ def negation_table(
         salience=pl.col("salience").mean(),
     )
     known = presence or {}
-    shares = pl.Series(
-        "presence", [known.get(label) for label in table["class"].to_list()], dtype=pl.Float64
-    )
-    table = table.with_columns(shares, drop=pl.col("supervised") - pl.col("one_shot"))
+    shares = [known.get(label) for label in table["class"].to_list()]
+    presence_column = pl.Series("presence", shares, dtype=pl.Float64)
+    table = table.with_columns(presence_column, drop=pl.col("supervised") - pl.col("one_shot"))
     columns = ("class", "images", "supervised", "one_shot", "drop", "salience", "presence")
     return table.select(*columns).sort("drop", "class", descending=[True, False])
 
 
 def negation_correlations(table: pl.DataFrame) -> list[ColumnCorrelation]:
-    """Return how the drop goes with presence and with salience, and with each when the other is held fixed.
+    """Return the correlations of the drop with presence and salience, simple and partial.
 
-    Classes without a value of a column are left out of its correlations.
+    A partial correlation holds the other column fixed. Classes without a value of a column are
+    left out of its correlations.
     """
-    found: list[ColumnCorrelation] = []
+    correlations: list[ColumnCorrelation] = []
     for other, given in (
         ("presence", ""),
         ("salience", ""),
         ("presence", "salience"),
         ("salience", "presence"),
     ):
-        used = table.select("drop", other, *([given] if given else [])).drop_nulls()
+        names = ["drop", other]
+        if given:
+            names.append(given)
+        used = table.select(names).drop_nulls()
         columns = used.to_numpy().astype(np.float64).T
-        both = {"pearson": _partial(columns, pearson), "spearman": _partial(columns, spearman)}
-        found.append(
-            ColumnCorrelation(one="drop", other=other, given=given, **both, classes=used.height)
+        correlations.append(
+            ColumnCorrelation(
+                one="drop",
+                other=other,
+                given=given,
+                pearson=_correlate(columns, pearson),
+                spearman=_correlate(columns, spearman),
+                classes=used.height,
+            )
         )
-    return found
+    return correlations
 
 
 def background_presence(
@@ -133,19 +149,30 @@ def background_presence(
     *,
     images: Collection[str] | None = None,
 ) -> dict[str, float]:
-    """Return for each tested class the share of its fold's training images that hold it, as background.
+    """Return for each tested class the share of its fold's training images that hold it.
 
-    A fold trains on images that hold a class it does not test; `fold_of` gives None for a class that is never tested.
-    `images` are those that may be trained on, None all.
+    There the class is background: a fold trains on images with a class that it does not test.
+
+    Args:
+        items: classes and images.
+        fold_of: returns the fold that tests a class, None for a class that is never tested.
+        images: allowed training images; None allows all.
     """
-    classes_of = _classes_by_image(items, images)
+    classes_of_image = _classes_by_image(items, images)
+    tested = set[str]().union(*classes_of_image.values())
     shares: dict[str, float] = {}
-    for label in sorted(set[str]().union(*classes_of.values())):
+    for label in sorted(tested):
         fold = fold_of(label)
         if fold is None:
             continue
-        training = [held for held in classes_of.values() if set(map(fold_of, held)) - {fold}]
-        shares[label] = sum(label in held for held in training) / max(1, len(training))
+        training_count = 0
+        label_count = 0
+        for classes in classes_of_image.values():
+            is_training = any(fold_of(other) != fold for other in classes)
+            if is_training:
+                training_count += 1
+                label_count += label in classes
+        shares[label] = label_count / max(1, training_count)
     return shares
 
 
@@ -156,19 +183,21 @@ def leave_out_images(
     *,
     images: Collection[str] | None = None,
 ) -> list[str]:
-    """Return the training images of a fold that hold a class that it tests: those to train without.
+    """Return the training images of a fold to train without: those with a class that it tests.
 
     Raises:
-        InvalidInput: no class is tested by this fold.
+        InvalidInput: the fold tests no class of these images.
     """
-    classes_of = _classes_by_image(items, images)
-    if fold not in map(fold_of, chain(*classes_of.values())):
-        raise InvalidInput(f"fold {fold} tests no class that these images hold")
+    is_tested_anywhere = False
     mixed: list[str] = []
-    for image, held in classes_of.items():
-        folds = set(map(fold_of, held))
-        if fold in folds and len(folds) > 1:
-            mixed.append(image)
+    for image, classes in _classes_by_image(items, images).items():
+        folds = {fold_of(label) for label in classes}
+        if fold in folds:
+            is_tested_anywhere = True
+            if len(folds) > 1:
+                mixed.append(image)
+    if not is_tested_anywhere:
+        raise InvalidInput(f"fold {fold} tests no class that these images hold")
     return sorted(mixed)
 
 
@@ -176,22 +205,24 @@ def _classes_by_image(
     items: Iterable[ClassImage], images: Collection[str] | None
 ) -> dict[str, set[str]]:
     allowed = None if images is None else set(images)
-    classes_of: dict[str, set[str]] = {}
+    classes_of_image: dict[str, set[str]] = {}
     for label, image in items:
         if allowed is None or image in allowed:
-            classes_of.setdefault(image, set()).add(label)
-    return classes_of
+            classes_of_image.setdefault(image, set()).add(label)
+    return classes_of_image
 
 
-def _partial(columns: NDArray[np.float64], correlate: Callable[..., NDArray[np.float64]]) -> float:
-    """Return the correlation of the first two rows, without what is linear in the third if there is one."""
+def _correlate(
+    columns: NDArray[np.float64], correlate: Callable[..., NDArray[np.float64]]
+) -> float:
+    """Return the correlation of the first two rows; partial, given the third if there is one."""
     if columns.shape[1] < 3:
         return float("nan")
-    found = correlate(columns[:, None], columns[None])
+    matrix = correlate(columns[:, None], columns[None])
     if len(columns) == 2:
-        return float(found[0, 1])
-    one, other = np.nan_to_num(found[:2, 2])  # a constant third explains nothing
+        return float(matrix[0, 1])
+    one, other = np.nan_to_num(matrix[:2, 2])  # a constant third column explains nothing
     unexplained = (1 - one**2) * (1 - other**2)
     if unexplained > 1e-12:
-        return float((found[0, 1] - one * other) / np.sqrt(unexplained))
+        return float((matrix[0, 1] - one * other) / np.sqrt(unexplained))
     return float("nan")

@@ -1,7 +1,7 @@
-"""Does a method look at the support, and does it find what does not stand out? The paper's tables 2A and 2B.
+"""Bias in the use of supports: IoU under spurious supports, and of salient and other targets.
 
-A spurious support shows something else than what is asked for. It is made in the table of pairs, so any segmenter,
-also one run elsewhere, answers it like any other.
+A spurious support does not show the requested object. It is written into the table of pairs, so
+any segmenter answers it like any other pair. Source: TOSS, Tables 2A and 2B.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import mean_of_defined, percentile_interval
@@ -20,13 +21,19 @@ from segarena.systems.oneshot.scoring.score_settings import DEFAULT_SETTINGS, Sc
 SUPPORT_KINDS = {
     "normal": "as it is",
     "other-class": "image and mask of another class of the fold",
-    "null-mask": "the mask shows nothing",
+    "null-mask": "the mask is empty",
     "no-image": "the image is black, the mask as it is",
-    "other-class-null-mask": "image of another class, the mask shows nothing",
+    "other-class-null-mask": "image of another class with an empty mask",
 }
-"""What a support can be, and in words."""
+"""Kinds of support with their descriptions."""
+# Our choice, as for the published partitions: the paper does not number the rule of Table 2B.
 SALIENT_TARGET_FROM = 0.5
-_SHOWN_AS = {"null-mask": "null-mask", "no-image": "no-image", "other-class-null-mask": "null-mask"}
+_OTHER_CLASS_KINDS = ("other-class", "other-class-null-mask")
+_SUPPORT_KIND_VALUES = {
+    "null-mask": "null-mask",
+    "no-image": "no-image",
+    "other-class-null-mask": "null-mask",
+}
 
 
 def spurious_pairs(
@@ -34,20 +41,19 @@ def spurious_pairs(
 ) -> pl.DataFrame:
     """Return pairs once for each kind of support; lists are called LIST/KIND, rows keep their numbers.
 
-    Only pairs that show the class as it is are taken, untransformed, and not the query itself. Another class is drawn
-    evenly from those that the table shows in the same data set and fold, then an example of it; query and class asked
-    for stay.
+    Only usual pairs are used: they show the class, untransformed, and not the query itself. Another
+    class is drawn uniformly from those that the table shows in the same dataset and fold, then
+    examples of it; query and requested class stay.
 
     Raises:
-        InvalidInput: an unknown kind, no pair that can be used, or no other class to show.
+        InvalidInput: an unknown kind, no usual pair, or no other class to show.
 
-    Source: TOSS, Table 2A. There the rule that draws another class is not told.
+    Source: TOSS, Table 2A, which does not give the rule that draws another class.
     """
     unknown = [kind for kind in kinds if kind not in SUPPORT_KINDS]
     if unknown or not kinds:
-        raise InvalidInput(
-            f"kind {(unknown or [''])[0]!r}: expected some of {', '.join(SUPPORT_KINDS)}"
-        )
+        kind = unknown[0] if unknown else ""
+        raise InvalidInput(f"kind {kind!r}: expected some of {', '.join(SUPPORT_KINDS)}")
     is_self = pl.col("supports").list.contains(pl.col("query"))
     usual = pairs.filter(
         ~pl.col("cross_class"),
@@ -57,28 +63,27 @@ def spurious_pairs(
     )
     if not usual.height:
         raise InvalidInput("expected pairs that show the class as it is, got none")
-    unknown_now = {
-        name: pl.lit(None, PAIR_COLUMNS[name]) for name in ("level", "code", "similarity")
-    }
-    plain = usual.with_columns(tier=pl.lit("pairs"), **unknown_now)
-    if any(kind.startswith("other") for kind in kinds):
-        other = _of_other_classes(plain, seed)
-    else:
-        other = plain
-    tables = [
-        (other if kind.startswith("other") else plain).with_columns(
-            list=pl.format("{}/{}", pl.col("list"), pl.lit(kind)),
-            support_kind=pl.lit(_SHOWN_AS.get(kind, "shown")),
-        )
-        for kind in kinds
-    ]
+    # Level, code and similarity describe the support, which changes.
+    cleared = {name: pl.lit(None, PAIR_COLUMNS[name]) for name in ("level", "code", "similarity")}
+    usual = usual.with_columns(tier=pl.lit("pairs"), **cleared)
+    other_class = usual
+    if any(kind in _OTHER_CLASS_KINDS for kind in kinds):
+        other_class = _with_other_classes(usual, seed)
+    tables: list[pl.DataFrame] = []
+    for kind in kinds:
+        table = other_class if kind in _OTHER_CLASS_KINDS else usual
+        list_name = pl.format("{}/{}", pl.col("list"), pl.lit(kind))
+        value = pl.lit(_SUPPORT_KIND_VALUES.get(kind, "shown"))
+        tables.append(table.with_columns(list=list_name, support_kind=value))
     return pairs_table(pl.concat(tables))
 
 
 def spurious_table(
     counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS
 ) -> pl.DataFrame:
-    """Return class mIoU against the class asked for under each kind of support; the higher, the less supports count.
+    """Return class mIoU against the requested class for each kind of support.
+
+    High values with a spurious support mean that the segmenter ignores supports.
 
     Raises:
         InvalidInput: no list is called LIST/KIND.
@@ -89,9 +94,9 @@ def spurious_table(
         raise InvalidInput(
             "expected lists called LIST/KIND, as 'segarena toss spurious' writes them; got none"
         )
-    order = {name: number for number, name in enumerate(SUPPORT_KINDS)}
-    found = grouped_miou(table, "kind", settings)
-    return found.sort(pl.col("kind").replace_strict(order, return_dtype=pl.Int64))
+    rank = {name: number for number, name in enumerate(SUPPORT_KINDS)}
+    means = grouped_miou(table, "kind", settings)
+    return means.sort(pl.col("kind").replace_strict(rank, return_dtype=pl.Int64))
 
 
 def salience_table(
@@ -100,80 +105,85 @@ def salience_table(
     *,
     salient_from: float = SALIENT_TARGET_FROM,
 ) -> pl.DataFrame:
-    """Return class mIoU of targets that are salient and of those that are not, by the salience IoU of each.
+    """Return class mIoU of salient and of other targets, by the salience IoU of each.
 
     Raises:
-        InvalidInput: no pair knows its salience.
+        InvalidInput: no pair has a salience.
 
-    Source: TOSS, Table 2B; the rule is not numbered there.
+    Source: TOSS, Table 2B.
     """
     known = counts.filter(pl.col("salience").is_not_null())
     if not known.height:
         raise InvalidInput(
             "expected pairs with salience, got none; 'segarena toss build' measures it"
         )
-    group = (
-        pl.when(pl.col("salience") >= salient_from)
-        .then(pl.lit("salient"))
-        .otherwise(pl.lit("not salient"))
-    )
-    return grouped_miou(known.with_columns(group=group), "group", settings).sort(
-        "group", descending=True
-    )
+    is_salient = pl.col("salience") >= salient_from
+    group = pl.when(is_salient).then(pl.lit("salient")).otherwise(pl.lit("not salient"))
+    means = grouped_miou(known.with_columns(group=group), "group", settings)
+    return means.sort("group", descending=True)
 
 
 def grouped_miou(
     counts: pl.DataFrame, by: str, settings: ScoreSettings = DEFAULT_SETTINGS
 ) -> pl.DataFrame:
-    """Return for each value of a column: mean over folds of class mIoU, its interval, and how much there is.
+    """Return class mIoU, averaged over folds, for each value of a column.
 
     Returns:
-        Columns `by`, `miou`, `low`, `high`, `pairs`, `queries`, `classes`; 0 to 1, NaN without an interval.
+        Columns `by`, `miou`, `low`, `high`, `pairs`, `queries`, `classes`; 0 to 1, NaN without an
+        interval.
     """
-    found = compute_grouped_iou(counts, [by, "fold", "class"], settings)
-    groups = found.groups.with_row_index("place")
+    grouped = compute_grouped_iou(counts, [by, "fold", "class"], settings)
+    groups = grouped.groups.with_row_index("index")
     rows: list[dict[str, object]] = []
     for (value,), part in groups.group_by([by], maintain_order=True):
-        by_fold = part.group_by(["fold"], maintain_order=True)
-        miou = mean_of_defined(
-            [mean_of_defined(found.iou[fold["place"].to_numpy()]) for _, fold in by_fold]
-        )
+        fold_means: list[NDArray[np.float64]] = []
+        for _, fold in part.group_by(["fold"], maintain_order=True):
+            fold_means.append(mean_of_defined(grouped.iou[fold["index"].to_numpy()]))
+        miou = mean_of_defined(fold_means)
         low, high = percentile_interval(miou[1:], settings.level)
         own = counts.filter(pl.col(by) == value)
-        amounts = {
-            "pairs": own.height,
-            "queries": own["query"].n_unique(),
-            "classes": own["class"].n_unique(),
-        }
-        rows.append({by: value, "miou": float(miou[0]), "low": low, "high": high, **amounts})
+        rows.append(
+            {
+                by: value,
+                "miou": float(miou[0]),
+                "low": low,
+                "high": high,
+                "pairs": own.height,
+                "queries": own["query"].n_unique(),
+                "classes": own["class"].n_unique(),
+            }
+        )
     return pl.DataFrame(rows)
 
 
-def _of_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Return the pairs with as many examples of one other class each."""
+def _with_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Replace the supports of each pair by as many examples of one other class of its fold."""
     rng = np.random.default_rng(seed)
-    # By data set and fold: the examples of each class.
-    shown: dict[tuple[object, object], dict[str, list[str]]] = {}
-    examples = (
-        pairs.select("dataset", "fold", "class", "supports")
-        .explode("supports")
-        .unique(maintain_order=True)
-    )
-    for dataset, fold, label, image in examples.iter_rows():
-        shown.setdefault((dataset, fold), {}).setdefault(label, []).append(image)
+    images_by_fold = _support_images_by_fold(pairs)
     supports: list[list[str]] = []
     classes: list[list[str]] = []
     for row in pairs.iter_rows(named=True):
-        there = shown[row["dataset"], row["fold"]]
-        others = sorted(label for label in there if label != row["class"])
+        images_by_class = images_by_fold[row["dataset"], row["fold"]]
+        others = sorted(label for label in images_by_class if label != row["class"])
         if not others:
             raise InvalidInput(
                 f"class {row['class']} is alone in its fold; another one is needed to show instead"
             )
         label = others[int(rng.integers(len(others)))]
+        images = images_by_class[label]
         count = len(row["supports"])
-        images = there[label]
-        places = rng.choice(len(images), count, replace=count > len(images)).tolist()
-        supports.append([images[place] for place in places])
+        indices = rng.choice(len(images), count, replace=count > len(images)).tolist()
+        supports.append([images[index] for index in indices])
         classes.append([label] * count)
     return pairs.with_columns(supports=pl.Series(supports), support_classes=pl.Series(classes))
+
+
+def _support_images_by_fold(
+    pairs: pl.DataFrame,
+) -> dict[tuple[object, object], dict[str, list[str]]]:
+    """Return the support images of each class by dataset and fold, in the order of the table."""
+    examples = pairs.select("dataset", "fold", "class", "supports").explode("supports")
+    images: dict[tuple[object, object], dict[str, list[str]]] = {}
+    for dataset, fold, label, image in examples.unique(maintain_order=True).iter_rows():
+        images.setdefault((dataset, fold), {}).setdefault(label, []).append(image)
+    return images

@@ -1,4 +1,7 @@
-"""SGTSS: which training images to keep, by how much of what stands out in them is of training classes."""
+"""SGTSS: selection of training images by the share of their salient region in training classes.
+
+Source: TOSS, section 5.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +27,29 @@ from segarena.work.progress import OnProgress, ignore_progress
 def training_share(
     salient: SaliencyMap, training: Mask, *, threshold: float = 0.5, is_soft: bool = False
 ) -> float | None:
-    """Return which share of the salient region is of training classes, 0 to 1; None where nothing is salient.
+    """Return the share of the salient region in training classes, 0 to 1; None without one.
 
     Args:
-        salient: (H, W), 0 to 1; the region is where it reaches the threshold.
+        salient: saliency map (H, W), 0 to 1.
         training: bool (H, W), the union of the masks of all training classes.
-        threshold: of the map.
-        is_soft: weigh pixels by the map instead of cutting it.
+        threshold: minimum saliency of the salient region.
+        is_soft: weigh pixels by the map instead of cutting it at the threshold.
 
-    Source: TOSS, section 5 (K_i of SGTSS), which does not say whether the map is cut, nor what an empty region gives.
+    Source: TOSS, section 5 (K_i of SGTSS), which says neither whether the map is cut nor what an
+    empty region gives.
     """
     if is_soft:
         weights = salient.astype(np.float64)
     else:
         weights = (salient >= threshold).astype(np.float64)
     total = float(weights.sum())
-    return float(weights[training].sum()) / total if total > 0 else None
+    if total <= 0:
+        return None
+    return float(weights[training].sum()) / total
 
 
 def select_training_images(shares: pl.DataFrame) -> pl.DataFrame:
-    """Return columns image and share with a further column `kept`: share at least the median, or none (null).
+    """Add a column `kept` to columns image and share: the share is the median or more, or null.
 
     At least half of the images remain, since those at the median stay.
     """
@@ -65,10 +71,22 @@ def measure_training_shares(
     workers: Workers = 0,
     on_progress: OnProgress = ignore_progress,
 ) -> pl.DataFrame:
-    """Return the share of each training image of a fold: images that hold a class that the fold does not test.
+    """Return the share of each training image of a fold.
 
-    Pixels of classes that it tests count as background. `fold_of` gives None for a class that is never tested;
-    `images` are those that may be trained on, None all. What was measured is kept in `folder`.
+    The fold trains on images with a class that it does not test. Pixels of tested classes count as
+    background.
+
+    Args:
+        source: images and masks.
+        fold_of: returns the fold that tests a class, None for a class that is never tested.
+        fold: to train.
+        saliency: see `segarena.systems.oneshot.saliency.build_saliency`.
+        folder: of the measured table, from which an interrupted call resumes.
+        images: allowed training images; None allows all.
+        threshold: see `training_share`.
+        is_soft: see `training_share`.
+        workers: processes that measure.
+        on_progress: receives the progress.
 
     Returns:
         Columns image and share.
@@ -76,9 +94,10 @@ def measure_training_shares(
     allowed = None if images is None else set(images)
     classes: dict[str, list[str]] = {}
     for label, image in source.items():
-        if fold_of(label) != fold and (allowed is None or image in allowed):
+        is_allowed = allowed is None or image in allowed
+        if is_allowed and fold_of(label) != fold:
             classes.setdefault(image, []).append(label)
-
+    # A share is of an image with all its classes, so these items name no class.
     items: Sequence[ClassImage] = [("", image) for image in sorted(classes)]
     table = run_stage(
         folder,
@@ -103,7 +122,10 @@ def training_share_measure(
     *,
     is_soft: bool,
 ) -> ItemMeasure:
-    """Return the stage `sgtss-foldN`: `training_share` of an image, of which `classes` says what is trained on."""
+    """Return the measure of the stage `sgtss-foldN`: the `training_share` of an image.
+
+    `classes` are the training classes in each image.
+    """
     salient = build_saliency(saliency)
 
     def measure(_: str, image: str) -> dict[str, float | None]:
@@ -111,8 +133,7 @@ def training_share_measure(
         union = np.zeros(sample.shape, np.bool_)
         for label in classes[image]:
             union |= source.mask(label, image).mask
-        return {
-            "share": training_share(salient(sample), union, threshold=threshold, is_soft=is_soft)
-        }
+        share = training_share(salient(sample), union, threshold=threshold, is_soft=is_soft)
+        return {"share": share}
 
     return measure

@@ -1,1 +1,1 @@
-"""The published lists: audited, and their partition recovered."""
+"""Analyses of lists of pairs: audit, and recovery of the published partitions."""

@@ -1,15 +1,15 @@
-"""Mutual information of a number and a class, by distances to nearest neighbours."""
+"""Mutual information of a number and a class, estimated from nearest neighbours."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
 
-_JITTER = 1e-10  # of the spread; tells equal values apart, which the estimator needs
+# Standard deviation of the noise, as a share of the spread of the values: the estimator needs
+# distances above 0, so equal values have to be separated.
+_NOISE_SHARE = 1e-10
 
 
 def mutual_information(
@@ -17,8 +17,9 @@ def mutual_information(
 ) -> float:
     """Return the mutual information of `values` and `classes` in nats; never below 0.
 
-    Equal values are told apart by noise of 1e-10 of their spread, so results on values that repeat depend slightly on
-    `seed`. Values of a class that occurs once are left out. No spread, or one class: 0.
+    Noise of 1e-10 of their spread separates equal values, so results on values that repeat depend
+    slightly on `seed`. Values of a class that occurs once are left out. Without spread, or with
+    one class, the result is 0.
 
     Args:
         values: (n,) finite numbers.
@@ -29,61 +30,61 @@ def mutual_information(
     Raises:
         InvalidInput: shapes differ, values are not finite, or `neighbours` is below 1.
 
-    Source: Ross, Mutual Information between Discrete and Continuous Data Sets, PLoS ONE 2014, equation 3; after
-    Kraskov et al., Physical Review E 2004.
+    Source: Ross, Mutual Information between Discrete and Continuous Data Sets, PLoS ONE 2014,
+    equation 3; after Kraskov et al., Physical Review E 2004.
     """
+    # SciPy takes long to import; `segarena toss --help` needs none of it.
     from scipy.special import digamma
 
-    given = np.asarray(values, dtype=np.float64)
+    numbers = np.asarray(values, dtype=np.float64)
     labels = np.unique(np.asarray(classes), return_inverse=True)[1]
-    if (
-        given.ndim != 1
-        or given.shape != labels.shape
-        or not np.isfinite(given).all()
-        or neighbours < 1
-    ):
+    is_valid = numbers.ndim == 1 and numbers.shape == labels.shape and neighbours >= 1
+    if not is_valid or not np.isfinite(numbers).all():
         raise InvalidInput(
-            f"expected finite values and a class for each, neighbours above 0; got {given.shape}, {labels.shape}"
+            "expected finite values and a class for each, neighbours above 0; "
+            f"got {numbers.shape}, {labels.shape}"
         )
-    sizes = np.bincount(labels)
-    kept = sizes[labels] > 1
-    given = given[kept]
-    labels = labels[kept]
-    spread = given.std() if len(given) else 0.0
+    class_sizes = np.bincount(labels)
+    has_neighbour = class_sizes[labels] > 1
+    numbers = numbers[has_neighbour]
+    labels = labels[has_neighbour]
+    spread = numbers.std() if len(numbers) else 0.0
     if not spread:
         return 0.0
+    scaled = numbers / spread
+    noise_scale = _NOISE_SHARE * max(1.0, np.abs(scaled).mean())
     rng = np.random.default_rng(seed)
-    given = given / spread + _JITTER * max(
-        1.0, np.abs(given / spread).mean()
-    ) * rng.standard_normal(len(given))
-    radii, used = _radii(given, labels, neighbours)
-    within = _within(given, radii)
-    total = digamma(len(given)) + digamma(used).mean() - digamma(sizes[sizes > 0][labels]).mean()
-    return max(0.0, float(total - digamma(within).mean()))
+    scaled = scaled + noise_scale * rng.standard_normal(len(scaled))
+    radii, used_neighbours = _class_radii(scaled, labels, neighbours)
+    counts_within = _count_within(scaled, radii)
+    own_sizes = class_sizes[class_sizes > 0][labels]
+    total = digamma(len(scaled)) + digamma(used_neighbours).mean() - digamma(own_sizes).mean()
+    return max(0.0, float(total - digamma(counts_within).mean()))
 
 
-def _radii(
-    values: NDArray[np.float64], labels: NDArray[Any], neighbours: int
-) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return for each value just less than the distance to its k-th neighbour in its class, and which k that is."""
+def _class_radii(
+    values: NDArray[np.float64], labels: NDArray[np.intp], neighbours: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return a radius just below the distance to the k-th neighbour in the class, and k."""
     from scipy.spatial import cKDTree
 
     radii = np.empty(len(values))
-    used = np.empty(len(values), dtype=np.int64)
+    used_neighbours = np.empty(len(values), dtype=np.int64)
     for label in np.unique(labels):
         own = np.flatnonzero(labels == label)
+        points = values[own, None]
         k = min(neighbours, len(own) - 1)
         # The first neighbour of each value is itself.
-        distances = np.asarray(cKDTree(values[own, None]).query(values[own, None], k=[k + 1])[0])
-        radii[own], used[own] = np.nextafter(distances[:, 0], 0), k
-    return radii, used
+        distances = np.asarray(cKDTree(points).query(points, k=[k + 1])[0])
+        radii[own] = np.nextafter(distances[:, 0], 0)
+        used_neighbours[own] = k
+    return radii, used_neighbours
 
 
-def _within(values: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return how many values, each itself included, lie no farther away than its radius."""
+def _count_within(values: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of values within the radius of each value, itself included."""
     from scipy.spatial import cKDTree
 
-    tree = cKDTree(values[:, None])
-    return np.asarray(
-        tree.query_ball_point(values[:, None], radii, return_length=True), dtype=np.int64
-    )
+    points = values[:, None]
+    counts = cKDTree(points).query_ball_point(points, radii, return_length=True)
+    return np.asarray(counts, dtype=np.int64)

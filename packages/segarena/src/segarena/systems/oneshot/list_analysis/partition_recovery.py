@@ -1,14 +1,13 @@
-"""What rule made the published partitions of query complexity: recovered from the published statistics."""
+"""Recovery of the rule behind the published partitions, from the published statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.systems.oneshot.list_analysis.mutual_information import mutual_information
@@ -24,7 +23,8 @@ ATTRIBUTE_NAMES = {
     "blob_count": "blobs",
     "distractor_weight": "distractors",
 }
-"""Columns of the statistics file, and what the paper calls them."""
+"""Columns of the statistics file, and the paper's names for them."""
+# As the paper prints them, in nats.
 PUBLISHED_INFORMATION = {
     "iou": 0.0905,
     "area_ratio": 0.0330,
@@ -33,32 +33,31 @@ PUBLISHED_INFORMATION = {
     "blob_count": 0.0023,
     "distractor_weight": 0.1615,
 }
+# The thresholds that agree best with the published lists (docs/toss.md).
 RECOVERED_EASY_FROM = 0.75
 RECOVERED_SALIENT_FROM = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecovery:
-    """How well simple rules give the published partitions back."""
+    """Agreement of simple rules with the published partitions."""
 
     rows: int  # of the statistics file
     queries: int  # distinct (class, image) of the lists
-    found: int  # of these, those with statistics
+    found: int  # queries with statistics
     unused: int  # rows of the statistics that are in no list
-    easy: float  # share of `found` where easy is IoU >= 0.75
-    salient: float  # share where salient is salience IoU >= 0.5
-    both: float  # share where both hold
-    best_threshold: float  # the salience IoU that agrees best
-    best: float  # the share where that one does
-    missed: int  # salient ones below 0.5
-    surplus: int  # non-salient ones from 0.5 on
-    information: dict[
-        str, float
-    ]  # mutual information of each attribute with one-shot IoU > 0.5, in nats
+    easy: float  # share of `found` where easy means IoU >= 0.75
+    salient: float  # share of `found` where salient means salience IoU >= 0.5
+    both: float  # share of `found` where both rules hold
+    best_threshold: float  # salience IoU with the highest agreement
+    best: float  # share of `found` that agrees with it
+    missed: int  # salient queries below 0.5
+    surplus: int  # non-salient queries from 0.5 on
+    # Mutual information of each attribute with one-shot IoU > 0.5, in nats.
+    information: dict[str, float]
     partition_means: dict[str, float]  # mean one-shot IoU of each partition
-    simplicity: dict[
-        str, float
-    ]  # salience times supervised IoU of each partition, scaled to add up to 5
+    # Salience times supervised IoU of each partition, scaled to add up to 5.
+    simplicity: dict[str, float]
 
     @property
     def has_published_ranking(self) -> bool:
@@ -67,14 +66,17 @@ class PartitionRecovery:
 
 
 def read_statistics(path: str | Path) -> pl.DataFrame:
-    """Read the published statistics file: `filename` as CLASS_YYYY_NNNNNN, `oss_perf` and the attributes.
+    """Read the published statistics file.
+
+    Its columns are `filename` (CLASS_YYYY_NNNNNN), `oss_perf` and the attributes.
 
     Returns:
         The file's columns, with `class` and `query` instead of `filename`.
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: it is no CSV, lacks a column, has no number where one belongs, or names an image in another way.
+        DatasetError: it is no CSV, lacks a column, has no number where one belongs, or names an
+            image in another way.
     """
     file = Path(path)
     if not file.is_file():
@@ -83,88 +85,107 @@ def read_statistics(path: str | Path) -> pl.DataFrame:
         table = pl.read_csv(file)
     except pl.exceptions.PolarsError as error:
         raise DatasetError(f"{file}: expected CSV, got: {str(error).splitlines()[0]}") from error
-    numbers = ("oss_perf", *ATTRIBUTE_NAMES)
-    lacking = [name for name in ("filename", *numbers) if name not in table.columns]
-    if lacking:
+    number_columns = ("oss_perf", *ATTRIBUTE_NAMES)
+    columns = ("filename", *number_columns)
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
         raise DatasetError(
-            f"{file}: expected columns filename, oss_perf, {', '.join(ATTRIBUTE_NAMES)}; missing {lacking}"
+            f"{file}: expected columns filename, oss_perf, {', '.join(ATTRIBUTE_NAMES)}; "
+            f"missing {missing}"
         )
+    # A cell that is no number becomes null here.
     table = table.with_columns(
-        pl.col("filename").cast(pl.String), pl.col(numbers).cast(pl.Float64, strict=False)
+        pl.col("filename").cast(pl.String), pl.col(number_columns).cast(pl.Float64, strict=False)
     )
-    empty = [name for name in ("filename", *numbers) if not table[name].is_not_null().all()]
-    if empty:
+    incomplete = [name for name in columns if not table[name].is_not_null().all()]
+    if incomplete:
         raise DatasetError(
-            f"{file}: expected a name and numbers in every row, got others in column {empty[0]!r}"
+            f"{file}: expected a name and numbers in every row, got others in column "
+            f"{incomplete[0]!r}"
         )
     items = [parse_item_name(name, "pascal5i") for name in table["filename"].to_list()]
-    names = {"class": [item.label for item in items], "query": [item.image for item in items]}
-    return pl.DataFrame(names).hstack(table.drop("filename"))
+    keys = pl.DataFrame(
+        {"class": [item.label for item in items], "query": [item.image for item in items]}
+    )
+    return keys.hstack(table.drop("filename"))
 
 
 def recover_partitions(
     statistics: pl.DataFrame, pairs: pl.DataFrame, *, neighbours: int = 3, seed: int = 0
 ) -> PartitionRecovery:
-    """Return how well thresholds on the statistics give the partitions of `pairs`, the lists of query complexity.
+    """Compare thresholds on the statistics with the partitions of `pairs`.
 
-    `neighbours` and `seed` are those of `mutual_information`.
+    Args:
+        statistics: see `read_statistics`.
+        pairs: the lists of query complexity.
+        neighbours: see `mutual_information`.
+        seed: see `mutual_information`.
 
     Raises:
         DatasetError: no query of the lists has statistics.
     """
     complexity = pairs.filter(pl.col("tier") == "query-complexity")
     queries = complexity.select("class", "query", "partition").unique()
-    both = queries.join(statistics, on=["class", "query"])
-    if not both.height:
+    known = queries.join(statistics, on=["class", "query"])
+    if not known.height:
         raise DatasetError(
-            "no query image of these lists is in the statistics file; are these the lists of PASCAL-5i?"
+            "no query image of these lists is in the statistics file; are these the lists of "
+            "PASCAL-5i?"
         )
-    easy = (
-        both["partition"].str.starts_with("easy").to_numpy()
-        == (both["iou"] >= RECOVERED_EASY_FROM).to_numpy()
+    unused = statistics.join(queries, on=["class", "query"], how="anti")
+    is_listed_easy = known["partition"].str.starts_with("easy").to_numpy()
+    easy_agrees = is_listed_easy == (known["iou"] >= RECOVERED_EASY_FROM).to_numpy()
+    is_listed_salient = known["partition"].str.ends_with("_sal").to_numpy()
+    salience = known["saliou"].to_numpy()
+    salient_agrees = is_listed_salient == (salience >= RECOVERED_SALIENT_FROM)
+    best_share, best_threshold = _best_threshold(salience, is_listed_salient)
+    is_hit = (statistics["oss_perf"] > 0.5).to_numpy()
+    information: dict[str, float] = {}
+    for name in ATTRIBUTE_NAMES:
+        values = statistics[name].to_numpy()
+        information[name] = mutual_information(values, is_hit, neighbours=neighbours, seed=seed)
+    means = known.group_by("partition").agg(
+        pl.col("oss_perf").mean(), simplicity=(pl.col("saliou") * pl.col("iou")).mean()
     )
-    is_salient = both["partition"].str.ends_with("_sal").to_numpy()
-    values = both["saliou"].to_numpy()
-    salient = is_salient == (values >= RECOVERED_SALIENT_FROM)
-    best, threshold = _best_threshold(values, is_salient)
-    hits = (statistics["oss_perf"] > 0.5).to_numpy()
-    simplicity = (pl.col("saliou") * pl.col("iou")).mean()
-    means = both.group_by("partition").agg(pl.col("oss_perf").mean(), simplicity=simplicity)
-    rows = {row["partition"]: row for row in means.iter_rows(named=True)}
     scale = sum(PUBLISHED_WEIGHTS) / float(means["simplicity"].sum())
+    rows = {row["partition"]: row for row in means.iter_rows(named=True)}
+    partitions = [name for name in PARTITIONS if name in rows]
     return PartitionRecovery(
         rows=statistics.height,
         queries=queries.height,
-        found=both.height,
-        unused=statistics.join(queries, on=["class", "query"], how="anti").height,
-        easy=float(easy.mean()),
-        salient=float(salient.mean()),
-        both=float((easy & salient).mean()),
-        best_threshold=threshold,
-        best=best,
-        missed=int((is_salient & ~salient).sum()),
-        surplus=int((~is_salient & ~salient).sum()),
-        information={
-            name: mutual_information(
-                statistics[name].to_numpy(), hits, neighbours=neighbours, seed=seed
-            )
-            for name in ATTRIBUTE_NAMES
-        },
-        partition_means={name: rows[name]["oss_perf"] for name in PARTITIONS if name in rows},
-        simplicity={name: rows[name]["simplicity"] * scale for name in PARTITIONS if name in rows},
+        found=known.height,
+        unused=unused.height,
+        easy=float(easy_agrees.mean()),
+        salient=float(salient_agrees.mean()),
+        both=float((easy_agrees & salient_agrees).mean()),
+        best_threshold=best_threshold,
+        best=best_share,
+        missed=int((is_listed_salient & ~salient_agrees).sum()),
+        surplus=int((~is_listed_salient & ~salient_agrees).sum()),
+        information=information,
+        partition_means={name: rows[name]["oss_perf"] for name in partitions},
+        simplicity={name: rows[name]["simplicity"] * scale for name in partitions},
     )
 
 
-def _best_threshold(values: Any, is_salient: Any) -> tuple[float, float]:
-    """Return the largest share that any threshold (salient from it on) gets right, and that threshold."""
+def _best_threshold(
+    values: NDArray[np.float64], is_salient: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Return the highest share of agreement of any threshold, and that threshold.
+
+    Values from the threshold on are taken for salient.
+    """
     order = np.argsort(values)
-    above = np.concatenate([[is_salient.sum()], is_salient.sum() - np.cumsum(is_salient[order])])
-    below = np.concatenate([[0], np.cumsum(~is_salient[order])])
-    place = int(np.argmax(above + below))
-    return float((above + below)[place] / len(values)), float(
-        values[order][min(place, len(values) - 1)]
-    )
+    salient_count = is_salient.sum()
+    # Agreement of the cut before each value, and after the last one.
+    salient_above = np.concatenate([[salient_count], salient_count - np.cumsum(is_salient[order])])
+    others_below = np.concatenate([[0], np.cumsum(~is_salient[order])])
+    agreement = salient_above + others_below
+    cut = int(np.argmax(agreement))
+    share = float(agreement[cut] / len(values))
+    threshold = float(values[order][min(cut, len(values) - 1)])
+    return share, threshold
 
 
-def _ranking(information: dict[str, float]) -> Sequence[str]:
+def _ranking(information: dict[str, float]) -> list[str]:
     return sorted(information, key=lambda name: -information[name])

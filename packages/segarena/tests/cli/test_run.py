@@ -138,10 +138,10 @@ def test_an_answer_that_differs_when_asked_again_makes_exit_code_1(segarena):
     )
     sound = segarena(*words, "-s", f"{moody}:Steady", "--verify", "1")
     assert sound.exit_code == 0, sound.output
-    assert "1 answer asked again in another process: all equal" in sound.stdout
+    assert "1 answer recomputed in another process: all equal" in sound.stdout
     moved = segarena(*words, "-s", f"{moody}:OfBatch", "--verify", "1")
     assert moved.exit_code == 1, moved.output
-    assert "1 answer asked again in another process: 1 came out otherwise" in moved.stdout
+    assert "1 answer recomputed in another process: 1 differed" in moved.stdout
     assert segarena(*words, "-s", f"{moody}:OfBatch").exit_code == 0
 
 

@@ -161,7 +161,9 @@ def test_reports_say_whether_a_run_was_verified(make_run, make_ramps):
         "worst_iou": 0.91234,
         "worst": "sample a, target t, user u, round 2",
     }
-    line = "20 answers recomputed in another process: 3 differed, worst IoU 0.912 (sample a, target t,"
+    line = (
+        "20 answers recomputed in another process: 3 differed, worst IoU 0.912 (sample a, target t,"
+    )
     assert line in told("other", verified=found)
 
 

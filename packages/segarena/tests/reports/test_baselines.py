@@ -48,7 +48,7 @@ def test_what_sees_no_image_is_neither_ranked_nor_compared(paths):
 
 def test_it_stands_below_the_summary_with_a_sentence_and_is_never_underlined(paths):
     summary = section(report_html(page_of(read_runs(paths))), "summary")
-    above, below = summary.split("What models must beat")
+    above, below = summary.split("Controls that a model must beat")
     assert "image-blind" not in above
     assert "a control that gives each pixel to the nearest prompt" in below
     assert ("num best" in above, "num best" in below) == (True, False)
@@ -69,7 +69,7 @@ def test_it_is_a_thin_line_with_its_name_and_without_a_band(paths):
         assert not re.findall(r'class="band floor', chart)
         assert len(re.findall(r'class="band c', chart)) == 2
         assert re.findall(r'class="end floor d0">([^<]*)<', chart) == ["image-blind"]
-    assert "Thin and grey" in figures
+    assert "Thin grey lines" in figures
 
 
 def test_its_run_is_told_and_its_numbers_are_in_the_file(paths, tmp_path):

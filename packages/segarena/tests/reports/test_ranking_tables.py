@@ -67,7 +67,7 @@ def test_of_many_runs_the_differences_to_the_first_are_folded(many):
     html = report_html(page_of(many))
     assert html.index('id="ranks"') < html.index('id="differences"')
     assert "<summary>To the first one on the same dataset</summary>" in html
-    assert "<summary>Every pair, 30 rows</summary>" in html
+    assert "<summary>Every pair of runs, 30 rows</summary>" in html
 
 
 def test_a_sentence_and_a_chart_about_a_dataset_do_not_repeat_its_name(many):

@@ -88,7 +88,7 @@ def test_all_parts_are_there(html):
         "Hardest targets",
         "Dialogues",
         "Failures",
-        "What the numbers are",
+        "Definitions",
     ):
         assert part in words
     for what in (
@@ -237,7 +237,7 @@ def test_failures_are_listed_with_their_message_and_how_often(make_run, make_dia
     section = html[html.index('id="failures"') :]
     assert re.search(r'>2</td><td class="words">predict: gone<', section)
     assert "(whole sample)" in section
-    assert "3 failures, one by one" in section
+    assert "3 failures, individually" in section
 
 
 def card(html, where):
@@ -323,7 +323,7 @@ def test_a_sample_that_is_gone_costs_only_its_card(make_run, make_ramps):
 def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkeypatch):
     own = page_of(read_runs([make_run(make_ramps())], trust=True))
     dataset = build("dataset", f"{own.runs[0].dataset}(count=4)")
-    monkeypatch.setattr(segarena.reports.gallery, "open_dataset", lambda run: (dataset, ""))
+    monkeypatch.setattr(segarena.reports.gallery, "open_run_dataset", lambda run: (dataset, ""))
     make_gallery(
         own,
         own.pictures,

@@ -48,13 +48,13 @@ def test_of_two_the_better_comes_first_with_difference_interval_and_p(made):
 @pytest.mark.parametrize(
     ("slow", "fast", "why"),
     [
-        ([4] * 5, [2] * 5, "p = 0.062; fewer than six photographs never can tell"),
+        ([4] * 5, [2] * 5, "p = 0.062; fewer than six photographs are too few for any significant difference"),
         ([2] * 8, [2] * 7 + [1], "p = 1.000"),
     ],
 )
 def test_what_the_test_does_not_refuse_is_not_told_apart(made, slow, fast, why):
     (told,) = verdict(made(slow=slow, fast=fast))
-    assert told.startswith("fast and slow cannot be told apart: fast needs ")
+    assert told.startswith("fast and slow do not differ significantly: fast needs ")
     assert told.endswith(f"photographs ({why}).")
 
 
@@ -62,8 +62,8 @@ def test_of_many_the_sentence_names_who_cannot_be_told_from_the_best(made):
     runs = made(a=[1] * 9, b=[1] * 8 + [2], c=[4] * 9, d=[3] * 9)
     (told,) = verdict(runs)
     assert told == (
-        "a needs 1.00 [1.00, 1.00] clicks for IoU 0.9, the best mean; with all 6 pairs tested together it cannot be "
-        "told apart from b, and is ahead of the other 2."
+        "a needs 1.00 [1.00, 1.00] clicks for IoU 0.9, the best mean; with all 6 pairs tested together, "
+        "it does not differ significantly from b, but it is ahead of the other 2."
     )
     found = standings(runs, "centre", page_of(runs).decides)
     assert [(one.run.label, one.first, one.last) for one in found] == [
@@ -88,7 +88,7 @@ def test_twenty_runs_can_still_be_told_apart(made):
     assert told.startswith(
         "best is ahead of all 19 others: best needs 2.50 fewer clicks than other0 "
     )
-    assert told.endswith("(p < 0.001; of all pairs p < 0.001).")
+    assert told.endswith("(p < 0.001; adjusted for all pairs p < 0.001).")
     found = standings(runs, "centre", page_of(runs).decides)
     assert [(one.first, one.last) for one in found] == [(1, 1), *[(2, 20)] * 19]
 

@@ -332,7 +332,7 @@ class RunFolder:
 
     def summary(self) -> Any:
         """Return the summary so far, a `segarena.reports.sheets.Sheet`; the verdict is its caption."""
-        return _reports().summary_of(self.path)
+        return _reports().run_summary_sheet(self.path)
 
     def compare(self, *others: RunFolder) -> Any:
         """Return how other runs differ from this one, target by target, as a `segarena.reports.sheets.Sheet`.
@@ -340,7 +340,7 @@ class RunFolder:
         Raises:
             RunConflict: they followed other rules.
         """
-        return _reports().compared([self.path, *(other.path for other in others)])
+        return _reports().comparison_sheet([self.path, *(other.path for other in others)])
 
     def __repr__(self) -> str:
         done = len(self.samples) - len(self.pending())

@@ -1,4 +1,4 @@
-"""Axes of an SVG chart: nice ticks, scales, and the frame that a chart draws into."""
+"""Axes of an SVG chart: ticks, scales, and the frame that a chart draws into."""
 
 from __future__ import annotations
 
@@ -9,41 +9,50 @@ from html import escape
 from itertools import product
 
 CHARACTER_PX = 6.6
-"""Mean width of one character of a 12 px label; browsers are not asked, so that output stays the same everywhere."""
+"""Mean width of a character in a 12 px label.
+
+A constant instead of a font metric, so that charts are identical on all machines."""
 
 LABEL_PX = 8.2
-"""The same for the bold names at the ends of curves, as large as a phone shows them."""
+"""Mean width of a character in the bold curve labels at the font size on phones."""
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
-    """Return about `count` round numbers (1, 2, 2.5 or 5 times a power of ten) inside [low, high].
+    """Return about `count` multiples of 1, 2, 2.5 or 5 times a power of ten inside [low, high].
 
-    Equal or reversed ends give `low` alone.
+    Return only `low` if `high` is not above it.
     """
     if not high > low:
         return (low,)
     raw = (high - low) / max(1, count)
     power = 10.0 ** math.floor(math.log10(raw))
-    step = min(
-        (factor * power for factor in (1, 2, 2.5, 5, 10)),
-        key=lambda size: abs(math.log(size / raw)),
-    )
+    steps = [factor * power for factor in (1, 2, 2.5, 5, 10)]
+    step = min(steps, key=lambda size: abs(math.log(size / raw)))
+    # The tolerance keeps ticks at the ends in spite of rounding errors.
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return tuple(float(f"{index * step:.12g}") for index in range(first, last + 1))
 
 
 def log_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return the numbers 1, 2, 5 times powers of ten inside [low, high], fewer when the range is long."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    """Return the multiples 1, 2 and 5 of powers of ten inside [low, high].
+
+    Ranges of more than about 300-fold get the powers of ten alone.
+    """
+    first_power = math.floor(math.log10(low))
+    last_power = math.ceil(math.log10(high))
     factors = (1, 2, 5) if math.log10(high / low) < 2.5 else (1,)
-    ticks = (float(f"{factor * 10.0**power:.12g}") for power, factor in product(powers, factors))
-    return tuple(tick for tick in ticks if low <= tick <= high)
+    ticks: list[float] = []
+    for power, factor in product(range(first_power, last_power + 1), factors):
+        tick = float(f"{factor * 10.0**power:.12g}")
+        if low <= tick <= high:
+            ticks.append(tick)
+    return tuple(ticks)
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps values in [low, high] to pixels in [start_px, stop_px]; logarithmic when asked."""
+    """Linear or logarithmic map from values in [low, high] to pixels in [start_px, stop_px]."""
 
     low: float
     high: float
@@ -52,49 +61,56 @@ class Scale:
     is_log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of `value`; the middle of the range when it has no length."""
-        low, high, at = (math.log10(v) if self.is_log else v for v in (self.low, self.high, value))
-        share = (at - low) / (high - low) if high > low else 0.5
+        """Return the pixel of `value`; the middle of the pixel range if [low, high] is empty."""
+        low = self.low
+        high = self.high
+        if self.is_log:
+            low = math.log10(low)
+            high = math.log10(high)
+            value = math.log10(value)
+        share = (value - low) / (high - low) if high > low else 0.5
         return self.start_px + share * (self.stop_px - self.start_px)
 
     def ticks(self, count: int) -> tuple[float, ...]:
-        """Return where to put about `count` ticks."""
+        """Return the values of about `count` ticks."""
         if self.is_log:
             return log_ticks(self.low, self.high)
         return nice_ticks(self.low, self.high, count)
 
 
 def number(value: float) -> str:
-    """Return a coordinate or tick without needless digits."""
+    """Return a number as text without trailing digits."""
     return f"{value:.10g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
 
 
 def px(value: float) -> str:
-    """Return a pixel coordinate to a tenth."""
+    """Return a pixel coordinate as text, rounded to a tenth."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def element(
     name: str, text: str = "", *, css: str, title: str = "", **attributes: float | str
 ) -> str:
-    """Return an SVG element with a text in it, or a title; all is escaped here, and numbers are pixels to a tenth."""
-    told = ""
+    """Return an SVG element with a text or a title (tooltip) inside.
+
+    Texts and attributes are escaped; numeric attributes are pixels, rounded to a tenth.
+    """
+    attribute_text = ""
     for key, value in attributes.items():
-        told += (
-            f' {key.replace("_", "-")}="{escape(value) if isinstance(value, str) else px(value)}"'
-        )
+        text_value = escape(value) if isinstance(value, str) else px(value)
+        attribute_text += f' {key.replace("_", "-")}="{text_value}"'
     inside = f"<title>{escape(title)}</title>" if title else escape(text)
-    return f'<{name}{told} class="{css}">{inside}</{name}>'
+    return f'<{name}{attribute_text} class="{css}">{inside}</{name}>'
 
 
 @dataclass(slots=True)
 class Frame:
-    """An SVG under construction: a plot area with margins, and the elements drawn so far.
+    """An SVG chart under construction: a plot area with margins and the elements drawn so far.
 
     Attributes:
-        width_px, height_px: of the whole chart; charts scale with the page.
+        width_px, height_px: size of the whole chart; charts scale with the page.
         left, right, top, bottom: margins in px.
-        title: what a screen reader says.
+        title: text for screen readers.
     """
 
     width_px: float
@@ -111,7 +127,7 @@ class Frame:
         return Scale(low, high, self.left, self.width_px - self.right, is_log)
 
     def y_scale(self, low: float, high: float) -> Scale:
-        """Return the vertical scale over the plot area; high values are on top."""
+        """Return the vertical scale over the plot area; high values are at the top."""
         return Scale(low, high, self.height_px - self.bottom, self.top)
 
     def draw(self, element: str) -> None:
@@ -127,30 +143,26 @@ class Frame:
         self.draw(element("line", x1=x1, y1=y1, x2=x2, y2=y2, css=css))
 
     def circle(self, x: float, y: float, radius: float, css: str, title: str = "") -> None:
-        """Add a dot; `title` shows when the pointer rests on it."""
+        """Add a dot with `title` as its tooltip."""
         self.draw(element("circle", cx=x, cy=y, r=radius, css=css, title=title))
 
     def path(self, places: Sequence[tuple[float, float]], css: str) -> None:
-        """Add straight lines from place to place; nothing without places."""
+        """Add a polyline through these points; nothing without points."""
         if places:
-            self.draw(
-                element("path", d="M" + "L".join(f"{px(x)} {px(y)}" for x, y in places), css=css)
-            )
+            corners = [f"{px(x)} {px(y)}" for x, y in places]
+            self.draw(element("path", d=f"M{'L'.join(corners)}", css=css))
 
     def x_axis(self, scale: Scale, label: str, ticks: Sequence[float] | None = None) -> None:
         """Draw the base line, ticks and label below the plot."""
         base = self.height_px - self.bottom
         self.line(self.left, base, self.width_px - self.right, base, "axis")
-        for tick in scale.ticks(6) if ticks is None else ticks:
+        if ticks is None:
+            ticks = scale.ticks(6)
+        for tick in ticks:
             self.line(scale(tick), base, scale(tick), base + 4, "axis")
             self.text(scale(tick), base + 17, number(tick), css="tick", anchor="middle")
-        self.text(
-            (self.left + self.width_px - self.right) / 2,
-            self.height_px - 5,
-            label,
-            css="label",
-            anchor="middle",
-        )
+        middle = (self.left + self.width_px - self.right) / 2
+        self.text(middle, self.height_px - 5, label, css="label", anchor="middle")
 
     def y_axis(self, scale: Scale, label: str) -> None:
         """Draw horizontal grid lines with their values, and the label along the left side."""
@@ -164,6 +176,7 @@ class Frame:
     def svg(self) -> str:
         """Return the finished chart."""
         size = f"0 0 {px(self.width_px)} {px(self.height_px)}"
-        # Its width is a class: pages under a strict policy allow no style in an attribute.
-        head = f'<svg class="chart w{self.width_px:.0f}" viewBox="{size}" role="img" aria-label="{escape(self.title)}">'
+        # The width is a class because a strict content security policy forbids style attributes.
+        css = f"chart w{self.width_px:.0f}"
+        head = f'<svg class="{css}" viewBox="{size}" role="img" aria-label="{escape(self.title)}">'
         return head + "".join(self.elements) + "</svg>"

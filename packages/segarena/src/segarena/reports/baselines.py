@@ -1,4 +1,7 @@
-"""Floors: runs of controls that look at no image. Others must beat them; they take no part in rankings and verdicts."""
+"""Floor baselines: runs of controls that ignore the image.
+
+Other runs must beat them; floors take no part in rankings and verdicts.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from segarena.reports.chart_series import Series
 from segarena.reports.charts import DASH_COUNT
 from segarena.reports.recorded_run import Run
 
-FLOOR_NOTE = "Thin and grey: controls that look at no image."
-"""Below charts that have any."""
+FLOOR_NOTE = "Thin grey lines: controls that ignore the image."
+"""Note below charts with floors."""
 
 
 def floors_of(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs of controls that look at no image; none where nobody else is there to beat them."""
+    """Return the runs of controls that ignore the image; none if all runs are such controls."""
     floors = tuple(
         run for run in runs if ignores_image(known("segmenter", run.config.segmenter.name))
     )
@@ -24,45 +27,43 @@ def floors_of(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def floor_text(floors: Sequence[Run]) -> str:
-    """Say what the floors are and what they mean; nothing without any."""
+    """Explain the floors; empty without floors."""
     if not floors:
         return ""
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for run in floors:
-        about = (inspect.getdoc(known("segmenter", run.config.segmenter.name)) or "").partition(
-            "\n"
-        )[0]
-        what = about.partition(":")[0].removesuffix(".")
-        told[run.segmenter] = (
-            f"{run.segmenter}, {what[:1].lower()}{what[1:]}" if what else run.segmenter
-        )
-    named = "; ".join(told.values())
-    return f"What models must beat to have learnt anything from pictures; thin lines in charts, not ranked: {named}."
+        docstring = inspect.getdoc(known("segmenter", run.config.segmenter.name)) or ""
+        first_line = docstring.partition("\n")[0]
+        topic = first_line.partition(":")[0].removesuffix(".")
+        descriptions[run.segmenter] = run.segmenter
+        if topic:
+            descriptions[run.segmenter] = f"{run.segmenter}, {topic[:1].lower()}{topic[1:]}"
+    named = "; ".join(descriptions.values())
+    return (
+        "Controls that a model must beat to show that it has learnt anything from the image; "
+        f"thin lines in charts, not ranked: {named}."
+    )
 
 
 def with_floors(
     panels: Sequence[tuple[str, Sequence[Series]]], floors: Sequence[Run]
 ) -> list[tuple[str, list[Series]]]:
-    """Return the panels of a figure, each with the floors on its data with its users behind the others."""
+    """Return the panels of a figure with the floors of their data and users appended."""
     found: list[tuple[str, list[Series]]] = []
     for name, group in panels:
         users = dict.fromkeys(series.user for series in group)
-        own = [
-            Series(
-                f"{run.segmenter}, {user}" if len(users) > 1 else run.segmenter,
-                floor_colour(place),
-                run,
-                user,
-                True,
-            )
-            for place, run in enumerate(floors)
-            for user in users
-            if run.data == group[0].run.data and run.finished(user)
-        ]
-        found.append((name, [*group, *own]))
+        data = group[0].run.data
+        series = list(group)
+        for number, run in enumerate(floors):
+            for user in users:
+                if run.data != data or not run.finished(user):
+                    continue
+                label = f"{run.segmenter}, {user}" if len(users) > 1 else run.segmenter
+                series.append(Series(label, floor_colour(number), run, user, is_floor=True))
+        found.append((name, series))
     return found
 
 
 def floor_colour(place: int) -> str:
-    """Return the colour of a floor: grey, each with a dash of its own."""
+    """Return the colour of a floor: grey with a dash of its own."""
     return f"floor d{place % DASH_COUNT}"

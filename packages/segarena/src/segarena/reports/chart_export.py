@@ -1,10 +1,9 @@
-"""The charts of a report as files: SVG that needs no page around it, and PNG."""
+"""Export of charts as files: standalone SVG and PNG."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 
 from segarena.errors import MissingExtra
 from segarena.reports.axes import element, px
@@ -13,19 +12,19 @@ from segarena.reports.html_document import read_text
 from segarena.reports.page_parts import FigureRow, Fold, Part, Section
 
 HEADING_PX = 24
-"""Room above a chart for what the page has as its heading."""
+"""Height above a chart for its heading, which the page shows as HTML."""
 
 ZOOM = 3
-"""Pixels of a PNG for each unit of the SVG."""
+"""PNG pixels per SVG unit."""
 
 
 def figures_in(sections: Sequence[Section]) -> list[Figure]:
-    """Return every figure of some sections, in the order of the page."""
-    return list(
-        chain.from_iterable(
-            map(_figures, chain.from_iterable(section.parts for section in sections))
-        )
-    )
+    """Return all figures of the sections in the order of the page."""
+    figures: list[Figure] = []
+    for section in sections:
+        for part in section.parts:
+            figures += _figures(part)
+    return figures
 
 
 def _figures(part: Part) -> Iterator[Figure]:
@@ -35,25 +34,28 @@ def _figures(part: Part) -> Iterator[Figure]:
         case FigureRow(figures=figures):
             yield from figures
         case Fold(parts=parts):
-            yield from chain.from_iterable(map(_figures, parts))
+            for inner in parts:
+                yield from _figures(inner)
         case _:
             return
 
 
 def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
-    """Return the SVG text of each chart by file name: the figure's number and title, and the chart's place in it."""
+    """Return the SVG text of each chart by file name.
+
+    The name consists of the figure's number and title, and the number of the chart in the figure.
+    """
     files: dict[str, str] = {}
-    for number, one in enumerate(figures, 1):
-        name = f"{number:02}-{'-'.join(re.findall(r'[a-z0-9]+', one.title.lower()))[:60]}"
-        for place, (heading, chart) in enumerate(one.charts, 1):
-            files[f"{name}-{place}.svg" if len(one.charts) > 1 else f"{name}.svg"] = standalone(
-                chart, heading
-            )
+    for number, figure in enumerate(figures, 1):
+        slug = "-".join(re.findall(r"[a-z0-9]+", figure.title.lower()))[:60]
+        for chart_number, (heading, chart) in enumerate(figure.charts, 1):
+            suffix = f"-{chart_number}" if len(figure.charts) > 1 else ""
+            files[f"{number:02}-{slug}{suffix}.svg"] = standalone(chart, heading)
     return files
 
 
 def standalone(chart: str, heading: str = "") -> str:
-    """Return a chart of the page as an SVG document with its own style, in the colours of light pages."""
+    """Return a chart as an SVG document with embedded style, in the colours of the light scheme."""
     width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0])
     above = HEADING_PX if heading else 0
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{px(height + above)}" '
@@ -70,7 +72,7 @@ def standalone(chart: str, heading: str = "") -> str:
 
 
 def png_of(svg: str) -> bytes:
-    """Return an SVG document as a PNG file, 3 pixels for each unit.
+    """Return an SVG document as the content of a PNG file, with 3 pixels per unit.
 
     Raises:
         MissingExtra: resvg-py is not installed.
@@ -85,7 +87,10 @@ def png_of(svg: str) -> bytes:
 
 
 def _style() -> str:
-    """Return the page's rules for charts without variables, which other programs than browsers do not know."""
+    """Return the page's CSS rules for charts with all variables resolved.
+
+    Most programs other than browsers do not support CSS variables.
+    """
     css = read_text("segarena.reports", "page.css")
     values = dict(re.findall(r"--([\w-]+): ([^;]+);", css[: css.index("@media")]))
     colours = {

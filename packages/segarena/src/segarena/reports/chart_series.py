@@ -1,4 +1,4 @@
-"""What the figures have in common: who is drawn in which colour, and how charts stand together."""
+"""Data series of charts: their labels, their colours, and how charts form a figure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from segarena.reports.run_statistics import summary_metrics, user_names
 from segarena.roles import Statistic
 
 MAX_NARROW_LABEL = 14
-"""Characters of a name that leave enough room in a chart beside two others."""
+"""Longest curve label, in characters, that fits into a narrow chart (three or more in a row)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A finished figure.
+    """A figure of one or several charts.
 
     Attributes:
-        title, caption: below it.
-        charts: each with its heading, "" for none, and its SVG.
-        is_wide: whether it needs the whole width.
+        title, caption: text below the figure.
+        charts: heading ("" for none) and SVG of each chart.
+        is_wide: whether the figure takes the full width of the page.
     """
 
     title: str
@@ -39,7 +39,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One run with one user, and the colour that it has in every figure; for a floor see `segarena.reports.baselines`."""
+    """One run with one user, and its colour in every figure.
+
+    `is_floor` marks a floor baseline; see `segarena.reports.baselines`.
+    """
 
     label: str
     colour: ChartColour
@@ -49,74 +52,98 @@ class Series:
 
 
 def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
-    """Return (what stands above, its series) for each user and dataset: one series per run that finished something.
+    """Return (heading, series) for each user and dataset; runs without a finished dialogue are left out.
 
-    With one run the colour tells the user, with several it tells the run.
+    With a single run, colours distinguish users; with several, they distinguish runs.
     """
     panels: list[tuple[str, list[Series]]] = []
     datasets = dict.fromkeys(run.data for run in runs)
+    has_several_datasets = len(datasets) > 1
     columns = run_column_names(runs)
+    colours = colour_numbers(runs)
     users = user_names(runs)
-    for (place, user), data in product(enumerate(users), datasets):
-        coloured = zip(runs, colour_numbers(runs), strict=True)
-        series = [
-            Series(columns[run] if len(datasets) > 1 else run.label, colour, run, user)
-            for run, colour in coloured
-            if run.data == data and run.finished(user)
-        ]
+    for (user_number, user), data in product(enumerate(users), datasets):
+        series: list[Series] = []
+        for run, colour in zip(runs, colours, strict=True):
+            if run.data != data or not run.finished(user):
+                continue
+            label = columns[run] if has_several_datasets else run.label
+            series.append(Series(label, colour, run, user))
         if len(runs) == 1:
-            series = [replace(one, label=user, colour=place) for one in series]
-        if series:
-            of_data = [data] if len(datasets) > 1 else []
-            panels.append(
-                (", ".join([*([] if of_data and len(users) == 1 else [user]), *of_data]), series)
-            )
+            series = [replace(one, label=user, colour=user_number) for one in series]
+        if not series:
+            continue
+        if not has_several_datasets:
+            heading = user
+        elif len(users) == 1:
+            heading = data
+        else:
+            heading = f"{user}, {data}"
+        panels.append((heading, series))
     return panels
 
 
 def run_column_names(runs: Sequence[Run]) -> dict[Run, str]:
-    """Return what each run is called beside its dataset: its segmenter, or its label where a segmenter ran twice."""
-    is_once = len({(run.segmenter, run.data) for run in runs}) == len(runs)
-    return {run: run.segmenter if is_once else run.label for run in runs}
+    """Return the name of each run next to a dataset column.
+
+    That is its segmenter, or its label if a segmenter ran twice on the same data.
+    """
+    if _has_repeated_segmenter(runs):
+        return {run: run.label for run in runs}
+    return {run: run.segmenter for run in runs}
+
+
+def _has_repeated_segmenter(runs: Sequence[Run]) -> bool:
+    return len({(run.segmenter, run.data) for run in runs}) < len(runs)
 
 
 def colour_numbers(runs: Sequence[Run]) -> list[int]:
-    """Return each run's colour on the whole page: its segmenter's; its own where one ran twice on some data."""
-    if len({(run.segmenter, run.data) for run in runs}) < len(runs):
+    """Return the colour number of each run on the whole page.
+
+    Runs of one segmenter share a colour, unless a segmenter ran twice on the same data.
+    """
+    if _has_repeated_segmenter(runs):
         return list(range(len(runs)))
     names = list(dict.fromkeys(run.segmenter for run in runs))
     return [names.index(run.segmenter) for run in runs]
 
 
 def segmenter_colours(runs: Sequence[Run]) -> dict[str, int]:
-    """Return the colour of each segmenter, in figures that take its runs together: that of its first run."""
+    """Return the colour of each segmenter, that of its first run, for figures over all its runs."""
     coloured = list(zip(runs, colour_numbers(runs), strict=True))
+    # Backwards, so that the first run of a segmenter overwrites the later ones.
     return {run.segmenter: colour for run, colour in reversed(coloured)}
 
 
 def labelled_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
-    """Return what runs are called and their colours; nothing to tell apart with one."""
-    if len(runs) > 1:
-        return [(run.label, colour) for run, colour in zip(runs, colour_numbers(runs), strict=True)]
-    return []
+    """Return (label, colour) of each run; empty for a single run, which needs no legend."""
+    if len(runs) < 2:
+        return []
+    return [(run.label, colour) for run, colour in zip(runs, colour_numbers(runs), strict=True)]
 
 
 def round_word(runs: Sequence[Run]) -> str:
-    """Return "click" where nothing else was given, "round" otherwise."""
+    """Return "click" if all prompts of all runs are clicks, else "round"."""
     return "click" if all(run.kinds <= {"click"} for run in runs) else "round"
 
 
 def area_statistic(run: Run) -> Statistic:
-    """Return the AuC that targets are ranked by: the summary's, or that of its first metric."""
+    """Return the area under the curve (AuC) of the first metric, by which targets are ranked.
+
+    It is that of the summary if the summary has one.
+    """
     metric = summary_metrics(run)[0]
-    found = (s for s in run.summary if s.kind == "auc" and s.metric == metric)
-    return next(found, Statistic(name="AuC", kind="auc", metric=metric))
+    for statistic in run.summary:
+        if statistic.kind == "auc" and statistic.metric == metric:
+            return statistic
+    return Statistic(name="AuC", kind="auc", metric=metric)
 
 
 def chart_size_px(panels: int, height: float, longest: int = 0) -> tuple[float, float]:
-    """Return width and height of a chart that stands beside `panels` - 1 others; letters look alike in all.
+    """Return width and height of one of `panels` charts in a figure; letters have one size in all.
 
-    Names of more than 14 characters, the `longest` of a curve, leave too little of a narrow chart.
+    `longest` is the length of the longest curve label: beyond 14 characters it would leave too
+    little of a narrow chart, so the chart stays wide.
     """
     if panels < 3 or longest > MAX_NARROW_LABEL:
         return (540.0, height)
@@ -124,8 +151,8 @@ def chart_size_px(panels: int, height: float, longest: int = 0) -> tuple[float, 
 
 
 def make_figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:
-    """Return (heading, chart) pairs side by side; None when no chart has anything in it."""
+    """Return a figure of (heading, SVG) pairs without the empty charts; None if all are empty."""
     shown = [(heading, chart) for heading, chart in charts if chart]
-    if shown:
-        return Figure(title=title, caption=caption, charts=shown, is_wide=len(shown) > 1)
-    return None
+    if not shown:
+        return None
+    return Figure(title=title, caption=caption, charts=shown, is_wide=len(shown) > 1)

@@ -1,7 +1,8 @@
-"""The charts of a report, as SVG text: curves with bands, bars, scatter, and dots with intervals.
+"""Charts as SVG text: curves with bands, bars, scatter plots, and dots with intervals.
 
-Colours are CSS classes, so that the page chooses them for light and dark: `c0` to `c6` by number, others by name. Each
-number has a dash (`d0` to `d3`) and a marker too, so that 140 series differ, and the first 20 without colours.
+Colours are CSS classes, so that the page defines them for its light and dark schemes: `c0` to `c6`
+by number, others by name. Each number also has a dash (`d0` to `d3`) and a marker, so that 140
+series are distinguishable, and the first 20 even without colours.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from segarena.reports.axes import CHARACTER_PX, LABEL_PX, Frame, Scale, element,
 from segarena.reports.html_document import macros
 
 COLOUR_COUNT = 7
-"""How many numbered colours the page has; series beyond them start again, with other dashes and markers."""
+"""Number of colours on the page; further series reuse them with other dashes and markers."""
 
 DASH_COUNT = 4
 
 LEGEND_PX = 30.0
-"""Room of a piece of line before a label."""
+"""Width of the line sample before a legend label."""
 
 MAX_LARGE_MARKERS = 24
-"""The markers of a curve with more points than this are small."""
+"""Curves with more points than this have small markers."""
 
 MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
     tuple(
@@ -35,17 +36,17 @@ MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
     ((0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)),
     ((0, 1.3), (1.2, -0.9), (-1.2, -0.9)),
 )
-"""Corners of each marker, of radius 1."""
+"""Corners of each marker for radius 1."""
 
 ChartColour: TypeAlias = int | str
-"""A number, or the name of a CSS class."""
+"""A colour number, or the name of a CSS class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A line of y over x with a band from `low` to `high`; NaN points are left out.
+    """A line of y over x with a band from `low` to `high`; points with NaN are left out.
 
-    A faint one is thin, without band and name; a floor is thin, without band.
+    A faint curve is thin and has neither band nor label; a floor is thin and has no band.
     """
 
     label: str
@@ -60,7 +61,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
-    """One height per category."""
+    """A series of bars with one height per category."""
 
     label: str
     colour: ChartColour
@@ -69,7 +70,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointCloud:
-    """A cloud; `names` show when the pointer rests on a point, `notes` stand beside it."""
+    """A series of points; `names` are their tooltips, `notes` stand next to them."""
 
     label: str
     colour: ChartColour
@@ -81,7 +82,7 @@ class PointCloud:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whisker:
-    """One row of an interval chart: a dot with a whisker."""
+    """One row of an interval chart: a dot with a whisker and a note."""
 
     label: str
     colour: ChartColour
@@ -93,26 +94,29 @@ class Whisker:
 
 def colour_class(colour: ChartColour) -> str:
     """Return the CSS classes of a colour and its dash."""
-    return colour if isinstance(colour, str) else f"c{colour % COLOUR_COUNT} d{colour % DASH_COUNT}"
+    if isinstance(colour, str):
+        return colour
+    return f"c{colour % COLOUR_COUNT} d{colour % DASH_COUNT}"
 
 
 def marker(x: float, y: float, colour: ChartColour, radius: float, title: str = "") -> str:
-    """Return the marker of a colour as SVG; `title` shows when the pointer rests on it."""
-    corners = MARKERS[0 if isinstance(colour, str) else colour % len(MARKERS)]
-    outline = "L".join(
-        f"{px(x + radius * across)} {px(y + radius * down)}" for across, down in corners
-    )
+    """Return the marker of a colour as SVG with `title` as its tooltip."""
+    shape = 0 if isinstance(colour, str) else colour % len(MARKERS)
+    corners: list[str] = []
+    for across, down in MARKERS[shape]:
+        corners.append(f"{px(x + radius * across)} {px(y + radius * down)}")
+    outline = "L".join(corners)
     return element("path", d=f"M{outline}Z", css=f"dot {colour_class(colour)}", title=title)
 
 
 def legend(entries: Sequence[tuple[str, ChartColour]]) -> str:
-    """Return an HTML legend: a piece of line with its marker, and a label for each (label, colour)."""
+    """Return an HTML legend with a line sample and a label for each (label, colour)."""
     named = [(swatch(colour), label) for label, colour in entries]
     return str(macros("segarena.reports", "charts.html").legend(named))
 
 
 def swatch(colour: ChartColour) -> str:
-    """Return a piece of the line of a colour with its marker, as SVG beside a label."""
+    """Return a line sample of a colour with its marker as SVG."""
     line = element("path", d="M0 6L26 6", css=f"curve {colour_class(colour)}") + marker(
         13, 6, colour, 3.5
     )
@@ -120,7 +124,10 @@ def swatch(colour: ChartColour) -> str:
 
 
 def draw_legend(frame: Frame, entries: Sequence[tuple[str, ChartColour]]) -> None:
-    """Write (label, colour) in rows on top of a chart, which grows by them; nothing for fewer than two."""
+    """Draw a legend of (label, colour) above a chart and grow its height by it.
+
+    Nothing is drawn for fewer than two entries.
+    """
     if len(entries) < 2:
         return
     places: list[tuple[float, float]] = []
@@ -154,9 +161,18 @@ def line_chart(
     legend: Sequence[tuple[str, ChartColour]] = (),
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
-    """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines.
+    """Return curves with their bands, labelled at their right ends.
 
-    Without `x_range`, x are rounds, and the axis fits them. A legend is for curves that have no name.
+    Args:
+        curves: the curves.
+        title: text for screen readers.
+        x_label: label of the horizontal axis.
+        y_label: label of the vertical axis.
+        x_range: range of the horizontal axis; without it, x are rounds and the axis fits them.
+        y_range: range of the vertical axis.
+        marks: heights of dashed horizontal lines.
+        legend: legend entries for curves without labels.
+        size_px: width and height.
     """
     curves = sorted(curves, key=lambda curve: not (curve.is_faint or curve.is_floor))
     labels = ["" if curve.is_faint else _shorten(curve.label) for curve in curves]
@@ -167,7 +183,7 @@ def line_chart(
     x_scale = frame.x_scale(*(x_range or (min(xs), max(xs))))
     y_scale = frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
-    frame.x_axis(x_scale, x_label, None if x_range else _whole_ticks(min(xs), max(xs)))
+    frame.x_axis(x_scale, x_label, None if x_range else _round_ticks(min(xs), max(xs)))
     for mark in marks:
         frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
     for curve in curves:
@@ -178,9 +194,10 @@ def line_chart(
         places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
         frame.path(places, f"curve {colour_class(curve.colour)}{faint}")
         for i, place in zip(_finite(curve), places, strict=True):
-            told = f"{x_label} {number(curve.x[i])}: {_told(curve, i)}"
+            tooltip = f"{x_label} {number(curve.x[i])}: {_point_text(curve, i)}"
             is_small = curve.is_faint or curve.is_floor or len(places) > MAX_LARGE_MARKERS
-            frame.draw(marker(*place, curve.colour, 1.6 if is_small else 3.2, told))
+            radius = 1.6 if is_small else 3.2
+            frame.draw(marker(*place, curve.colour, radius, tooltip))
     _end_labels(frame, curves, labels, y_scale)
     return frame.svg()
 
@@ -195,7 +212,7 @@ def bar_chart(
     highest: float | None = None,
     size_px: tuple[float, float] = (540, 250),
 ) -> str:
-    """Return grouped bars over `categories`; neighbouring charts share an axis up to `highest`."""
+    """Return grouped bars over `categories`; `highest` gives neighbouring charts a common axis."""
     frame = Frame(*size_px, title)
     draw_legend(frame, [(bars.label, bars.colour) for bars in series])
     if highest is None:
@@ -217,7 +234,7 @@ def bar_chart(
             frame.draw(
                 element("rect", x=left, y=y, width=f"{bar:.2f}", height=height, css=css, title=what)
             )
-    for index in _shown(categories, slot):
+    for index in _labelled_categories(categories, slot):
         middle = frame.left + (index + 0.5) * slot
         frame.text(
             middle,
@@ -239,7 +256,11 @@ def scatter_chart(
     y_range: tuple[float, float] = (0.0, 1.0),
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
-    """Return clouds of points; x without range is logarithmic when it is positive and spans more than a factor 20."""
+    """Return a scatter plot.
+
+    Without `x_range`, the horizontal axis is logarithmic if x is positive and spans a factor of
+    more than 20.
+    """
     frame = Frame(*size_px, title)
     draw_legend(frame, [(cloud.label, cloud.colour) for cloud in clouds])
     x_scale = _fitting_scale(frame, clouds) if x_range is None else frame.x_scale(*x_range)
@@ -265,7 +286,7 @@ def interval_chart(
     x_range: tuple[float, float],
     is_log: bool = False,
 ) -> str:
-    """Return one line per row: its label, a whisker from low to high, a dot at the value, and a note."""
+    """Return one line per row with its label, a whisker from low to high, a dot and a note."""
     room = max((len(_shorten(row.label)) for row in rows), default=0) * CHARACTER_PX + 14
     note = max((len(row.note) for row in rows), default=0) * CHARACTER_PX + 14
     frame = Frame(540, 52 + 24 * len(rows), title, left=room, right=note)
@@ -276,14 +297,15 @@ def interval_chart(
         css = colour_class(row.colour)
         frame.text(room - 10, y + 4, _shorten(row.label), css="name", anchor="end")
         frame.line(x_scale(row.low), y, x_scale(row.high), y, f"whisker {css}")
-        told = f"{row.label}: {number(round(row.value, 4))} [{number(round(row.low, 4))}, {number(round(row.high, 4))}]"
-        frame.draw(marker(x_scale(row.value), y, row.colour, 4.2, told))
+        interval = f"[{_rounded(row.low)}, {_rounded(row.high)}]"
+        tooltip = f"{row.label}: {_rounded(row.value)} {interval}"
+        frame.draw(marker(x_scale(row.value), y, row.colour, 4.2, tooltip))
         frame.text(frame.width_px - note + 10, y + 4, row.note, css="tick")
     return frame.svg()
 
 
 def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: str) -> str:
-    """Return a small curve of values in 0..1 over the rounds, without axes, in the colour of what it stands in."""
+    """Return a small curve of values in [0, 1] over the rounds, without axes, in the surrounding colour."""
     frame = Frame(180, 44, title, left=4, right=6, top=4, bottom=4)
     x_scale = frame.x_scale(1, max(2, len(values)))
     y_scale = frame.y_scale(0, 1)
@@ -311,66 +333,75 @@ def _fitting_scale(frame: Frame, clouds: Sequence[PointCloud]) -> Scale:
     return frame.x_scale(low - pad, high + pad)
 
 
-def _whole_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return ticks for rounds: the first, then every fifth (or so) up to the last."""
+def _round_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Return the ticks of an axis of rounds: the first round, then every round or every fifth."""
     length = high - low
     step = 1 if length <= 10 else 5 * math.ceil(length / 40)
-    return (low, *(t for t in range(step, math.floor(high) + 1, step) if t > low))
+    multiples = range(step, math.floor(high) + 1, step)
+    return (low, *(tick for tick in multiples if tick > low))
 
 
-def _shown(categories: Sequence[str], slot_px: float) -> list[int]:
-    """Return which categories have room for their name: evenly spaced ones, and always the last."""
+def _labelled_categories(categories: Sequence[str], slot_px: float) -> list[int]:
+    """Return the indices of the categories with a label: evenly spaced ones and always the last."""
     last = len(categories) - 1
-    room = max((len(c) for c in categories), default=1) * CHARACTER_PX + 3
-    step = max(1, math.ceil(room / max(slot_px, 0.1)))
-    return [*(index for index in range(0, last, step) if (last - index) * slot_px >= room), last]
+    longest = max((len(category) for category in categories), default=1)
+    label_px = longest * CHARACTER_PX + 3
+    step = max(1, math.ceil(label_px / max(slot_px, 0.1)))
+    spaced = range(0, last, step)
+    # A label that would touch that of the last category is left out.
+    return [*(index for index in spaced if (last - index) * slot_px >= label_px), last]
+
+
+def _rounded(value: float) -> str:
+    return number(round(value, 4))
 
 
 def _finite(curve: Curve) -> list[int]:
     return [i for i, y in enumerate(curve.y) if math.isfinite(y)]
 
 
-def _told(curve: Curve, i: int) -> str:
-    """Return the label, the value and the interval of a point."""
+def _point_text(curve: Curve, i: int) -> str:
+    """Return the label, the value and the interval of point `i`."""
+    text = f"{curve.label} {_rounded(curve.y[i])}"
     low = curve.low[i]
     high = curve.high[i]
-    has_interval = math.isfinite(low) and math.isfinite(high) and low < high
-    if has_interval:
-        interval = f" [{number(round(low, 4))}, {number(round(high, 4))}]"
-    else:
-        interval = ""
-    return f"{curve.label} {number(round(curve.y[i], 4))}{interval}".strip()
+    if math.isfinite(low) and math.isfinite(high) and low < high:
+        text += f" [{_rounded(low)}, {_rounded(high)}]"
+    return text.strip()
 
 
 def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> list[tuple[float, float]]:
-    """Return the outline of a band: along its upper side, and back along its lower side."""
-    inside = [
-        i for i in _finite(curve) if math.isfinite(curve.low[i]) and math.isfinite(curve.high[i])
-    ]
-    upper = [(x_scale(curve.x[i]), y_scale(curve.high[i])) for i in inside]
-    lower = [(x_scale(curve.x[i]), y_scale(curve.low[i])) for i in reversed(inside)]
-    return upper + lower
+    """Return the outline of a band: forwards along its upper edge, back along its lower edge."""
+    upper: list[tuple[float, float]] = []
+    lower: list[tuple[float, float]] = []
+    for i in _finite(curve):
+        if math.isfinite(curve.low[i]) and math.isfinite(curve.high[i]):
+            x = x_scale(curve.x[i])
+            upper.append((x, y_scale(curve.high[i])))
+            lower.append((x, y_scale(curve.low[i])))
+    return upper + lower[::-1]
 
 
 def _end_labels(
     frame: Frame, curves: Sequence[Curve], labels: Sequence[str], y_scale: Scale
 ) -> None:
-    """Write each curve's name at its end, pushed apart so that none covers another; empty names are left out."""
-    ends = sorted(
-        (
-            (y_scale(curve.y[finite[-1]]), curve.colour, label)
-            for curve, label in zip(curves, labels, strict=True)
-            if label and (finite := _finite(curve))
-        ),
-        key=lambda end: end[0],
-    )
+    """Draw the label of each curve at its end, shifted so that labels do not overlap.
+
+    Empty labels are left out.
+    """
+    ends: list[tuple[float, ChartColour, str]] = []
+    for curve, label in zip(curves, labels, strict=True):
+        finite = _finite(curve)
+        if label and finite:
+            ends.append((y_scale(curve.y[finite[-1]]), curve.colour, label))
+    ends.sort(key=lambda end: end[0])
     top = frame.top + 4
     bottom = frame.height_px - frame.bottom + 4
     step = min(15.0, (bottom - top) / max(1, len(ends) - 1))
     places: list[float] = []
     for y, _, _ in ends:
         places.append(max(y + 4, places[-1] + step) if places else max(y + 4, top))
-    # What was pushed out below is pushed back up.
+    # Labels that were pushed below the chart are pushed back up.
     for place in range(len(places) - 1, -1, -1):
         places[place] = min(places[place], bottom - step * (len(places) - 1 - place))
     for place, (_, colour, label) in zip(places, ends, strict=True):

@@ -1,4 +1,4 @@
-"""In what runs differ that are compared, beside what their names say: data, versions, weights and sources."""
+"""Warnings about compared runs that differ in data, versions, weights or source files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ from segarena.reports.recorded_run import Run
 
 
 def comparability_warnings(runs: Sequence[Run]) -> list[str]:
-    """Return a line for each thing that makes a comparison less than fair; each run against the first that it is like.
+    """Return one line for each difference that makes a comparison unfair.
 
-    Runs on the same dataset are paired, so data and versions count; runs of the same segmenter, on whatever data, had
-    better have the same weights and sources. Runs of versions that took no fingerprints say nothing.
+    Each run is compared with the first one on the same dataset, whose data and versions should be
+    equal, and with the first one of the same segmenter, whose weights and sources should be equal.
+    Runs of segarena versions that took no fingerprints are not checked.
     """
-    told: list[str] = []
-    for place, run in enumerate(runs):
-        paired = next((other for other in runs[:place] if other.dataset == run.dataset), None)
-        twin = next((other for other in runs[:place] if _segmenter(other) == _segmenter(run)), None)
-        told += [] if paired is None else _paired(paired, run)
-        told += [] if twin is None else _twins(twin, run)
-    return list(dict.fromkeys(told))
+    warnings: list[str] = []
+    for index, run in enumerate(runs):
+        earlier = runs[:index]
+        on_same_dataset = next((one for one in earlier if one.dataset == run.dataset), None)
+        of_same_segmenter = next(
+            (one for one in earlier if _segmenter(one) == _segmenter(run)), None
+        )
+        if on_same_dataset is not None:
+            warnings += _dataset_warnings(on_same_dataset, run)
+        if of_same_segmenter is not None:
+            warnings += _segmenter_warnings(of_same_segmenter, run)
+    return list(dict.fromkeys(warnings))
 
 
-def _paired(first: Run, second: Run) -> Iterator[str]:
+def _dataset_warnings(first: Run, second: Run) -> Iterator[str]:
     one = first.config.identity
     two = second.config.identity
     pair = f"{first.label} and {second.label}"
@@ -52,35 +58,35 @@ def _paired(first: Run, second: Run) -> Iterator[str]:
         yield f"{PurePath(file).name} changed between {pair}."
 
 
-def _twins(first: Run, second: Run) -> Iterator[str]:
+def _segmenter_warnings(first: Run, second: Run) -> Iterator[str]:
     one = first.config.identity
     two = second.config.identity
     if one is None or two is None:
         return
     name = short_name(first.config.segmenter.name)
     pair = f"{first.label} and {second.label}"
-    weights = _changed(*map(_by_file, (one.weights, two.weights)))
+    weights = _changed(_by_file_name(one.weights), _by_file_name(two.weights))
     if weights:
         yield f"Weights of {name} changed between {pair}: {', '.join(weights)}."
-    for file in _changed(*map(_by_file, (one.sources, two.sources))):
+    for file in _changed(_by_file_name(one.sources), _by_file_name(two.sources)):
         yield f"{file} changed between {pair}."
 
 
 def _is_meant_to_be_one(first: DatasetRecord, second: DatasetRecord) -> bool:
-    """Tell whether two datasets are said to be the same: read from the same place, or of equal names and sizes."""
+    """Tell whether two datasets should be equal: by their options or by their fingerprints."""
     return first.options == second.options or first.fingerprint == second.fingerprint
 
 
 def _segmenter(run: Run) -> tuple[str, Mapping[str, object]]:
-    """Return what a report calls the same segmenter, wherever its file lay."""
+    """Return name and options of a segmenter, regardless of the folder of its file."""
     used = run.config.segmenter
     return short_name(used.name), used.options
 
 
-def _by_file(hashes: Mapping[str, str]) -> dict[str, str]:
+def _by_file_name(hashes: Mapping[str, str]) -> dict[str, str]:
     return {PurePath(name).name: digest for name, digest in hashes.items()}
 
 
 def _changed(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
-    """Return the names that both have, with other content."""
+    """Return the names that both have with different digests."""
     return [name for name in first if name in second and first[name] != second[name]]

@@ -1,4 +1,4 @@
-"""The figures about rounds and seconds; those about groups of targets are `segarena.reports.group_figures`."""
+"""Figures about rounds and seconds; `segarena.reports.group_figures` has those about target groups."""
 
 from __future__ import annotations
 
@@ -35,40 +35,51 @@ from segarena.reports.wording import count_text, metric_name, seconds_text
 from segarena.roles import Statistic
 
 MAX_NAMED_CURVES = 7
-"""Curves of a chart that have bands and names."""
+"""Maximum number of curves with bands and labels in a chart."""
 
 MAX_HISTOGRAMS = 6
-"""Of more runs the seconds are a row each."""
+"""For more runs, the timings are one row per run instead of one histogram per run."""
 
 TIME_BINS = 30
-"""About how many bars the distribution of seconds has."""
+"""Approximate number of bars in a histogram of seconds."""
 
 
 def figures(own: Page) -> list[Figure]:
-    """Return every general figure that the records have something for and the page does not leave out."""
+    """Return the general figures that have data and that the page does not leave out."""
     runs = own.usual_runs
     floors = own.usual_floors
     word = own.word
     left_out = own.leaves_out
     has_curves = runs[0].rounds > 1 and "curves" not in left_out
-    metrics = dict.fromkeys(
-        [*summary_metrics(runs[0])[:2], *(further.metric for further in runs[0].further)]
-    )
-    made = [_curves(runs, floors, metric, word) for metric in metrics] if has_curves else []
-    made += [] if "noc" in left_out else [_noc(runs, floors, word)]
-    made += [] if "seconds" in left_out else [_seconds(runs)]
-    made += [] if "groups" in left_out else group_figures(runs)
+    metrics = [*summary_metrics(runs[0])[:2]]
+    metrics += [statistic.metric for statistic in runs[0].further]
+    made: list[Figure | None] = []
+    if has_curves:
+        made += [_curves(runs, floors, metric, word) for metric in dict.fromkeys(metrics)]
+    if "noc" not in left_out:
+        made.append(_noc(runs, floors, word))
+    if "seconds" not in left_out:
+        made.append(_seconds(runs))
+    if "groups" not in left_out:
+        made += group_figures(runs)
     return fill_rows([one for one in made if one is not None])
 
 
 def fill_rows(made: Sequence[Figure]) -> list[Figure]:
-    """Return the figures so that narrow ones, two to a row, leave no gap before a wide one; else in their order."""
+    """Return the figures in an order in which narrow ones, two per row, leave no gap before a wide one.
+
+    Apart from that, they keep their order.
+    """
     rest = list(made)
     placed = list[Figure]()
     in_row = 0
     while rest:
-        narrow = (index for index, one in enumerate(rest) if not one.is_wide)
-        placed.append(rest.pop(next(narrow, 0) if in_row % 2 else 0))
+        index = 0
+        if in_row % 2:
+            # The row is half full: the next narrow figure comes first, if there is one.
+            narrow = (index for index, one in enumerate(rest) if not one.is_wide)
+            index = next(narrow, 0)
+        placed.append(rest.pop(index))
         in_row = 0 if placed[-1].is_wide else in_row + 1
     return placed
 
@@ -81,10 +92,7 @@ def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) 
     charts: list[tuple[str, str]] = []
     for user, group in with_floors(panels, floors):
         curves = highlight_best([_mean_curve(series, metric) for series in group])
-        highest = max(
-            (y for curve in curves for y in (*curve.y, *(curve.high or ())) if math.isfinite(y)),
-            default=1.0,
-        )
+        highest = highest_value(curves)
         chart = line_chart(
             curves,
             title=f"{name} against {word}s {user}",
@@ -95,30 +103,41 @@ def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) 
             size_px=chart_size_px(len(panels), 330, max(len(series.label) for series in group)),
         )
         charts.append((user, chart))
-    several = max((len(group) for _, group in panels), default=0)
-    caption = f"Mean {name} over targets after each {word}; bands are 95 % intervals"
-    marked = ", dashes the benchmark's thresholds" if summary_thresholds(runs[0], metric) else ""
+    curve_count = max((len(group) for _, group in panels), default=0)
+    caption = f"Mean {name} over targets after each {word}; bands show 95 % intervals"
+    marked = (
+        ", dashed lines the thresholds of the benchmark"
+        if summary_thresholds(runs[0], metric)
+        else ""
+    )
     title = f"{name[:1].upper()}{name[1:]} against {word}s"
-    return make_figure(title, f"{caption}{marked}.{_thin_text(several, floors)}", charts)
+    return make_figure(title, f"{caption}{marked}.{_thin_lines_note(curve_count, floors)}", charts)
 
 
 def highlight_best(curves: Sequence[Curve]) -> list[Curve]:
-    """Return curves of which those beyond the best `MOST_CURVES` are faint; the best are highest on the average."""
-    means = [
-        statistics.fmean([y for y in curve.y if math.isfinite(y)] or [-math.inf])
-        for curve in curves
-    ]
-    ranked = sorted(range(len(curves)), key=lambda place: -means[place])
-    ranked = [place for place in ranked if not curves[place].is_floor]
-    return [
-        replace(curve, is_faint=place in ranked[MAX_NAMED_CURVES:])
-        for place, curve in enumerate(curves)
-    ]
+    """Return the curves with all but the best `MAX_NAMED_CURVES` faint, judged by mean height."""
+    ranked = [index for index, curve in enumerate(curves) if not curve.is_floor]
+    ranked.sort(key=lambda index: -_mean_height(curves[index]))
+    faint = set(ranked[MAX_NAMED_CURVES:])
+    return [replace(curve, is_faint=index in faint) for index, curve in enumerate(curves)]
 
 
-def _thin_text(count: int, floors: Sequence[Run]) -> str:
+def _mean_height(curve: Curve) -> float:
+    finite = [y for y in curve.y if math.isfinite(y)]
+    return statistics.fmean(finite) if finite else -math.inf
+
+
+def highest_value(curves: Sequence[Curve]) -> float:
+    """Return the highest finite value of curves and their bands; 1 without any."""
+    values: list[float] = []
+    for curve in curves:
+        values += [*curve.y, *curve.high]
+    return max((value for value in values if math.isfinite(value)), default=1.0)
+
+
+def _thin_lines_note(count: int, floors: Sequence[Run]) -> str:
     if count > MAX_NAMED_CURVES:
-        best = f" The best {MAX_NAMED_CURVES} of each chart have names; the others are thin."
+        best = f" Each chart labels the best {MAX_NAMED_CURVES} curves; the others are thin."
     else:
         best = ""
     return f"{best} {FLOOR_NOTE}" if floors else best
@@ -138,24 +157,25 @@ def _mean_curve(series: Series, metric: str) -> Curve:
 
 
 def _noc(runs: Sequence[Run], floors: Sequence[Run], word: str) -> Figure | None:
-    """Return bars with one run; with several, or a floor, how many targets are solved within each number of rounds."""
+    """Return the number of clicks (NoC): a histogram for one run, else cumulative shares."""
     statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
     if statistic is None:
         return None
     panels = series_by_user(runs)
     goal = f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
     if len(runs) > 1 or floors:
-        thin = _thin_text(max((len(group) for _, group in panels), default=0), floors)
-        caption = f"Share of dialogues in which {goal} within so many {word}s.{thin}"
+        curve_count = max((len(group) for _, group in panels), default=0)
+        thin = _thin_lines_note(curve_count, floors)
+        caption = f"Share of dialogues in which {goal} within a given number of {word}s.{thin}"
         drawn = with_floors(panels, floors)
         charts = [
             (user, _solved_chart(group, statistic, word, len(panels))) for user, group in drawn
         ]
-        return make_figure(f"Solved within so many {word}s", caption, charts)
+        return make_figure(f"Solved within a number of {word}s", caption, charts)
     bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
     highest = max(chain.from_iterable(bar.heights for _, bar in bars), default=0.0)
     charts = [(user, _noc_chart(bar, runs[0], highest, word, len(panels))) for user, bar in bars]
-    caption = f"How many {word}s it took until {goal}; “never”: not within {runs[0].rounds}."
+    caption = f"Number of {word}s until {goal}; “never”: not within {runs[0].rounds}."
     return make_figure(f"Distribution of {statistic.name}", caption, charts)
 
 
@@ -171,7 +191,7 @@ def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, pane
         curves.append(replace(curve, is_floor=series.is_floor))
     return line_chart(
         highlight_best(curves),
-        title=f"solved within so many {word}s, {group[0].user}",
+        title=f"solved within a number of {word}s, {group[0].user}",
         x_label=f"{word}s",
         y_label="dialogues, %",
         y_range=(0.0, 100.0),
@@ -200,48 +220,50 @@ def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> 
 
 def _seconds(runs: Sequence[Run]) -> Figure | None:
     coloured = zip(colour_numbers(runs), runs, strict=True)
-    timed = [
-        (colour, run)
-        for colour, run in coloured
-        if any(map(len, map(run.seconds_per_round, run.users)))
-    ]
+    timed = [(colour, run) for colour, run in coloured if _has_timings(run)]
     if len(timed) > MAX_HISTOGRAMS:
         return _seconds_by_run(timed, runs)
-    charts = [
-        (run.label if len(runs) > 1 else "", _seconds_chart(run, colour, len(timed)))
-        for colour, run in timed
-    ]
-    encodes = "; ".join(
-        _encodes_text(run, is_named=len(runs) > 1)
-        for run in runs
-        if len(run.encode_seconds()) or run.encodings_read
-    )
+    has_several = len(runs) > 1
+    charts: list[tuple[str, str]] = []
+    for colour, run in timed:
+        heading = run.label if has_several else ""
+        charts.append((heading, _seconds_chart(run, colour, len(timed))))
+    encoding_runs = [run for run in runs if len(run.encode_seconds()) or run.encodings_read]
+    encodes = "; ".join(_encodes_text(run, is_named=has_several) for run in encoding_runs)
     caption = (
-        "Seconds in the segmenter per prediction (its share of the batch), encoder apart; the last bar holds all "
-        "slower ones."
+        "Segmenter seconds per prediction (a batch is divided evenly), without the encoder; the last bar holds all "
+        "slower predictions."
     )
-    return make_figure(
-        "Seconds per prediction", f"{caption} Encoder: {encodes}." if encodes else caption, charts
-    )
+    if encodes:
+        caption = f"{caption} Encoder: {encodes}."
+    return make_figure("Seconds per prediction", caption, charts)
+
+
+def _has_timings(run: Run) -> bool:
+    return any(len(run.seconds_per_round(user)) for user in run.users)
 
 
 def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Figure | None:
-    """Return a row for each run, the fastest first, a chart for each dataset."""
+    """Return one chart per dataset with one row per run, the fastest first."""
     columns = run_column_names(runs)
     charts: list[tuple[str, str]] = []
     for data in dict.fromkeys(run.data for _, run in timed):
         rows: list[Whisker] = []
         for colour, run in timed:
-            if run.data == data:
-                seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
-                low, median, high = (
-                    max(1e-6, float(np.quantile(seconds, share))) for share in (0.05, 0.5, 0.95)
-                )
-                note = seconds_text(median)
-                label = columns[run]
-                rows.append(
-                    Whisker(label=label, colour=colour, value=median, low=low, high=high, note=note)
-                )
+            if run.data != data:
+                continue
+            seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
+            # The axis is logarithmic, so zeros become a microsecond.
+            low, median, high = np.maximum(1e-6, np.quantile(seconds, (0.05, 0.5, 0.95))).tolist()
+            row = Whisker(
+                label=columns[run],
+                colour=colour,
+                value=median,
+                low=low,
+                high=high,
+                note=seconds_text(median),
+            )
+            rows.append(row)
         title = f"seconds per prediction on {data}"
         ends = (min(row.low for row in rows) / 1.3, max(row.high for row in rows) * 1.3)
         rows.sort(key=lambda row: row.value)
@@ -250,8 +272,8 @@ def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Fi
         )
         charts.append((data, chart))
     caption = (
-        "Seconds in the segmenter per prediction (its share of the batch), encoder apart: the median, and where the "
-        "middle nine tenths lie."
+        "Segmenter seconds per prediction (a batch is divided evenly), without the encoder: the median and the range "
+        "of the middle 90 %."
     )
     return make_figure("Seconds per prediction", caption, charts)
 

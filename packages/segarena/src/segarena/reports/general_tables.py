@@ -1,4 +1,4 @@
-"""The tables that every report has: summary, differences, seconds, hardest targets, failures."""
+"""The tables of every report: summary, differences, timings, hardest targets and failures."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, PairedDifference
 
 MAX_HARDEST_ROWS = 12
-"""Rows of the table of hardest targets; all of them are in the gallery."""
+"""Maximum number of rows in the table of hardest targets; the gallery shows all of these."""
 
 MAX_FAILURE_ROWS = 200
-"""Failures listed one by one."""
+"""Maximum number of failures that are listed individually."""
 
 MAX_MESSAGE_ROWS = 20
-"""Different messages of failures that are counted."""
+"""Maximum number of distinct failure messages in the table of messages."""
 
 
 def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "target") -> Sheet:
-    """Return a row per user and segmenter, with everything that a summary shows somewhere; see `Sheet.pick`.
+    """Return one row per user and run with every column of a summary; see `Sheet.pick`.
 
-    The column "segmenter" tells runs apart, "name" does so beside "dataset". `target` is what a target is called.
+    The column "segmenter" holds the distinct labels of runs; the column "name" holds shorter names
+    for use next to the column "dataset". `target` is the word for a target.
     """
     head = (
         Column("Benchmark", key="benchmark"),
@@ -57,49 +58,45 @@ def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "targ
         Column("Dataset", key="dataset"),
         Column("Segmenter", key="segmenter"),
         Column("Segmenter", key="name"),
-        *_columns(runs[0]),
+        *_statistic_columns(runs[0]),
         Column("Time / round", "number", key="time/round"),
         Column(f"{target.capitalize()}s", "number", key="targets"),
-        *(
-            Column(name.capitalize(), "number", key=name)
-            for name in ("dialogues", "failures", "encodes")
-        ),
+        Column("Dialogues", "number", key="dialogues"),
+        Column("Failures", "number", key="failures"),
+        Column("Encodes", "number", key="encodes"),
         Column("Complete", key="complete"),
     )
     rows: list[tuple[Cell, ...]] = []
-    best = _best(runs)
+    best = _best_means(runs)
     columns = run_column_names(runs)
     for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
         run = runs[row.run]
         rules = run.config.benchmark
         names = (rules.name, rules.protocol, row.user, run.data, row.label, columns[run])
-        values = [
-            _estimate(
-                statistic, row.cells[statistic.name], best.get((run.data, row.user, statistic.name))
-            )
-            for statistic in runs[0].summary
-        ]
+        means: list[Value] = []
+        for statistic in runs[0].summary:
+            best_mean = best.get((run.data, row.user, statistic.name))
+            means.append(_mean_value(statistic, row.cells[statistic.name], best_mean))
         time = Value(mean=timing.median_s, printed=seconds_text(timing.median_s))
         failures = Value(mean=row.failures, decimals=0, mark="alarm" if row.failures else "")
         counts = (row.targets, row.dialogues, failures, timing.encodes)
-        rows.append((*names, *values, time, *counts, "yes" if run.is_complete else "no"))
+        complete = "yes" if run.is_complete else "no"
+        rows.append((*names, *means, time, *counts, complete))
     return Sheet(name="summary", caption=caption, head=head, rows=tuple(rows))
 
 
 def paired_sheet(runs: Sequence[Run], *, target: str = "target") -> Sheet:
-    """Return a row per user and pair of runs with the difference of each statistic; no rows without pairs."""
+    """Return one row per user and pair of runs with the difference in each statistic."""
     rows: list[tuple[Cell, ...]] = []
     for row in paired_rows(runs):
-        values = [
-            difference_value(statistic, row.cells[statistic.name]) for statistic in runs[0].summary
-        ]
-        rows.append(
-            (row.user, f"{row.label} − {row.baseline}", *values, row.matched, row.unmatched)
-        )
+        summary = runs[0].summary
+        values = [difference_value(statistic, row.cells[statistic.name]) for statistic in summary]
+        pair = f"{row.label} − {row.baseline}"
+        rows.append((row.user, pair, *values, row.matched, row.unmatched))
     head = (
         Column("User", key="user"),
         Column("Difference", key="difference"),
-        *_columns(runs[0]),
+        *_statistic_columns(runs[0]),
         Column("Matched", "number", key="matched"),
         Column("Unmatched", "number", key="unmatched"),
     )
@@ -108,37 +105,41 @@ def paired_sheet(runs: Sequence[Run], *, target: str = "target") -> Sheet:
 
 
 def differences_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return a row per pair of runs, user and statistic, for programs; the difference is segmenter minus baseline."""
+    """Return one row per pair of runs, user and statistic, for programs.
+
+    Differences are segmenter minus baseline.
+    """
     names = ("segmenter", "baseline", "user", "statistic")
     numbers = ("difference", "low", "high", "p_value", "better", "ties")
+    counts = ("pairs", "independent", "matched", "unmatched")
     rows: list[tuple[Cell, ...]] = []
     for row in paired_rows(runs):
         for name, cell in row.cells.items():
-            values = (Value(mean=float(getattr(cell, number))) for number in numbers)
-            counts = (cell.n, cell.clusters, row.matched, row.unmatched)
-            rows.append((row.label, row.baseline, row.user, name, *values, *counts))
-    counts = ("pairs", "independent", "matched", "unmatched")
-    head = (*names, *(Column(number, "number") for number in (*numbers, *counts)))
-    return Sheet(name="paired", caption="", head=head, rows=tuple(rows))
+            values = [Value(mean=float(getattr(cell, number))) for number in numbers]
+            cell_counts = (cell.n, cell.clusters, row.matched, row.unmatched)
+            rows.append((row.label, row.baseline, row.user, name, *values, *cell_counts))
+    number_columns = [Column(number, "number") for number in (*numbers, *counts)]
+    return Sheet(name="paired", caption="", head=(*names, *number_columns), rows=tuple(rows))
 
 
 def timings_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the seconds of each segmenter with each user, for programs; these differ from run to run."""
+    """Return the seconds of each run with each user, for programs; equal runs differ in them."""
     numbers = ("rounds", "median_s", "p95_s", "encoder_passes", "encoder_median_s")
     rows: list[tuple[Cell, ...]] = []
     for row in timing_rows(runs):
-        median, p95, encode = (
-            Value(mean=seconds) for seconds in (row.median_s, row.p95_s, row.encode_median_s)
-        )
+        median = Value(mean=row.median_s)
+        p95 = Value(mean=row.p95_s)
+        encode = Value(mean=row.encode_median_s)
         rows.append((row.label, row.user, row.rounds, median, p95, row.encodes, encode))
-    head = ("segmenter", "user", *(Column(number, "number") for number in numbers))
+    number_columns = [Column(number, "number") for number in numbers]
+    head = ("segmenter", "user", *number_columns)
     return Sheet(name="timings", caption="", head=head, rows=tuple(rows))
 
 
 def hardest_sheet(
     runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[DialogueId, str]
 ) -> Sheet:
-    """Return the hardest targets; each row leads to its dialogue in the gallery when that is shown."""
+    """Return the hardest targets; a row links to the worst dialogue if the gallery shows it."""
     statistic = area_statistic(runs[0])
     thresholds = summary_thresholds(runs[0], statistic.metric)
     head = [
@@ -152,66 +153,79 @@ def hardest_sheet(
     ]
     rows: list[tuple[Cell, ...]] = []
     for target in targets[:MAX_HARDEST_ROWS]:
-        names = (Link.to(target.key[1], shown.get(target.worst, "")), target.key[0], target.label)
-        solved = Value(mean=target.solved, printed=f"{target.solved} of {target.dialogues}")
-        reached = [solved] if thresholds else []
-        rows.append(
-            (*names, Value(mean=target.score), Value(mean=target.best), *reached, target.worst[2])
-        )
-    caption = "Lowest area under the curve over all users, repeats and runs. Rows lead to the worst dialogue."
+        sample, name = target.key
+        link = Link.to(name, shown.get(target.worst, ""))
+        cells: list[Cell] = [link, sample, target.label]
+        cells += [Value(mean=target.score), Value(mean=target.best)]
+        if thresholds:
+            solved = f"{target.solved} of {target.dialogues}"
+            cells.append(Value(mean=target.solved, printed=solved))
+        _, _, user, _ = target.worst
+        rows.append((*cells, user))
+    caption = (
+        "Targets with the lowest area under the curve over all users, repeats and runs. "
+        "Rows link to the worst dialogue."
+    )
     return Sheet(name="hardest", caption=caption, head=tuple(head), rows=tuple(rows))
 
 
 def failures_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return what went wrong: how often each message came, then one line per dialogue; nothing without dialogues."""
+    """Return the failures: a count of each message, then a list of failed dialogues.
+
+    Empty if no run has any dialogue.
+    """
     found: list[tuple[Run, DialogueRecord]] = []
     for run in runs:
         found += [(run, dialogue) for dialogue in run.failures]
     if not found:
         if any(run.dialogues for run in runs):
-            return [Note("None: every dialogue was finished.")]
+            return [Note("None: all dialogues finished.")]
         return []
     causes = group_by_cause(chain.from_iterable(run.causes for run in runs))[:MAX_MESSAGE_ROWS]
     messages = Sheet(
         name="messages",
         caption="",
         head=(
-            Column("Times", "number"),
-            Column("Message of the first", "words"),
-            "Where it came first",
+            Column("Count", "number"),
+            Column("First message", "words"),
+            "First occurrence",
         ),
         rows=tuple((cause.count, cause.first.message, cause.first.where) for cause in causes),
     )
+    rows: list[tuple[Cell, ...]] = []
+    for run, dialogue in found[:MAX_FAILURE_ROWS]:
+        target = dialogue.target or "(whole sample)"
+        user = dialogue.user or "–"
+        rows.append((run.label, dialogue.sample, target, user, dialogue.failure or ""))
     each = Sheet(
         name="failures",
         caption="",
         head=("Segmenter", "Sample", "Target", "User", Column("Message", "words")),
-        rows=tuple(
-            (run.label, d.sample, d.target or "(whole sample)", d.user or "–", d.failure or "")
-            for run, d in found[:MAX_FAILURE_ROWS]
-        ),
+        rows=tuple(rows),
     )
     if len(found) > MAX_FAILURE_ROWS:
         more = f"The first {MAX_FAILURE_ROWS} of {len(found)}."
     else:
         more = ""
-    return [messages, Fold(f"{count_text(len(found), 'failure')}, one by one", [Note(more), each])]
+    title = f"{count_text(len(found), 'failure')}, individually"
+    return [messages, Fold(title, [Note(more), each])]
 
 
-def _columns(run: Run) -> list[Column]:
-    return [
-        Column(
-            s.name,
+def _statistic_columns(run: Run) -> list[Column]:
+    columns: list[Column] = []
+    for statistic in run.summary:
+        column = Column(
+            statistic.name,
             "interval",
-            definition=statistic_definition(s, run),
-            higher_is_better=s.higher_is_better,
+            definition=statistic_definition(statistic, run),
+            higher_is_better=statistic.higher_is_better,
         )
-        for s in run.summary
-    ]
+        columns.append(column)
+    return columns
 
 
-def _best(runs: Sequence[Run]) -> dict[tuple[str, str, str], float]:
-    """Return the best mean of each statistic with each user on each dataset, where there are several."""
+def _best_means(runs: Sequence[Run]) -> dict[tuple[str, str, str], float]:
+    """Return the best mean by dataset, user and statistic; none if all means are equal."""
     means: defaultdict[tuple[str, str, Statistic], list[float]] = defaultdict(list)
     for row in summary_rows(runs):
         for statistic in runs[0].summary:
@@ -220,11 +234,12 @@ def _best(runs: Sequence[Run]) -> dict[tuple[str, str, str], float]:
     for (data, user, statistic), values in means.items():
         known = [value for value in values if not math.isnan(value)]
         if len(set(known)) > 1:
-            best[data, user, statistic.name] = (max if statistic.higher_is_better else min)(known)
+            best_mean = max(known) if statistic.higher_is_better else min(known)
+            best[data, user, statistic.name] = best_mean
     return best
 
 
-def _estimate(statistic: Statistic, found: Interval, best: float | None) -> Value:
+def _mean_value(statistic: Statistic, found: Interval, best: float | None) -> Value:
     return Value(
         mean=found.mean,
         low=found.low,
@@ -236,7 +251,7 @@ def _estimate(statistic: Statistic, found: Interval, best: float | None) -> Valu
 
 
 def difference_value(statistic: Statistic, found: PairedDifference) -> Value:
-    """Return a difference of a statistic as tables have it, with its interval and what it says."""
+    """Return a paired difference as a table cell, with its interval, p-value and emphasis."""
     return Value(
         mean=found.difference,
         low=found.low,

@@ -1,4 +1,4 @@
-"""Figures about groups of targets: by what the dataset says of them, above all their size."""
+"""Figures about groups of targets, formed by attributes of the dataset, mostly by size."""
 
 from __future__ import annotations
 
@@ -29,36 +29,42 @@ from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
 
 MAX_GROUPS = 8
-"""An attribute with more different words than this is not a grouping."""
+"""An attribute with more distinct words than this does not form groups."""
 
 MAX_RUN_LINES = 10
-"""Of more runs the best are shown."""
+"""Figures of more runs show only the best."""
 
 MAX_USER_LINES = 4
-"""More users than this are shown as their mean."""
+"""Figures of more users show their mean."""
 
 SIZE_WORDS = ("area", "size")
-"""A numeric attribute is taken for the object's size when its name has one of these in it."""
+"""A numeric attribute is an object size if its name contains one of these."""
 
 SIZE_ORDER = ("tiny", "small", "medium", "large", "huge")
-"""The order of groups that are named so."""
+"""The order of groups with these names."""
 
 
 def group_figures(runs: Sequence[Run]) -> list[Figure]:
-    """Return AuC by each attribute that groups the targets, and against their size when it is a number."""
+    """Return AuC by each attribute that groups the targets, and AuC against numeric sizes."""
     attributes: dict[TargetKey, Mapping[str, Any]] = {}
     for run in runs:
-        attributes.update({(d.sample, d.target): d.attributes for d in run.finished()})
+        for dialogue in run.finished():
+            attributes[dialogue.sample, dialogue.target] = dialogue.attributes
     made: list[Figure | None] = []
     for name, (groups, sizes) in target_groupings(attributes).items():
-        made += [_by_group(runs, name, groups), _by_size(runs, name, sizes) if sizes else None]
+        made.append(_by_group(runs, name, groups))
+        if sizes:
+            made.append(_by_size(runs, name, sizes))
     return [one for one in made if one is not None]
 
 
 def target_groupings(
     attributes: Mapping[TargetKey, Mapping[str, Any]],
 ) -> dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]]:
-    """Return for each attribute that groups the targets the group of each, and its size where that is a number."""
+    """Return (group by target, size by target) for each attribute that forms groups.
+
+    Sizes are empty for an attribute of words. Numeric sizes form thirds.
+    """
     found: dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]] = {}
     for name in sorted(set(chain.from_iterable(attributes.values()))):
         values = {key: given[name] for key, given in attributes.items() if name in given}
@@ -66,13 +72,13 @@ def target_groupings(
             if 2 <= len(set(values.values())) <= MAX_GROUPS:
                 found[name] = (values, {})
         elif any(word in name for word in SIZE_WORDS) and len(set(values.values())) > 3:
-            sizes = {
-                k: float(v)
-                for k, v in values.items()
-                if isinstance(v, (int, float)) and math.isfinite(v)
-            }
+            sizes = {key: float(value) for key, value in values.items() if _is_finite_number(value)}
             found[name] = (_thirds(sizes), sizes)
     return found
+
+
+def _is_finite_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
@@ -81,54 +87,60 @@ def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -
     lines = _lines(runs, statistic)
     for group in group_order(groups):
         for label, colour, values in lines:
-            inside = {key: value for key, value in values.items() if groups.get(key) == group}
-            if inside:
-                rows.append(
-                    _row(
-                        f"{group} · {label}" if len(lines) > 1 else group,
-                        colour,
-                        mean_over_targets(inside),
-                    )
-                )
+            of_group = {key: value for key, value in values.items() if groups.get(key) == group}
+            if of_group:
+                name_of_row = f"{group} · {label}" if len(lines) > 1 else group
+                rows.append(_whisker(name_of_row, colour, mean_over_targets(of_group)))
+    if not rows:
+        return None
     title = f"{statistic.name} by {name.replace('_', ' ')}"
     chart = interval_chart(
         rows, title=title, x_label=f"mean {statistic.name}", x_range=_value_range(rows)
     )
-    caption = f"Mean {statistic.name} of the targets of each group, with its 95 % interval; n: targets.{_best_text(runs)}"
-    return make_figure(title, caption, [("", chart)]) if rows else None
+    caption = (
+        f"Mean {statistic.name} over the targets of each group with its 95 % interval; "
+        f"n: number of targets.{_best_text(runs)}"
+    )
+    return make_figure(title, caption, [("", chart)])
 
 
 def _lines(
     runs: Sequence[Run], statistic: Statistic
 ) -> list[tuple[str, ChartColour, Mapping[TargetKey, float]]]:
-    """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
+    """Return (label, colour, value by target): the users of a single run, or all runs.
+
+    Values of a run are means over its users.
+    """
     if len(runs) > 1:
         colours = dict(labelled_colours(runs))
-        return [
-            (run.label, colours[run.label], mean_over_users(run, statistic))
-            for run in _best(runs, statistic)
-        ]
+        best = _best_runs(runs, statistic)
+        return [(run.label, colours[run.label], mean_over_users(run, statistic)) for run in best]
     series = list(chain.from_iterable(group for _, group in series_by_user(runs)))
     if len(series) > MAX_USER_LINES:
         return [("all users", 0, mean_over_users(runs[0], statistic))]
     return [(one.label, one.colour, target_values(one.run, one.user, statistic)) for one in series]
 
 
-def _best(runs: Sequence[Run], statistic: Statistic) -> list[Run]:
-    """Return the runs with the best means, at most `MOST_RUNS`, in their order."""
-    means = {run: mean_over_targets(mean_over_users(run, statistic)).mean for run in runs}
-    ranked = sorted(
-        runs, key=lambda run: -math.inf if math.isnan(means[run]) else means[run], reverse=True
-    )
+def _best_runs(runs: Sequence[Run], statistic: Statistic) -> list[Run]:
+    """Return the runs with the best means, at most `MAX_RUN_LINES`, in their original order."""
+
+    def mean(run: Run) -> float:
+        found = mean_over_targets(mean_over_users(run, statistic)).mean
+        return -math.inf if math.isnan(found) else found
+
+    ranked = sorted(runs, key=mean, reverse=True)
     return [run for run in runs if run in ranked[:MAX_RUN_LINES]]
 
 
 def _best_text(runs: Sequence[Run]) -> str:
-    return f" The best {MAX_RUN_LINES} of {len(runs)} runs." if len(runs) > MAX_RUN_LINES else ""
+    if len(runs) <= MAX_RUN_LINES:
+        return ""
+    return f" Only the best {MAX_RUN_LINES} of {len(runs)} runs are shown."
 
 
-def _row(label: str, colour: ChartColour, mean: Interval) -> Whisker:
-    low, high = (mean.mean if math.isnan(end) else end for end in (mean.low, mean.high))
+def _whisker(label: str, colour: ChartColour, mean: Interval) -> Whisker:
+    low = mean.mean if math.isnan(mean.low) else mean.low
+    high = mean.mean if math.isnan(mean.high) else mean.high
     note = f"{mean.mean:.3f}, n = {mean.n}"
     return Whisker(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)
 
@@ -137,7 +149,7 @@ def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -
     statistic = area_statistic(runs[0])
     clouds = list[PointCloud]()
     colours = dict(zip(runs, colour_numbers(runs), strict=True))
-    for run in _best(runs, statistic):
+    for run in _best_runs(runs, statistic):
         values = mean_over_users(run, statistic)
         keys = [key for key in sizes if key in values]
         clouds.append(
@@ -152,14 +164,24 @@ def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -
     word = name.replace("_", " ")
     title = f"{statistic.name} of each target against its {word}"
     chart = scatter_chart(clouds, title=title, x_label=word, y_label=statistic.name)
-    caption = f"One dot per target, the mean over users and repeats.{_best_text(runs)}"
+    caption = f"One dot per target: the mean over users and repeats.{_best_text(runs)}"
     return make_figure(title, caption, [("", chart)])
 
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:
-    low, high = (float(np.quantile(list(sizes.values()), share)) for share in (1 / 3, 2 / 3))
-    names = (f"small (≤ {_short(low)})", "medium", f"large (> {_short(high)})")
-    return {key: names[int(size > low) + int(size > high)] for key, size in sizes.items()}
+    """Return the third of each target by size: small, medium or large, with the limits."""
+    low, high = np.quantile(list(sizes.values()), (1 / 3, 2 / 3)).tolist()
+    small = f"small (≤ {_short(low)})"
+    large = f"large (> {_short(high)})"
+    groups: dict[TargetKey, str] = {}
+    for key, size in sizes.items():
+        if size > high:
+            groups[key] = large
+        elif size > low:
+            groups[key] = "medium"
+        else:
+            groups[key] = small
+    return groups
 
 
 def _short(size: float) -> str:
@@ -167,12 +189,14 @@ def _short(size: float) -> str:
 
 
 def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
-    """Return the groups from small to large where their names say so, by name otherwise."""
-    place = {name: index for index, name in enumerate(SIZE_ORDER)}
-    return sorted(
-        set(groups.values()),
-        key=lambda group: (place.get(group.split(" ")[0].lower(), len(SIZE_ORDER)), group),
-    )
+    """Return the groups from small to large if their names are sizes, then the others by name."""
+    ranks = {name: index for index, name in enumerate(SIZE_ORDER)}
+
+    def sort_key(group: str) -> tuple[int, str]:
+        size = group.split(" ")[0].lower()
+        return ranks.get(size, len(SIZE_ORDER)), group
+
+    return sorted(set(groups.values()), key=sort_key)
 
 
 def _value_range(rows: Sequence[Whisker]) -> tuple[float, float]:

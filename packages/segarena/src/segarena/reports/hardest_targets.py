@@ -1,4 +1,4 @@
-"""Which targets were hard, and which dialogues the gallery shows."""
+"""Targets ranked by difficulty, and the selection of dialogues for the gallery."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from segarena.reports.recorded_run import DialogueId, DialogueRecord, Run
 from segarena.reports.run_statistics import TargetKey, mean_over_users, summary_thresholds
 
 MAX_FAILED_CARDS = 12
-"""Failed dialogues that the gallery shows, unless it shows all."""
+"""Maximum number of failed dialogues in the gallery, unless it shows all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedTarget:
-    """A target over all runs, users and repeats.
+    """A target, summarized over all runs, users and repeats.
 
     Attributes:
-        score: its mean AuC.
-        best: the highest value any dialogue reached.
-        solved: dialogues that reached the benchmark's highest threshold.
-        dialogues: those that finished.
-        worst: the one with the lowest last value.
+        key: sample and target.
+        label: label of the target.
+        score: mean AuC.
+        best: highest metric value of any dialogue.
+        solved: number of dialogues that reached the benchmark's highest threshold.
+        dialogues: number of finished dialogues.
+        worst: id of the dialogue with the lowest final value.
     """
 
     key: TargetKey
@@ -36,7 +38,7 @@ class RankedTarget:
 
 
 def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
-    """Return all targets, the hardest (lowest AuC) first; equal ones in the order of the first run."""
+    """Return all targets sorted by AuC, the hardest (lowest) first; ties keep the order of the runs."""
     statistic = area_statistic(runs[0])
     metric = statistic.metric
     thresholds = summary_thresholds(runs[0], metric)
@@ -53,15 +55,21 @@ def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
 
 
 def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) -> list[DialogueId]:
-    """Return the worst dialogue of the hardest targets, then of others spread evenly from hard to easy."""
+    """Return the worst dialogue of each hardest target, then of others spread evenly over difficulty."""
     rest = targets[hardest:]
     count = min(others, len(rest))
-    spread = [rest[round(i * (len(rest) - 1) / max(1, count - 1))] for i in range(count)]
-    return [target.worst for target in [*targets[:hardest], *spread]]
+    chosen = list(targets[:hardest])
+    for number in range(count):
+        position = number * (len(rest) - 1) / max(1, count - 1)
+        chosen.append(rest[round(position)])
+    return [target.worst for target in chosen]
 
 
 def failed_dialogue_keys(runs: Sequence[Run]) -> list[DialogueId]:
-    """Return what went wrong in any run: the first dialogue of each target and user, or a sample as a whole."""
+    """Return the first failed dialogue of each target and user over all runs.
+
+    A failed sample counts as a dialogue with an empty target and user.
+    """
     found: dict[tuple[str, str, str], DialogueId] = {}
     for run in runs:
         for dialogue in run.failures:
@@ -76,15 +84,19 @@ def _rank(
     metric: str,
     threshold: float,
 ) -> RankedTarget:
-    known = ((d, list(filter(math.isfinite, d.values_of(metric)))) for d in dialogues)
-    curves = [(dialogue, values) for dialogue, values in known if values]
-    worst = min(curves, key=lambda pair: pair[1][-1])[0]
+    curves: list[tuple[DialogueRecord, list[float]]] = []
+    for dialogue in dialogues:
+        values = [value for value in dialogue.values_of(metric) if math.isfinite(value)]
+        if values:
+            curves.append((dialogue, values))
+    worst, _ = min(curves, key=lambda curve: curve[1][-1])
+    maxima = [max(values) for _, values in curves]
     return RankedTarget(
         key=key,
         label=dialogues[0].label,
         score=math.fsum(scores) / len(scores),
-        best=max(max(values) for _, values in curves),
-        solved=sum(max(values) >= threshold for _, values in curves),
+        best=max(maxima),
+        solved=sum(maximum >= threshold for maximum in maxima),
         dialogues=len(curves),
         worst=worst.key,
     )

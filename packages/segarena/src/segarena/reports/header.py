@@ -1,4 +1,4 @@
-"""What stands above the sections of a report: what was judged, by which rules, how it was run."""
+"""The header of a report: title, warnings, rules and how the runs were made."""
 
 from __future__ import annotations
 
@@ -16,26 +16,32 @@ from segarena.reports.wording import count_text, empty_text, partial_text, verif
 from segarena.specs import PluginSpec
 
 Facts: TypeAlias = "list[tuple[str, str]]"
-"""Names and texts; those without a text are left out."""
+"""Names and texts; the page leaves out those with an empty text."""
 
 
 MAX_NAMED_SEGMENTERS = 4
-"""Of more segmenters the title tells how many."""
+"""For more segmenters, the title shows only their number."""
 
 MAX_NAMED_USERS = 6
-"""More are counted in the lines on top, and named below."""
+"""For more users, the lines below the title show only their number."""
 
 
 def report_title(runs: Sequence[Run]) -> str:
-    """Return the title: who was judged on what."""
+    """Return the title: the segmenters and the datasets."""
     data = dict.fromkeys(run.data for run in runs)
-    who = dict.fromkeys(run.label if len(data) == 1 else run.segmenter for run in runs)
-    named = ", ".join(who) if len(who) <= MAX_NAMED_SEGMENTERS else f"{len(who)} segmenters"
-    return f"{named} on {', '.join(data)}"
+    if len(data) == 1:
+        segmenters = dict.fromkeys(run.label for run in runs)
+    else:
+        segmenters = dict.fromkeys(run.segmenter for run in runs)
+    if len(segmenters) > MAX_NAMED_SEGMENTERS:
+        subject = f"{len(segmenters)} segmenters"
+    else:
+        subject = ", ".join(segmenters)
+    return f"{subject} on {', '.join(data)}"
 
 
 def report_warnings(runs: Sequence[Run]) -> list[str]:
-    """Return what must be known before any number is read."""
+    """Return the warnings above the report: damage, partial or empty runs, unfair comparisons."""
     told = chain.from_iterable(
         (run.folder.damage, partial_text(run), empty_text(run)) for run in runs
     )
@@ -43,15 +49,15 @@ def report_warnings(runs: Sequence[Run]) -> list[str]:
 
 
 def run_description(own: Page) -> list[str]:
-    """Return what was judged on what, in two lines; of options only those that were set."""
+    """Return two lines about benchmark and data, and about segmenters, without default options."""
     runs = own.runs
     rules = own.runs[0].config.benchmark
     data = dict.fromkeys(str(_as_set(run.config.dataset)) for run in runs)
     segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in own.every_run)
     users = user_names(runs)
-    took_part = f"{len(users)} users" if len(users) > MAX_NAMED_USERS else ", ".join(users)
+    user_text = f"{len(users)} users" if len(users) > MAX_NAMED_USERS else ", ".join(users)
     return [
-        f"{rules.name} on {', '.join(data)}: {_amount(own)}; {took_part}; {_rounds(own)}",
+        f"{rules.name} on {', '.join(data)}: {_amount(own)}; {user_text}; {_rounds(own)}",
         ", ".join(segmenters),
     ]
 
@@ -78,7 +84,7 @@ def _rounds(own: Page) -> str:
 
 
 def benchmark_facts(own: Page) -> Facts:
-    """Return what was judged, and by which rules."""
+    """Return the facts about benchmark, data, users and rules."""
     runs = own.runs
     rules = own.runs[0].config.benchmark
     return [
@@ -92,7 +98,7 @@ def benchmark_facts(own: Page) -> Facts:
 
 
 def run_facts(run: Run) -> Facts:
-    """Return how a run was made."""
+    """Return the facts about how a run was made."""
     config = run.config
     return [
         ("Segmenter", str(config.segmenter.spec)),
@@ -110,7 +116,7 @@ def run_facts(run: Run) -> Facts:
 
 
 def _counts_text(run: Run, counts: RunCounts) -> str:
-    """Return what a run came to; encodings read from a cache only where there were any."""
+    """Return the counts of a run; encodings from the cache only if there were any."""
     parts = [
         count_text(counts.samples, "sample"),
         count_text(counts.targets, "target"),

@@ -1,4 +1,4 @@
-"""Pages as single HTML files that need nothing else, on any machine, without a network. Made from templates."""
+"""Rendering of templates to self-contained HTML documents that need no network."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from segarena.reports.axes import px
 
 MODULES = ("rounds.js",)
-"""Scripts of reports that are modules too."""
+"""Scripts of reports that are also JavaScript modules."""
 
 
 @cache
 def templates(*packages: str) -> Environment:
-    """Return the templates in the folder `templates` of each package, and after them those that all pages share.
+    """Return the templates of these packages, followed by those that all pages share.
 
-    Whatever they print is escaped unless it is `Markup`; a value that is missing is an error.
+    Values are escaped unless they are `Markup`; a missing value is an error.
     """
     loader = ChoiceLoader([PackageLoader(name) for name in (*packages, "segarena.reports")])
     made = Environment(
@@ -37,7 +37,7 @@ def templates(*packages: str) -> Environment:
 
 
 def macros(package: str, template: str) -> Any:
-    """Return the macros of a template as functions that return HTML."""
+    """Return the macros of a template as the functions of a module; they return HTML."""
     return templates(package).get_template(template).module
 
 
@@ -51,29 +51,34 @@ def document(
     file_address: Callable[[str], str] | None = None,
     **values: Any,
 ) -> str:
-    """Return a page: a template that extends `document.html`, with the values it names.
+    """Return a page rendered from a template that extends `document.html`.
 
     Args:
-        package: whose templates and files.
-        template: its file name.
-        style: name of a file with CSS, after that of all pages.
-        scripts: names of files with JavaScript, of the package or else of reports, one after the other; nothing else
-            may run on the page.
-        is_served: whether it may load from where it came.
-        file_address: gives where a stylesheet or script is loaded from, under the policy of the server that gives the
-            page; None puts all of them, and a policy, into it.
-        values: what the template names; `title` at least.
+        package: package with the template and its files.
+        template: file name of the template.
+        style: name of a CSS file, which is added to that of all pages.
+        scripts: names of the JavaScript files, in order, from the package or else from reports;
+            no other script may run on the page.
+        is_served: whether the page may load data from its own server.
+        file_address: function that returns the address of a stylesheet or script, for pages under
+            the content security policy of a server; None embeds the files and a policy.
+        values: values of the template; at least `title`.
     """
     page = templates(package).get_template(template)
     if file_address is not None:
-        links: dict[str, Any] = {
-            "styles": [file_address(name) for name in filter(None, ("page.css", style))]
-        }
-        links["modules"] = [file_address(name) for name in scripts]
-        return page.render(style="", script="", policy="", is_served=is_served, **links, **values)
+        styles = ["page.css", style] if style else ["page.css"]
+        return page.render(
+            style="",
+            script="",
+            policy="",
+            is_served=is_served,
+            styles=[file_address(name) for name in styles],
+            modules=[file_address(name) for name in scripts],
+            **values,
+        )
     shared = read_text("segarena.reports", "page.css")
     own = read_text(package, style) if style else ""
-    code = "\n".join(read_script(_having(package, name), name) for name in scripts)
+    code = "\n".join(read_script(_package_with(package, name), name) for name in scripts)
     policy = _policy(code, is_served=is_served)
     return page.render(
         style=f"{shared}\n{own}",
@@ -86,24 +91,30 @@ def document(
     )
 
 
-def _having(package: str, name: str) -> str:
-    """Return the package if it has a file, else the one that all pages share."""
+def _package_with(package: str, name: str) -> str:
+    """Return the package if it ships the file, else that of the shared files."""
     return package if (files(package) / name).is_file() else "segarena.reports"
 
 
 def read_text(package: str, name: str) -> str:
-    """Return a text file that a package ships."""
+    """Return the text of a file that a package ships."""
     return (files(package) / name).read_text(encoding="utf-8")
 
 
 def read_script(package: str, name: str) -> str:
-    """Return a script as pages load it that have several beside each other: what a module exports is there for all."""
+    """Return a script as a classic script: without `export`, so that its functions are global."""
     return re.sub(r"^export (?=function )", "", read_text(package, name), flags=re.MULTILINE)
 
 
 def _policy(script: str, *, is_served: bool) -> str:
-    """Return what the browser may load and run: a name that slipped through unescaped could still do nothing."""
+    """Return the content security policy of a page.
+
+    It is a second line of defence: even text that was not escaped could not run as a script.
+    """
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    policy += "; connect-src 'self'" if is_served else ""
+    if is_served:
+        policy += "; connect-src 'self'"
+    if not script:
+        return policy
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return f"{policy}; script-src 'sha256-{digest}'" if script else policy
+    return f"{policy}; script-src 'sha256-{digest}'"

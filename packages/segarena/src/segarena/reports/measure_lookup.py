@@ -1,4 +1,4 @@
-"""What a report has of a measure of a published table: the cell of one of its tables."""
+"""Lookup of a published measure in the tables of a report."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from segarena.reports.pages import Page
 from segarena.reports.sheets import Cell, Link, Sheet, Value
 
 SUMMARY_TABLE = "summary"
-"""The name of the general summary; a page's own tables are called as the page says."""
+"""Name of the general summary; the tables of a page have the names that the page defines."""
 
 
 def page_tables(own: Page) -> Mapping[str, Sheet]:
-    """Return the tables of a page by name, whole: with all columns, for programs."""
+    """Return the tables of a page by name with all their columns."""
     return {SUMMARY_TABLE: summary_sheet(own.whole_runs), **own.sheets}
 
 
 def look_up_measure(sheets: Mapping[str, Sheet], measure: Measure, words: Words) -> Found | None:
-    """Return what the tables of one run say of a measure; None where they do not, or not in one place alone.
+    """Return the value of a measure in the tables of one run; None without a unique matching row.
 
     Args:
-        sheets: of a page of one run.
-        measure: of a published table.
-        words: of the row of that table, for names in the measure's place.
+        sheets: tables of a page with one run.
+        measure: measure of a published table.
+        words: words of the row in the published table, which fill in the measure's placeholders.
 
     Raises:
-        InvalidInput: the measure's place names a heading that the row has not.
+        InvalidInput: a placeholder of the measure names a heading that the row does not have.
     """
     sheet = sheets.get(measure.sheet)
     column = in_words(measure.column, words)

@@ -1,4 +1,4 @@
-"""Runs in a notebook: their summary and their differences, with the verdict above."""
+"""Summary and differences of runs for notebooks, with the verdict as caption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.reports.wording import pairing_text, partial_text
 
 
 def run_summary_sheet(path: Path) -> Sheet:
-    """Return the summary of a run; nothing that its folder names is run."""
+    """Return the summary of a run without executing plug-ins that its folder names."""
     own = _page([path])
     statistics = (statistic.name for statistic in own.usual_runs[0].summary)
     sheet = summary_sheet(own.usual_runs, _said(own), target=own.target_word)
@@ -22,7 +22,7 @@ def run_summary_sheet(path: Path) -> Sheet:
 
 
 def comparison_sheet(paths: Sequence[Path]) -> Sheet:
-    """Return the differences of runs to the first one, target by target."""
+    """Return the paired differences of runs to the first one."""
     own = _page(paths)
     sheet = paired_sheet(own.usual_runs)
     notes = tuple(filter(None, [pairing_text(own.usual_runs)]))

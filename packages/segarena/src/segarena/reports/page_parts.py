@@ -1,4 +1,4 @@
-"""What a section of a report is made of. None of it is HTML yet: text stays text until a renderer escapes it."""
+"""The parts of a report's sections as data: renderers turn them into HTML and escape their texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from segarena.reports.sheets import Sheet
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A paragraph of text in small print; as a lead it stands above what it explains, in the size of the text."""
+    """A paragraph in small print, or in normal size if it introduces the parts below it (a lead)."""
 
     text: str
     is_lead: bool = False
@@ -21,7 +21,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that are folded away under a title."""
+    """Parts in a collapsed block under a title."""
 
     title: str
     parts: Sequence[Part]
@@ -29,21 +29,21 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """Finished HTML, such as pictures; what came from outside is escaped in it already."""
+    """Finished HTML, such as pictures; foreign text in it must already be escaped."""
 
     html: str
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """Figures side by side where the page is wide enough."""
+    """Figures side by side if the page is wide enough."""
 
     figures: Sequence[Figure]
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A list of sentences that say what words mean."""
+    """A list of definitions, one sentence each."""
 
     texts: Sequence[str]
 
@@ -53,12 +53,12 @@ class Card:
     """One dialogue of a gallery, in every run that has it.
 
     Attributes:
-        anchor: what links lead to.
-        name: of the target, in human words.
+        anchor: id of the card for links.
+        name: readable name of the target.
         where: sample and target.
-        user: who took part; "" where nobody is to be told apart.
-        viewers: HTML, one for each set of data that has the target.
-        address: at which it can be looked at in the viewer; "" where there is none.
+        user: name of the user; "" if users need not be distinguished.
+        viewers: one HTML viewer for each dataset that has the target.
+        address: address of the dialogue in the viewer; "" if there is none.
     """
 
     anchor: str
@@ -74,12 +74,12 @@ class Gallery:
     """Dialogues with pictures.
 
     Attributes:
-        lead: HTML above the cards: how to read them.
-        cards: one for each dialogue.
-        told: how many of how many are shown.
-        others: what is not shown is called, by its place in all that there is.
-        shown: for each dialogue shown, the anchor of its card.
-        notes: what could not be shown, and why; one line each.
+        lead: HTML above the cards that explains how to read them.
+        cards: one card for each dialogue.
+        told: text that says how many of all targets are shown.
+        others: names of the dialogues without a card, by their index among all dialogues.
+        shown: anchor of the card of each shown dialogue.
+        notes: one line for each thing that could not be shown, with the reason.
     """
 
     lead: str
@@ -91,20 +91,20 @@ class Gallery:
 
 
 Part: TypeAlias = Sheet | Figure | FigureRow | Note | Terms | Fold | Gallery | Html | None
-"""A table with its notes, a figure, text, or pictures; None, or a note without words, is nothing.
+"""A table with its notes, a figure, text or pictures; None and an empty note are left out.
 
-Tables and figures are numbered in the order in which they stand.
+The page numbers tables and figures in the order of the parts.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the page; one without parts is left out.
+    """A section of the page; the page leaves out a section without content.
 
     Attributes:
-        anchor: what links lead to.
-        title: above it and in the navigation.
-        parts: from top to bottom.
+        anchor: id of the section for links.
+        title: heading, also used in the navigation.
+        parts: content from top to bottom.
     """
 
     anchor: str
@@ -113,16 +113,16 @@ class Section:
 
 
 def part_type_name(part: Part) -> str:
-    """Return the name of a part's class, by which the template chooses how to show it."""
+    """Return the class name of a part, by which the template selects its markup."""
     return type(part).__name__
 
 
 def are_empty(parts: Sequence[Part]) -> bool:
-    """Tell whether there is nothing in any of the parts to show."""
-    return all(map(_is_nothing, parts))
+    """Tell whether none of the parts has content."""
+    return all(_is_empty_part(part) for part in parts)
 
 
-def _is_nothing(part: Part) -> bool:
+def _is_empty_part(part: Part) -> bool:
     match part:
         case None | Note(text="") | Html(html=""):
             return True

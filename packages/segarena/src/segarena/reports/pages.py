@@ -1,7 +1,8 @@
-"""What a benchmark's package says of the report of its runs: one `Page` for each benchmark.
+"""The report page of a benchmark: `Page` and the registry of its subclasses.
 
-A package names the module that defines its pages in the entry point group `segarena.pages`; it is imported when a
-report is first made. A benchmark without a page of its own has `Page`, which is complete.
+A package names the module with its pages in the entry point group `segarena.pages`; the module is
+imported when the first report is made. A benchmark without its own page uses `Page`, which is
+complete.
 """
 
 from __future__ import annotations
@@ -33,22 +34,25 @@ PAGES_ENTRY_POINTS = "segarena.pages"
 
 
 class Page:
-    """The report of the runs of one benchmark; a package overrides what its benchmark needs.
+    """The report of the runs of one benchmark; packages override what their benchmark needs.
 
-    Made anew for each report, so what several parts need may be kept in a `cached_property`.
+    Each report has its own instance, so a `cached_property` can hold data that several parts share.
 
     Attributes:
-        runs: the runs that are judged, at least one, all by the same rules.
-        floors: further runs that they must beat, see `segarena.reports.baselines`.
-        benchmarks: names of the benchmarks that it is for; filled in by the decorator `page`.
-        draws_floors: whether it has charts for floors to be drawn in; else they are runs as any other.
-        leaves_out: general parts that the report does without, because the page has better ones or they say nothing:
-            of the sections "summary", "between", "ranks", "differences", "figures", "pace", "hardest", "targets",
-            "gallery" and "failures", of the figures "curves", "noc", "seconds" and "groups".
-        folded: names of its tables that are folded away.
-        gallery_title: what stands above the gallery.
-        beside: published figures beside the runs' own, which the summary shows too; filled in when asked for.
-        viewer: gives the address at which a dialogue can be looked at; None where there is no viewer.
+        runs: the compared runs, at least one, all with the same rules.
+        floors: runs of baselines that the others must beat; see `segarena.reports.baselines`.
+        benchmarks: names of the benchmarks of this page; the decorator `page` fills it in.
+        draws_floors: whether the page has charts for floors; if not, floors are ordinary runs.
+        leaves_out: general parts that the report omits because the page has better ones or they
+            are uninformative: of the sections "summary", "between", "ranks", "differences",
+            "figures", "pace", "hardest", "targets", "gallery" and "failures", and of the figures
+            "curves", "noc", "seconds" and "groups".
+        folded: names of the tables that are collapsed.
+        gallery_title: heading of the gallery.
+        beside: tables of published figures next to those of the runs, also shown in the summary;
+            filled in on request.
+        viewer: function that returns the address of a dialogue in the viewer; None without a
+            viewer.
     """
 
     beside: Sequence[Sheet] = ()
@@ -65,15 +69,15 @@ class Page:
 
     @classmethod
     def applies(cls, run: Run) -> bool:
-        """Tell whether the page is for a run; by default, whether it followed one of `benchmarks`."""
+        """Tell whether the page fits a run; by default, whether its benchmark is in `benchmarks`."""
         return run.config.benchmark.name in cls.benchmarks
 
     def whole(self, run: Run) -> Run:
-        """Return a run as the general tables have it, without what would distort their means."""
+        """Return the run for general tables, without dialogues that would distort their means."""
         return run
 
     def usual(self, run: Run) -> Run:
-        """Return a run as figures, differences and the terminal have it."""
+        """Return the run for figures, differences and the terminal."""
         return self.whole(run)
 
     @property
@@ -83,49 +87,51 @@ class Page:
 
     @cached_property
     def usual_floors(self) -> tuple[Run, ...]:
-        """The floors as figures and the terminal have them."""
+        """The floors for figures and the terminal."""
         return tuple(map(self.usual, self.floors))
 
     @cached_property
     def whole_runs(self) -> tuple[Run, ...]:
-        """All runs as the general tables have them."""
+        """All runs for general tables."""
         return tuple(map(self.whole, self.runs))
 
     @cached_property
     def usual_runs(self) -> tuple[Run, ...]:
-        """All runs as figures, differences and the terminal have them."""
+        """All runs for figures, differences and the terminal."""
         return tuple(map(self.usual, self.runs))
 
     @cached_property
     def pace(self) -> PromptTimeModel:
-        """How quickly somebody is taken to prompt, in figures against seconds; as published unless it is set."""
+        """Model of the seconds that people need for prompts; by default the published one."""
         return PromptTimeModel()
 
     @cached_property
     def word(self) -> str:
-        """What captions call a round."""
+        """Word for a round in captions."""
         return round_word(self.whole_runs)
 
     @property
     def target_word(self) -> str:
-        """What texts call a target."""
+        """Word for a target in texts."""
         return "target"
 
     @property
     def sample_word(self) -> str:
-        """What texts call a sample: what is drawn, or flips its sign, as a whole."""
+        """Word for a sample, the unit that the bootstrap resamples and that the sign-flip test flips."""
         return sample_word(self.runs[0])
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """The statistic of the verdict: by default the last NoC of the summary, else its first statistic."""
+        """Statistic of the verdict: by default the last NoC of the summary, else its first statistic."""
         summary = self.usual_runs[0].summary
+        if not summary:
+            return None
         counted = [statistic for statistic in summary if statistic.kind == "noc"]
-        return next(iter([*counted[-1:], *summary]), None)
+        return counted[-1] if counted else summary[0]
 
     @cached_property
     def verdict(self) -> Sequence[str]:
-        """What came out, in a sentence for each dataset."""
+        """The result in one sentence for each dataset."""
         if self.decides is None:
             return []
         words = UnitWords(self.word, self.target_word, self.sample_word)
@@ -133,78 +139,87 @@ class Page:
 
     @cached_property
     def pictures(self) -> DialoguePictures | None:
-        """How the gallery draws dialogues; by default as is registered for the benchmark's kind of samples."""
+        """Drawing of dialogues in the gallery; by default that of the benchmark's kind of samples."""
         return find_pictures(self.runs[0].config.benchmark.sample_kind, self.word)
 
     @cached_property
     def shown_runs(self) -> tuple[Run, ...]:
-        """All runs as the gallery has them."""
+        """All runs of the gallery."""
         return self.whole_runs
 
     @cached_property
     def drawn_runs(self) -> tuple[Run, ...]:
-        """All runs of which the gallery has pictures: floors too, which decide nothing about what is shown."""
+        """All runs with pictures in the gallery.
+
+        They include floors, which do not influence the choice of dialogues.
+        """
         return (*self.shown_runs, *map(self.whole, self.floors))
 
     @cached_property
     def ranked(self) -> Sequence[RankedTarget]:
-        """Every target of the gallery, the hardest first."""
+        """All targets of the gallery, the hardest first."""
         return ranked_targets(self.shown_runs)
 
     def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueId]:
-        """Return the dialogues that the gallery shows: by default the hardest, and others from hard to easy."""
+        """Return the dialogues of the gallery: by default the hardest, then others from hard to easy."""
         hardest, others = drawn.how_many(len(self.runs))
         return gallery_keys(self.ranked, hardest=hardest, others=others)
 
     def name_of(self, dialogue: DialogueRecord) -> str:
-        """Return what the gallery calls a target: by default its label, or its name without one."""
+        """Return the name of a target in the gallery: by default its label, else its id."""
         return dialogue.label or dialogue.target
 
     def rules(self, run: Run) -> Mapping[str, Any]:
-        """Return the options of the benchmark that the header tells."""
+        """Return the options of the benchmark that the header lists."""
         return run.config.benchmark.options
 
     @cached_property
     def sheets(self) -> Mapping[str, Sheet]:
-        """The tables that the report has beside the general ones, by name."""
+        """Tables of this page in addition to the general ones, by name."""
         return {}
 
     def shown(self, *names: str) -> list[Part]:
-        """Return the tables of these names that there are, folded away if they are to be."""
-        sheets = [self.sheets[name] for name in names if name in self.sheets]
-        return [
-            Fold(fold_title(sheet), [sheet]) if self.is_folded(sheet) else sheet for sheet in sheets
-        ]
+        """Return the existing tables among these names, collapsed if they are in `folded`."""
+        parts: list[Part] = []
+        for name in names:
+            sheet = self.sheets.get(name)
+            if sheet is None:
+                continue
+            if self.is_folded(sheet):
+                parts.append(Fold(fold_title(sheet), [sheet]))
+            else:
+                parts.append(sheet)
+        return parts
 
     def is_folded(self, sheet: Sheet) -> bool:
-        """Tell whether a table is folded away; by default, whether it is one of `folded`."""
+        """Tell whether a table is collapsed; by default, whether its name is in `folded`."""
         return sheet.name in self.folded
 
     def sections(self) -> Sequence[Section]:
-        """Return the sections that stand before the general ones."""
+        """Return the sections above the general ones."""
         return ()
 
     def of_people(self) -> Sequence[Part]:
-        """Return what the section about people has beyond what it always has; only asked for runs that asked some."""
+        """Return additional parts of the section about people; called only for runs with human users."""
         return ()
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> Sequence[Part]:
-        """Return the summary; `summary_of(runs, caption)` makes a table of means over targets."""
+        """Return the summary; `summary_of(runs, caption)` returns a table of means over targets."""
         return [summary_of(self.whole_runs, f"Means over {self.target_word}s.")]
 
     def terminal(self) -> Sequence[RenderableType]:
-        """Return what the terminal shows before the general summary."""
+        """Return the content above the general summary in the terminal."""
         return ()
 
     def files(self) -> Mapping[str, str]:
-        """Return the tables that the report has beside the general ones, as text by file name."""
+        """Return the additional tables of this page as text by file name."""
         return {}
 
 
 def fold_title(sheet: Sheet) -> str:
-    """Return the first words of a table's caption and how many rows it has."""
-    about = re.split(r"[.,]", sheet.caption, maxsplit=1)[0]
-    return f"{about}, {count_text(len(sheet.rows), 'row')}"
+    """Return the title of a collapsed table: the start of its caption and its number of rows."""
+    topic = re.split(r"[.,]", sheet.caption, maxsplit=1)[0]
+    return f"{topic}, {count_text(len(sheet.rows), 'row')}"
 
 
 def sheet_files(
@@ -213,15 +228,18 @@ def sheet_files(
     """Return tables as texts by file name: PREFIX-NAME.csv for each, and PREFIX.tex with all of them.
 
     Args:
-        prefix: of the file names.
-        sheets: the tables.
-        about: comments on top of the LaTeX file.
-        unprinted: names of tables that are not in the LaTeX file.
+        prefix: prefix of the file names.
+        sheets: the tables; without any, there are no files.
+        about: comments at the top of the LaTeX file.
+        unprinted: names of the tables that the LaTeX file leaves out.
     """
+    if not sheets:
+        return {}
     texts = {f"{prefix}-{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets}
     comments = "".join(f"% {latex_comment(text)}\n" for text in about)
     tables = "\n".join(sheet_tex(sheet) for sheet in sheets if sheet.name not in unprinted)
-    return {**texts, f"{prefix}.tex": comments + tables} if sheets else {}
+    texts[f"{prefix}.tex"] = comments + tables
+    return texts
 
 
 PageClass = TypeVar("PageClass", bound=type[Page])
@@ -229,10 +247,10 @@ _pages: dict[str, type[Page]] = {}
 
 
 def page(*benchmarks: str) -> Callable[[PageClass], PageClass]:
-    """Return a decorator that makes a class the page of the benchmarks so named.
+    """Return a decorator that registers a class as the page of these benchmarks.
 
     Raises:
-        PluginError: one of them has a page already.
+        PluginError: one of the benchmarks already has a page.
     """
 
     def add(found: PageClass) -> PageClass:
@@ -249,13 +267,22 @@ def page(*benchmarks: str) -> Callable[[PageClass], PageClass]:
 
 
 def page_of(runs: Sequence[Run]) -> Page:
-    """Return the page of runs of one benchmark: the one of that name, else the first that says it applies."""
+    """Return the page for the runs of one benchmark.
+
+    The page registered for the benchmark comes first, then any other page that applies, then `Page`.
+    """
     import_packages(PAGES_ENTRY_POINTS)
-    named = _pages.get(runs[0].config.benchmark.name)
-    found = [*([named] if named else []), *dict.fromkeys(_pages.values())]
-    return next((one for one in found if one.applies(runs[0])), Page)(runs)
+    candidates = list(dict.fromkeys(_pages.values()))
+    registered = _pages.get(runs[0].config.benchmark.name)
+    if registered is not None:
+        candidates.insert(0, registered)
+    page_class = next((one for one in candidates if one.applies(runs[0])), Page)
+    return page_class(runs)
 
 
 def broken_pages() -> Sequence[str]:
-    """Return a line for each package whose pages could not be imported; reports are made without them."""
+    """Return an error line for each package whose pages could not be imported.
+
+    Reports are made without them.
+    """
     return import_packages(PAGES_ENTRY_POINTS)

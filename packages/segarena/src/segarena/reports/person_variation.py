@@ -1,4 +1,4 @@
-"""How far simulated people are from each other: users whose repeats are people of one crowd."""
+"""Variation between simulated people, for users whose repeats are the people of a crowd."""
 
 from __future__ import annotations
 
@@ -19,27 +19,31 @@ from segarena.statistics.between import between_units
 from segarena.statistics.over_rounds import statistic_values
 
 _NOTE = (
-    "Of a crowd each repeat of a dialogue is with another person, the same for all targets. Between people: the "
-    "standard deviation of the means that single people come to, less what chance over targets adds to it, with its "
-    "95 % interval over images; and the lowest and highest of these means. The summary's interval says how sure the "
-    "mean over targets is; this says how much it matters who prompts."
+    "In a crowd, each repeat of a dialogue has a different person, and the people are the same for all targets. "
+    "Between people: the standard deviation of the means of single people, corrected for chance over targets, with "
+    "its 95 % interval over images, and the lowest and highest of these means. The interval in the summary shows how "
+    "precise the mean over targets is; this table shows how much the result depends on the person."
 )
 
 
 def person_variation_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return the table of what lies between people; nothing where no user is a crowd."""
+    """Return the table of the variation between people with a note; empty if no user is a crowd."""
     sheet = person_variation_sheet(runs)
     return [sheet, Note(_NOTE)] if sheet.rows else []
 
 
 def crowd_sizes(run: Run) -> Mapping[str, int]:
-    """Return how many people each user of a run is, where that is more than one, by the user's name."""
-    told = {user.written: user.options.get("people", 1) for user in run.config.users}
-    return {name: people for name, people in told.items() if isinstance(people, int) and people > 1}
+    """Return the number of people by user name, for users that are crowds of several people."""
+    sizes: dict[str, int] = {}
+    for user in run.config.users:
+        people = user.options.get("people", 1)
+        if isinstance(people, int) and people > 1:
+            sizes[user.written] = people
+    return sizes
 
 
 def person_variation_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return a row per user who is a crowd and run, with what lies between its people in each statistic."""
+    """Return one row per crowd and run with the variation between its people in each statistic."""
     rows: list[tuple[Cell, ...]] = []
     columns = run_column_names(runs)
     summary = runs[0].summary
@@ -58,7 +62,7 @@ def person_variation_sheet(runs: Sequence[Run]) -> Sheet:
     )
     return Sheet(
         name="between-people",
-        caption="How much it matters who prompts.",
+        caption="Variation between people.",
         head=head,
         rows=tuple(rows),
     )
@@ -69,22 +73,27 @@ def _cell(run: Run, user: str, statistic: Statistic, people: int) -> Cell:
     found = between_units(table, clusters)
     if math.isnan(found.deviation):
         return "–"
-    ends = [value_text(statistic, one) for one in (found.low, found.high)]
-    means = [value_text(statistic, one) for one in (found.least, found.most)]
-    bounds = f"{ends[0]} to {ends[1]}; " if math.isfinite(found.low) else ""
+    bounds = ""
+    if math.isfinite(found.low):
+        bounds = f"{value_text(statistic, found.low)} to {value_text(statistic, found.high)}; "
+    lowest = value_text(statistic, found.least)
+    highest = value_text(statistic, found.most)
     return Value(
         mean=found.deviation,
         low=found.low,
         high=found.high,
         printed=value_text(statistic, found.deviation),
-        printed_bounds=f"{bounds}people {means[0]} to {means[1]}",
+        printed_bounds=f"{bounds}people {lowest} to {highest}",
     )
 
 
 def _by_person(
     run: Run, user: str, statistic: Statistic, people: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the statistic of each target with each person, (targets, people), NaN where there is none; the images."""
+    """Return the statistic of each target with each person, and the image of each target.
+
+    The values have shape (targets, people), with NaN for dialogues that did not finish.
+    """
     dialogues, curves = run.curves(user, statistic.metric)
     if not dialogues:
         return np.empty((0, people)), np.empty(0, dtype=np.int64)

@@ -1,10 +1,9 @@
-"""A page's matrix of many runs: values and places on each dataset, and every pair for who wants to look."""
+"""Ranking tables for many runs: value and rank on each dataset, and every pairwise comparison."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain
 
 from segarena.reports.chart_series import run_column_names
 from segarena.reports.recorded_run import Run
@@ -21,13 +20,16 @@ from segarena.reports.wording import (
 from segarena.roles import Statistic
 
 RANK = (
-    "place by the mean; below it the places that a run may have, behind those that are better and before those that "
-    "are worse, with all pairs tested together"
+    "rank by the mean; below it the range of ranks that a run may have, behind the runs that are significantly better "
+    "and ahead of those that are significantly worse, with all pairs tested together"
 )
 
 
 def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
-    """Return a row per segmenter: value and place on each dataset, and of several the mean of the places."""
+    """Return one row per segmenter with its value and rank on each dataset.
+
+    For several datasets, a column holds the mean rank.
+    """
     user = best_user(runs, statistic)
     groups = by_data(runs)
     columns = run_column_names(runs)
@@ -36,43 +38,45 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
         for place, standing in enumerate(standings(group, user, statistic), 1):
             places[columns[standing.run], data] = (place, standing)
     rows: list[tuple[float, tuple[Cell, ...]]] = []
+    has_several = len(groups) > 1
     for name in dict.fromkeys(columns.values()):
-        known = [places[name, data][0] for data in groups if (name, data) in places]
+        known: list[int] = []
+        cells: list[Cell] = [name]
+        for data in groups:
+            placed = places.get((name, data))
+            cells += _rank_cells(statistic, placed)
+            if placed is not None:
+                known.append(placed[0])
         mean = math.fsum(known) / len(known) if known else math.inf
-        cells = chain.from_iterable(
-            _rank_cells(statistic, places.get((name, data))) for data in groups
-        )
-        means = [Value(mean=mean, decimals=1)] if len(groups) > 1 else []
-        rows.append((mean, (name, *means, *cells)))
-    head: list[Column] = []
+        if has_several:
+            cells.insert(1, Value(mean=mean, decimals=1))
+        rows.append((mean, tuple(cells)))
+    head = [Column("Segmenter", key="segmenter")]
+    if has_several:
+        head.append(Column("Mean rank", "number", "mean rank", "mean of the ranks", False))
     for data in groups:
-        is_one = len(groups) == 1
-        of = "" if is_one else f" on {data}"
+        of = f" on {data}" if has_several else ""
         about = f"{statistic_definition(statistic, runs[0])}{of and f' Here{of}.'}"
-        heading = statistic.name if is_one else data
+        heading = data if has_several else statistic.name
         head.append(
             Column(heading, "interval", f"{statistic.name}{of}", about, statistic.higher_is_better)
         )
         head.append(Column("Rank", "interval", f"rank{of}", f"{RANK}{of}", higher_is_better=False))
-    if len(groups) > 1:
-        mean_rank = [Column("Mean rank", "number", "mean rank", "mean of the ranks", False)]
+    if has_several:
+        topic = f"{statistic.name} and rank on each dataset"
     else:
-        mean_rank = []
-    if len(groups) > 1:
-        what = f"{statistic.name} on each dataset and places by it"
-    else:
-        what = f"Places by {statistic.name}"
+        topic = f"Ranking by {statistic.name}"
     with_user = f" with {user}" if len(user_names(runs)) > 1 else ""
     return Sheet(
         name="ranks",
-        caption=f"{what}{with_user}; below a place, those that the paired tests leave open.",
-        head=(Column("Segmenter", key="segmenter"), *mean_rank, *head),
+        caption=f"{topic}{with_user}; below a rank, the range of ranks that the paired tests leave open.",
+        head=tuple(head),
         rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
     )
 
 
 def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
-    """Return a row per dataset and pair of runs: by how much the one with the better mean is ahead."""
+    """Return one row per dataset and pair of runs with the lead of the run with the better mean."""
     user = best_user(runs, statistic)
     columns = run_column_names(runs)
     labels = {run.label: columns[run] for run in runs}
@@ -81,45 +85,45 @@ def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
         for one in standings(group, user, statistic):
             for label, lead in one.leads.items():
                 p_value = one.adjusted[label]
+                if not p_value <= SIGNIFICANCE_LEVEL:
+                    mark = ""
+                elif lead.difference > 0:
+                    mark = "better"
+                else:
+                    mark = "worse"
                 ahead = Value(
                     mean=lead.difference,
                     low=lead.low,
                     high=lead.high,
                     printed=difference_text(statistic, lead),
                     printed_bounds=difference_bounds_text(statistic, lead),
-                    mark=""
-                    if not p_value <= SIGNIFICANCE_LEVEL
-                    else "better"
-                    if lead.difference > 0
-                    else "worse",
+                    mark=mark,
                 )
-                ps = (
-                    Value(mean=value, printed=p_value_text(value).removeprefix("p = "))
-                    for value in (lead.p_value, p_value)
-                )
-                rows.append(
-                    (data, columns[one.run], labels[label], ahead, *ps, lead.n, lead.clusters)
-                )
-    names = (Column(name, key=name.lower()) for name in ("Dataset", "Ahead", "Behind"))
-    numbers = {
-        "p": "p_value",
-        "p, all pairs": "p_all_pairs",
-        "Targets": "targets",
-        "Independent": "independent",
-    }
+                names = (data, columns[one.run], labels[label])
+                p_values = (_p_value_cell(lead.p_value), _p_value_cell(p_value))
+                rows.append((*names, ahead, *p_values, lead.n, lead.clusters))
     return Sheet(
         name="pairs",
-        caption=f"Every pair, by how much the first is better in {statistic.name}.",
+        caption=f"Every pair of runs, with the lead of the better one in {statistic.name}.",
         head=(
-            *names,
+            Column("Dataset", key="dataset"),
+            Column("Ahead", key="ahead"),
+            Column("Behind", key="behind"),
             Column("By", "interval", "by"),
-            *(Column(name, "number", key) for name, key in numbers.items()),
+            Column("p", "number", "p_value"),
+            Column("p, all pairs", "number", "p_all_pairs"),
+            Column("Targets", "number", "targets"),
+            Column("Independent", "number", "independent"),
         ),
         rows=tuple(rows),
         notes=(
-            "Bold: p is at most 0.05 with all pairs of a dataset tested together, each sample counting the same.",
+            "Bold: p ≤ 0.05 with all pairs of a dataset tested together and equal weight for each sample.",
         ),
     )
+
+
+def _p_value_cell(p_value: float) -> Value:
+    return Value(mean=p_value, printed=p_value_text(p_value).removeprefix("p = "))
 
 
 def _rank_cells(statistic: Statistic, found: tuple[int, Standing] | None) -> tuple[Value, Value]:

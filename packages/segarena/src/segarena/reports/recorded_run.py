@@ -1,6 +1,6 @@
-"""What the reports know of a run: its dialogues, read once from the run folder.
+"""A run as reports see it: its configuration and dialogues, read once from the run folder.
 
-With `segarena.reports.round_table` this is the only module here that knows how records, timings and masks are laid out.
+Only this module and `segarena.reports.round_table` know the layout of records, timings and masks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import chain, compress, groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -38,30 +38,32 @@ from segarena.samples import Mask
 from segarena.statistics.over_rounds import over_rounds
 
 _ORDER = ["user", "repeat", "round"]
-_FOLDERS_NAMED = 8
-"""An error names so many folders of a group at most."""
+_MAX_NAMED_FOLDERS = 8
+"""An error message names at most this many folders of a group."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """One run, ready to be counted.
+    """One run with its dialogues, ready for statistics.
 
     Attributes:
-        label: what tables call it, different for each run of a report.
-        segmenter: what the segmenter is called; the same for its runs on different datasets.
-        data: what the dataset is called, different for different data.
-        config: what run.json says.
+        label: name of the run in tables, unique within a report.
+        segmenter: display name of the segmenter; the same for its runs on different datasets.
+        data: display name of the dataset; different data have different names.
+        config: content of run.json.
         is_complete: whether every sample is done.
-        done: how many samples are done.
-        dialogues: all dialogues, failed ones too, in the order of samples, targets, users and repeats.
+        done: number of samples that are done.
+        dialogues: all dialogues, including failed ones, ordered by sample, target, user and repeat.
         table: the rounds of all dialogues.
-        folder: where all this was read.
-        thresholds: asked for beyond those of the benchmark.
-        further: the last values of metrics beyond those of the benchmark, which all runs of the report have.
-        trust: whether plug-ins from elsewhere may be built again; see `segarena.records.trust`.
-        data_folder: where the dataset's files are now, as in `segarena.records.configuration.move_data`; None for where
-            they were.
-        computed: numbers that several tables and figures show, kept by `segarena.reports.run_statistics`.
+        folder: the run folder.
+        thresholds: thresholds that the caller requested in addition to those of the benchmark.
+        further: final values of additional metrics, limited to those that all runs of the report
+            have.
+        trust: whether third-party plug-ins may be rebuilt; see `segarena.records.trust`.
+        data_folder: current location of the dataset's files, as in
+            `segarena.records.configuration.move_data`; None if they have not moved.
+        computed: cache of statistics that several tables and figures share; see
+            `segarena.reports.run_statistics`.
     """
 
     label: str
@@ -83,7 +85,7 @@ class Run:
 
     @property
     def rounds(self) -> int:
-        """The most rounds a dialogue may have."""
+        """Maximum number of rounds of a dialogue."""
         return self.config.rounds
 
     @property
@@ -92,15 +94,19 @@ class Run:
         return self.config.dataset.name
 
     def is_on_data_of(self, other: Run) -> bool:
-        """Tell whether targets of one name are meant to be the same: one dataset at one place, or with equal data."""
+        """Tell whether equal target names denote equal targets.
+
+        This holds for one dataset plug-in with equal options or with equal fingerprints.
+        """
         mine = self.config.dataset
-        others = other.config.dataset
-        is_one = mine.options == others.options or mine.fingerprint == others.fingerprint
-        return mine.name == others.name and is_one
+        theirs = other.config.dataset
+        if mine.name != theirs.name:
+            return False
+        return mine.options == theirs.options or mine.fingerprint == theirs.fingerprint
 
     @property
     def samples(self) -> Sequence[str]:
-        """All sample ids, done or not."""
+        """All sample ids, whether done or not."""
         return self.config.dataset.samples
 
     @cached_property
@@ -110,34 +116,45 @@ class Run:
 
     @cached_property
     def summary(self) -> tuple[Statistic, ...]:
-        """The statistics of the benchmark's summary that this run has rounds for, and those of further metrics."""
-        every = self.config.benchmark.summary
-        known = {s.name for s in every}
-        more = chain.from_iterable(map(_at_threshold, self.thresholds))
-        shown = [*(s for s in more if s.name not in known), *every, *self.further]
-        return tuple(s for s in shown if over_rounds(s.kind).needs_rounds(s) <= self.rounds)
+        """Statistics of requested thresholds, of the benchmark, and of additional metrics.
+
+        Statistics that need more rounds than this run has are left out.
+        """
+        own = self.config.benchmark.summary
+        own_names = {statistic.name for statistic in own}
+        candidates: list[Statistic] = []
+        for threshold in self.thresholds:
+            additional = _at_threshold(threshold)
+            candidates += [one for one in additional if one.name not in own_names]
+        candidates += [*own, *self.further]
+        return tuple(
+            statistic
+            for statistic in candidates
+            if over_rounds(statistic.kind).needs_rounds(statistic) <= self.rounds
+        )
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
-        """Names of the statistics that need more rounds than this run has."""
+        """Names of the benchmark's statistics that need more rounds than this run has."""
         kept = {statistic.name for statistic in self.summary}
-        return tuple(s.name for s in self.config.benchmark.summary if s.name not in kept)
+        names = [statistic.name for statistic in self.config.benchmark.summary]
+        return tuple(name for name in names if name not in kept)
 
     @property
     def failures(self) -> tuple[DialogueRecord, ...]:
-        """Dialogues (or whole samples, with an empty target) that went wrong."""
+        """Dialogues that failed; a failed sample is one dialogue with an empty target."""
         return tuple(dialogue for dialogue in self.dialogues if dialogue.failure is not None)
 
     @cached_property
     def causes(self) -> list[FailureCause]:
-        """Why dialogues went wrong, the most frequent cause first."""
+        """Causes of failures, the most frequent first."""
         return group_by_cause(
             Failure(d.sample, d.target, d.user, d.failure or "") for d in self.failures
         )
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Which kinds of prompts the users gave who finished something."""
+        """Kinds of prompts that were given by users with at least one finished dialogue."""
         return self.table.kinds_of({dialogue.user for dialogue in self.finished()})
 
     def curves(
@@ -145,25 +162,29 @@ class Run:
     ) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
         """Return the dialogues of a user in which `metric` is defined in every round, and its values.
 
-        The values are (dialogues, rounds); dialogues that ended early hold their last value.
+        The values have shape (dialogues, rounds). A dialogue that ended early repeats its last
+        value in the remaining rounds.
         """
         column = self.table.metrics.get(metric)
         finished = self.finished(user)
         if column is None or not finished:
             return (), np.empty((0, self.rounds))
-        firsts, lasts = np.array([(d.first, d.first + d.rounds - 1) for d in finished]).T
-        held = column[np.minimum(firsts[:, None] + np.arange(self.rounds), lasts[:, None])]
-        is_defined = np.atleast_1d(np.isfinite(held).all(axis=1))
-        return tuple(compress(finished, is_defined.tolist())), held[is_defined]
+        firsts = np.array([dialogue.first for dialogue in finished])
+        lasts = firsts + np.array([dialogue.rounds for dialogue in finished]) - 1
+        rows = np.minimum(firsts[:, None] + np.arange(self.rounds), lasts[:, None])
+        values = column[rows]
+        is_defined = np.atleast_1d(np.isfinite(values).all(axis=1))
+        defined = [finished[index] for index in np.flatnonzero(is_defined)]
+        return tuple(defined), values[is_defined]
 
     def targets(self, user: str | None = None) -> set[tuple[str, str, str]]:
-        """Return (dataset, sample, target) of the dialogues that did not fail, of one user or of all."""
+        """Return (dataset, sample, target) of finished dialogues, of one user or of all users."""
         return {
             (self.dataset, dialogue.sample, dialogue.target) for dialogue in self.finished(user)
         }
 
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
-        """Return the dialogues that did not fail, of one user or of all."""
+        """Return the dialogues that did not fail, of one user or of all users."""
         return self._finished.get(user, ())
 
     @cached_property
@@ -176,7 +197,7 @@ class Run:
         return {user: tuple(group) for user, group in groups.items()}
 
     def about(self, sample: str, target: str, user: str) -> tuple[DialogueRecord, ...]:
-        """Return the dialogues of one user about one target, failed ones too, by repeat."""
+        """Return the dialogues of one user about one target by repeat, including failed ones."""
         return self._by_target.get((sample, target, user), ())
 
     @cached_property
@@ -186,38 +207,47 @@ class Run:
 
     @cached_property
     def timings(self) -> pl.DataFrame:
-        """Seconds per round; the encoder passes have round 0, encodings read from the cache a lower one."""
+        """Seconds per round. Round 0 is an encoder pass, a negative round an encoding from the cache."""
         return self.folder.timings().sort("sample", "target", *_ORDER)
 
     def seconds_per_round(self, user: str) -> NDArray[np.float64]:
-        """Return the seconds of each round with `user`, ascending."""
+        """Return the seconds of each round with `user` in ascending order."""
         return self._seconds((pl.col("round") > 0) & (pl.col("user") == user))
 
     def encode_seconds(self) -> NDArray[np.float64]:
-        """Return the seconds of each encoder pass, ascending; where each answer is one, of the answers."""
-        return self._seconds(
-            pl.col("round") > 0 if self.encodes_with_prompts else pl.col("round") == 0
-        )
+        """Return the seconds of each encoder pass in ascending order.
+
+        If the network runs as a whole for each answer, these are the seconds of the answers.
+        """
+        if self.encodes_with_prompts:
+            is_encoder_pass = pl.col("round") > 0
+        else:
+            is_encoder_pass = pl.col("round") == 0
+        return self._seconds(is_encoder_pass)
 
     @property
     def encodes_with_prompts(self) -> bool:
-        """Whether every answer was a pass of the network, and encoding none."""
+        """Whether the network ran as a whole for every answer, without a separate encoder pass."""
         return self.config.segmenter.encodes_with_prompts
 
     @property
     def encodings_read(self) -> int:
-        """Samples whose encoding was read from the cache; no encoder pass was made for them."""
+        """Number of samples whose encoding came from the cache instead of an encoder pass."""
         return len(self._seconds(pl.col("round") < 0))
 
-    def _seconds(self, which: pl.Expr) -> NDArray[np.float64]:
-        return np.sort(self._timed.filter(which)["predict_s"].to_numpy().astype(np.float64))
+    def _seconds(self, condition: pl.Expr) -> NDArray[np.float64]:
+        seconds = self._timed.filter(condition)["predict_s"]
+        return np.sort(seconds.to_numpy().astype(np.float64))
 
     @cached_property
     def _timed(self) -> pl.DataFrame:
         return self.folder.read("timings", ["user", "round", "predict_s"])
 
     def masks_after(self, key: tuple[str, str], user: str, round_: int) -> list[Mask]:
-        """Return the kept predictions of a user about a target (sample, target) after one round, by repeat."""
+        """Return the stored predictions of a user for a target (sample, target) after a round.
+
+        The list is ordered by repeat.
+        """
         rows = (
             sample_rows(self, "masks", key[0])
             .filter(target=key[1], user=user, round=round_)
@@ -226,7 +256,7 @@ class Run:
         return [decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)]
 
     def masks(self, key: DialogueId) -> dict[int, Mask]:
-        """Return the kept predictions of one dialogue, by round."""
+        """Return the stored predictions of one dialogue by round."""
         sample, target, user, repeat = key
         rows = (
             sample_rows(self, "masks", sample)
@@ -241,7 +271,10 @@ class Run:
 
 @lru_cache(maxsize=8)
 def sample_rows(run: Run, table: str, sample: str) -> pl.DataFrame:
-    """Return the rows of "masks" or "parts" about one sample; those of all samples may not fit into memory."""
+    """Return the rows of "masks" or "parts" for one sample.
+
+    They are read sample by sample because those of all samples may not fit into memory.
+    """
     return run.folder.read(table, only=[run.folder.samples.index(sample)])
 
 
@@ -252,20 +285,22 @@ def read_runs(
     trust: bool = False,
     data: str | Path | None = None,
 ) -> tuple[Run, ...]:
-    """Read run folders that belong in one report.
+    """Read the run folders of one report.
 
     Args:
-        paths: of the run folders.
-        thresholds: further ones; NoC and NoF at each are added to the summary.
+        paths: the run folders.
+        thresholds: additional thresholds; the summary gets NoC and NoF at each of them.
         trust: see `segarena.records.trust`.
-        data: where the dataset's files are now, if they moved: a folder, or "OPTION=FOLDER" where the dataset has
-            several options that may be it; for runs on one dataset.
+        data: current location of the dataset's files if they have moved: a folder, or
+            "OPTION=FOLDER" if several options of the dataset may hold it. Only for runs on one
+            dataset.
 
     Raises:
-        InvalidInput: no folder was named, `data` for several datasets or one where it does not say which option it
-            is, or a threshold is not within (0, 1] or above where the dialogues stop.
+        InvalidInput: `paths` is empty; `data` was given for several datasets, or without the option
+            that it belongs to; or a threshold is outside (0, 1] or above the value at which the
+            dialogues stop.
         RunMissing: a folder holds no run.
-        RunConflict: the runs followed different rules, so their numbers cannot stand side by side.
+        RunConflict: the runs followed different rules, so their numbers cannot be compared.
     """
     if not paths:
         raise InvalidInput("expected at least one run folder, got none")
@@ -274,29 +309,39 @@ def read_runs(
     for threshold in thresholds:
         _refuse_threshold(threshold, folders[0])
     segmenters = distinct_names([folder.config.segmenter for folder in folders])
-    names = dataset_names([folder.config.dataset for folder in folders])
+    data_names = dataset_names([folder.config.dataset for folder in folders])
     if data is not None:
-        if len(set(names)) > 1:
+        if len(set(data_names)) > 1:
             raise InvalidInput(
-                f"data: expected runs on one dataset, got {', '.join(dict.fromkeys(names))}"
+                f"data: expected runs on one dataset, got {', '.join(dict.fromkeys(data_names))}"
             )
+        # Raises if the dataset has no such option; the result is not needed yet.
         move_data(folders[0].config.dataset, str(data))
-    given: dict[str, Any] = {
-        "thresholds": tuple(thresholds),
-        "trust": trust,
-        "data_folder": None if data is None else str(data),
-    }
-    labels = run_labels(segmenters, names)
-    runs = tuple(
-        _read_run(folder, label=label, segmenter=segmenter, data=name, **given)
-        for folder, label, segmenter, name in zip(folders, labels, segmenters, names, strict=True)
+    labels = run_labels(segmenters, data_names)
+    runs: list[Run] = []
+    for folder, label, segmenter, name in zip(folders, labels, segmenters, data_names, strict=True):
+        run = _read_run(
+            folder,
+            label=label,
+            segmenter=segmenter,
+            data=name,
+            thresholds=tuple(thresholds),
+            trust=trust,
+            data_folder=None if data is None else str(data),
+        )
+        runs.append(run)
+    candidates = [_additional_statistics(run) for run in runs]
+    further = tuple(
+        statistic
+        for statistic in candidates[0]
+        if all(statistic in of_run for of_run in candidates)
     )
-    found = [_further(run) for run in runs]
-    further = tuple(one for one in found[0] if all(one in others for others in found))
-    return tuple(replace(run, further=further) for run in runs) if further else runs
+    if not further:
+        return tuple(runs)
+    return tuple(replace(run, further=further) for run in runs)
 
 
-def _read_run(folder: RunFolder, **named: Any) -> Run:
+def _read_run(folder: RunFolder, **attributes: Any) -> Run:
     table = read_rounds(folder)
     pending = len(folder.pending())
     return Run(
@@ -306,85 +351,92 @@ def _read_run(folder: RunFolder, **named: Any) -> Run:
         dialogues=tuple(iterate_dialogues(table)),
         table=table,
         folder=folder,
-        **named,
+        **attributes,
     )
 
 
-def _further(run: Run) -> list[Statistic]:
-    """Return the last value of each metric of which the benchmark's summary says nothing."""
-    known = {statistic.metric for statistic in run.config.benchmark.summary}
-    found: list[Any] = [names("metric").get(used.name) for used in run.config.metrics]
-    built_in: set[str] = set(chain.from_iterable(metric.columns for metric in found if metric))
-    # What is left are the columns of metrics that are a file, which nothing is imported for.
-    if None in found:
-        more = [tuple(column for column in run.table.metrics if column not in built_in)]
-    else:
-        more = []
-    shown = [*(getattr(metric, "shown", metric.columns) for metric in found if metric), *more]
-    lower: set[str] = set(
-        chain.from_iterable(getattr(metric, "lower_is_better", ()) for metric in found if metric)
-    )
-    return [
-        Statistic(
+def _additional_statistics(run: Run) -> list[Statistic]:
+    """Return the final value of each metric that the benchmark's summary does not read."""
+    summarized = {statistic.metric for statistic in run.config.benchmark.summary}
+    factories: list[Any] = [names("metric").get(used.name) for used in run.config.metrics]
+    known = [factory for factory in factories if factory]
+    shown: list[str] = []
+    lower_is_better: set[str] = set()
+    for metric in known:
+        shown += getattr(metric, "shown", metric.columns)
+        lower_is_better.update(getattr(metric, "lower_is_better", ()))
+    if None in factories:
+        # A metric in a file is not imported for a report; its columns are those that are left.
+        registered: set[str] = set(chain.from_iterable(metric.columns for metric in known))
+        shown += [column for column in run.table.metrics if column not in registered]
+    found: list[Statistic] = []
+    for column in dict.fromkeys(shown):
+        if column in summarized or column not in run.table.metrics:
+            continue
+        statistic = Statistic(
             name=f"{metric_name(column)}@{run.rounds}",
             kind="at_round",
             metric=column,
             round=run.rounds,
-            higher_is_better=column not in lower,
+            higher_is_better=column not in lower_is_better,
         )
-        for column in dict.fromkeys(chain.from_iterable(shown))
-        if column not in known and column in run.table.metrics
-    ]
+        found.append(statistic)
+    return found
 
 
 def _refuse_other_rules(folders: Sequence[RunFolder]) -> None:
-    """Raise `RunConflict` unless all runs followed the same rules; it names the groups that did."""
+    """Raise `RunConflict` unless all runs followed the same rules; the message groups them."""
     groups: list[list[RunFolder]] = []
     for folder in folders:
-        alike = next((group for group in groups if not _clash(group[0], folder)), None)
-        if alike is None:
+        matching = next((group for group in groups if not _rule_conflict(group[0], folder)), None)
+        if matching is None:
             groups.append([folder])
         else:
-            alike.append(folder)
+            matching.append(folder)
     if len(groups) > 1:
-        apart = "; or ".join(f"segarena report {_named(group)}" for group in groups)
+        commands = "; or ".join(f"segarena report {_shell_paths(group)}" for group in groups)
         raise RunConflict(
-            f"these {len(folders)} runs followed {len(groups)} different sets of rules and cannot share a report: "
-            f"{_clash(groups[0][0], groups[1][0])}. Report on each apart: {apart}"
+            f"these {len(folders)} runs followed {len(groups)} different sets of rules and cannot "
+            f"share a report: {_rule_conflict(groups[0][0], groups[1][0])}. "
+            f"Report on each set separately: {commands}"
         )
 
 
-def _named(group: Sequence[RunFolder]) -> str:
-    """Return run folders as a shell takes them, the first ones of many."""
-    shown = " ".join(shlex.quote(str(folder.path)) for folder in group[:_FOLDERS_NAMED])
-    more = len(group) - _FOLDERS_NAMED
+def _shell_paths(group: Sequence[RunFolder]) -> str:
+    """Return the shell-quoted paths of run folders, abbreviated if there are many."""
+    shown = " ".join(shlex.quote(str(folder.path)) for folder in group[:_MAX_NAMED_FOLDERS])
+    more = len(group) - _MAX_NAMED_FOLDERS
     return f"{shown} ... ({more} more)" if more > 0 else shown
 
 
-def _clash(first: RunFolder, other: RunFolder) -> str:
-    """Return in what the rules of two runs differ; empty when they are the same."""
+def _rule_conflict(first: RunFolder, other: RunFolder) -> str:
+    """Return the first difference between the rules of two runs; empty if they are equal."""
     rules = [benchmark_rules(folder.config) for folder in (first, other)]
     if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
-        # Where people clicked belongs to the data, not to the rules.
+        # The recorded clicks of people belong to the data, not to the rules.
         for one in rules:
-            one["options"] = {
-                name: value for name, value in one["options"].items() if name != "clicks"
-            }
+            one["options"] = {**one["options"]}
+            one["options"].pop("clicks", None)
     return rule_difference(rules[0], rules[1], str(first.path), str(other.path))
 
 
 def rule_difference(one: Mapping[str, Any], two: Mapping[str, Any], first: str, second: str) -> str:
-    """Return in what the rules of two runs differ, which are called `first` and `second`; empty when in nothing."""
+    """Return the first difference between two sets of rules; empty if they are equal.
+
+    `first` and `second` are the names of their runs in the message.
+    """
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
-        has = one.get(name)
-        wants = two.get(name)
-        if has != wants:
-            return f"benchmark {name} is {json.dumps(has)[:80]} in {first}, {json.dumps(wants)[:80]} in {second}"
+        own = one.get(name)
+        other = two.get(name)
+        if own != other:
+            own_text = json.dumps(own)[:80]
+            other_text = json.dumps(other)[:80]
+            return f"benchmark {name} is {own_text} in {first}, {other_text} in {second}"
     return ""
 
 
 def benchmark_rules(config: RunConfiguration) -> dict[str, Any]:
-    """Return the rules of a benchmark, as JSON has them, and the rounds."""
+    """Return the rules of a run's benchmark as JSON values, including the number of rounds."""
     plain = plain_configuration(replace(config, dataset=replace(config.dataset, samples=())))
     return {**plain["benchmark"], "rounds": plain["rounds"]}
 
@@ -400,8 +452,9 @@ def _refuse_threshold(threshold: float, folder: RunFolder) -> None:
 
 
 def _at_threshold(threshold: float) -> tuple[Statistic, Statistic]:
-    shown = f"{100 * threshold:g}"
+    """Return the number of clicks (NoC) and the number of failures (NoF) at a threshold."""
+    percent = f"{100 * threshold:g}"
     return (
-        Statistic(name=f"NoC@{shown}", kind="noc", threshold=threshold, higher_is_better=False),
-        Statistic(name=f"NoF@{shown}", kind="nof", threshold=threshold, higher_is_better=False),
+        Statistic(name=f"NoC@{percent}", kind="noc", threshold=threshold, higher_is_better=False),
+        Statistic(name=f"NoF@{percent}", kind="nof", threshold=threshold, higher_is_better=False),
     )

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else, on any machine, without a network."""
+"""The report as one self-contained HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from segarena.reports.people_section import people_parts
 from segarena.reports.person_variation import person_variation_parts
 from segarena.reports.ranking_tables import pairs_sheet, ranks_sheet
 from segarena.reports.recorded_run import DialogueId, Run
+from segarena.reports.renderers.html import section_values
 from segarena.reports.run_statistics import paired_rows, user_names
-from segarena.reports.sectioned import section_values
 from segarena.reports.sheets import Sheet
 from segarena.reports.targets_table import target_values_sheet
 from segarena.reports.wording import (
@@ -51,19 +51,19 @@ from segarena.reports.wording import (
 )
 
 MAX_OPEN_SUMMARY_RUNS = 24
-"""Of more runs the summary is folded away, below the ranking."""
+"""For more runs, the summary is collapsed and follows the ranking."""
 
-VIEWER_HINT = "segarena look RUN..., with these run folders, shows every dialogue at any zoom, and this report beside it."
-"""Below the gallery of a report that is no page of the viewer."""
+VIEWER_HINT = "Run segarena look RUN... with these run folders to view every dialogue at any zoom next to this report."
+"""Note below the gallery of a report outside the viewer."""
 
 MAX_OPEN_COMPARED_RUNS = 5
-"""Of more runs the differences to the first are folded away."""
+"""For more runs, the differences to the first are collapsed."""
 
 
 def report_sections(own: Page, *, shows_all: bool = False) -> list[Section]:
-    """Return what a page shows, from top to bottom; a section without anything in it is left out.
+    """Return the sections of a page with content, from top to bottom.
 
-    With `shows_all` the gallery has every target, however large the page gets.
+    With `shows_all`, the gallery has every target regardless of the size of the page.
     """
     every = [*own.sections(), *_general_sections(own, shows_all=shows_all)]
     return [section for section in every if not are_empty(section.parts)]
@@ -79,10 +79,11 @@ def report_html(
     """Return the report of a page's runs as one HTML document, self-contained unless `file_address` is given.
 
     Args:
-        own: the page.
-        sections: what it shows, where that is made already.
-        is_served: whether the page may ask where it came from for further cards; see `segarena.reports.report_server`.
-        file_address: gives where a stylesheet or script is loaded from; None puts them into the page.
+        own: the page of the runs.
+        sections: the sections, if the caller has them already.
+        is_served: whether the page may load further cards from its server; see
+            `segarena.reports.report_server`.
+        file_address: function that returns the address of a stylesheet or script; None embeds them.
     """
     sections = report_sections(own) if sections is None else sections
     return document(
@@ -118,12 +119,12 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
         Section("between", "Between people", person_variation_parts(runs)),
         Section("people", "People", people_parts(own)),
         Section("figures", "Figures", [FigureRow(figures(own))]),
-        Section("pace", "A person's seconds", human_time_parts(own)),
+        Section("pace", "Human time", human_time_parts(own)),
         Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
         Section("targets", f"Every {own.target_word}", _targets(own, shown)),
         Section("gallery", own.gallery_title, cards),
         Section("failures", "Failures", failures_parts(own.every_run)),
-        Section("notes", "What the numbers are", [_definitions(runs)]),
+        Section("notes", "Definitions", [_definitions(runs)]),
     ]
     return [section for section in every if section.anchor not in own.leaves_out]
 
@@ -132,59 +133,67 @@ def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
     statistics = (statistic.name for statistic in runs[0].summary)
     names = ("time/round", "targets", "failures")
     sheet = summary_sheet(runs, caption, target=target)
-    who = ("dataset", "name") if len({run.data for run in runs}) > 1 else ("segmenter",)
-    sheet = _without_user(sheet.pick("user", *who, *statistics, *names), runs)
-    return Fold(fold_title(sheet), [sheet]) if len(runs) > MAX_OPEN_SUMMARY_RUNS else sheet
+    columns = sheet.pick("user", *_run_columns(runs), *statistics, *names)
+    sheet = _without_user(columns, runs)
+    if len(runs) > MAX_OPEN_SUMMARY_RUNS:
+        return Fold(fold_title(sheet), [sheet])
+    return sheet
+
+
+def _run_columns(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the keys of the summary's columns that identify a run."""
+    if len({run.data for run in runs}) > 1:
+        return ("dataset", "name")
+    return ("segmenter",)
 
 
 def _floors(own: Page) -> Part:
-    """Return a row for each floor, below the summary; nothing without any."""
+    """Return a table with one row per floor; None without floors."""
     if not own.floors:
         return None
-    if len({run.data for run in own.every_run}) > 1:
-        names = ("dataset", "name")
-    else:
-        names = ("segmenter",)
-    sheet = summary_sheet(own.usual_floors, floor_text(own.floors))
-    statistics = (statistic.name for statistic in own.usual_floors[0].summary)
-    return _without_user(
-        replace(sheet, name="floors").pick("user", *names, *statistics, "targets"), own.usual_floors
-    )
+    floors = own.usual_floors
+    sheet = replace(summary_sheet(floors, floor_text(own.floors)), name="floors")
+    names = _run_columns(own.every_run)
+    statistics = (statistic.name for statistic in floors[0].summary)
+    return _without_user(sheet.pick("user", *names, *statistics, "targets"), floors)
 
 
 def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
-    """Return a table without the column of users, where there is only one."""
+    """Return a table without the user column if there is only one user."""
     if len(user_names(runs)) > 1:
         return sheet
     return sheet.pick(*(key for key in sheet.keys if key != "user"))
 
 
 def without_empty(sheet: Sheet) -> Sheet:
-    """Return a table without the columns of words in which nothing stands."""
-    columns = zip(sheet.keys, zip(*sheet.rows, strict=True), strict=True)
-    if sheet.rows:
-        return sheet.pick(*(key for key, cells in columns if any(cell != "" for cell in cells)))
-    return sheet
+    """Return a table without the columns in which all cells are empty texts."""
+    if not sheet.rows:
+        return sheet
+    keys: list[str] = []
+    for index, key in enumerate(sheet.keys):
+        if any(row[index] != "" for row in sheet.rows):
+            keys.append(key)
+    return sheet.pick(*keys)
 
 
 def _summary_notes(own: Page) -> str:
     runs = own.whole_runs
-    samples = len({(run.data, dialogue.sample) for run in runs for dialogue in run.finished()})
-    if samples < FEW_SAMPLES:
-        few = f"With {count_text(samples, own.sample_word)} only, take them as rough."
-    else:
-        few = ""
-    if runs[0].left_out:
-        left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}."
-    else:
-        left_out = ""
+    texts = [intervals_text(own.sample_word, own.target_word)]
+    samples: set[tuple[str, str]] = set()
+    for run in runs:
+        samples.update((run.data, dialogue.sample) for dialogue in run.finished())
+    if len(samples) < FEW_SAMPLES:
+        count = count_text(len(samples), own.sample_word)
+        texts.append(f"With only {count}, the intervals are rough.")
     if len(runs) > 1:
-        best = f"Underlined: the best {'of each user' if len(user_names(runs)) > 1 else 'value'}."
-    else:
-        best = ""
-    return " ".join(
-        filter(None, [intervals_text(own.sample_word, own.target_word), few, best, left_out])
-    )
+        has_several_users = len(user_names(runs)) > 1
+        scope = "value for each user" if has_several_users else "value"
+        texts.append(f"Underlined: the best {scope}.")
+    if runs[0].left_out:
+        texts.append(
+            f"Omitted because the runs have too few rounds: {', '.join(runs[0].left_out)}."
+        )
+    return " ".join(texts)
 
 
 def _ranks(own: Page) -> list[Part]:
@@ -192,8 +201,11 @@ def _ranks(own: Page) -> list[Part]:
     statistic = own.decides
     if len(runs) <= 2 or statistic is None or not own.verdict:
         return []
+    parts: list[Part] = [ranks_sheet(runs, statistic)]
     pairs = pairs_sheet(runs, statistic)
-    return [ranks_sheet(runs, statistic), Fold(fold_title(pairs), [pairs]) if pairs.rows else None]
+    if pairs.rows:
+        parts.append(Fold(fold_title(pairs), [pairs]))
+    return parts
 
 
 def _differences(own: Page) -> list[Part]:
@@ -203,58 +215,59 @@ def _differences(own: Page) -> list[Part]:
     if not paired_rows(runs):
         return [Note(pairing_text(runs))]
     sheet = _without_user(paired_sheet(runs, target=own.target_word), runs)
-    told: list[Part] = [
-        sheet,
-        Note(
-            " ".join(
-                filter(None, [paired_text(own.sample_word, own.target_word), pairing_text(runs)])
-            )
-        ),
-    ]
-    # Of many runs the ranking says more.
-    return [Fold(f"To {baseline_text(runs)}", told)] if len(runs) > MAX_OPEN_COMPARED_RUNS else told
+    texts = [paired_text(own.sample_word, own.target_word), pairing_text(runs)]
+    note = Note(" ".join(text for text in texts if text))
+    parts: list[Part] = [sheet, note]
+    # For many runs, the ranking is more informative.
+    if len(runs) > MAX_OPEN_COMPARED_RUNS:
+        return [Fold(f"Differences to {baseline_text(runs)}", parts)]
+    return parts
 
 
 def _hardest(own: Page, shown: Mapping[DialogueId, str]) -> Part:
-    # A page that leaves them out need not look for them.
-    is_there = "hardest" not in own.leaves_out and own.ranked
-    if is_there:
-        return without_empty(hardest_sheet(own.whole_runs, own.ranked, shown))
-    return None
+    # Ranking the targets is expensive, so a page that omits the table does not rank them.
+    if "hardest" in own.leaves_out or not own.ranked:
+        return None
+    return without_empty(hardest_sheet(own.whole_runs, own.ranked, shown))
 
 
 def _targets(own: Page, shown: Mapping[DialogueId, str]) -> list[Part]:
     runs = own.usual_runs
-    decides = own.decides
-    sheet = target_values_sheet(runs, decides, shown, target=own.target_word) if decides else None
-    if sheet is None or not sheet.rows:
+    if own.decides is None:
+        return []
+    sheet = target_values_sheet(runs, own.decides, shown, target=own.target_word)
+    if not sheet.rows:
         return []
     sheet = without_empty(_without_user(sheet, runs))
-    return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MAX_HARDEST_ROWS else sheet]
+    if len(sheet.rows) > MAX_HARDEST_ROWS:
+        return [Fold(fold_title(sheet), [sheet])]
+    return [sheet]
 
 
 def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[DialogueId, str]]:
-    """Return the gallery, and for each dialogue in it the id of its card."""
+    """Return the gallery, and for each dialogue the id of its card or its address in the viewer."""
     if "gallery" in own.leaves_out:
         return [], {}
     if own.pictures is None:
-        return [Note("No pictures: no installed package draws samples of this kind.")], {}
+        return [Note("No pictures: no installed package can draw samples of this kind.")], {}
     every = all_dialogue_keys(own)
-    failed = failed_dialogue_keys(own.shown_runs)[:MAX_FAILED_CARDS]
-    keys = every if shows_all else dict.fromkeys([*own.chosen(own.pictures), *failed])
-    budget = math.inf if shows_all else BUDGET_BYTES
-    made = make_gallery(own, own.pictures, list(keys), every=every, budget_bytes=budget)
+    if shows_all:
+        keys = every
+        budget = math.inf
+    else:
+        failed = failed_dialogue_keys(own.shown_runs)[:MAX_FAILED_CARDS]
+        keys = list(dict.fromkeys([*own.chosen(own.pictures), *failed]))
+        budget = BUDGET_BYTES
+    gallery = make_gallery(own, own.pictures, keys, every=every, budget_bytes=budget)
+    parts: list[Part] = [Note(note) for note in gallery.notes]
+    parts.append(gallery)
     if own.viewer is None:
-        return [*map(Note, made.notes), made, Note(VIEWER_HINT)], made.shown
-    others = {key: own.viewer(key) for key in every}
-    return [*map(Note, made.notes), made], {**others, **made.shown}
+        parts.append(Note(VIEWER_HINT))
+        return parts, gallery.shown
+    addresses = {key: own.viewer(key) for key in every}
+    return parts, {**addresses, **gallery.shown}
 
 
 def _definitions(runs: Sequence[Run]) -> Part:
-    return Terms(
-        [
-            *(statistic_definition(statistic, runs[0]) for statistic in runs[0].summary),
-            EARLY_END_NOTE,
-            FAILURES_NOTE,
-        ]
-    )
+    definitions = [statistic_definition(statistic, runs[0]) for statistic in runs[0].summary]
+    return Terms([*definitions, EARLY_END_NOTE, FAILURES_NOTE])

@@ -1,7 +1,7 @@
-"""The rounds of a run as columns, and its dialogues as stretches of them.
+"""The rounds of a run as columns, and its dialogues as consecutive rows of them.
 
-A run may have millions of rounds, so what belongs to a dialogue is looked up in the columns when somebody asks.
-Prompts, which take more room than all other columns together, are read when the first of them is wanted.
+A run may have millions of rounds, so a dialogue looks its values up in the columns on demand.
+Prompts, which need more memory than all other columns together, are read at first use.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ DialogueId: TypeAlias = tuple[str, str, str, int]
 """Sample, target, user, repeat."""
 
 _DIALOGUE = ["sample", "target", "user", "repeat"]
-_KIND = r'"kind": ?"(\w+)"'
-_ROWS_AT_ONCE = 100_000
+_PROMPT_KIND = r'"kind": ?"(\w+)"'
+_ROWS_PER_BATCH = 100_000
+"""Bounds the memory for the regular expression over the JSON of prompts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DialogueRecord:
-    """One dialogue as the records tell it: a stretch of a run's table, looked into when it is asked.
+    """One recorded dialogue: a view of consecutive rows in a run's table.
 
     Attributes:
-        target, user: empty when the whole sample failed.
-        label: of the target.
-        attributes: of the target.
-        rounds: how many were finished.
-        failure: why it ended early, None when it did not.
-        first, table: where its rounds stand.
+        target, user: empty if the whole sample failed.
+        label: label of the target.
+        attributes: attributes of the target.
+        rounds: number of finished rounds.
+        failure: error message of a failed dialogue, else None.
+        first: row of the first round in `table`.
+        table: the rounds of the run.
     """
 
     sample: str
@@ -56,31 +58,30 @@ class DialogueRecord:
 
     @property
     def values(self) -> Mapping[str, tuple[float, ...]]:
-        """By metric column, one float per finished round; NaN where the metric was not defined."""
+        """One float per finished round by metric column; NaN where the metric is undefined."""
         if not self.rounds:
             return {}
         return {
-            name: tuple(column[self._stretch].tolist())
-            for name, column in self.table.metrics.items()
+            name: tuple(column[self._rows].tolist()) for name, column in self.table.metrics.items()
         }
 
     def values_of(self, metric: str) -> list[float]:
-        """Return `values` of one column; empty when there is no such column."""
+        """Return `values` of one column; empty if there is no such column."""
         column = self.table.metrics.get(metric)
-        return [] if column is None else column[self._stretch].tolist()
+        return [] if column is None else column[self._rows].tolist()
 
     @property
     def efforts(self) -> tuple[float, ...]:
-        """Interactions spent so far, after each finished round."""
-        return tuple(self.table.efforts[self._stretch].tolist())
+        """Cumulative number of interactions after each finished round."""
+        return tuple(self.table.efforts[self._rows].tolist())
 
     @property
     def prompts(self) -> tuple[tuple[RecordedPrompt, ...], ...]:
         """The prompts of each finished round."""
-        return tuple(map(read_prompts, self.table.prompts[self._stretch]))
+        return tuple(map(read_prompts, self.table.prompts[self._rows]))
 
     @property
-    def _stretch(self) -> slice:
+    def _rows(self) -> slice:
         return slice(self.first, self.first + self.rounds)
 
     @property
@@ -94,10 +95,10 @@ class RoundTable:
     """The rounds of a run.
 
     Attributes:
-        folder: of the run.
-        rows: a row per round: samples and users in the order of the run, then targets, repeats and rounds; what failed
-            comes last in its dialogue.
-        metrics: the values by column, NaN where a metric was not defined.
+        folder: the run folder.
+        rows: one row per round, ordered by sample, target, user, repeat and round, with samples and
+            users in the order of the run; a failed round is the last row of its dialogue.
+        metrics: values by metric column; NaN where a metric is undefined.
     """
 
     folder: RunFolder
@@ -106,12 +107,12 @@ class RoundTable:
 
     @cached_property
     def efforts(self) -> NDArray[np.float64]:
-        """Interactions spent so far."""
+        """Cumulative number of interactions in the dialogue of each row."""
         return self.rows["effort"].to_numpy().astype(np.float64)
 
     @cached_property
     def prompts(self) -> pl.Series:
-        """The prompts of each round, as written."""
+        """The prompts of each round as JSON text."""
         key = [*_DIALOGUE, "round"]
         texts = self.folder.read("records", [*key, "prompts"])
         return self.rows.select(key).join(texts, on=key, how="left", maintain_order="left")[
@@ -119,27 +120,26 @@ class RoundTable:
         ]
 
     def kinds_of(self, users: Set[str]) -> frozenset[str]:
-        """Return the kinds of all prompts that some users gave in rounds that did not fail."""
+        """Return the kinds of all prompts that `users` gave in rounds that did not fail."""
         records = self.folder.read("records", ["user", "failure", "prompts"])
         texts = records.filter(pl.col("user").is_in(users), pl.col("failure").is_null())["prompts"]
         found: set[str] = set()
-        for start in range(0, len(texts), _ROWS_AT_ONCE):
-            named = (
-                texts[start : start + _ROWS_AT_ONCE]
-                .str.extract_all(_KIND)
-                .explode()
-                .unique()
-                .drop_nulls()
-            )
-            found.update(named.str.extract(_KIND).to_list())
+        for start in range(0, len(texts), _ROWS_PER_BATCH):
+            batch = texts[start : start + _ROWS_PER_BATCH]
+            matches = batch.str.extract_all(_PROMPT_KIND).explode().unique().drop_nulls()
+            found.update(matches.str.extract(_PROMPT_KIND).to_list())
         return frozenset(found)
 
 
 def read_rounds(folder: RunFolder) -> RoundTable:
-    """Read the rounds of a run, without prompts."""
+    """Read the rounds of a run without prompts.
+
+    Raises:
+        StoreError: a metric column holds something other than numbers.
+    """
     records = folder.read("records", without=["prompts", "benchmark", "dataset"])
-    samples = {name: place for place, name in enumerate(folder.samples)}
-    users = {user.written: place for place, user in enumerate(folder.config.users)}
+    samples = {name: index for index, name in enumerate(folder.samples)}
+    users = {user.written: index for index, user in enumerate(folder.config.users)}
     order = [
         pl.col("sample").replace_strict(samples, default=len(samples), return_dtype=pl.Int64),
         pl.col("sample"),
@@ -151,7 +151,8 @@ def read_rounds(folder: RunFolder) -> RoundTable:
     ]
     rows = records.sort(order)
     names = [name for name in rows.columns if name not in COLUMNS["records"]]
-    for name in names:  # a damaged name of a column in a folder without checksums
+    for name in names:
+        # In a folder without checksums, a damaged column name makes a text column look like a metric.
         if not rows[name].dtype.is_numeric() and rows[name].dtype != pl.Null:
             raise StoreError(
                 f"{folder.path}: expected numbers in column {name!r} of records/, got text; {RETRY_HINT}"
@@ -162,8 +163,9 @@ def read_rounds(folder: RunFolder) -> RoundTable:
 
 def iterate_dialogues(table: RoundTable) -> Iterator[DialogueRecord]:
     """Yield the dialogues in the order of their rounds."""
+    # Dialogues about the same target share their attributes, so each JSON text is parsed once.
     attributes: dict[str | None, Mapping[str, Any]] = {}
-    found = (
+    dialogues = (
         table.rows.with_row_index("first")
         .group_by(_DIALOGUE, maintain_order=True)
         .agg(
@@ -172,18 +174,19 @@ def iterate_dialogues(table: RoundTable) -> Iterator[DialogueRecord]:
             pl.col("failure").drop_nulls().first(),
         )
     )
-    for sample, target, user, repeat, label, told, first, rounds, failure in found.iter_rows():
-        if told not in attributes:
-            attributes[told] = read_attributes(told)
+    for row in dialogues.iter_rows(named=True):
+        text = row["attributes"]
+        if text not in attributes:
+            attributes[text] = read_attributes(text)
         yield DialogueRecord(
-            sample=sample,
-            target=target,
-            user=user,
-            repeat=repeat,
-            label=label or "",
-            attributes=attributes[told],
-            rounds=rounds,
-            failure=failure,
-            first=first,
+            sample=row["sample"],
+            target=row["target"],
+            user=row["user"],
+            repeat=row["repeat"],
+            label=row["label"] or "",
+            attributes=attributes[text],
+            rounds=row["rounds"],
+            failure=row["failure"],
+            first=row["first"],
             table=table,
         )

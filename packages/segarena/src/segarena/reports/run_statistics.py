@@ -1,4 +1,4 @@
-"""The numbers of a report: summaries with intervals, paired differences, timings. No formatting here."""
+"""Statistics of recorded runs: means with intervals, paired differences and timings, unformatted."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ from segarena.statistics.over_rounds import over_rounds, statistic_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryRow:
-    """One segmenter with one user.
+    """Summary of one run with one user.
 
     Attributes:
-        run: position of the run in the report.
-        cells: by statistic name, the mean over targets with its 95 % interval.
-        targets: those with a finished dialogue.
-        dialogues: those that finished.
-        failures: dialogues that went wrong, whole samples that failed included.
+        run: index of the run in the report.
+        label: name of the run.
+        user: name of the user.
+        cells: mean over targets with its 95 % interval, by statistic name.
+        targets: number of targets with a finished dialogue.
+        dialogues: number of finished dialogues.
+        failures: number of failed dialogues; a failed sample counts once.
     """
 
     run: int
@@ -47,7 +49,17 @@ class SummaryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRow:
-    """One run minus the first one, with one user; `matched` targets were finished by both, `unmatched` by one."""
+    """Differences of one run to the first one with one user.
+
+    Attributes:
+        run: index of the run in the report.
+        label: name of the run.
+        baseline: name of the first run on the same dataset.
+        user: name of the user.
+        cells: difference by statistic name.
+        matched: number of targets that both runs finished.
+        unmatched: number of targets that only one of them finished.
+    """
 
     run: int
     label: str
@@ -60,7 +72,7 @@ class PairedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingRow:
-    """Seconds of one segmenter with one user; NaN where nothing was timed."""
+    """Seconds per round of one run with one user; NaN if there are no timings."""
 
     label: str
     user: str
@@ -72,7 +84,7 @@ class TimingRow:
 
 
 SIGNIFICANCE_LEVEL = 0.05
-"""A difference with at most this p-value is marked as better or worse."""
+"""Differences with at most this p-value are marked as better or worse."""
 
 _Result = TypeVar("Result")
 
@@ -81,81 +93,96 @@ TargetKey = tuple[str, str]
 
 
 def target_values(run: Run, user: str, statistic: Statistic) -> Mapping[TargetKey, float]:
-    """Return `statistic` of each target, the mean over its repeats, in the order of the run.
+    """Return `statistic` for each target, averaged over repeats, in the order of the run.
 
-    Dialogues that failed, or in which the metric was not defined in some round, are left out.
+    Failed dialogues and dialogues with an undefined metric value in some round are left out.
     """
-    what = ("values", user, replace(statistic, name="", higher_is_better=True))
-    return _once(run, what, lambda: _target_values(run, user, statistic))
+    cache_key = ("values", user, _without_label(statistic))
+    return _cached(run, cache_key, lambda: _target_values(run, user, statistic))
 
 
 def _target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, float]:
     dialogues, curves = _curves(run, user, statistic.metric)
     if not dialogues:
         return {}
-    values = statistic_values(statistic, curves, run.config.benchmark.options)
-    keys = _once(
-        run, ("keys", user, statistic.metric), lambda: [dialogue.key[:2] for dialogue in dialogues]
-    )
-    single = dict(zip(keys, values.tolist(), strict=True))
-    if len(single) == len(keys):
+    values = statistic_values(statistic, curves, run.config.benchmark.options).tolist()
+    cache_key = ("keys", user, statistic.metric)
+    keys = _cached(run, cache_key, lambda: [dialogue.key[:2] for dialogue in dialogues])
+    single = dict(zip(keys, values, strict=True))
+    has_repeats = len(single) < len(keys)
+    if not has_repeats:
         return single
     groups: defaultdict[TargetKey, list[float]] = defaultdict(list)
-    for key, value in zip(keys, values.tolist(), strict=True):
+    for key, value in zip(keys, values, strict=True):
         groups[key].append(value)
-    return {key: math.fsum(group) / len(group) for key, group in groups.items()}
+    return _group_means(groups)
+
+
+def _group_means(groups: Mapping[TargetKey, Sequence[float]]) -> dict[TargetKey, float]:
+    return {key: math.fsum(values) / len(values) for key, values in groups.items()}
+
+
+def _without_label(statistic: Statistic) -> Statistic:
+    """Return a statistic as a cache key: only what its values depend on."""
+    return replace(statistic, name="", higher_is_better=True)
 
 
 def _curves(
     run: Run, user: str, metric: str
 ) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
-    return _once(run, ("curves", user, metric), lambda: run.curves(user, metric))
+    return _cached(run, ("curves", user, metric), lambda: run.curves(user, metric))
 
 
 def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
-    """Return `statistic` of each target, the mean over the users who finished with it."""
-    found: dict[TargetKey, list[float]] = {}
+    """Return `statistic` for each target, averaged over the users with a finished dialogue."""
+    groups: dict[TargetKey, list[float]] = {}
     for user in run.users:
         for key, value in target_values(run, user, statistic).items():
-            found.setdefault(key, []).append(value)
-    return {key: math.fsum(values) / len(values) for key, values in found.items()}
+            groups.setdefault(key, []).append(value)
+    return _group_means(groups)
 
 
 def statistic_mean(run: Run, user: str, statistic: Statistic) -> Interval:
-    """Return the mean of a statistic over targets, as `mean_over_targets`; the draws are made once for each run."""
-    what = (user, replace(statistic, name="", higher_is_better=True))
-    return _once(run, what, lambda: _mean_of(run, user, statistic))
+    """Return the mean of a statistic over targets like `mean_over_targets`, cached per run."""
+    cache_key = (user, _without_label(statistic))
+    return _cached(run, cache_key, lambda: _statistic_mean(run, user, statistic))
 
 
-def _mean_of(run: Run, user: str, statistic: Statistic) -> Interval:
+def _statistic_mean(run: Run, user: str, statistic: Statistic) -> Interval:
     values = target_values(run, user, statistic)
-    # All statistics of a metric are defined on the same targets.
-    clusters = _once(
-        run, ("clusters", user, statistic.metric), lambda: image_clusters(list(values))
-    )
+    # The cache key has no statistic: all statistics of a metric are defined on the same targets.
+    cache_key = ("clusters", user, statistic.metric)
+    clusters = _cached(run, cache_key, lambda: image_clusters(list(values)))
     return bootstrap_mean(list(values.values()), clusters)
 
 
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
-    """Return the mean with its 95 % interval; images are resampled, so targets of one image stay together."""
+    """Return the mean with its 95 % bootstrap interval.
+
+    The bootstrap resamples whole images, so targets of one image stay together.
+    """
     return bootstrap_mean(list(values.values()), image_clusters(list(values)))
 
 
 def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
-    """Return the number of each target's image: order of appearance, so that names never decide an interval."""
-    places: dict[str, int] = {}
-    return np.array([places.setdefault(sample, len(places)) for sample, _ in keys], dtype=np.int64)
+    """Return the number of each target's image, int64, for resampling by image.
+
+    Images are numbered in order of appearance, so that intervals do not depend on names.
+    """
+    numbers: dict[str, int] = {}
+    clusters = [numbers.setdefault(sample, len(numbers)) for sample, _ in keys]
+    return np.array(clusters, dtype=np.int64)
 
 
 def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
-    """Return one row per user and run, the runs of one user together."""
-    return tuple(_summary_row(position, run, user) for position, run, user in _pairs(runs))
+    """Return one row per user and run, grouped by user."""
+    return tuple(_summary_row(position, run, user) for position, run, user in _run_users(runs))
 
 
 def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
-    """Return every later run minus the first one on the same dataset, for each user that both have."""
+    """Return the differences of each run to the first on its dataset, per user of both."""
     rows: list[PairedRow] = []
-    for position, run, user in _pairs(runs):
+    for position, run, user in _run_users(runs):
         first = next(other for other in runs if run.is_on_data_of(other))
         if first is not run and user in first.users:
             rows.append(_paired_row(position, run, first, user))
@@ -163,60 +190,71 @@ def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
 
 
 def timing_rows(runs: Sequence[Run]) -> tuple[TimingRow, ...]:
-    """Return one row per user and run."""
-    return tuple(_timing_row(run, user) for _, run, user in _pairs(runs))
+    """Return one row per user and run, grouped by user."""
+    return tuple(_timing_row(run, user) for _, run, user in _run_users(runs))
 
 
-def _pairs(runs: Sequence[Run]) -> Iterator[tuple[int, Run, str]]:
-    """Yield the place of a run, the run and one of its users, user by user."""
+def _run_users(runs: Sequence[Run]) -> Iterator[tuple[int, Run, str]]:
+    """Yield the index of a run, the run and one of its users, grouped by user."""
     for user in user_names(runs):
-        for place, run in enumerate(runs):
+        for index, run in enumerate(runs):
             if user in run.users:
-                yield place, run, user
+                yield index, run, user
 
 
 def user_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the users of all runs, each once, in the order of the runs."""
+    """Return the distinct users of all runs in the order of the runs."""
     return tuple(dict.fromkeys(chain.from_iterable(run.users for run in runs)))
 
 
 def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
-    """Return the mean of `metric` over targets after each round, ended dialogues holding their last value."""
-    at = (
-        Statistic(name="", kind="at_round", metric=metric, round=k)
-        for k in range(1, run.rounds + 1)
-    )
-    return [statistic_mean(run, user, statistic) for statistic in at]
+    """Return the mean of `metric` over targets after each round, with its interval.
+
+    A dialogue that ended early repeats its last value.
+    """
+    means: list[Interval] = []
+    for round_ in range(1, run.rounds + 1):
+        statistic = Statistic(name="", kind="at_round", metric=metric, round=round_)
+        means.append(statistic_mean(run, user, statistic))
+    return means
 
 
 def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.int64], int]:
-    """Return how many dialogues needed 1, 2, ... rounds, and how many never got there."""
+    """Return the distribution of the number of clicks (NoC).
+
+    Returns:
+        The number of dialogues that reached the threshold after 1, 2, ... rounds, shape (rounds,),
+        and the number of dialogues that never reached it.
+    """
     dialogues, curves = _curves(run, user, statistic.metric)
     counts = np.zeros(run.rounds, dtype=np.int64)
     if not dialogues:
         return counts, 0
     solved = (curves >= statistic.threshold).any(axis=1)
     needed = statistic_values(statistic, curves)[solved].astype(np.int64)
-    return counts + np.bincount(needed - 1, minlength=run.rounds), int((~solved).sum())
+    counts += np.bincount(needed - 1, minlength=run.rounds)
+    return counts, int((~solved).sum())
 
 
 def summary_metrics(run: Run) -> tuple[str, ...]:
-    """Return the metrics that the summary reads, each once; the first one is what figures show."""
+    """Return the distinct metrics of the summary; figures show the first one."""
     return tuple(dict.fromkeys(statistic.metric for statistic in run.summary)) or ("iou",)
 
 
 def summary_thresholds(run: Run, metric: str) -> tuple[float, ...]:
-    """Return the thresholds of the summary for `metric`, ascending."""
-    found = {
-        s.threshold for s in run.summary if over_rounds(s.kind).has_threshold and s.metric == metric
-    }
-    return tuple(sorted(found))
+    """Return the thresholds of the summary for `metric` in ascending order."""
+    thresholds: set[float] = set()
+    for statistic in run.summary:
+        if over_rounds(statistic.kind).has_threshold and statistic.metric == metric:
+            thresholds.add(statistic.threshold)
+    return tuple(sorted(thresholds))
 
 
 def difference_direction(
     difference: PairedDifference, statistic: Statistic
 ) -> Literal["better", "worse", "unclear"]:
-    """Tell what a difference says: "unclear" unless the paired test refuses "no difference" at 5 %."""
+    """Classify a difference; "unclear" unless the paired test is significant at 5 %."""
+    # Not `p_value > SIGNIFICANCE_LEVEL`: a NaN p-value must be unclear too.
     if not difference.p_value <= SIGNIFICANCE_LEVEL:
         return "unclear"
     if (difference.difference > 0) == statistic.higher_is_better:
@@ -237,25 +275,27 @@ def _summary_row(position: int, run: Run, user: str) -> SummaryRow:
     )
 
 
-def _once(run: Run, what: Hashable, compute: Callable[[], _Result]) -> _Result:
-    """Return what `compute` gives; several tables and figures show it."""
-    if what not in run.computed:
-        run.computed[what] = compute()
-    return run.computed[what]
+def _cached(run: Run, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+    """Return the result of `compute` from the cache of a run, computing it at first use."""
+    if key not in run.computed:
+        run.computed[key] = compute()
+    return run.computed[key]
 
 
 def statistic_difference(
     run: Run, baseline: Run, user: str, statistic: Statistic
 ) -> PairedDifference:
-    """Return how a run differs from another one with one user, on the targets that both finished."""
-    return _once(
-        run, (baseline, user, statistic), lambda: _difference(run, baseline, user, statistic)
-    )
+    """Return the paired difference of a run to a baseline on the targets that both finished."""
+    cache_key = (baseline, user, statistic)
+    return _cached(run, cache_key, lambda: _difference(run, baseline, user, statistic))
 
 
 def _difference(run: Run, baseline: Run, user: str, statistic: Statistic) -> PairedDifference:
-    ours, theirs = (target_values(one, user, statistic) for one in (run, baseline))
-    both = [key for key in theirs if key in ours] if run.is_on_data_of(baseline) else []
+    ours = target_values(run, user, statistic)
+    theirs = target_values(baseline, user, statistic)
+    both: list[TargetKey] = []
+    if run.is_on_data_of(baseline):
+        both = [key for key in theirs if key in ours]
     return paired_difference(
         [ours[key] for key in both],
         [theirs[key] for key in both],

@@ -1,28 +1,28 @@
-"""A table, made once: typed columns and cells. `segarena.reports.renderers` writes it four ways."""
+"""A table with typed columns and cells; `segarena.reports.renderers` writes it in four formats."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import polars as pl
 
 ColumnKind: TypeAlias = Literal["text", "words", "number", "interval"]
-"""Names cut when they are long, words that may take several lines, numbers, numbers with an interval."""
+"""Names that are truncated, words that wrap, numbers, or numbers with an interval."""
 
 CellMark: TypeAlias = Literal["", "best", "better", "worse", "unclear", "alarm"]
-"""What a number is to stand out for. The best of a column is underlined; bold is what a paired test says is better or
-worse than what it is compared with."""
+"""Emphasis of a number: the best of a column is underlined; bold marks a significantly better or
+worse number in a paired test."""
 
 BOLD: frozenset[CellMark] = frozenset({"better", "worse"})
 
 
 def p_value_text(p_value: float) -> str:
-    """Return a p-value as printed; nothing for NaN.
+    """Return a p-value as text; empty for NaN.
 
     >>> p_text(0.0312), p_text(0.0005)
     ('p = 0.031', 'p < 0.001')
@@ -37,15 +37,16 @@ class Value:
     """A number with its interval.
 
     Attributes:
-        mean: NaN where there is none.
-        low, high: ends of the interval; NaN where no spread can be seen.
-        decimals: how many are printed.
-        note: printed below where there is no interval.
-        is_signed: a difference, printed with its sign.
-        is_share: printed in per cent, in CSV as it is.
-        printed, printed_bounds: number and interval as printed where these rules do not give them, as "3 of 4".
-        p_value: of the test whose interval it is; NaN where nothing was tested.
-        mark: what it stands out for.
+        mean: the number; NaN if there is none.
+        low, high: ends of the interval; NaN if there is none.
+        decimals: number of printed decimals.
+        note: text below a number without an interval.
+        is_signed: whether a plus sign is printed, as for a difference.
+        is_share: whether the number is a share, printed in per cent but unscaled in CSV.
+        printed, printed_bounds: text of the number and the interval if it differs from these rules,
+            such as "3 of 4".
+        p_value: p-value of the test that the interval belongs to; NaN without a test.
+        mark: emphasis of the number.
     """
 
     mean: float
@@ -62,12 +63,14 @@ class Value:
 
     @property
     def text(self) -> str:
-        """The number as printed; "–" for NaN."""
-        return self.printed or ("–" if math.isnan(self.mean) else self._print(self.mean))
+        """Text of the number; "–" for NaN."""
+        if self.printed:
+            return self.printed
+        return "–" if math.isnan(self.mean) else self._print(self.mean)
 
     @property
     def bounds(self) -> str:
-        """The interval as printed, else the note."""
+        """Text of the interval, or the note if there is no interval."""
         if self.printed:
             return self.printed_bounds
         if math.isnan(self.low):
@@ -76,22 +79,24 @@ class Value:
 
     @property
     def p_text(self) -> str:
-        """The p-value as printed; nothing where nothing was tested."""
+        """Text of the p-value; empty without a test."""
         return p_value_text(self.p_value)
 
     def _print(self, value: float) -> str:
-        text = f"{abs(100 * value if self.is_share else value):.{self.decimals}f}"
+        size = abs(100 * value) if self.is_share else abs(value)
+        text = f"{size:.{self.decimals}f}"
+        # A number that rounds to zero has no sign.
         is_zero = not any(digit in text for digit in "123456789")
         if is_zero:
-            sign = ""
-        else:
-            sign = "−" if value < 0 else "+" if self.is_signed else ""
-        return sign + text
+            return text
+        if value < 0:
+            return f"−{text}"
+        return f"+{text}" if self.is_signed else text
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A name that leads to another place, if there is one: an anchor on the page, or on one beside it."""
+    """A name with a link to an anchor on this page or to another page; without both, plain text."""
 
     text: str
     anchor: str = ""
@@ -99,13 +104,13 @@ class Link:
 
     @classmethod
     def to(cls, text: str, place: str) -> Link:
-        """Return a name that leads to an anchor on the page, or to an address, which has a "/" in it."""
+        """Return a link to an address if `place` contains a "/", else to an anchor on this page."""
         return cls(text, page=place) if "/" in place else cls(text, place)
 
     @property
     def address(self) -> str:
-        """Where it leads, as links have it; nothing where it leads nowhere."""
-        return self.page + (f"#{self.anchor}" if self.anchor else "")
+        """Target of the link for `href`; empty for plain text."""
+        return f"{self.page}#{self.anchor}" if self.anchor else self.page
 
 
 Cell: TypeAlias = str | Link | int | Value
@@ -114,14 +119,14 @@ Cell: TypeAlias = str | Link | int | Value
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column of a table holds.
+    """A column of a table.
 
     Attributes:
-        heading: above it on the page and in print.
-        kind: what its cells are.
-        key: its name for programs and for `Sheet.pick`; the heading if it has none of its own.
-        definition: what the numbers are, in one sentence; shown while the heading has the pointer or the focus.
-        higher_is_better: which way is good, printed as an arrow; None where neither is.
+        heading: text above the column on the page and in print.
+        kind: kind of its cells.
+        key: name for programs and for `Sheet.pick`; defaults to the heading.
+        definition: definition of the numbers in one sentence, shown as a tooltip of the heading.
+        higher_is_better: direction of improvement, printed as an arrow; None if there is none.
     """
 
     heading: str
@@ -132,7 +137,7 @@ class Column:
 
     @property
     def arrow(self) -> str:
-        """Which way is better, as what follows the heading; nothing where neither is."""
+        """Suffix of the heading that shows the direction of improvement; empty if there is none."""
         if self.higher_is_better is None:
             return ""
         return " ↑" if self.higher_is_better else " ↓"
@@ -143,11 +148,11 @@ class Sheet:
     """A table.
 
     Attributes:
-        name: of its CSV file.
-        caption: what it shows; a table without one is not numbered.
-        head: the columns; where only a heading is given, the cells below tell the kind.
-        rows: a cell for each column; a column holds names or numbers throughout.
-        notes: what must be known to read it.
+        name: name of its CSV file.
+        caption: text above the table; a table without a caption is not numbered.
+        head: the columns; for a bare heading, the kind follows from the cells.
+        rows: one cell per column; a column holds either names or numbers.
+        notes: remarks below the table.
     """
 
     name: str
@@ -158,38 +163,53 @@ class Sheet:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """The columns, with the kinds that their cells have."""
-        return tuple(
-            title if isinstance(title, Column) else Column(title, self._kind(place))
-            for place, title in enumerate(self.head)
-        )
+        """The columns; those given as a bare heading get their kind from the cells."""
+        columns: list[Column] = []
+        for index, title in enumerate(self.head):
+            if isinstance(title, Column):
+                columns.append(title)
+            else:
+                columns.append(Column(title, self._infer_kind(index)))
+        return tuple(columns)
 
     def pick(self, *keys: str) -> Sheet:
-        """Return the table with only the columns of these keys, in this order."""
-        places = [self.keys.index(key) for key in keys]
-        columns = list(zip(*self.rows, strict=True))
-        rows = zip(*(columns[place] for place in places), strict=True) if columns else ()
-        return replace(self, head=tuple(self.columns[place] for place in places), rows=tuple(rows))
+        """Return the table with only the columns of these keys, in this order.
+
+        Raises:
+            ValueError: the table has no such column.
+        """
+        own_keys = self.keys
+        indices = [own_keys.index(key) for key in keys]
+        head = tuple(self.columns[index] for index in indices)
+        rows = tuple(_pick_cells(row, indices) for row in self.rows)
+        return replace(self, head=head, rows=rows)
 
     def _repr_html_(self) -> str:
-        """Show the table in a notebook, as the page has it."""
-        from segarena.reports.renderers.html import sheet_html  # renderers stand above sheets
+        """Return the HTML of the table with its caption and notes, for notebooks."""
+        # Renderers import sheets, and only this method needs the templates.
+        from segarena.reports.renderers.html import sheet_html
 
-        said = (f"<p>{escape(text)}</p>" for text in (self.caption, *self.notes) if text)
-        return f"{sheet_html(self)}{''.join(said)}"
+        texts = [text for text in (self.caption, *self.notes) if text]
+        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
+        return f"{sheet_html(self)}{paragraphs}"
 
     @property
     def keys(self) -> list[str]:
         """The keys of the columns."""
         return [column.key or column.heading for column in self.columns]
 
-    def _kind(self, place: int) -> ColumnKind:
-        cells = [row[place] for row in self.rows]
+    def _infer_kind(self, index: int) -> ColumnKind:
+        cells = [row[index] for row in self.rows]
         if all(isinstance(cell, (str, Link)) for cell in cells):
             return "text"
-        if any(isinstance(c, Value) and not math.isnan(c.low) for c in cells):
-            return "interval"
+        for cell in cells:
+            if isinstance(cell, Value) and not math.isnan(cell.low):
+                return "interval"
         return "number"
+
+
+def _pick_cells(row: tuple[Cell, ...], indices: Sequence[int]) -> tuple[Cell, ...]:
+    return tuple(row[index] for index in indices)
 
 
 def frame_sheet(
@@ -200,15 +220,15 @@ def frame_sheet(
     shares: Collection[str] = (),
     decimals: int = 2,
 ) -> Sheet:
-    """Return a table of numbers and words as a sheet; `shares` are its columns that are printed in per cent."""
+    """Return a data frame of numbers and words as a sheet.
 
-    def cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:
-        return tuple(
-            _cell(value, decimals, is_share=title in shares) for title, value in row.items()
-        )
-
-    rows = tuple(map(cells, frame.iter_rows(named=True)))
-    return Sheet(name=name, caption=caption, head=tuple(frame.columns), rows=rows)
+    The columns named in `shares` are printed in per cent.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for row in frame.iter_rows(named=True):
+        cells = (_cell(row[title], decimals, is_share=title in shares) for title in frame.columns)
+        rows.append(tuple(cells))
+    return Sheet(name=name, caption=caption, head=tuple(frame.columns), rows=tuple(rows))
 
 
 def _cell(value: str | int | float | None, decimals: int, *, is_share: bool) -> Cell:

@@ -1,4 +1,4 @@
-"""Which run is best: every run of a dataset against every other, on the targets that both finished."""
+"""Standings: every run on a dataset compared with every other on the targets that both finished."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from segarena.statistics.pairs import Pairs, all_pairs, places
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Standing:
-    """A run among those on the same data.
+    """The rank of a run among those on the same data.
 
     Attributes:
         run: the run.
-        mean: of the statistic, with its interval.
-        first, last: the places it may have: behind those that are better by the paired test, before those that are
-            worse, all pairs tested together.
-        leads: by label, by how much it is ahead of those after it; positive is good.
-        adjusted: by label, the p-values of these, all pairs tested together.
+        mean: mean of the statistic with its interval.
+        first, last: range of possible ranks: behind the runs that are significantly better and
+            ahead of those that are significantly worse, with all pairs tested together.
+        leads: difference to each run ranked below, by label; positive means better.
+        adjusted: p-values of these differences by label, adjusted for all pairs.
     """
 
     run: Run
@@ -46,14 +46,12 @@ class Standing:
 
 
 def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Standing]:
-    """Return the runs of one dataset by their means, the best first; runs without a value are left out."""
+    """Return the runs of one dataset sorted by mean, the best first; runs without a value are left out."""
     sign = 1 if statistic.higher_is_better else -1
     means = {run: statistic_mean(run, user, statistic) for run in runs}
-    known = sorted(
-        (run for run in runs if not math.isnan(means[run].mean)),
-        key=lambda run: -sign * means[run].mean,
-    )
-    tested = _tested(known, user, statistic)
+    known = [run for run in runs if not math.isnan(means[run].mean)]
+    known.sort(key=lambda run: -sign * means[run].mean)
+    tested = _test_all_pairs(known, user, statistic)
     firsts, lasts = places(
         tested.ahead(higher_is_better=statistic.higher_is_better, level=SIGNIFICANCE_LEVEL)
     )
@@ -61,31 +59,33 @@ def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Stan
     for one, other in combinations(range(len(known)), 2):
         difference = statistic_difference(known[one], known[other], user, statistic)
         leads[one][known[other].label] = difference if sign > 0 else difference.turned()
-    return [
-        Standing(
+    found: list[Standing] = []
+    for place, run in enumerate(known):
+        p_values = tested.p_values[place, place + 1 :].tolist()
+        standing = Standing(
             run=run,
             mean=means[run],
             first=int(firsts[place]),
             last=int(lasts[place]),
             leads=leads[place],
-            adjusted=dict(
-                zip(leads[place], tested.p_values[place, place + 1 :].tolist(), strict=True)
-            ),
+            adjusted=dict(zip(leads[place], p_values, strict=True)),
         )
-        for place, run in enumerate(known)
-    ]
+        found.append(standing)
+    return found
 
 
-def _tested(runs: Sequence[Run], user: str, statistic: Statistic) -> Pairs:
-    """Return how runs on the same data differ, all pairs tested together."""
+def _test_all_pairs(runs: Sequence[Run], user: str, statistic: Statistic) -> Pairs:
+    """Return the pairwise differences of runs on the same data, with all pairs tested together."""
     values = [target_values(run, user, statistic) for run in runs]
     keys = list(dict.fromkeys(chain.from_iterable(values)))
-    table = [[of_run.get(key, math.nan) for key in keys] for of_run in values]
-    return all_pairs(np.reshape(table, (len(runs), len(keys))), image_clusters(keys))
+    table = np.full((len(runs), len(keys)), np.nan)
+    for row, of_run in enumerate(values):
+        table[row] = [of_run.get(key, math.nan) for key in keys]
+    return all_pairs(table, image_clusters(keys))
 
 
 def best_user(runs: Sequence[Run], statistic: Statistic) -> str:
-    """Return the user with whom any run has the best mean; the first of equal ones."""
+    """Return the user with the best mean of any run; the first one in a tie."""
     sign = 1 if statistic.higher_is_better else -1
     users = user_names(runs)
 
@@ -99,7 +99,7 @@ def best_user(runs: Sequence[Run], statistic: Statistic) -> str:
 
 
 def by_data(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return the runs on each dataset."""
+    """Return the runs grouped by dataset."""
     groups: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs:
         groups[run.data].append(run)

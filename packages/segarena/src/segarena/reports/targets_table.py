@@ -1,9 +1,10 @@
-"""Every target with what each run made of it: the table to look for single cases in."""
+"""The table of every target with its value in each run, for finding individual cases."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from segarena.reports.chart_series import run_column_names
 from segarena.reports.recorded_run import DialogueId, Run
@@ -20,44 +21,32 @@ def target_values_sheet(
     *,
     target: str = "target",
 ) -> Sheet:
-    """Return a row per dataset, user and target with the statistic in each run; the hardest come first.
+    """Return one row per dataset, user and target with the statistic of each run, hardest first.
 
-    With two runs the last column is the second minus the first, with more by how much they differ at most. A target
-    leads to its dialogue where `shown` has it. `target` is what it is called.
+    For two runs, the last column is the second minus the first; for more, the maximum minus the
+    minimum. A target links to its dialogue if `shown` has one. `target` is the word for a target.
     """
     columns = run_column_names(runs)
     names = list(dict.fromkeys(columns.values()))
-    has_several = len({run.data for run in runs}) > 1
+    datasets = list(dict.fromkeys(run.data for run in runs))
+    has_several = len(datasets) > 1
     rows: list[tuple[float, tuple[Cell, ...]]] = []
-    for data in dict.fromkeys(run.data for run in runs):
+    for data in datasets:
         of_data = {columns[run]: run for run in runs if run.data == data}
-        labels = {
-            (told.sample, told.target): told.label
-            for run in of_data.values()
-            for told in run.finished()
-        }
+        labels = _target_labels(of_data.values())
         for user in user_names(runs):
-            values = {
-                name: target_values(run, user, statistic)
-                for name, run in of_data.items()
-                if user in run.users
-            }
-            for key in dict.fromkeys(key for known in values.values() for key in known):
-                about = [
-                    _linked(key, user, shown),
-                    key[0],
-                    labels[key],
-                    user,
-                    *([data] if has_several else []),
-                ]
-                found = [
-                    values[name].get(key, math.nan) if name in values else math.nan
-                    for name in names
-                ]
+            values: dict[str, Mapping[TargetKey, float]] = {}
+            for name, run in of_data.items():
+                if user in run.users:
+                    values[name] = target_values(run, user, statistic)
+            for key in dict.fromkeys(chain.from_iterable(values.values())):
+                about = [_target_link(key, user, shown), key[0], labels[key], user]
+                if has_several:
+                    about.append(data)
+                found = [values.get(name, {}).get(key, math.nan) for name in names]
                 cells = [Value(mean=value, printed=value_text(statistic, value)) for value in found]
-                rows.append(
-                    (_hardness(statistic, found), (*about, *cells, *_difference(statistic, found)))
-                )
+                row = (*about, *cells, *_difference(statistic, found))
+                rows.append((_hardness(statistic, found), row))
     head = (
         Column(target.capitalize(), key="target"),
         Column("Sample", key="sample"),
@@ -67,24 +56,34 @@ def target_values_sheet(
         *(_column(name, statistic, runs[0]) for name in names),
         *_difference_columns(names),
     )
+    rows.sort(key=lambda row: row[0])
     return Sheet(
         name="targets",
-        caption=f"{statistic.name} of every {target}, the mean over repeats, hardest first.",
+        caption=f"{statistic.name} of every {target}, averaged over repeats, hardest first.",
         head=head,
-        rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
+        rows=tuple(row for _, row in rows),
     )
 
 
-def _linked(key: TargetKey, user: str, shown: Mapping[DialogueId, str]) -> Link:
-    anchors = [
-        anchor for (sample, target, _, _), anchor in shown.items() if (sample, target) == key
-    ]
-    own = [
-        anchor
-        for (sample, target, other, _), anchor in shown.items()
-        if (sample, target, other) == (*key, user)
-    ]
-    return Link.to(key[1], next(iter([*own, *anchors]), ""))
+def _target_labels(runs: Iterable[Run]) -> dict[TargetKey, str]:
+    labels: dict[TargetKey, str] = {}
+    for run in runs:
+        for dialogue in run.finished():
+            labels[dialogue.sample, dialogue.target] = dialogue.label
+    return labels
+
+
+def _target_link(key: TargetKey, user: str, shown: Mapping[DialogueId, str]) -> Link:
+    """Return a link to a shown dialogue about the target, preferably one of the same user."""
+    anchor = ""
+    for (sample, target, dialogue_user, _), dialogue_anchor in shown.items():
+        if (sample, target) != key:
+            continue
+        if dialogue_user == user:
+            anchor = dialogue_anchor
+            break
+        anchor = anchor or dialogue_anchor
+    return Link.to(key[1], anchor)
 
 
 def _column(name: str, statistic: Statistic, run: Run) -> Column:
@@ -95,13 +94,8 @@ def _column(name: str, statistic: Statistic, run: Run) -> Column:
 def _difference_columns(names: Sequence[str]) -> list[Column]:
     if len(names) < 2:
         return []
-    return [
-        Column(
-            f"{names[1]} − {names[0]}" if len(names) == 2 else "Most minus least",
-            "number",
-            "difference",
-        )
-    ]
+    heading = f"{names[1]} − {names[0]}" if len(names) == 2 else "Maximum − minimum"
+    return [Column(heading, "number", "difference")]
 
 
 def _difference(statistic: Statistic, found: Sequence[float]) -> list[Value]:
@@ -114,14 +108,16 @@ def _difference(statistic: Statistic, found: Sequence[float]) -> list[Value]:
     elif len(known) > 1:
         size = max(known) - min(known)
     text = value_text(statistic, abs(size)).replace(" %", " pp")
+    sign = ""
     if size < 0:
         sign = "−"
-    else:
-        sign = "+" if size > 0 and len(found) == 2 else ""
+    elif size > 0 and len(found) == 2:
+        sign = "+"
     return [Value(mean=size, printed=sign + text)]
 
 
 def _hardness(statistic: Statistic, found: Sequence[float]) -> float:
+    """Return the sort key of a row: the mean over runs, negated if lower is better."""
     known = [value for value in found if not math.isnan(value)]
     mean = math.fsum(known) / len(known)
     return mean if statistic.higher_is_better else -mean

@@ -1,4 +1,4 @@
-"""What came out, in a sentence for each dataset: who is ahead by how much, or that nobody can tell."""
+"""The verdict: one sentence per dataset on which run leads and by how much, or that it is unclear."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.over_rounds import over_rounds
 
 MAX_VERDICT_DATASETS = 3
-"""Of more datasets a table says more than sentences."""
+"""For more datasets, a table is easier to read than sentences."""
 
 MIN_TESTABLE_SAMPLES = 6
-"""With fewer samples the paired test can refuse nothing at 5 %."""
+"""With fewer samples, the smallest p-value of the sign-flip test is above 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitWords:
-    """What a page calls a round, a target and a sample."""
+    """The words of a page for a round, a target and a sample."""
 
     round: str
     target: str
@@ -32,25 +32,35 @@ class UnitWords:
 
 
 def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: UnitWords) -> list[str]:
-    """Return a sentence for each dataset that has a value of the statistic that decides."""
+    """Return one sentence for each dataset on which some run has a value of the statistic.
+
+    A sentence names the dataset and the user if there are several.
+    """
     user = best_user(runs, statistic)
     groups = by_data(runs)
     columns = run_column_names(runs)
     texts: list[str] = []
     for data, group in list(groups.items())[:MAX_VERDICT_DATASETS]:
         found = standings(group, user, statistic)
-        if found:
-            where = [f"on {data}"] if len(groups) > 1 else []
-            where += [f"with {user}"] if len(user_names(runs)) > 1 else []
-            names = {run.label: columns[run] if len(groups) > 1 else run.label for run in group}
-            told = _Verdict(statistic, words, user, names).text(found)
-            said = ", ".join([" ".join(where), told] if where else [told])
-            texts.append(said if not where else said[0].upper() + said[1:])
+        if not found:
+            continue
+        conditions: list[str] = []
+        names = {run.label: run.label for run in group}
+        if len(groups) > 1:
+            conditions.append(f"on {data}")
+            names = {run.label: columns[run] for run in group}
+        if len(user_names(runs)) > 1:
+            conditions.append(f"with {user}")
+        sentence = _Verdict(statistic, words, user, names).text(found)
+        if conditions:
+            condition = " ".join(conditions)
+            sentence = f"{condition[0].upper()}{condition[1:]}, {sentence}"
+        texts.append(sentence)
     return texts
 
 
 class _Verdict:
-    """Writes the sentence about runs on one dataset."""
+    """Writer of the sentence about the runs on one dataset; `names` maps labels to printed names."""
 
     def __init__(
         self, statistic: Statistic, words: UnitWords, user: str, names: Mapping[str, str]
@@ -62,14 +72,16 @@ class _Verdict:
         self.names = names
 
     def text(self, found: Sequence[Standing]) -> str:
-        """Return the sentence; the best comes first."""
+        """Return the sentence for standings that are sorted from the best to the worst."""
         best, *others = found
         if not others:
             samples = len({sample for _, sample, _ in best.run.targets(self.user)})
-            return f"{self._level(best)} on {self._sample(best.mean.n, samples)}."
+            return f"{self._level(best)} on {self._size(best.mean.n, samples)}."
         second = others[0].run.label
         lead = best.leads[second]
-        ahead = f"{self._ahead(best, second)} on {self._sample(lead.n, lead.clusters)} ({p_value_text(lead.p_value)}"
+        size = self._size(lead.n, lead.clusters)
+        # The parenthesis stays open: callers append a second p-value or a remark.
+        ahead = f"{self._lead(best, second)} on {size} ({p_value_text(lead.p_value)}"
         if len(others) == 1:
             if lead.p_value <= SIGNIFICANCE_LEVEL:
                 return f"{ahead})."
@@ -82,23 +94,31 @@ class _Verdict:
         if not unclear:
             every = "both others" if len(others) == 2 else f"all {len(others)} others"
             name = self.names[best.run.label]
-            p_value = best.adjusted[second]
-            return f"{name} is ahead of {every}: {ahead}; of all pairs {p_value_text(p_value)})."
+            adjusted = p_value_text(best.adjusted[second])
+            return f"{name} is ahead of {every}: {ahead}; adjusted for all pairs {adjusted})."
         clear = len(others) - len(unclear)
-        if clear:
-            rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}"
-        else:
+        if clear == 0:
             rest = ""
+        elif clear == 1:
+            rest = ", but it is ahead of the other"
+        else:
+            rest = f", but it is ahead of the other {clear}"
         pairs = len(found) * len(others) // 2
-        together = f"with all {pairs} pairs tested together it cannot be told apart from {_listed(unclear)}"
-        return f"{self._level(best)}, the best mean; {together}{rest}."
+        tested = f"with all {pairs} pairs tested together"
+        return (
+            f"{self._level(best)}, the best mean; {tested}, it does not differ significantly from "
+            f"{_enumeration(unclear)}{rest}."
+        )
 
     def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
+        names = f"{self.names[best.run.label]} and {self.names[second]}"
         if lead.clusters < MIN_TESTABLE_SAMPLES:
-            few = f"; fewer than six {self.words.sample}s never can tell"
+            remark = (
+                f"; fewer than six {self.words.sample}s are too few for any significant difference"
+            )
         else:
-            few = ""
-        return f"{self.names[best.run.label]} and {self.names[second]} cannot be told apart: {ahead}{few})."
+            remark = ""
+        return f"{names} do not differ significantly: {ahead}{remark})."
 
     def _level(self, standing: Standing) -> str:
         mean = standing.mean
@@ -106,33 +126,37 @@ class _Verdict:
         value = f"{value_text(self.statistic, mean.mean)} {bounds}".strip()
         return f"{self.names[standing.run.label]} {self._filled(self.kind.level, value=value)}"
 
-    def _ahead(self, standing: Standing, other: str) -> str:
+    def _lead(self, standing: Standing, other: str) -> str:
         lead = standing.leads[other]
         size = value_text(self.statistic, abs(lead.difference)).replace(" %", " pp")
-        # The means may stand in another order than the targets of both.
-        mine = self.names[standing.run.label]
-        its = self.names[other]
-        names = (mine, its) if lead.difference >= 0 else (its, mine)
-        shown = lead if lead.difference >= 0 else lead.turned()
-        bounds = bounds_text(self.statistic, shown.low, shown.high).replace("-", "−")
-        return (
-            f"{names[0]} {self._filled(self.kind.lead, size=size, other=names[1])} {bounds}".strip()
+        ahead = self.names[standing.run.label]
+        behind = self.names[other]
+        # On the targets of both runs, the order may differ from that of the means over all targets.
+        if lead.difference < 0:
+            lead = lead.turned()
+            ahead, behind = behind, ahead
+        bounds = bounds_text(self.statistic, lead.low, lead.high).replace("-", "−")
+        comparison = self._filled(self.kind.lead, size=size, other=behind)
+        return f"{ahead} {comparison} {bounds}".strip()
+
+    def _filled(self, template: str, **values: str) -> str:
+        return template.format(
+            name=self.statistic.name,
+            threshold=self.statistic.threshold,
+            word=self.words.round,
+            metric=metric_name(self.statistic.metric),
+            **values,
         )
 
-    def _filled(self, sentence: str, **given: str) -> str:
-        words = {"word": self.words.round, "metric": metric_name(self.statistic.metric)}
-        return sentence.format(
-            name=self.statistic.name, threshold=self.statistic.threshold, **words, **given
-        )
-
-    def _sample(self, targets: int, samples: int) -> str:
-        return (
-            f"{count_text(targets, self.words.target)} in {count_text(samples, self.words.sample)}"
-        )
+    def _size(self, targets: int, samples: int) -> str:
+        target_count = count_text(targets, self.words.target)
+        return f"{target_count} in {count_text(samples, self.words.sample)}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return "a", "a and b", "a, b and 3 more"."""
+def _enumeration(names: Sequence[str]) -> str:
+    """Return names as "a", "a and b" or "a, b, c and 3 more"."""
     if len(names) > 4:
         names = [*names[:3], f"{len(names) - 3} more"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"

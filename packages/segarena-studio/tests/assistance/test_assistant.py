@@ -65,7 +65,7 @@ class Notes:
 @pytest.fixture
 def made(monkeypatch):
     """Return a function that makes an assistant with such processes; all end with the test."""
-    monkeypatch.setattr(module, "StandingProcess", Notes)
+    monkeypatch.setattr(module, "PersistentProcess", Notes)
     Notes.made = []
     assistants = []
 

@@ -148,7 +148,7 @@ def test_a_page_is_lost_a_run_is_killed_and_both_go_on_where_they_were(
         for round_ in range(1 + (2 if name == seat else 0), 4):
             prompts = json.dumps(given(10 * round_, place)["prompts"])
             seats.give(name, round_, PersonPrompts(id="x", prompts=prompts, person="p", user_s=1.0))
-    monkeypatch.setattr(evaluate, "pages_for", lambda *_: nullcontext(NoPageServer(address="here")))
+    monkeypatch.setattr(evaluate, "page_server", lambda *_: nullcontext(NoPageServer(address="here")))
     folder = segarena.evaluate(
         "clicks", segmenter="image-blind", users=["human"], out=out, limit=1, rounds=3
     )

@@ -13,7 +13,7 @@ MOODY = Path(__file__).parents[1] / "engine" / "moody.py"
 @pytest.fixture
 def here(monkeypatch):
     """Ask in this process."""
-    monkeypatch.setattr(segmenter_check, "_in_a_process", lambda call, unit, plan: call(unit))
+    monkeypatch.setattr(segmenter_check, "_in_another_process", lambda call, unit, plan: call(unit))
 
 
 def test_a_sound_segmenter(segarena, here):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import segarena
 from segarena import ImageSample, Target
-from segarena.engine.forecast import _abreast, extrapolate
+from segarena.engine.forecast import _concurrent_samples, extrapolate
 from segarena.engine.forecast_run import (
     MAX_COUNTING_S,
     TimedSample,
@@ -38,7 +38,7 @@ TRIAL = TimedSample(
     records_bytes=1000,
     masks_bytes=3000,
 )
-MACHINE = {"workers": 1, "abreast": 1, "device": "cpu", "process_bytes": 10**9}
+MACHINE = {"workers": 1, "concurrent": 1, "device": "cpu", "process_bytes": 10**9}
 
 
 def test_equal_samples_cost_so_many_times_one():
@@ -80,18 +80,20 @@ def test_the_range_is_of_samples_like_the_quickest_and_the_slowest_with_equal_ta
 
 
 @pytest.mark.parametrize(
-    ("workers", "cores", "samples", "abreast"),
+    ("workers", "cores", "samples", "concurrent"),
     [(0, 8, 9, 1), (4, 8, 9, 4), (16, 8, 9, 8), (6, 8, 3, 3)],
 )
 def test_workers_divide_the_time_as_far_as_there_are_cores_and_samples(
-    workers, cores, samples, abreast
+    workers, cores, samples, concurrent
 ):
-    assert _abreast(make_executor(workers), samples, cores) == abreast
-    assert _abreast(Ray(max(1, workers)), samples, cores) == max(
+    assert _concurrent_samples(make_executor(workers), samples, cores) == concurrent
+    assert _concurrent_samples(Ray(max(1, workers)), samples, cores) == max(
         1, min(workers, samples)
     )  # other machines have others
-    cost = extrapolate([TRIAL], samples=samples, targets=2.0, **{**MACHINE, "abreast": abreast})
-    assert cost.hours == pytest.approx(7 * samples / abreast / 3600)
+    cost = extrapolate(
+        [TRIAL], samples=samples, targets=2.0, **{**MACHINE, "concurrent": concurrent}
+    )
+    assert cost.hours == pytest.approx(7 * samples / concurrent / 3600)
 
 
 def test_what_it_takes_to_start_is_paid_once_and_in_every_estimate():
@@ -107,14 +109,16 @@ def test_what_it_takes_to_start_is_paid_once_and_in_every_estimate():
 def test_workers_on_one_gpu_share_out_only_what_is_not_the_model():
     gpu = {**MACHINE, "device": "cuda"}
     hours = [
-        extrapolate([TRIAL], samples=100, targets=2.0, **{**gpu, "abreast": abreast}).gpu_hours
-        for abreast in (1, 8)
+        extrapolate(
+            [TRIAL], samples=100, targets=2.0, **{**gpu, "concurrent": concurrent}
+        ).gpu_hours
+        for concurrent in (1, 8)
     ]
     assert hours == [pytest.approx(700 / 3600), pytest.approx(500 / 3600)]
 
 
 def test_workers_with_gpus_of_their_own_do_not_wait_for_each_other():
-    gpu = {**MACHINE, "device": "cuda", "abreast": 8, "gpus": 4.0}
+    gpu = {**MACHINE, "device": "cuda", "concurrent": 8, "gpus": 4.0}
     cost = extrapolate([TRIAL], samples=100, targets=2.0, **gpu)
     assert cost.hours == pytest.approx(
         125 / 3600

@@ -1,4 +1,4 @@
-"""Some answers of a finished run, asked again: each by itself and beside its own copy, in a process of its own."""
+"""Verify a finished run: repeat some answers alone and beside a copy, in another process."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from segarena.records.row_types import MaskRow
 from segarena.work.jobs import Executor, UnitFailure
 
 _DIALOGUE = ("sample", "target", "user", "repeat")
-_WAYS: tuple[BatchOrder, ...] = ("alone", "paired")
+_BATCH_ORDERS: tuple[BatchOrder, ...] = ("alone", "paired")
 
 
 def check_verifiable(plan: Plan, count: int) -> None:
-    """Refuse what could not be verified, before anything is run.
+    """Raise before the run if its answers could not be verified afterwards.
 
     Raises:
-        InvalidInput: fewer than 0 answers, or something in the plan that cannot be sent to another process.
+        InvalidInput: fewer than 0 answers, or something in the plan cannot be sent to another process.
     """
     if count < 0:
         raise InvalidInput(
@@ -48,7 +48,8 @@ def check_verifiable(plan: Plan, count: int) -> None:
     if count:
         try:
             pickle.dumps(plan)
-        except Exception as error:  # pickling runs the code of whatever the plan holds
+        # Pickling runs the code of whatever the plan holds, so any exception is possible.
+        except Exception as error:
             raise InvalidInput(
                 f"verify asks in another process, and an object of this run cannot be sent there ({error}); "
                 "give it as a plug-in, my_model.py:MyModel, or leave verify out"
@@ -56,41 +57,42 @@ def check_verifiable(plan: Plan, count: int) -> None:
 
 
 def verify_answers(plan: Plan, folder: RunFolder, count: int, executor: Executor) -> Agreement:
-    """Ask `count` answers of a run again, chosen by its seed among those whose masks were kept.
+    """Replay `count` answers of a run and return the agreement.
 
-    Each is asked twice, from the first round of its dialogue on: by itself, and beside a copy of itself; where, is the
-    executor's choice. Nothing is timed: what the clock of a benchmark would cut off is asked all the same.
+    The seed of the run chooses them among the answers whose masks were kept. Each is replayed twice from the
+    first round of its dialogue on: alone, and in a batch with a copy of itself. The executor chooses the
+    process. Nothing is timed, so the time budget of a benchmark cuts nothing off.
     """
-    before = _chosen(folder, count)
-    questions = [
-        ReplayRequest(sample=sample, rounds=rounds, batches=way)
-        for way in _WAYS
-        for sample, rounds in reversed(_prompts_before(folder, before).items())
-    ]
-    again: dict[BatchOrder, dict[AnswerKey, Answer]] = {way: {} for way in _WAYS}
-    with closing(executor.map(ReplayJob(plan=plan), questions)) as outcomes:
+    before = _choose_answers(folder, count)
+    prompts = _prompts_before(folder, before)
+    requests: list[ReplayRequest] = []
+    for order in _BATCH_ORDERS:
+        for sample, rounds in reversed(prompts.items()):
+            requests.append(ReplayRequest(sample=sample, rounds=rounds, batches=order))
+    again: dict[BatchOrder, dict[AnswerKey, Answer]] = {order: {} for order in _BATCH_ORDERS}
+    with closing(executor.map(ReplayJob(plan=plan), requests)) as outcomes:
         for outcome in outcomes:
-            found = again[outcome.unit.batches]
-            sample = outcome.unit.sample
+            answers = again[outcome.unit.batches]
             if isinstance(outcome, UnitFailure):
                 why = failure_reason(outcome, plan)
-                found.update((key, why) for key in before if key[0] == sample)
+                for key in before:
+                    if key[0] == outcome.unit.sample:
+                        answers[key] = why
             else:
-                found.update(outcome.result)
+                answers.update(outcome.result)
     return agreement(before, again.values())
 
 
-def _chosen(folder: RunFolder, count: int) -> dict[AnswerKey, Answer]:
-    """Return so many answers, or all that were kept if there are fewer."""
+def _choose_answers(folder: RunFolder, count: int) -> dict[AnswerKey, Answer]:
+    """Return `count` kept answers of a run, or all if there are fewer."""
     records = folder.read("records", [*_DIALOGUE, "round", "failure"])
     answered = records.filter(pl.col("failure").is_null())
     is_last = pl.col("round") == pl.col("round").max().over(_DIALOGUE)
     kept = answered.filter(is_last | pl.col("round").is_in(folder.config.keep_rounds))
-    picked = random_stream(folder.config.seed, "verify").choice(
-        kept.height, min(count, kept.height), replace=False
-    )
+    random = random_stream(folder.config.seed, "verify")
+    picked = random.choice(kept.height, min(count, kept.height), replace=False)
     keys = set(kept[sorted(picked.tolist())].select(*_DIALOGUE, "round").rows())
-    masks = folder.read("masks", only=_places(folder, keys))
+    masks = folder.read("masks", only=_sample_indices(folder, keys))
     rows = Rows(masks=msgspec.convert(masks.to_dicts(), list[MaskRow]))
     return {key: answer for key, answer in answers_in(rows).items() if key in keys}
 
@@ -99,30 +101,31 @@ def _prompts_before(
     folder: RunFolder, keys: Iterable[AnswerKey]
 ) -> dict[str, dict[ReplayKey, list[RoundPrompts]]]:
     """Return the prompts of dialogues up to these answers, by sample."""
-    until: dict[tuple[str, ReplayKey], int] = {}
+    last_rounds: dict[tuple[str, ReplayKey], int] = {}
     for sample, target, user, repeat, round_ in keys:
-        key = sample, (target, user, repeat)
-        until[key] = max(round_, until.get(key, 0))
+        dialogue = (sample, (target, user, repeat))
+        last_rounds[dialogue] = max(round_, last_rounds.get(dialogue, 0))
+    records = folder.read(
+        "records", [*_DIALOGUE, "round", "prompts"], only=_sample_indices(folder, keys)
+    ).sort("round", maintain_order=True)
     found: dict[str, dict[ReplayKey, list[RoundPrompts]]] = {}
-    records = folder.read("records", [*_DIALOGUE, "round", "prompts"], only=_places(folder, keys))
-    for sample, target, user, repeat, round_, prompts in records.sort(
-        "round", maintain_order=True
-    ).rows():
-        dialogue = target, user, repeat
-        if round_ <= until.get((sample, dialogue), 0):
-            found.setdefault(sample, {}).setdefault(dialogue, []).append(given_prompts(prompts))
+    for sample, target, user, repeat, round_, prompts in records.rows():
+        key = (target, user, repeat)
+        if round_ <= last_rounds.get((sample, key), 0):
+            of_sample = found.setdefault(sample, {})
+            of_sample.setdefault(key, []).append(given_prompts(prompts))
     return found
 
 
 def given_prompts(text: str) -> RoundPrompts:
-    """Return the prompts of a record, unless there are some of which it keeps only the size."""
+    """Return the prompts of a record; None if it keeps only the size of some of them."""
     prompts = read_prompts(text)
-    drawn = tuple(
+    complete = tuple(
         prompt for prompt in prompts if not isinstance(prompt, RecordedMask | RecordedSupport)
     )
-    return drawn if len(drawn) == len(prompts) else None
+    return complete if len(complete) == len(prompts) else None
 
 
-def _places(folder: RunFolder, keys: Iterable[AnswerKey]) -> set[int]:
+def _sample_indices(folder: RunFolder, keys: Iterable[AnswerKey]) -> set[int]:
     wanted = {key[0] for key in keys}
     return {index for index, sample in enumerate(folder.samples) if sample in wanted}

@@ -1,9 +1,9 @@
-"""What a run will cost, from a few of its samples: said before anyone starts a week of work.
+"""Forecast the cost of a run from a few of its samples, before anyone starts a week of work.
 
-The trial takes at most about a tenth of what it forecasts, beside what it takes to start and one encoding. Of a run of
-few samples it holds a part of the dialogues, and a single dialogue for some rounds. Samples differ most by how many
-targets they have. So targets are counted in as many samples as can be loaded in a few seconds, and what was timed is
-scaled to them; encoder passes go by samples.
+The trial takes at most about a tenth of the forecast time, plus its start and one encoding. If a run has few samples,
+the trial runs a part of the dialogues, or some rounds of a single one. Samples differ most by their number of targets.
+So targets are counted in all samples that can be loaded in a few seconds, and the measured times are scaled to that
+number; encoder passes are scaled to the number of samples.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
 from segarena.work.signals import stoppable
 
-_PARTS = 3
-"""Into so many the time for the trial goes: the first sample, one that counts, and loading others to count targets."""
+_TRIAL_PARTS = 3
+"""Parts of the trial's time: the first sample, one that counts, and loading others to count targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a run will cost on this machine, if its other targets are like those of the timed samples.
+    """Estimated cost of a run on this machine, if all targets are like those of the timed samples.
 
     Attributes:
-        samples: of the run.
-        targets: of the run; an estimate when counting them all would take long.
-        timed: samples that were timed.
-        failures: dialogues that went wrong among these.
-        workers: processes of the run.
-        device: where the segmenter works: "cpu", "cuda", ...
-        encodes: encoder passes; of a network that encodes with prompts as many as predictions.
-        encodes_with_prompts: whether it is such a one.
-        predictions: rounds answered, if dialogues end as early as the timed ones did.
-        predictions_at_most: if every dialogue goes on to the last round.
-        startup_s: until the first sample is begun: processes, imports, loading the model. Part of all hours.
-        hours: wall time. With workers, as if they did not slow each other down; on a GPU they share its time.
-        hours_low: if a target took everywhere what it took in the quickest timed sample.
-        hours_high: in the slowest.
-        hours_at_most: like `hours`, if every dialogue goes on to the last round.
-        gpu_hours: GPUs held for all that time; None without one.
-        process_bytes: peak memory of one process, its model included; each worker needs that.
-        records_bytes: disk for records and timings.
-        masks_bytes: disk for kept masks.
+        samples: number of samples of the run.
+        targets: number of targets of the run; estimated if counting all would take long.
+        timed: number of timed samples.
+        failures: number of failed dialogues about the timed samples.
+        workers: number of processes of the run.
+        device: of the segmenter: "cpu", "cuda", ...
+        encodes: encoder passes; for a network that encodes with prompts, as many as predictions.
+        encodes_with_prompts: whether the segmenter is such a network.
+        predictions: answered rounds, if dialogues end as early as the timed ones.
+        predictions_at_most: answered rounds, if every dialogue goes on to the last round.
+        startup_s: until the first sample begins: processes, imports, loading the model. Part of all hours.
+        hours: wall time. Workers are assumed not to slow each other down, except that they share GPUs.
+        hours_low: `hours`, if every target takes as long as in the quickest timed sample.
+        hours_high: `hours`, if every target takes as long as in the slowest.
+        hours_at_most: `hours`, if every dialogue goes on to the last round.
+        gpu_hours: `hours` times the GPUs in use; None without a GPU.
+        process_bytes: peak memory of one process with its model; each worker needs as much.
+        records_bytes: disk space for records and timings.
+        masks_bytes: disk space for kept masks.
     """
 
     samples: int
@@ -107,22 +107,24 @@ def forecast(
     on_sample: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Forecast:
-    """Return what `segarena.evaluate` with the same arguments will cost; runs a few samples to know it.
+    """Estimate the cost of `segarena.evaluate` with the same arguments by running a few samples.
+
+    The trial runs in one worker process with one thread, like each worker of a run.
 
     Args:
         benchmark: as in `segarena.evaluate`.
-        segmenter: likewise.
-        workers: processes that the run will have, or an executor.
-        timed: how many samples are timed at most, spread evenly over the dataset. One more is run before them, and
-            counts only where it remains the only one: it pays for what is loaded on the way.
-        share: of the forecast time that the trial may take, beside its start: a sample is held in part where three
-            whole ones would take more, and no further sample is tried where that would exceed it.
-        on_sample: called with the samples done and those to do.
-        options: whatever else `segarena.evaluate` takes. With `cache`, the trial reads and fills it like a run.
+        segmenter: as in `segarena.evaluate`.
+        workers: number of processes of the run, or an executor.
+        timed: largest number of timed samples, spread evenly over the dataset. One more runs before them, and counts
+            only if it remains the only one, because it includes loading whatever is needed on the way.
+        share: largest fraction of the forecast time that the trial may take after its start. Samples are run in part
+            if three whole ones would exceed it, and no further sample is tried if that would exceed it.
+        on_sample: called with the numbers of samples done and to do.
+        options: any further option of `segarena.evaluate`. With `cache`, the trial reads and fills it like a run.
 
     Raises:
-        SegarenaError: like `segarena.evaluate` before it starts; or none of the samples could be used, or a worker
-            process (the trial runs in one, with one thread, as a run's workers do) could not start.
+        SegarenaError: like `segarena.evaluate` before it starts; or no sample could be used, or the worker process
+            could not start.
     """
     executor = make_executor(workers)
     if timed < 1:
@@ -131,50 +133,49 @@ def forecast(
     started = time.perf_counter()
     plan = make_plan(benchmark, segmenter=segmenter, **options)
     cast = plan.cast()
-    with tempfile.TemporaryDirectory(prefix="segarena-plan-") as there:
-        folder = open_folder(plan, cast.dataset, Path(there) / "trial", segmenter=cast.segmenter)
-        tried = evenly_spaced(len(folder.samples), timed + 1)
-        abreast = _abreast(executor, len(folder.samples))
+    with tempfile.TemporaryDirectory(prefix="segarena-plan-") as temporary:
+        out = Path(temporary) / "trial"
+        folder = open_folder(plan, cast.dataset, out, segmenter=cast.segmenter)
+        samples = len(folder.samples)
+        tried = evenly_spaced(samples, timed + 1)
+        concurrent = _concurrent_samples(executor, samples)
+        part = min(1.0, share * samples / concurrent / _TRIAL_PARTS)
+        job = SampleJob(plan=plan, path=folder.path, part=part)
         trials: list[TimedSample] = []
         process_bytes = 0
         startup_s = 0.0
         spent_s = 0.0
-        all_s = 0.0
-        part = min(1.0, share * len(folder.samples) / abreast / _PARTS)
-        job = SampleJob(plan=plan, path=folder.path, part=part)
-        with (
-            stoppable(),
-            closing(run_samples(job, cast.rules, folder, tried, make_executor(1))) as steps,
-        ):
-            for done in steps:
-                startup_s = startup_s or time.perf_counter() - started - done.seconds
-                trials.append(read_timed_sample(folder, done))
-                process_bytes = max(process_bytes, done.peak_bytes)
+        forecast_s = 0.0
+        results = run_samples(job, cast.rules, folder, tried, make_executor(1))
+        with stoppable(), closing(results):
+            for result in results:
+                startup_s = startup_s or time.perf_counter() - started - result.seconds
+                trials.append(read_timed_sample(folder, result))
+                process_bytes = max(process_bytes, result.peak_bytes)
                 if on_sample is not None:
                     on_sample(len(trials), len(tried))
-                spent_s += done.seconds
-                all_s = (
-                    startup_s
-                    + mean(trial.seconds for trial in trials) * len(folder.samples) / abreast
-                )
-                if spent_s + spent_s / len(trials) > share * all_s:
+                spent_s += result.seconds
+                mean_s = mean(trial.seconds for trial in trials)
+                forecast_s = startup_s + mean_s * samples / concurrent
+                next_s = spent_s / len(trials)
+                if spent_s + next_s > share * forecast_s:
                     break
         tries = len(trials)
+        # The first sample includes one-time costs, such as compiling kernels.
         trials = trials[1:] or trials
         failures = folder.records()["failure"].drop_nulls().to_list()
     if failures and not any(trial.rounds for trial in trials):
         raise SegarenaError(
             f"none of {tries} tried samples could be used; the first: {failures[0]}"
         )
+    counting_s = min(MAX_COUNTING_S, share * forecast_s - spent_s)
     return extrapolate(
         trials,
-        samples=len(folder.samples),
-        targets=count_targets(
-            cast.dataset, folder.samples, within_s=min(MAX_COUNTING_S, share * all_s - spent_s)
-        ),
+        samples=samples,
+        targets=count_targets(cast.dataset, folder.samples, within_s=counting_s),
         failures=len(failures),
         workers=executor.workers,
-        abreast=abreast,
+        concurrent=concurrent,
         gpus=_gpus(executor),
         startup_s=startup_s,
         device=device_of(cast.segmenter),
@@ -190,40 +191,45 @@ def extrapolate(
     targets: float,
     failures: int = 0,
     workers: int,
-    abreast: int,
+    concurrent: int,
     gpus: float = 1.0,
     startup_s: float = 0.0,
     device: str,
     process_bytes: int,
     encodes_with_prompts: bool = False,
 ) -> Forecast:
-    """Return the cost of `samples` samples from those of some.
+    """Return the cost of `samples` samples from the cost of a few.
 
     Args:
-        trials: what was timed, at least one.
-        samples: of the whole run.
-        targets: that a sample has on average.
-        failures: among the tried ones.
-        workers: of the run.
-        abreast: how many samples are worked on at once.
-        gpus: how many GPUs they have, if the device is one.
-        startup_s: before the first sample.
+        trials: the timed samples, at least one.
+        samples: number of samples of the run.
+        targets: mean number of targets of a sample.
+        failures: number of failed dialogues of the trial.
+        workers: number of processes of the run.
+        concurrent: number of samples that are run at once.
+        gpus: number of GPUs of the workers, if the device is one.
+        startup_s: seconds before the first sample.
         device: of the segmenter.
-        process_bytes: peak of the process that was timed.
-        encodes_with_prompts: whether every answer is a pass of the network.
+        process_bytes: peak memory of the timed process.
+        encodes_with_prompts: whether every answer is an encoder pass.
     """
+    shared_gpus = gpus if device == "cuda" else None
+    target_factor = _target_factor(trials, targets)
 
     def hours(some: Sequence[TimedSample]) -> float:
-        return (
-            startup_s
-            + _wall_s(some, targets, abreast, gpus if device == "cuda" else None) * samples
-        ) / 3600
+        wall_s = startup_s + _wall_s(some, targets, concurrent, shared_gpus) * samples
+        return wall_s / 3600
 
-    def total(amounts: Iterable[float], factor: float = _factor(trials, targets)) -> int:
+    def total(amounts: Iterable[float], factor: float = target_factor) -> int:
         return round(sum(amounts) * factor * samples / len(trials))
 
-    each = [hours([trial]) for trial in trials]
+    hours_each = [hours([trial]) for trial in trials]
     predictions = total(trial.rounds for trial in trials)
+    if encodes_with_prompts:
+        encodes = predictions
+    else:
+        # Once per sample, however many targets it has.
+        encodes = total((trial.encodes for trial in trials), factor=1.0)
     return Forecast(
         samples=samples,
         targets=round(targets * samples),
@@ -231,16 +237,14 @@ def extrapolate(
         failures=failures,
         workers=workers,
         device=device,
-        encodes=predictions
-        if encodes_with_prompts
-        else total((trial.encodes for trial in trials), factor=1.0),
+        encodes=encodes,
         encodes_with_prompts=encodes_with_prompts,
         predictions=predictions,
         predictions_at_most=total(trial.rounds_at_most for trial in trials),
         startup_s=startup_s,
         hours=hours(trials),
-        hours_low=min(each),
-        hours_high=max(each),
+        hours_low=min(hours_each),
+        hours_high=max(hours_each),
         hours_at_most=hours([trial.at_most() for trial in trials]),
         gpu_hours=hours(trials) * gpus if device == "cuda" else None,
         process_bytes=process_bytes,
@@ -249,32 +253,35 @@ def extrapolate(
     )
 
 
-def _abreast(executor: Executor, samples: int, cores: int = os.cpu_count() or 1) -> int:
-    """Return how many samples are worked on at once; more workers on this machine than cores are no quicker."""
+def _concurrent_samples(executor: Executor, samples: int, cores: int = os.cpu_count() or 1) -> int:
+    """Return the number of samples that are run at once, at least 1."""
     if isinstance(executor, Ray):
-        at_work = executor.workers
+        workers = executor.workers
     else:
-        at_work = min(executor.workers, cores)
-    return max(1, min(at_work, samples))
+        # More workers on this machine than it has cores are no quicker.
+        workers = min(executor.workers, cores)
+    return max(1, min(workers, samples))
 
 
 def _gpus(executor: Executor) -> float:
-    """Return how many GPUs the workers have, if any: one on this machine."""
+    """Return the number of GPUs of the workers, if they have any; 1 on this machine."""
     if isinstance(executor, Ray):
         return max(1.0, executor.workers * executor.gpus_per_worker)
     return 1.0
 
 
-def _factor(trials: Sequence[TimedSample], targets: float) -> float:
-    """Return how many times the targets of these trials a sample has on average."""
-    had = sum(trial.targets for trial in trials)
-    return targets * len(trials) / had if had else 1.0
+def _target_factor(trials: Sequence[TimedSample], targets: float) -> float:
+    """Return the mean number of targets divided by that of the trials; 1 if these had none."""
+    tried_targets = sum(trial.targets for trial in trials)
+    return targets * len(trials) / tried_targets if tried_targets else 1.0
 
 
 def _wall_s(
-    trials: Sequence[TimedSample], targets: float, abreast: int, gpus: float | None
+    trials: Sequence[TimedSample], targets: float, concurrent: int, gpus: float | None
 ) -> float:
     """Return wall seconds of the run per sample; workers that share a GPU wait for it in turn."""
-    scaled = [trial.times(_factor(trials, targets)) for trial in trials]
-    alone_s = sum(trial.model_s for trial in scaled) / gpus if gpus else 0.0
-    return max(sum(trial.seconds for trial in scaled) / abreast, alone_s) / len(trials)
+    factor = _target_factor(trials, targets)
+    scaled = [trial.times(factor) for trial in trials]
+    worker_s = sum(trial.seconds for trial in scaled) / concurrent
+    gpu_s = sum(trial.model_s for trial in scaled) / gpus if gpus else 0.0
+    return max(worker_s, gpu_s) / len(trials)

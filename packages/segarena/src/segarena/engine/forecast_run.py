@@ -1,4 +1,4 @@
-"""What a few samples of a run came to, and how many targets the others have."""
+"""Measurements of a forecast: the cost of a few samples, and the number of targets of the others."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from segarena.records.parquet_tables import parquet_bytes, seal_parquet
 from segarena.roles import Dataset
 
 MAX_COUNTING_S = 10.0
-"""So long, targets are counted at most."""
+"""Time limit for counting targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedSample:
-    """What one timed sample came to; where a part of it was held, what all of it would have come to.
+    """The cost of one sample; if only a part of it was run, the estimated cost of all of it.
 
     Attributes:
-        targets: targets that were talked about.
+        targets: number of targets with a dialogue.
         seconds: from loading to writing.
         model_s: of these, in the segmenter: encoding and predicting.
         load_s: of these, for loading.
-        before_s: of these, for the encoding, made or read. Like loading, it does not grow with the rounds.
+        before_s: of these, for making or reading the encoding. Like loading, it does not grow with the rounds.
         encodes: encoder passes, 0 or 1.
-        rounds: predictions.
-        rounds_at_most: predictions if every dialogue went on to the last round.
-        records_bytes: of records and timings.
-        masks_bytes: of kept masks.
+        rounds: number of predictions.
+        rounds_at_most: predictions if every dialogue goes on to the last round.
+        records_bytes: size of records and timings.
+        masks_bytes: size of the kept masks.
     """
 
     targets: int
@@ -48,48 +48,46 @@ class TimedSample:
     masks_bytes: int
 
     def at_most(self) -> TimedSample:
-        """Return what it would have come to, had every dialogue gone on to the last round."""
+        """Return the cost if every dialogue goes on to the last round."""
         return self.times(self.rounds_at_most / self.rounds) if self.rounds else self
 
     def times(self, factor: float) -> TimedSample:
-        """Return what it would have come to with `factor` times as much said about the same encoding."""
+        """Return the cost of `factor` times as many predictions with the same encoding."""
         encode_s = self.before_s if self.encodes else 0.0
-        once_s = self.load_s + self.before_s
+        constant_s = self.load_s + self.before_s
         return replace(
             self,
-            seconds=once_s + (self.seconds - once_s) * factor,
+            seconds=constant_s + (self.seconds - constant_s) * factor,
             model_s=encode_s + (self.model_s - encode_s) * factor,
         )
 
 
-def read_timed_sample(folder: RunFolder, held: SampleResult) -> TimedSample:
-    """Return what a sample that was held left in `folder`."""
-    sample = pl.col("sample") == folder.samples[held.index]
-    records, timings, masks = (
-        folder.read(table).filter(sample) for table in ("records", "timings", "masks")
-    )
-    talked = records.filter(pl.col("target") != "").height > 0
-    opened = held.opened
-    whole = 1 / held.opened.share
-    encoded, read = (
-        timings.filter(pl.col("round") == round_)
-        for round_ in (ENCODER_PASS_ROUND, CACHE_READ_ROUND)
-    )
-    seen = TimedSample(
-        targets=opened.targets if talked else 0,
-        seconds=held.seconds,
-        model_s=_seconds(timings) - _seconds(read),
+def read_timed_sample(folder: RunFolder, result: SampleResult) -> TimedSample:
+    """Return the cost of a sample from its rows in `folder`."""
+    is_sample = pl.col("sample") == folder.samples[result.index]
+    records = folder.read("records").filter(is_sample)
+    timings = folder.read("timings").filter(is_sample)
+    masks = folder.read("masks").filter(is_sample)
+    opened = result.opened
+    has_dialogues = records.filter(pl.col("target") != "").height > 0
+    # Scales the part that was run to the whole sample.
+    scale = 1 / opened.share
+    encoded = timings.filter(pl.col("round") == ENCODER_PASS_ROUND)
+    read = timings.filter(pl.col("round") == CACHE_READ_ROUND)
+    answered = records.filter(pl.col("failure").is_null()).height
+    sample = TimedSample(
+        targets=opened.targets if has_dialogues else 0,
+        seconds=result.seconds,
+        model_s=_total_s(timings) - _total_s(read),
         load_s=opened.load_s,
-        before_s=_seconds(encoded) + _seconds(read),
+        before_s=_total_s(encoded) + _total_s(read),
         encodes=encoded.height,
-        rounds=round(whole * records.filter(pl.col("failure").is_null()).height),
-        rounds_at_most=opened.rounds_at_most if talked else 0,
-        records_bytes=round(
-            whole * sum(len(seal_parquet(parquet_bytes(rows))) for rows in (records, timings))
-        ),
-        masks_bytes=round(whole * len(seal_parquet(parquet_bytes(masks)))),
+        rounds=round(scale * answered),
+        rounds_at_most=opened.rounds_at_most if has_dialogues else 0,
+        records_bytes=round(scale * (_file_size(records) + _file_size(timings))),
+        masks_bytes=round(scale * _file_size(masks)),
     )
-    return seen.times(whole)
+    return sample.times(scale)
 
 
 def count_targets(
@@ -99,16 +97,18 @@ def count_targets(
     *,
     within_s: float = MAX_COUNTING_S,
 ) -> float:
-    """Return how many targets a sample has on average, from those that can be loaded `within_s`, in any order.
+    """Return the mean number of targets, from the samples that can be loaded in `within_s`.
 
-    A sample that cannot be used has none.
+    They are loaded in random order, at least one. A sample that cannot be used has no targets.
     """
     counts: list[int] = []
     until = clock() + within_s
     order: list[int] = np.random.default_rng(0).permutation(len(samples)).tolist()
-    for place in order:
+    for index in order:
         try:
-            counts.append(len(dataset.load(samples[place]).targets))
+            sample = dataset.load(samples[index])
+            counts.append(len(sample.targets))
+        # Datasets are plug-ins, so any exception is possible.
         except Exception:
             counts.append(0)
         if clock() >= until:
@@ -116,5 +116,9 @@ def count_targets(
     return sum(counts) / len(counts)
 
 
-def _seconds(timings: pl.DataFrame) -> float:
+def _total_s(timings: pl.DataFrame) -> float:
     return float(timings["predict_s"].sum())
+
+
+def _file_size(frame: pl.DataFrame) -> int:
+    return len(seal_parquet(parquet_bytes(frame)))

@@ -1,4 +1,4 @@
-"""Some of the dialogues about a sample, where all of them would take too long to see what they cost."""
+"""A subset of the dialogues about a sample, for forecasts where all would take too long."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from segarena.engine.session import Session
 from segarena.samples import Sample
 
 MIN_ROUNDS = 2
-"""Of a dialogue that is held in part: the second one is the first that corrects something."""
+"""Fewest rounds of a shortened dialogue: only the second one corrects something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleWorkload:
-    """What there was to hold about a sample, and what of it was held.
+    """The dialogues that exist about a sample, and the share of them that is run.
 
     Attributes:
         load_s: seconds until the sample was loaded.
-        targets: of the sample.
-        rounds_at_most: of all dialogues about it, if each goes on to the last round.
-        share: what part of these rounds was held, above 0 and at most 1.
+        targets: number of targets of the sample.
+        rounds_at_most: rounds of all dialogues about it, if each goes on to the last round.
+        share: the part of these rounds that is run, above 0 and at most 1.
     """
 
     load_s: float = 0.0
@@ -31,35 +31,40 @@ class SampleWorkload:
 
 
 EMPTY_WORKLOAD = SampleWorkload()
-"""Of a sample that could not be loaded, or has nothing to talk about."""
+"""Workload of a sample that could not be loaded, or has no targets."""
 
 
 def open_session_subset(
     cast: RunCast, sample: Sample, part: float
 ) -> tuple[list[Session], SampleWorkload]:
-    """Return some of the sessions about a sample, spread over all, and what part of all rounds they have.
+    """Return sessions with about `part` of the rounds about a sample, and the workload.
 
-    Below one session it is one with fewer rounds, but `FEWEST_ROUNDS`.
+    The sessions are spread evenly over all. If `part` is less than one session, it is one session with fewer
+    rounds, but at least `MIN_ROUNDS`.
     """
     sessions = open_sessions(cast, sample)
     if not sessions:
         return sessions, EMPTY_WORKLOAD
+    all_rounds = cast.rules.rounds
     wanted = part * len(sessions)
-    rounds = cast.rules.rounds
-    kept = [sessions[place] for place in evenly_spaced(len(sessions), max(1, int(wanted)))]
-    rounds = min(rounds, max(MIN_ROUNDS, math.ceil(rounds * min(1.0, wanted))))
-    if rounds < cast.rules.rounds:
+    indices = evenly_spaced(len(sessions), max(1, int(wanted)))
+    kept = [sessions[index] for index in indices]
+    shortened = math.ceil(all_rounds * min(1.0, wanted))
+    rounds = min(all_rounds, max(MIN_ROUNDS, shortened))
+    if rounds < all_rounds:
         rules = replace(cast.rules, rounds=rounds)
         for session in kept:
             session.rules = rules
-    at_most = len(sessions) * cast.rules.rounds
-    targets = len({session.target.id for session in sessions})
-    return kept, SampleWorkload(
-        targets=targets, rounds_at_most=at_most, share=len(kept) * rounds / at_most
+    rounds_at_most = len(sessions) * all_rounds
+    workload = SampleWorkload(
+        targets=len({session.target.id for session in sessions}),
+        rounds_at_most=rounds_at_most,
+        share=len(kept) * rounds / rounds_at_most,
     )
+    return kept, workload
 
 
-def evenly_spaced(samples: int, wanted: int) -> list[int]:
-    """Return up to `wanted` places spread evenly over `samples`, the middle of each stretch."""
-    wanted = min(wanted, samples)
-    return [(2 * place + 1) * samples // (2 * wanted) for place in range(wanted)]
+def evenly_spaced(count: int, wanted: int) -> list[int]:
+    """Return up to `wanted` indices below `count`: the middle of each of so many equal stretches."""
+    wanted = min(wanted, count)
+    return [(2 * index + 1) * count // (2 * wanted) for index in range(wanted)]

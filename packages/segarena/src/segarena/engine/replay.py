@@ -1,6 +1,6 @@
-"""Asking a segmenter again what it was asked before: the same prompts, round by round, in other batches or elsewhere.
+"""Replay recorded dialogues: the same prompts, round by round, in other batches or another process.
 
-Segmenters keep nothing between calls, so whatever stands around a question must not change its answer.
+Segmenters keep no state between calls, so the circumstances of a request must not change its answer.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ from segarena.roles import Turn, User
 from segarena.samples import Sample
 
 RoundPrompts: TypeAlias = "tuple[Prompt, ...] | None"
-"""The prompts of a round; None where only the user can give them again, as masks and examples, which no record has."""
+"""Prompts of a round; None if the user must give them again, because masks and examples are not recorded."""
 
 ReplayKey: TypeAlias = tuple[str, str, int]
-"""Target, user, repeat: a dialogue about a sample."""
+"""(target, user, repeat) of a dialogue about a known sample."""
 
 AnswerKey: TypeAlias = tuple[str, str, str, int, int]
-"""Sample, target, user, repeat, round."""
+"""(sample, target, user, repeat, round)."""
 
-Answer: TypeAlias = "list[KeptMask] | str"
-"""The mask of each object; or why there is none."""
+Answer: TypeAlias = list[MaskRow] | str
+"""The mask of each object, or the reason why there is none."""
+
+_MISSING = "no answer: a round before it failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """Dialogues about one sample that are to be held again, each as far as its prompts go."""
+    """Dialogues about one sample to replay, each up to its last recorded prompts."""
 
     sample: str
     rounds: Mapping[ReplayKey, Sequence[RoundPrompts]]
@@ -49,115 +51,125 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayJob:
-    """The job of holding dialogues again with a segmenter that is built anew in each process."""
+    """The job of replaying dialogues with a segmenter that each process builds anew."""
 
     plan: Plan
 
     def open(self) -> Callable[[ReplayRequest], dict[AnswerKey, Answer]]:
-        """Build the cast."""
+        """Build the cast, and return the function that replays one request."""
         return partial(replay_dialogues, replay_cast(self.plan), time_limit_of(self.plan))
 
 
 def replay_cast(plan: Plan) -> RunCast:
-    """Return who takes part when a plan's dialogues are held again: nothing is measured, timed or read from a cache."""
+    """Return the cast for replays of a plan, without metrics, time budget, early stop or cache."""
     cast = replace(plan, cache=None).cast()
     rules = cast.rules
-    every = tuple(range(1, rules.rounds + 1))
-    return replace(
-        cast, rules=replace(rules, metrics=(), stop_at=None, budget=None, keep_rounds=every)
-    )
+    all_rounds = tuple(range(1, rules.rounds + 1))
+    rules = replace(rules, metrics=(), stop_at=None, budget=None, keep_rounds=all_rounds)
+    return replace(cast, rules=rules)
 
 
 def replay_dialogues(
-    cast: RunCast, limit: TimeLimit, question: ReplayRequest
+    cast: RunCast, limit: TimeLimit, request: ReplayRequest
 ) -> dict[AnswerKey, Answer]:
-    """Hold dialogues again; return the answer to each of their rounds, or why it is missing."""
+    """Replay dialogues; return the answer to each of their rounds, or why it is missing."""
 
-    def opening(cast: RunCast, sample: Sample) -> list[Session]:
-        return [
-            _replayed(each, given)
-            for each in open_sessions(cast, sample)
-            if (given := rounds_of(each))
-        ]
+    def open_replayed(cast: RunCast, sample: Sample) -> list[Session]:
+        replayed: list[Session] = []
+        for session in open_sessions(cast, sample):
+            key = (session.target.id, session.user_name, session.repeat)
+            recorded = request.rounds.get(key, ())
+            if recorded:
+                replayed.append(_replay(session, recorded))
+        return replayed
 
-    def rounds_of(session: Session) -> Sequence[RoundPrompts]:
-        return question.rounds.get((session.target.id, session.user_name, session.repeat), ())
-
-    return answers_in(
-        run_sample(cast, question.sample, limit, opening=opening, batches=question.batches)
-    )
+    rows = run_sample(cast, request.sample, limit, opening=open_replayed, batches=request.batches)
+    return answers_in(rows)
 
 
 def answers_in(rows: Rows) -> dict[AnswerKey, Answer]:
-    """Return the answers that rows hold."""
+    """Return the answers and failures in some rows."""
     found: dict[AnswerKey, Answer] = {}
     for mask in rows.masks:
-        same = found.setdefault(key_of(mask), [])
-        if isinstance(same, list):
-            same.append(mask)
-    found.update((key_of(row), row.failure) for row in rows.records if row.failure is not None)
+        masks = found.setdefault(key_of(mask), [])
+        if isinstance(masks, list):
+            masks.append(mask)
+    for record in rows.records:
+        if record.failure is not None:
+            found[key_of(record)] = record.failure
     return found
 
 
 def key_of(row: MaskRow | RoundRecord) -> AnswerKey:
-    """Return which answer a row is about."""
+    """Return the key of the answer that a row belongs to."""
     return (row.sample, row.target, row.user, row.repeat, row.round)
 
 
 def agreement(
     before: Mapping[AnswerKey, Answer], again: Iterable[Mapping[AnswerKey, Answer]]
 ) -> Agreement:
-    """Hold answers against those that were given again, once or several times."""
+    """Compare recorded answers with one or several replays of them.
+
+    Ties in IoU are broken by the name of the answer, so equal comparisons give equal reports.
+    """
     worst: dict[AnswerKey, tuple[float, str]] = dict.fromkeys(before, (1.0, ""))
     for answers in again:
-        for key, first in before.items():
-            second = answers.get(key, "no answer: a round before it failed")
-            why = second if isinstance(second, str) else ""
-            worst[key] = min(
-                worst[key], (_iou(first, second), f"{name_of(key)}{why and ': '}{why}")
-            )
-    lowest, where = min(worst.values(), default=(1.0, ""))
+        for key, recorded in before.items():
+            replayed = answers.get(key, _MISSING)
+            description = name_of(key)
+            if isinstance(replayed, str) and replayed:
+                description = f"{description}: {replayed}"
+            worst[key] = min(worst[key], (_iou(recorded, replayed), description))
+    worst_iou, description = min(worst.values(), default=(1.0, ""))
     differed = sum(iou < 1 for iou, _ in worst.values())
     return Agreement(
-        asked=len(before), differed=differed, worst_iou=lowest, worst=where if differed else ""
+        asked=len(before),
+        differed=differed,
+        worst_iou=worst_iou,
+        worst=description if differed else "",
     )
 
 
 def name_of(key: AnswerKey) -> str:
-    """Return what people call an answer."""
+    """Return the name of an answer in messages."""
     sample, target, user, repeat, round_ = key
-    return f"sample {sample}, target {target}, user {user}, {f'repeat {repeat}, ' if repeat else ''}round {round_}"
+    # Most runs have no repeats, and a first dialogue needs no number.
+    repetition = f"repeat {repeat}, " if repeat else ""
+    return f"sample {sample}, target {target}, user {user}, {repetition}round {round_}"
 
 
-class _Again:
-    """A user who gives the prompts that were given before, then nothing more."""
+class _RecordedUser:
+    """A user that repeats recorded prompts, then has nothing more to correct."""
 
-    def __init__(self, user: User, given: Sequence[RoundPrompts]) -> None:
+    def __init__(self, user: User, recorded: Sequence[RoundPrompts]) -> None:
         self._user = user
-        self._given = given
+        self._recorded = recorded
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        if turn.round > len(self._given):
+        if turn.round > len(self._recorded):
             return None
-        prompts = self._given[turn.round - 1]
+        prompts = self._recorded[turn.round - 1]
         return self._user.next(turn) if prompts is None else prompts
 
 
-def _replayed(session: Session, given: Sequence[RoundPrompts]) -> Session:
-    session.user = _Again(session.user, given)
-    session.abilities = replace(session.abilities, shared=None)  # there is nothing to prepare for
+def _replay(session: Session, recorded: Sequence[RoundPrompts]) -> Session:
+    session.user = _RecordedUser(session.user, recorded)
+    # Recorded prompts need no shared preparation.
+    session.abilities = replace(session.abilities, shared=None)
     return session
 
 
 def _iou(first: Answer, second: Answer) -> float:
-    """Return the lowest IoU of an object in two answers; 1 only where they are equal, 0 where one is missing."""
+    """Return the lowest IoU over the objects of two answers; 1 only if they are equal, 0 if one is missing."""
     if isinstance(first, str) or isinstance(second, str) or len(first) != len(second):
         return 0.0
-    return min((_iou_of_object(*pair) for pair in zip(first, second, strict=True)), default=1.0)
+    pairs = zip(first, second, strict=True)
+    return min((_iou_of_object(one, other) for one, other in pairs), default=1.0)
 
 
 def _iou_of_object(first: MaskRow, second: MaskRow) -> float:
-    if (first.rle, first.shape) == (second.rle, second.shape):
+    if first.rle == second.rle and first.shape == second.shape:
         return 1.0
-    one, two = (decode_rle(mask.rle, mask.shape) for mask in (first, second))
-    return float(np.count_nonzero(one & two) / np.count_nonzero(one | two))
+    one = decode_rle(first.rle, first.shape)
+    other = decode_rle(second.rle, second.shape)
+    return float(np.count_nonzero(one & other) / np.count_nonzero(one | other))

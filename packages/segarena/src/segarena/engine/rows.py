@@ -43,11 +43,10 @@ class Rows:
     @property
     def causes(self) -> list[FailureCause]:
         """Failures by cause; a sample that could not be used counts once."""
-        failures: list[Failure] = []
-        for row in self.records:
-            if row.failure is not None:
-                failures.append(Failure(row.sample, row.target, row.user, row.failure))
-        return group_by_cause(failures)
+        failed = (row for row in self.records if row.failure is not None)
+        return group_by_cause(
+            Failure(row.sample, row.target, row.user, row.failure or "") for row in failed
+        )
 
     @property
     def encodes(self) -> int:

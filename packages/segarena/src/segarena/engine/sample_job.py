@@ -1,4 +1,4 @@
-"""The job of a run: hold all dialogues about one sample, and write what came of them."""
+"""The job of a run: run all dialogues about one sample, and write their rows."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ from segarena.work.deadline import this_deadline
 from segarena.work.jobs import Executor, UnitFailure
 
 _GRACE_S = 5.0
-"""How much later than the alarm inside its process a hanging predict is ended from outside."""
+"""Delay after the alarm inside a process until a hanging call is ended from outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleResult:
-    """One sample is done.
+    """The outcome of one sample.
 
     Attributes:
-        rounds: predictions made.
-        causes: why dialogues went wrong.
-        encodes: encoder passes.
-        seconds: what it took.
-        peak_bytes: the most memory that the process that held it has had so far, and that of a model elsewhere.
-        opened: what there was to hold.
-        files: what is to be written, where the process that held it does not see the run's folder.
+        index: of the sample in the run.
+        rounds: number of predictions.
+        causes: failures by cause.
+        encodes: number of encoder passes.
+        seconds: from loading to writing.
+        peak_bytes: peak memory so far of the process that ran it, plus that of a model elsewhere.
+        opened: the dialogues that there were, and the part of them that was run.
+        files: to be written by the parent, if the process that ran it does not see the run's folder.
     """
 
     index: int
@@ -58,20 +59,20 @@ class SampleResult:
 
     @property
     def failures(self) -> int:
-        """Dialogues that went wrong."""
+        """Number of failed dialogues."""
         return sum(cause.count for cause in self.causes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleJob:
-    """The job: its units are the samples' places in the run.
+    """The job of a run; its units are the indices of samples.
 
     Attributes:
-        plan: travels to other processes, where the cast is built from it.
+        plan: travels to other processes, which build their cast from it.
         path: of the run folder.
-        cast: the cast where it is built already; it never travels.
-        part: how much of each sample is held, to see what it costs: some dialogues, and of a single one some rounds.
-        home: of the run, for processes on any machine; None where all are on this one.
+        part: fraction of each sample's rounds to run, below 1 for a forecast.
+        cast: already built in this process; it never travels.
+        home: of the run, for processes on any machine; None if all are on this one.
     """
 
     plan: Plan
@@ -81,10 +82,10 @@ class SampleJob:
     home: RunLocation | None = None
 
     def open(self) -> Callable[[int], SampleResult]:
-        """Build the cast.
+        """Build the cast, and return the function that runs one sample.
 
         Raises:
-            DatasetError, WorkersInvalid: on this machine the run would come to other numbers.
+            DatasetError, WorkersInvalid: on this machine the run would give other numbers.
         """
         cast = self.cast or self.plan.cast()
         if self.home is None or self.home.mark.is_seen:
@@ -95,7 +96,7 @@ class SampleJob:
             samples = self.home.config.dataset.samples
         if self.home is not None:
             self.home.check(cast)
-        return partial(_hold, cast, samples, folder, time_limit_of(self.plan), self.part)
+        return partial(_run_one, cast, samples, folder, time_limit_of(self.plan), self.part)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -110,14 +111,16 @@ class SampleJob:
 def time_limit_of(plan: Plan) -> TimeLimit:
     """Return the limit of each call in this process, which a parent may watch."""
     seconds = plan.time_limit_s
-    # Whoever sets a limit below a few seconds does not want to wait many more for a process that hangs.
+    # With a limit below a few seconds, a hanging process should not be waited for much longer.
     return TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
 
 
 def run_samples(
     job: SampleJob, rules: Rules, folder: RunFolder, indices: Iterable[int], executor: Executor
 ) -> Generator[SampleResult]:
-    """Hold samples and yield them in the order in which they finish; one that kills its process is recorded as failed.
+    """Run samples and yield their results as they finish.
+
+    A sample that kills its process is recorded as failed.
 
     Raises:
         StoreError: something cannot be written.
@@ -125,36 +128,35 @@ def run_samples(
     """
     with ExitStack() as stack:
         if not executor.is_near:
-            job = replace(
-                job, home=RunLocation(stack.enter_context(marked(folder.path)), folder.config)
-            )
-        for outcome in stack.enter_context(closing(executor.map(job, indices))):
-            if not isinstance(outcome, UnitFailure):
-                yield _arrived(folder, outcome.result)
-                continue
-            why = failure_reason(outcome, job.plan)
-            record = failed_sample(
-                rules.benchmark, rules.dataset, folder.samples[outcome.unit], why
-            )
-            yield write_sample_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
+            mark = stack.enter_context(marked(folder.path))
+            job = replace(job, home=RunLocation(mark, folder.config))
+        outcomes = stack.enter_context(closing(executor.map(job, indices)))
+        for outcome in outcomes:
+            if isinstance(outcome, UnitFailure):
+                why = failure_reason(outcome, job.plan)
+                sample_id = folder.samples[outcome.unit]
+                record = failed_sample(rules.benchmark, rules.dataset, sample_id, why)
+                yield write_sample_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
+            else:
+                yield _write_returned_files(folder, outcome.result)
 
 
-def _arrived(folder: RunFolder, held: SampleResult) -> SampleResult:
-    """Write what could not be written where it was held."""
-    if held.files:
-        folder.write_files(held.index, held.files)
-    return replace(held, files={})
+def _write_returned_files(folder: RunFolder, result: SampleResult) -> SampleResult:
+    """Write the files of a process that could not write them itself."""
+    if result.files:
+        folder.write_files(result.index, result.files)
+    return replace(result, files={})
 
 
 def failure_reason(failed: UnitFailure[Any], plan: Plan) -> str:
-    """Return why a unit of a plan's work came to nothing, in a line."""
+    """Return the reason of a unit's failure in one line."""
     if not isinstance(failed.error, UnitHung):
         return str(failed.error)
     during = f" ({failed.during})" if failed.during else ""
     return f"a plug-in hung below Python{during}: no answer within {plan.time_limit_s:g} s per call"
 
 
-def _hold(
+def _run_one(
     cast: RunCast,
     samples: Sequence[str],
     folder: RunFolder | None,
@@ -163,23 +165,24 @@ def _hold(
     index: int,
 ) -> SampleResult:
     started = time.perf_counter()
-    opened = [EMPTY_WORKLOAD]
+    workload = EMPTY_WORKLOAD
 
-    def opening(cast: RunCast, sample: Sample) -> Sequence[SessionLike]:
+    def open_part(cast: RunCast, sample: Sample) -> Sequence[SessionLike]:
+        nonlocal workload
         load_s = time.perf_counter() - started
         if isinstance(cast.dataset, RemoteDataset):
             return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
-        sessions, found = open_session_subset(cast, sample, part)
-        opened.append(replace(found, load_s=load_s))
+        sessions, opened = open_session_subset(cast, sample, part)
+        workload = replace(opened, load_s=load_s)
         return sessions
 
-    rows = run_sample(cast, samples[index], limit, opening=opening)
-    held = write_sample_rows(folder, index, rows, time.perf_counter() - started, opened[-1])
+    rows = run_sample(cast, samples[index], limit, opening=open_part)
+    seconds = time.perf_counter() - started
+    result = write_sample_rows(folder, index, rows, seconds, workload)
     if isinstance(cast.segmenter, WorksElsewhere):
-        elsewhere = cast.segmenter.peak_bytes_elsewhere
-    else:
-        elsewhere = 0
-    return replace(held, peak_bytes=held.peak_bytes + elsewhere)
+        total_bytes = result.peak_bytes + cast.segmenter.peak_bytes_elsewhere
+        return replace(result, peak_bytes=total_bytes)
+    return result
 
 
 def write_sample_rows(
@@ -189,10 +192,14 @@ def write_sample_rows(
     seconds: float,
     opened: SampleWorkload = EMPTY_WORKLOAD,
 ) -> SampleResult:
-    """Write the rows of a sample, where its run's folder is seen from here, and return what it came to."""
+    """Write the rows of a sample and return its result.
+
+    Without a folder, because this process does not see it, the files travel in the result.
+    """
     files = files_of_rows(rows)
     if folder is not None:
         folder.write_files(index, files)
+        files = {}
     return SampleResult(
         index=index,
         rounds=rows.rounds,
@@ -201,19 +208,18 @@ def write_sample_rows(
         seconds=seconds,
         peak_bytes=peak_bytes(),
         opened=opened,
-        files={} if folder is not None else files,
+        files=files,
     )
 
 
 def peak_bytes() -> int:
-    """Return the most memory that this process has had in use.
-
-    On Linux from /proc: what getrusage says there includes the process that started this one.
-    """
+    """Return the peak memory of this process in bytes."""
+    # On Linux from /proc, because getrusage also counts the process that started this one.
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
-        return next(
-            1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")
-        )
+        for line in status.splitlines():
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # macOS counts bytes where Linux counts kibibytes.
     return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,6 +1,6 @@
-"""The samples of a run, for the process that holds them alone or for one of several that share them.
+"""Queues of the samples of a run, for one process alone and for several that share the run.
 
-Both are asked for turns of samples until there is none, told what was held, and asked who finishes the run.
+The caller takes turns of samples until there is none, notes each result, and lets the queue finish the run.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from segarena.work.sharing.presence import PresenceLapsed
 
 
 class SampleQueue(Protocol):
-    """The samples of a run that this process may hold; a context in which it may."""
+    """The samples of a run that this process may run; a context in which it holds them."""
 
     @property
     def folder(self) -> RunFolder:
-        """The run, once the context was entered."""
+        """The run folder, once the context was entered."""
         ...
 
     @property
     def count_done(self) -> int:
-        """How many samples need no more doing, whoever did them."""
+        """Number of finished samples, here and elsewhere."""
         ...
 
     @property
     def sharers(self) -> int:
-        """How many processes hold samples of the run."""
+        """Number of processes that run samples."""
         ...
 
     def __enter__(self) -> SampleQueue: ...
@@ -44,29 +44,29 @@ class SampleQueue(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
-        """Return samples to hold, as places in the run; None when all are done. May wait for others."""
+        """Return indices of samples to run; None when all are done. May wait for other processes."""
         ...
 
-    def note(self, held: SampleResult) -> None:
-        """Take note of a sample that was held."""
+    def note(self, result: SampleResult) -> None:
+        """Note a finished sample."""
         ...
 
     def undo(self) -> None:
-        """Forget what was held, so that it is done again."""
+        """Discard the samples of this process, so that they become pending again."""
         ...
 
     def finish(self, finishing: Callable[[RunFolder], None]) -> RunFolder:
-        """Have the run finished, by calling `finishing` here unless another process does, and return it."""
+        """Call `finishing` unless another process finishes the run, and return the run."""
         ...
 
 
 class ExclusiveSampleQueue:
-    """The samples of a run that this process holds alone.
+    """The samples of a run that one process holds alone.
 
     Args:
         folder: of the run.
-        retry_failed: do samples again in which something failed.
-        retry_damaged: do samples again that are damaged.
+        retry_failed: run samples again in which something failed.
+        retry_damaged: run samples again whose files are damaged.
     """
 
     def __init__(
@@ -95,38 +95,38 @@ class ExclusiveSampleQueue:
         self._stack.close()
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
-        """Return what is pending, once."""
+        """Return all pending samples, once."""
         if self._has_begun or not self._pending:
             return None
         self._has_begun = True
         return iter(self._pending)
 
-    def note(self, held: SampleResult) -> None:
-        """Join the files of its neighbours if all are done."""
+    def note(self, result: SampleResult) -> None:
+        """Count a finished sample, and compact the files of its block if all of it is done."""
         self.count_done += 1
-        self.folder.gather(held.index)
+        self.folder.gather(result.index)
 
     def undo(self) -> None:
-        """Forget what was held."""
+        """Discard the samples of this turn."""
         self.folder.discard(self._pending)
 
     def finish(self, finishing: Callable[[RunFolder], None]) -> RunFolder:
-        """Finish the run."""
+        """Finish and return the run."""
         finishing(self.folder)
         return self.folder
 
 
 class SharedSampleQueue:
-    """The samples of a run that several processes share; which comes first starts it.
+    """The samples of a run that several processes share; the first process starts it.
 
     Args:
         path: of the run.
-        config: what run.json will say, or must agree with.
-        data: of each file of the data.
+        config: of a new run; that of an existing run must agree with it.
+        data: fingerprints of the data files.
         beside: as for `RunFolder.create`.
-        workers: processes that this one has.
-        retry_failed: do samples again in which something failed; done by the one who comes when nobody is at work.
-        retry_damaged: do samples again that are damaged; the same.
+        workers: number of worker processes of this process.
+        retry_failed: run samples again in which something failed; only if no other process is at work.
+        retry_damaged: run samples again whose files are damaged; only if no other process is at work.
     """
 
     def __init__(
@@ -149,24 +149,24 @@ class SharedSampleQueue:
         self._claims = Claims(
             path / CLAIMS, path / PIECES_LEDGER, were_done=self._were_done, workers=workers
         )
-        self._held: list[int] = []
-        self._not_gathered: set[int] = set()
-        self._keeps = ExitStack()
+        self._done_here: list[int] = []
+        self._loose_blocks: set[int] = set()
+        self._keeping = ExitStack()
         self._stack = ExitStack()
 
     @property
     def folder(self) -> RunFolder:
-        """The run."""
+        """The run folder."""
         return self._folder
 
     @property
     def count_done(self) -> int:
-        """How many are done, here or elsewhere."""
+        """Number of finished samples, here and elsewhere."""
         return self._claims.count_done
 
     @property
     def sharers(self) -> int:
-        """How many take part."""
+        """Number of processes that take part."""
         return self._claims.count_sharers
 
     def __enter__(self) -> SharedSampleQueue:
@@ -177,7 +177,7 @@ class SharedSampleQueue:
                     self._path, self._config, data=self._data, beside=self._beside
                 )
                 self._claims.begin("this run", len(self._folder.samples), self._pending)
-            stack.enter_context(self._keeps)
+            stack.enter_context(self._keeping)
             self._stack = stack.pop_all()
         return self
 
@@ -185,45 +185,43 @@ class SharedSampleQueue:
         self._stack.close()
 
     def _pending(self) -> list[int]:
-        """Return what is to be done, as the first who comes."""
+        """Return the pending samples; called by the process that starts the work."""
         with self._folder.keep(self._claims.check_kept, retry_damaged=self._retry_damaged):
             if self._retry_failed:
                 self._folder.discard(self._folder.failed())
             pending = self._folder.pending()
-        if (
-            pending and self._folder.config.counts is not None
-        ):  # so that whoever finishes counts anew
+        # Without counts, so that the process that finishes the run counts anew.
+        if pending and self._folder.config.counts is not None:
             self._folder.write_config(replace(self._folder.config, counts=None))
         return pending
 
     def _were_done(self, indices: Collection[int]) -> Iterable[int]:
-        return set(indices) - set(RunFolder.open(self._path).pending()) if indices else ()
+        if not indices:
+            return ()
+        return set(indices) - set(RunFolder.open(self._path).pending())
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
-        """Return samples that this process claims as they are asked for; None once all are done everywhere."""
+        """Return samples, each claimed when it is taken; None once all are done everywhere."""
         while not self._claims.wait(on_wait):
-            self._keeps.enter_context(self._claims.keeping(on_wait))
+            self._keeping.enter_context(self._claims.keeping(on_wait))
             missing = [] if self._claims.is_over else self._folder.pending()
+            # The folder stays held here: this process finishes the run, unless it is finished.
             if not missing:
-                return None  # who keeps the folder now finishes the run, unless it is finished
+                return None
             self._claims.undo(missing)
-            self._keeps.close()
+            self._keeping.close()
         return self._claims.units()
 
-    def note(self, held: SampleResult) -> None:
-        """Let the others know when the claim is done, and join files when all know that all neighbours are done."""
-        self._held.append(held.index)
-        self._not_gathered.add(held.index // BLOCK_SAMPLES)
-        self._claims.done(held.index, held.seconds)
-        self._gather()
+    def note(self, result: SampleResult) -> None:
+        """Publish a finished sample, and compact the blocks that all processes know to be done."""
+        self._done_here.append(result.index)
+        self._loose_blocks.add(result.index // BLOCK_SAMPLES)
+        self._claims.done(result.index, result.seconds)
+        self._compact()
 
-    def _gather(self) -> None:
-        count = len(self._folder.samples)
-        whole = [
-            b
-            for b in self._not_gathered
-            if self._claims.are_done(b * BLOCK_SAMPLES, min(count, (b + 1) * BLOCK_SAMPLES))
-        ]
+    def _compact(self) -> None:
+        whole = [block for block in self._loose_blocks if self._is_done(block)]
+        # If another process holds the folder, the next finished sample tries again.
         if not whole or not self._claims.try_keeping():
             return
         try:
@@ -232,19 +230,23 @@ class SharedSampleQueue:
                     self._folder.gather(block * BLOCK_SAMPLES)
         finally:
             self._claims.stop_keeping()
-        self._not_gathered.difference_update(whole)
+        self._loose_blocks.difference_update(whole)
+
+    def _is_done(self, block: int) -> bool:
+        first = block * BLOCK_SAMPLES
+        stop = min(len(self._folder.samples), first + BLOCK_SAMPLES)
+        return self._claims.are_done(first, stop)
 
     def undo(self) -> None:
-        """Forget what was held here, so that anybody does it again."""
+        """Discard the samples that were run here, so that any process runs them again."""
         with self._claims.keeping(), self._folder.keep(self._claims.check_kept):
-            self._folder.discard(self._held)
-            self._claims.undo(self._held)
+            self._folder.discard(self._done_here)
+            self._claims.undo(self._done_here)
 
     def finish(self, finishing: Callable[[RunFolder], None]) -> RunFolder:
-        """Finish the run as the first who finds all done; the others find it finished."""
-        if (
-            self._claims.is_over
-        ):  # one that was given up and came back may have written a sample once more
+        """Finish the run, unless another process did, and return it."""
+        # A process that was given up and came back may have written loose files since.
+        if self._claims.is_over:
             with suppress(PresenceLapsed), self._folder.keep(self._claims.check_kept):
                 pass
         while not self._claims.is_over:
@@ -254,9 +256,10 @@ class SharedSampleQueue:
                     self._folder.clear_leftovers()
                     finishing(self._folder)
                 self._claims.end()
-            except PresenceLapsed:  # another one goes on with it, or has finished
-                self._keeps.close()
-                self._keeps.enter_context(self._claims.keeping())
-        self._keeps.close()
+            except PresenceLapsed:
+                # Another process took over; wait until it has finished or is gone.
+                self._keeping.close()
+                self._keeping.enter_context(self._claims.keeping())
+        self._keeping.close()
         self._folder.config = RunFolder.open(self._path).config
         return self._folder

@@ -1,9 +1,9 @@
-"""Do a segmenter's answers depend on the prompts alone? The same questions, asked in every other way."""
+"""Check whether a segmenter's answers depend on the prompts alone, by repeating requests in other ways."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,7 +14,9 @@ from segarena.engine.random_streams import random_stream
 from segarena.engine.replay import (
     Answer,
     AnswerKey,
+    ReplayKey,
     ReplayRequest,
+    RoundPrompts,
     agreement,
     answers_in,
     replay_cast,
@@ -32,9 +34,10 @@ from segarena.work.jobs import FunctionJob, UnitFailure
 from segarena.work.processes import ProcessExecutor
 
 DIALOGUES = 4
-"""So many are held about a sample, two about each target and user at most."""
+"""Number of dialogues about a sample, at most two about each target and user."""
 
 ROUNDS = 2
+"""Rounds of each dialogue: one without and one with a previous answer."""
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -42,12 +45,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DependenceCheck:
-    """Whether answers depend on one thing.
+    """Whether answers depend on one circumstance.
 
     Attributes:
-        on: what, as in "answers depend on ...".
-        how: what was done otherwise than when they were asked first.
-        found: what came of it.
+        on: the circumstance, as in "answers depend on ...".
+        how: difference to the first request.
+        found: agreement of the answers.
     """
 
     on: str
@@ -56,8 +59,8 @@ class DependenceCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class _Otherwise:
-    """A way to ask again in the process that asked first."""
+class _Variation:
+    """A way to repeat the requests in the process of the first ones."""
 
     on: str
     how: str
@@ -66,13 +69,13 @@ class _Otherwise:
     is_backwards: bool = False
 
 
-_WAYS = (
-    _Otherwise("hidden state or chance", "the same instance is asked once more", is_fresh=False),
-    _Otherwise("the instance", "another instance in the same process"),
-    _Otherwise(
+_VARIATIONS = (
+    _Variation("hidden state or chance", "the same instance is asked once more", is_fresh=False),
+    _Variation("the instance", "another instance in the same process"),
+    _Variation(
         "batches", "each dialogue by itself, then beside its own copy", batches=("alone", "paired")
     ),
-    _Otherwise(
+    _Variation(
         "order",
         "dialogues and samples from last to first",
         batches=("reversed",),
@@ -83,7 +86,7 @@ _WAYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProcessChecks:
-    """What a segmenter was asked first, what it answered, and whether that depends on what is around it."""
+    """The first requests to a segmenter, its answers, and the checks that one process allows."""
 
     questions: list[ReplayRequest]
     answers: dict[AnswerKey, Answer]
@@ -98,21 +101,21 @@ def check_segmenter(
     samples: int = 2,
     seed: int = 0,
 ) -> list[DependenceCheck]:
-    """Ask a segmenter the same in several ways; return for each what came of it.
+    """Repeat requests to a segmenter in several ways; return the agreement for each.
 
-    Users of the benchmark hold a few dialogues of up to two rounds about a few samples; then the same prompts are
-    given again. Each way but the first has an instance of its own. Whoever keeps a hidden state or answers by chance
-    differs in other ways, too.
+    Users of the benchmark hold a few dialogues of up to two rounds about a few samples; then the same prompts
+    are given again. Each variation but the first has an instance of its own. A segmenter with hidden state or
+    chance also differs in the later ones.
 
     Args:
         segmenter: a plug-in as written.
         dataset: by default that of the benchmark.
-        benchmark: whose users ask; by default the first whose samples and prompts the segmenter takes.
-        samples: how many, the first ones.
+        benchmark: source of the users; by default the first one that fits the segmenter's samples and prompts.
+        samples: number of samples, from the first on.
         seed: chooses the dialogues.
 
     Raises:
-        PluginInvalid: no benchmark fits it.
+        PluginInvalid: no benchmark fits the segmenter.
         SegmenterError: it answers nothing, or ends its process.
     """
     written = PluginSpec.of(segmenter)
@@ -122,17 +125,17 @@ def check_segmenter(
     )
     rules = plan.benchmark
     plan = replace(plan, benchmark=replace(rules, rounds=min(ROUNDS, rules.rounds)))
-    asked = _in_a_process(check_in_process, plan, plan)
-    elsewhere = _in_a_process(_ask_elsewhere, (plan, asked.questions), plan)
-    found = agreement(asked.answers, [elsewhere])
-    return [
-        *asked.dependences,
-        DependenceCheck(on="the process", how="another process", found=found),
-    ]
+    first = _in_another_process(check_in_process, plan, plan)
+    again = _in_another_process(_replay_with_new_cast, (plan, first.questions), plan)
+    found = agreement(first.answers, [again])
+    last = DependenceCheck(on="the process", how="another process", found=found)
+    return [*first.dependences, last]
 
 
 def fitting_benchmark(segmenter: PluginSpec) -> str:
-    """Return the first benchmark, our own before those of packages, whose samples and prompts a segmenter takes.
+    """Return the first benchmark that fits the samples and prompts of a segmenter.
+
+    Benchmarks of segarena come before those of other packages, otherwise the order is alphabetical.
 
     Raises:
         PluginInvalid: there is none.
@@ -140,22 +143,24 @@ def fitting_benchmark(segmenter: PluginSpec) -> str:
     built: Any = build("segmenter", segmenter)
     kinds = abilities_of_segmenter(built).sample_kinds
     known = names("benchmark")
-    for name in sorted(
-        known, key=lambda name: (not known[name].__module__.startswith("segarena."), name)
-    ):
-        try:
+
+    def order(name: str) -> tuple[bool, str]:
+        is_own = known[name].__module__.startswith("segarena.")
+        return not is_own, name
+
+    for name in sorted(known, key=order):
+        # Its users may give other prompts, or it may need options or files.
+        with suppress(SegarenaError):
             plan = make_plan(name, segmenter=built)
             if plan.benchmark.sample_kind in kinds:
                 plan.cast()
                 return name
-        except SegarenaError:  # its users ask otherwise, or it needs options or files
-            continue
     raise PluginInvalid(
         f"{segmenter}: no benchmark's users and samples fit it; name one with --benchmark"
     )
 
 
-def _in_a_process(call: Callable[[Unit], Result], unit: Unit, plan: Plan) -> Result:
+def _in_another_process(call: Callable[[Unit], Result], unit: Unit, plan: Plan) -> Result:
     with closing(ProcessExecutor(1).map(FunctionJob(call), [unit])) as outcomes:
         (outcome,) = outcomes
     if isinstance(outcome, UnitFailure):
@@ -164,27 +169,31 @@ def _in_a_process(call: Callable[[Unit], Result], unit: Unit, plan: Plan) -> Res
 
 
 def check_in_process(plan: Plan) -> InProcessChecks:
-    """Ask the segmenter of a plan, then again in every way that one process allows."""
+    """Send requests to the segmenter of a plan, then repeat them in every way that one process allows."""
     cast = replay_cast(plan)
     limit = time_limit_of(plan)
-    questions, answers = _ask_first(cast, limit, plan)
+    questions, answers = _first_answers(cast, limit, plan)
     dependences: list[DependenceCheck] = []
-    for way in _WAYS:
+    for way in _VARIATIONS:
         if way.is_fresh:
-            del cast  # a large model is not held beside the next one
+            # Before the next is built, because two large models may not fit into memory.
+            del cast
             cast = replay_cast(plan)
         order = questions[::-1] if way.is_backwards else questions
-        again = [_ask_all(cast, limit, order, batches) for batches in way.batches]
-        dependences.append(DependenceCheck(on=way.on, how=way.how, found=agreement(answers, again)))
+        again = [_replay_all(cast, limit, order, batches) for batches in way.batches]
+        found = agreement(answers, again)
+        dependences.append(DependenceCheck(on=way.on, how=way.how, found=found))
     return InProcessChecks(questions=questions, answers=answers, dependences=dependences)
 
 
-def _ask_elsewhere(asked: tuple[Plan, list[ReplayRequest]]) -> dict[AnswerKey, Answer]:
-    plan, questions = asked
-    return _ask_all(replay_cast(plan), time_limit_of(plan), questions, "together")
+def _replay_with_new_cast(
+    request: tuple[Plan, list[ReplayRequest]],
+) -> dict[AnswerKey, Answer]:
+    plan, questions = request
+    return _replay_all(replay_cast(plan), time_limit_of(plan), questions, "together")
 
 
-def _ask_all(
+def _replay_all(
     cast: RunCast, limit: TimeLimit, questions: Sequence[ReplayRequest], batches: BatchOrder
 ) -> dict[AnswerKey, Answer]:
     found: dict[AnswerKey, Answer] = {}
@@ -193,34 +202,39 @@ def _ask_all(
     return found
 
 
-def _ask_first(
+def _first_answers(
     cast: RunCast, limit: TimeLimit, plan: Plan
 ) -> tuple[list[ReplayRequest], dict[AnswerKey, Answer]]:
-    """Let users hold a few dialogues about each sample; return their prompts and all that was answered."""
+    """Let users hold a few dialogues about each sample; return their prompts and all answers."""
     questions: list[ReplayRequest] = []
     answers: dict[AnswerKey, Answer] = {}
     for sample in cast.dataset.sample_ids[: plan.limit]:
         opened: list[Session] = []
 
-        def opening(cast: RunCast, sample: Sample, opened: list[Session] = opened) -> list[Session]:
-            every = open_sessions(cast, sample)
-            picks = random_stream(plan.seed, "check", sample.id).permutation(len(every))[:DIALOGUES]
-            opened.extend(every[place] for place in sorted(picks.tolist()))
+        def open_some(
+            cast: RunCast, sample: Sample, opened: list[Session] = opened
+        ) -> list[Session]:
+            sessions = open_sessions(cast, sample)
+            random = random_stream(plan.seed, "check", sample.id)
+            picks = random.permutation(len(sessions))[:DIALOGUES]
+            opened.extend(sessions[index] for index in sorted(picks.tolist()))
             return opened
 
-        answers |= answers_in(run_sample(cast, sample, limit, opening=opening))
-        rounds = {
-            (each.target.id, each.user_name, each.repeat): each.dialogue.rounds[: each.answered]
-            for each in opened
-            if each.answered
-        }
+        answers |= answers_in(run_sample(cast, sample, limit, opening=open_some))
+        rounds: dict[ReplayKey, Sequence[RoundPrompts]] = {}
+        for session in opened:
+            if session.answered:
+                key = (session.target.id, session.user_name, session.repeat)
+                rounds[key] = session.dialogue.rounds[: session.answered]
         questions.append(ReplayRequest(sample=sample, rounds=rounds))
-    given: dict[AnswerKey, Answer] = {
-        key: one for key, one in answers.items() if not isinstance(one, str)
-    }
-    if not given:
-        why = next(
-            (answer for answer in answers.values() if isinstance(answer, str)), "there is no target"
-        )
+    answered: dict[AnswerKey, Answer] = {}
+    failures: list[str] = []
+    for key, answer in answers.items():
+        if isinstance(answer, str):
+            failures.append(answer)
+        else:
+            answered[key] = answer
+    if not answered:
+        why = failures[0] if failures else "there is no target"
         raise SegmenterError(f"nothing was answered; the first failure: {why}")
-    return questions, given
+    return questions, answered

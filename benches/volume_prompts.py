@@ -179,7 +179,7 @@ def sweep(target):
     """Return all static prompts of one target, which is found once."""
     sliced, rng = fresh(target), np.random.default_rng(0)
     found = [find_scheme(name) for name in NAMES]
-    return [scheme.give(sliced, rng, number, SchemeOptions()) for scheme, number in found]
+    return [scheme.make_prompts(sliced, rng, number, SchemeOptions()) for scheme, number in found]
 
 
 def timed(function, *arguments):

@@ -47,7 +47,9 @@ VOLUMES = st.one_of(st.integers(0, 10_000).map(curved), NOISE, THIN)
 
 def prompts(mask, name, seed=0, manner=SchemeOptions()):  # noqa: B008
     scheme, number = find_scheme(name)
-    given_ = scheme.give(SlicedTarget(Reference(mask)), np.random.default_rng(seed), number, manner)
+    given_ = scheme.make_prompts(
+        SlicedTarget(Reference(mask)), np.random.default_rng(seed), number, manner
+    )
     assert {prompt.kind for prompt in given_} <= scheme.kinds
     for prompt in given_:
         check_prompt(prompt, mask.shape)
@@ -180,7 +182,7 @@ SPACINGS = st.tuples(*[st.sampled_from([1.5, 12.0, 48.0, 70.5])] * 3)
 def test_centre_points_of_sam_med3d_lie_in_the_cube_around_their_mean(mask, spacing_mm, count):
     scheme, _ = find_scheme("3-center-ppv")
     target = SlicedTarget(Reference(mask, spacing_mm=spacing_mm))
-    clicks = scheme.give(
+    clicks = scheme.make_prompts(
         target, np.random.default_rng(0), count, SchemeOptions(centre_order="sam-med3d")
     )
     if not mask.any():
@@ -242,7 +244,7 @@ def slow_ring(plane):
 def test_the_ring_is_all_that_the_second_dilation_adds(mask):
     target = SlicedTarget(Reference(mask))
     for z in slow_slices(mask):
-        pixels = list(map(tuple, target.around(z).tolist()))
+        pixels = list(map(tuple, target.ring(z).tolist()))
         assert len(pixels) == len(set(pixels))
         assert set(pixels) == slow_ring(mask[z])
 

@@ -1,1 +1,1 @@
-"""RadioActive and the CVPR 2025 challenge."""
+"""The benchmarks RadioActive and CVPR 2025."""

@@ -15,17 +15,17 @@ TOLERANCE_MM = 2.0
 def cvpr2025(*, box: bool = True, most_px: int = 5, middle: MiddleSlice = "slice") -> Benchmark:
     """Judge volume segmenters as the challenge does: a box on the middle slice and the limits, then five clicks.
 
-    Classes that are solved get no further click and hold their value. The challenge's own values, which are those of a
-    case and not of a class, are the report's first section: see `segarena.systems.volumes.measures.cvpr2025_scores`.
+    Solved classes get no further click and keep their value. The challenge's own scores, which are those of a case and
+    not of a class, are the report's first section: see `segarena.systems.volumes.measures.cvpr2025_scores`.
 
     Args:
         box: False for data whose cases have no box: the five clicks alone, and step 0 counts 0.
-        most_px: the most by which the box is enlarged, in an image of side 256.
-        middle: which slice gets the box: "slice", or "voxel" as in an earlier version of the script.
+        most_px: the largest enlargement of the box, in an image of side 256.
+        middle: the slice that gets the box: "slice", or "voxel" as in an earlier version of the script.
 
     Source: the challenge's evaluation script of June 2025; `docs/benchmarks.md` names the differences.
     """
-    rounds = CLICKS + box
+    rounds = CLICKS + 1 if box else CLICKS
     user = PluginSpec("cvpr2025", {"box": box, "most_px": most_px, "middle": middle}, "cvpr2025")
     return Benchmark(
         name="cvpr2025",

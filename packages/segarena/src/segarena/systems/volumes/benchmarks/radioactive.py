@@ -1,7 +1,8 @@
-"""RadioActive: how well do 2D and 3D models segment radiology volumes, for how much human effort?
+"""RadioActive: quality of 2D and 3D models on radiology volumes against the human effort of the prompts.
 
-A few prompts that a clinician could give, spread over the slices by a lift where the model sees only images, then
-corrections. Several prompting schemes are users of one run, so that each volume is read and encoded once for all.
+A dialogue begins with a few prompts that a clinician could give, which a lift spreads over the slices for models of
+images, and goes on with corrections. Several prompting schemes are users of one run, so that each volume is read and
+encoded once for all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from segarena.systems.volumes.prompting.schemes import find_scheme
 from segarena.systems.volumes.users.volume_user import Refinement
 
 DEFAULT_SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
-"""One of each kind of effort, from a few interactions to several per slice."""
+"""One scheme for each level of effort, from a few interactions to several per slice."""
 
 CORRECTION_ROUNDS = 5
 """Rounds of corrections after the first prompts, as published."""
@@ -35,44 +36,48 @@ def radioactive(
     tolerance_mm: float = 2.0,
     protocol: Protocol = "careful",
 ) -> Benchmark:
-    """Judge volume segmenters by Dice and NSD against what the prompts cost.
+    """Judge volume segmenters by Dice and NSD against the cost of the prompts.
 
-    Each combination of the first four options is a user; see `user_name` for what records call it.
+    Each combination of the first four options is a user; see `user_name` for its name in records.
 
     Args:
         prompts: one or several schemes of first prompts, see `docs/users.md`.
-        refine: how errors are corrected in five further rounds, one or several ways: "none", "scribble", "1pps",
+        refine: the way in which five further rounds correct errors, one or several: "none", "scribble", "1pps",
             "1ppv", "lasso", "largest-error", "scribble-point".
         keeps_prompts: with corrections, slices with new prompts are predicted from all their prompts so far, not from
             the new ones alone; `(True, False)` does both.
-        edge_noise_px: the edges of first boxes are moved by up to so many pixels; `(0, 3, 5)` gives Table 9. A scheme
-            without boxes is one user whatever this says.
+        edge_noise_px: the edges of first boxes are moved by up to this many pixels; `(0, 3, 5)` gives Table 9. A scheme
+            without boxes is one user for all values.
         rounds: the most rounds; by default 1 without corrections and 6 with them.
         tolerance_mm: of NSD.
-        protocol: "careful", or "published" for everything that the published code does otherwise.
+        protocol: "careful", or "published" for all deviations of the published code.
 
     Source: Isensee et al., RadioActive, arXiv 2411.07885; `docs/benchmarks.md` names the differences.
     """
     schemes = (prompts,) if isinstance(prompts, str) else tuple(prompts)
-    ways = (refine,) if isinstance(refine, str) else tuple(refine)
+    refinements = (refine,) if isinstance(refine, str) else tuple(refine)
     keeping = (keeps_prompts,) if isinstance(keeps_prompts, bool) else tuple(keeps_prompts)
     noises = (edge_noise_px,) if isinstance(edge_noise_px, int) else tuple(edge_noise_px)
-    if not (schemes and ways and keeping and noises):
+    if not (schemes and refinements and keeping and noises):
         raise InvalidInput(
             "prompts: name at least one scheme, such as '3b-inter'; and one of each further option"
         )
-    rounds = rounds or (1 if set(ways) == {"none"} else 1 + CORRECTION_ROUNDS)
+    if not rounds:
+        has_corrections = set(refinements) != {"none"}
+        rounds = 1 + CORRECTION_ROUNDS if has_corrections else 1
     users: dict[str, PluginSpec] = {}
-    for scheme, most_px, way, keeps in product(schemes, noises, ways, keeping):
-        noise = most_px if "box" in find_scheme(scheme)[0].kinds else 0
+    for scheme, most_px, refinement, keeps in product(schemes, noises, refinements, keeping):
+        has_boxes = "box" in find_scheme(scheme)[0].kinds
+        noise = most_px if has_boxes else 0
+        name = user_name(scheme, refine=refinement, keeps_prompts=keeps, edge_noise_px=noise)
         options = {
-            "refine": way,
+            "prompts": scheme,
+            "refine": refinement,
             "keeps_prompts": keeps,
             "edge_noise_px": noise,
             "protocol": protocol,
         }
-        name = user_name(scheme, refine=way, keeps_prompts=keeps, edge_noise_px=noise)
-        users.setdefault(name, PluginSpec("volume", {"prompts": scheme, **options}, name))
+        users.setdefault(name, PluginSpec("volume", options, name))
     return Benchmark(
         name="radioactive",
         users=tuple(users.values()),
@@ -92,16 +97,18 @@ def radioactive(
 def user_name(
     scheme: str, *, refine: str = "none", keeps_prompts: bool = True, edge_noise_px: int = 0
 ) -> str:
-    """Return what records call a user: "3b-inter", "3b-inter+-5px", "3b-inter.scribble", "3b-inter.scribble-alone".
+    """Return a user's name in records: "3b-inter", "3b-inter+-5px", "3b-inter.scribble", "3b-inter.scribble-alone".
 
     "alone": slices are predicted from new prompts alone; the published tables have no "*" there.
     """
-    noise = f"+-{edge_noise_px}px" if edge_noise_px else ""
-    if refine == "none":
-        corrections = ""
-    else:
-        corrections = f".{refine}{'' if keeps_prompts else '-alone'}"
-    return f"{scheme.replace('±', '+-')}{noise}{corrections}"
+    name = scheme.replace("±", "+-")
+    if edge_noise_px:
+        name += f"+-{edge_noise_px}px"
+    if refine != "none":
+        name += f".{refine}"
+        if not keeps_prompts:
+            name += "-alone"
+    return name
 
 
 def _summary(rounds: int) -> tuple[Statistic, ...]:

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from segarena.errors import InvalidInput
 from segarena.statistics.curves import area_over_last_five
 
-TOLERANCE_MM = 2.0
 _AREA_STEPS = 5
 NSD_ABOVE_DSC = 0.2
 """The script computes NSD only where the mean Dice of the case is above this, and writes 0 otherwise."""

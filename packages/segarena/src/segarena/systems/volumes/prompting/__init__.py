@@ -1,1 +1,1 @@
-"""The prompts of a simulated radiologist: pure functions of target, prediction and random generator."""
+"""Prompts of a simulated radiologist: pure functions of target, prediction and random generator."""

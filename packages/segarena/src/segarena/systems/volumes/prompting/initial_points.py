@@ -1,7 +1,7 @@
-"""Clicks that start a dialogue: in every slice, in a few of them, in the volume.
+"""Clicks of the first round: in every slice, in a few slices, or in the volume.
 
 Random choices follow the published rules, not the published streams of random numbers: those came from one global
-legacy generator, set to the same state again and again.
+legacy generator, which the published code resets to the same state again and again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from segarena.prompts import Click, Limits, Position
 from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 SliceCentre: TypeAlias = Literal["box", "mean"]
-"""Of the largest component of a slice: the middle of its box (published code) or its mean pixel (published text)."""
+"""Centre of a slice's largest component: the middle of its box (published code) or its mean pixel (paper)."""
 
 CentreOrder: TypeAlias = Literal["plane", "sam-med3d", "segvol"]
+"""Order of the points on the centre line; see `centres_in_volume`."""
+
 _CENTRE_LINE_KEYS = 5
 _PROPAGATED_POINTS = 5
+# SAM-Med3D resamples to 1.5 mm and sees a patch of 128 voxels.
 _SAM_MED3D_SPACING_MM = 1.5
 _SAM_MED3D_HALF_PATCH = 64
 
@@ -31,18 +34,19 @@ _SAM_MED3D_HALF_PATCH = 64
 def points_per_slice(
     target: SlicedTarget, rng: np.random.Generator, count: int, *, repeats_points: bool = False
 ) -> tuple[Click, ...]:
-    """Return `count` random foreground pixels of every foreground slice, none twice; "N PPS".
+    """Return `count` random foreground pixels of every foreground slice, without repetition; "N PPS".
 
-    A slice with fewer pixels gives all of them; with `repeats_points` in raster order, and then some again at
-    random up to `count`, as published.
+    A slice with fewer pixels gives all of them; with `repeats_points` in raster order, followed by random repetitions
+    up to `count`, as published.
     """
     clicks: list[Click] = []
     for plane, area in target.areas.items():
         if area < count and repeats_points:
-            chosen = np.concatenate((np.arange(area), rng.integers(area, size=count - area)))
+            repetitions = rng.integers(area, size=count - area)
+            ranks = np.concatenate((np.arange(area), repetitions))
         else:
-            chosen = rng.choice(area, min(count, area), replace=False)
-        clicks += _clicks(_pixels(target, plane, chosen))
+            ranks = rng.choice(area, min(count, area), replace=False)
+        clicks += _clicks(_pixels(target, plane, ranks))
     return tuple(clicks)
 
 
@@ -51,15 +55,16 @@ def points_per_slice_of_both_signs(
 ) -> tuple[Click, ...]:
     """Return `count` clicks in every foreground slice, half of them on the background nearby; "N±PPS".
 
-    The larger half is positive. Negative ones lie in a ring about 3 to 5 pixels outside the slice's foreground. No
-    pixel is taken twice; there are fewer clicks where there are fewer pixels. All positive clicks come first.
+    The larger half is positive. Negative clicks lie in a ring about 3 to 5 pixels outside the slice's foreground. No
+    pixel is clicked twice; there are fewer clicks where there are fewer pixels. All positive clicks come first.
     """
     positive = points_per_slice(target, rng, count - count // 2)
     negative: list[Click] = []
     for plane in target.slices:
-        ring = target.around(plane)
+        ring = target.ring(plane)
         chosen = rng.choice(len(ring), min(count // 2, len(ring)), replace=False)
-        negative += _clicks(((plane, *pixel) for pixel in ring[chosen].tolist()), is_positive=False)
+        for row, column in ring[chosen].tolist():
+            negative.append(Click((plane, row, column), is_positive=False))
     return (*positive, *negative)
 
 
@@ -73,11 +78,11 @@ def key_points(
 ) -> tuple[Click, ...]:
     """Return the centre in each of `count` slices spread evenly over the object; "nP Inter".
 
-    Where several of them fall on one slice it is clicked once; `repeats_points` keeps them all, as published.
+    Each slice is clicked once, even if several of them coincide; `repeats_points` keeps all, as published.
     """
-    keys = key_slices(target.slices, count)
-    planes = keys if repeats_points else dict.fromkeys(keys)
-    return tuple(_clicks(_centre(target, plane, centre) for plane in planes))
+    planes = key_slices(target.slices, count)
+    distinct = planes if repeats_points else dict.fromkeys(planes)
+    return tuple(_clicks(_slice_centre(target, plane, centre) for plane in distinct))
 
 
 def points_to_propagate(
@@ -88,17 +93,19 @@ def points_to_propagate(
         return ()
     plane = median_slice(target.slices)
     area = target.areas[plane]
-    chosen = rng.choice(area, min(_PROPAGATED_POINTS, area), replace=False)
-    return (*_clicks(_pixels(target, plane, chosen)), slice_limits(target))
+    ranks = rng.choice(area, min(_PROPAGATED_POINTS, area), replace=False)
+    clicks = _clicks(_pixels(target, plane, ranks))
+    return (*clicks, slice_limits(target))
 
 
 def centre_to_propagate(
     target: SlicedTarget, *, centre: SliceCentre = "box"
 ) -> tuple[Click | Limits, ...]:
-    """Return the centre of the median slice, and the limits; "P Prop" as the paper's text has it."""
+    """Return the centre of the median slice, and the limits; "P Prop" as in the paper's text."""
     if not target.slices:
         return ()
-    return Click(_centre(target, median_slice(target.slices), centre)), slice_limits(target)
+    position = _slice_centre(target, median_slice(target.slices), centre)
+    return Click(position), slice_limits(target)
 
 
 def slice_limits(target: SlicedTarget) -> Limits:
@@ -109,16 +116,16 @@ def slice_limits(target: SlicedTarget) -> Limits:
 def points_in_volume(
     target: SlicedTarget, rng: np.random.Generator, count: int
 ) -> tuple[Click, ...]:
-    """Return `count` random foreground voxels, none twice, or all if fewer; "N PPV"."""
+    """Return `count` random foreground voxels, without repetition, or all if fewer; "N PPV"."""
     total = sum(target.areas.values())
     ranks = rng.choice(total, min(count, total), replace=False).tolist()
-    sums = list(accumulate(target.areas.values(), initial=0))
-    places = [bisect_right(sums, rank) - 1 for rank in ranks]
-    positions = (
-        next(_pixels(target, target.slices[place], np.array([rank - sums[place]])))
-        for rank, place in zip(ranks, places, strict=True)
-    )
-    return tuple(_clicks(positions))
+    voxels_before = list(accumulate(target.areas.values(), initial=0))
+    clicks: list[Click] = []
+    for rank in ranks:
+        place = bisect_right(voxels_before, rank) - 1
+        rank_in_slice = np.array([rank - voxels_before[place]])
+        clicks += _clicks(_pixels(target, target.slices[place], rank_in_slice))
+    return tuple(clicks)
 
 
 def centres_in_volume(
@@ -131,13 +138,15 @@ def centres_in_volume(
     point along any axis, "segvol" steps along columns.
     """
     keys = key_points(target, _CENTRE_LINE_KEYS, centre=centre)
-    between = interpolate_points(key.position for key in keys)
-    line = [(plane, *pixel) for plane, pixel in between.items()]
+    pixels = interpolate_points(key.position for key in keys)
+    line = [(plane, *pixel) for plane, pixel in pixels.items()]
     if order == "sam-med3d" and line:
         line = _near_their_mean(line, target.spacing_mm)
     if order == "segvol":
         line = sorted(line, key=lambda position: position[2])
-    inner = spaced_slices(0, len(line) - 1, count + 2)[1:-1] if line else []
+    if not line:
+        return ()
+    inner = spaced_slices(0, len(line) - 1, count + 2)[1:-1]
     return tuple(_clicks(line[index] for index in dict.fromkeys(inner)))
 
 
@@ -149,36 +158,39 @@ def centroid(target: SlicedTarget) -> tuple[Click, ...]:
     sums = np.zeros(3, dtype=np.int64)
     for plane, area in target.areas.items():
         mask = target.plane(plane)
-        rows = np.count_nonzero(mask, axis=1)
-        columns = np.count_nonzero(mask, axis=0)
-        sums += (plane * area, rows @ np.arange(len(rows)), columns @ np.arange(len(columns)))
-    offsets = (0, target.window[1].start, target.window[2].start)
-    return (
-        Click(tuple(int(s) // total + offset for s, offset in zip(sums, offsets, strict=True))),
-    )
+        row_counts = np.count_nonzero(mask, axis=1)
+        column_counts = np.count_nonzero(mask, axis=0)
+        row_sum = row_counts @ np.arange(len(row_counts))
+        column_sum = column_counts @ np.arange(len(column_counts))
+        sums += (plane * area, row_sum, column_sum)
+    plane, row, column = (int(one) // total for one in sums)
+    _, rows, columns = target.window
+    return (Click((plane, row + rows.start, column + columns.start)),)
 
 
-def _centre(target: SlicedTarget, plane: int, centre: SliceCentre) -> Position:
+def _slice_centre(target: SlicedTarget, plane: int, centre: SliceCentre) -> Position:
     return target.centre(plane) if centre == "box" else target.mean(plane)
 
 
-def _clicks(positions: Iterable[Position], *, is_positive: bool = True) -> list[Click]:
-    return [Click(position, is_positive) for position in positions]
+def _clicks(positions: Iterable[Position]) -> list[Click]:
+    return [Click(position) for position in positions]
 
 
 def _pixels(target: SlicedTarget, plane: int, ranks: NDArray[np.int64]) -> Iterator[Position]:
     """Return the foreground pixels of a slice that have these ranks in raster order."""
     mask = target.plane(plane)
-    rows, columns = np.divmod(np.flatnonzero(mask)[ranks], mask.shape[1])
-    top = target.window[1].start
-    left = target.window[2].start
-    return zip([plane] * len(ranks), (rows + top).tolist(), (columns + left).tolist(), strict=True)
+    in_window = np.flatnonzero(mask)[ranks]
+    rows, columns = np.divmod(in_window, mask.shape[1])
+    rows = rows + target.window[1].start
+    columns = columns + target.window[2].start
+    return zip([plane] * len(ranks), rows.tolist(), columns.tolist(), strict=True)
 
 
 def _near_their_mean(line: list[Position], spacing_mm: tuple[float, ...]) -> list[Position]:
+    """Return the positions inside the patch of SAM-Med3D around their mean."""
     resampled = np.array(line) * np.array(spacing_mm) / _SAM_MED3D_SPACING_MM
     from_mean = resampled - resampled.mean(axis=0)
-    inside = ((from_mean >= -_SAM_MED3D_HALF_PATCH) & (from_mean < _SAM_MED3D_HALF_PATCH)).all(
-        axis=1
-    )
+    # The upper end is exclusive, as in a slice of the patch.
+    is_near = (from_mean >= -_SAM_MED3D_HALF_PATCH) & (from_mean < _SAM_MED3D_HALF_PATCH)
+    inside = is_near.all(axis=1)
     return [position for position, is_inside in zip(line, inside, strict=True) if is_inside]

@@ -1,4 +1,4 @@
-"""The prompting schemes of RadioActive by name: what a person gives first, and how it is meant to be spread."""
+"""The prompting schemes of RadioActive by name: the prompts of the first round, and how they spread over slices."""
 
 from __future__ import annotations
 
@@ -18,132 +18,146 @@ from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemeOptions:
-    """How a scheme is carried out where there is a choice; see the functions of `points` and `boxes`."""
+    """Options of the schemes; see the functions of `initial_points` and `initial_boxes`."""
 
     centre: initial_points.SliceCentre = "box"
     centre_order: initial_points.CentreOrder = "plane"
     quirks: frozenset[str] = frozenset()
 
 
-_Give: TypeAlias = Callable[
-    [SlicedTarget, np.random.Generator, int, SchemeOptions], Sequence[Prompt]
-]
+@dataclass(frozen=True, slots=True)
+class SchemeRequest:
+    """Request to a scheme: the target, the generator, the number in the scheme's name, and the options."""
+
+    target: SlicedTarget
+    rng: np.random.Generator
+    count: int
+    options: SchemeOptions
+
+    @property
+    def repeats_points(self) -> bool:
+        """Whether points are repeated where there are fewer pixels or slices than points."""
+        return "repeated-points" in self.options.quirks
+
+
+_PromptFunction: TypeAlias = Callable[[SchemeRequest], Sequence[Prompt]]
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
     """A way to start a dialogue."""
 
-    form: str  # how its name is written; N stands for a number
-    table_name: str  # what RadioActive's tables call it
-    kinds: frozenset[str]  # the kinds of prompts given
-    spread: Spread  # how they are meant for the other slices
-    give: _Give  # the prompts of a target, given the number in the name and the manner; none for an empty target
-    is_random: bool = False  # the same target may get other prompts
+    form: str  # its name, with N for a number
+    table_name: str  # its name in RadioActive's tables
+    kinds: frozenset[str]  # the kinds of its prompts
+    spread: Spread  # how its prompts spread over the other slices
+    function: _PromptFunction
+    is_random: bool = False  # whether the prompts of a target may differ from call to call
+
+    def make_prompts(
+        self, target: SlicedTarget, rng: np.random.Generator, count: int, options: SchemeOptions
+    ) -> Sequence[Prompt]:
+        """Return the prompts of a target; none for an empty one. `count` is the number in the name."""
+        return self.function(SchemeRequest(target, rng, count, options))
 
 
-def _scheme(form: str, table_name: str, kinds: str, spread: Spread, give: _Give) -> Scheme:
-    return Scheme(form, table_name, frozenset(kinds.split()), spread, give)
-
-
-def _random(form: str, table_name: str, kinds: str, spread: Spread, give: _Give) -> Scheme:
-    return Scheme(form, table_name, frozenset(kinds.split()), spread, give, is_random=True)
-
-
-def _points_per_slice(
-    target: SlicedTarget, rng: np.random.Generator, count: int, manner: SchemeOptions
-) -> Sequence[Prompt]:
+def _points_per_slice(request: SchemeRequest) -> Sequence[Prompt]:
     return initial_points.points_per_slice(
-        target, rng, count, repeats_points="repeated-points" in manner.quirks
+        request.target, request.rng, request.count, repeats_points=request.repeats_points
     )
 
 
-def _key_points(
-    target: SlicedTarget, _: np.random.Generator, count: int, manner: SchemeOptions
-) -> Sequence[Prompt]:
-    repeats_points = "repeated-points" in manner.quirks
+def _points_of_both_signs(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_points.points_per_slice_of_both_signs(request.target, request.rng, request.count)
+
+
+def _centre_per_slice(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_points.centre_per_slice(request.target)
+
+
+def _box_per_slice(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_boxes.box_per_slice(request.target)
+
+
+def _key_points(request: SchemeRequest) -> Sequence[Prompt]:
     return initial_points.key_points(
-        target, count, centre=manner.centre, repeats_points=repeats_points
+        request.target,
+        request.count,
+        centre=request.options.centre,
+        repeats_points=request.repeats_points,
     )
 
 
-def _centres(
-    target: SlicedTarget, _: np.random.Generator, count: int, manner: SchemeOptions
-) -> Sequence[Prompt]:
+def _key_boxes(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_boxes.key_boxes(request.target, request.count)
+
+
+def _points_to_propagate(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_points.points_to_propagate(request.target, request.rng)
+
+
+def _centre_to_propagate(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_points.centre_to_propagate(request.target, centre=request.options.centre)
+
+
+def _box_to_propagate(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_boxes.box_to_propagate(request.target)
+
+
+def _box_to_extrude(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_boxes.box_of_volume(request.target)
+
+
+def _points_in_volume(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_points.points_in_volume(request.target, request.rng, request.count)
+
+
+def _centres_in_volume(request: SchemeRequest) -> Sequence[Prompt]:
     return initial_points.centres_in_volume(
-        target, count, centre=manner.centre, order=manner.centre_order
+        request.target,
+        request.count,
+        centre=request.options.centre,
+        order=request.options.centre_order,
     )
 
 
-def _centre(
-    target: SlicedTarget, _: np.random.Generator, __: int, manner: SchemeOptions
-) -> Sequence[Prompt]:
-    return initial_points.centre_to_propagate(target, centre=manner.centre)
+def _box_of_volume(request: SchemeRequest) -> Sequence[Prompt]:
+    is_inclusive = "inclusive-box" in request.options.quirks
+    return initial_boxes.box_of_volume(request.target, is_inclusive=is_inclusive)
 
 
-def _box(
-    target: SlicedTarget, _: np.random.Generator, __: int, manner: SchemeOptions
-) -> Sequence[Prompt]:
-    return initial_boxes.box_of_volume(target, is_inclusive="inclusive-box" in manner.quirks)
+def _centroid(request: SchemeRequest) -> Sequence[Prompt]:
+    return initial_points.centroid(request.target)
 
+
+_CLICK = frozenset({"click"})
+_BOX = frozenset({"box"})
+_CLICK_AND_LIMITS = frozenset({"click", "limits"})
+_BOX_AND_LIMITS = frozenset({"box", "limits"})
 
 SCHEMES: tuple[Scheme, ...] = (
-    _random("N-pps", "N PPS", "click", "stay", _points_per_slice),
-    _random(
-        "N±pps",
-        "N±PPS",
-        "click",
-        "stay",
-        lambda t, rng, n, m: initial_points.points_per_slice_of_both_signs(t, rng, n),
+    Scheme("N-pps", "N PPS", _CLICK, "stay", _points_per_slice, is_random=True),
+    Scheme("N±pps", "N±PPS", _CLICK, "stay", _points_of_both_signs, is_random=True),
+    Scheme("center-pps", "1 Center P", _CLICK, "stay", _centre_per_slice),
+    Scheme("box-ps", "Box PS", _BOX, "stay", _box_per_slice),
+    Scheme("Np-inter", "NP Inter", _CLICK, "interpolate", _key_points),
+    Scheme("Nb-inter", "NB Inter", _BOX, "interpolate", _key_boxes),
+    Scheme(
+        "p-prop", "5P Prop", _CLICK_AND_LIMITS, "propagate", _points_to_propagate, is_random=True
     ),
-    _scheme(
-        "center-pps",
-        "1 Center P",
-        "click",
-        "stay",
-        lambda t, rng, n, m: initial_points.centre_per_slice(t),
-    ),
-    _scheme("box-ps", "Box PS", "box", "stay", lambda t, rng, n, m: initial_boxes.box_per_slice(t)),
-    _scheme("Np-inter", "NP Inter", "click", "interpolate", _key_points),
-    _scheme(
-        "Nb-inter",
-        "NB Inter",
-        "box",
-        "interpolate",
-        lambda t, rng, n, m: initial_boxes.key_boxes(t, n),
-    ),
-    _random(
-        "p-prop",
-        "5P Prop",
-        "click limits",
+    Scheme(
+        "center-prop",
+        "P Prop, as in the text",
+        _CLICK_AND_LIMITS,
         "propagate",
-        lambda t, rng, n, m: initial_points.points_to_propagate(t, rng),
+        _centre_to_propagate,
     ),
-    _scheme("center-prop", "P Prop, as in the text", "click limits", "propagate", _centre),
-    _scheme(
-        "b-prop",
-        "B Prop",
-        "box limits",
-        "propagate",
-        lambda t, rng, n, m: initial_boxes.box_to_propagate(t),
-    ),
-    _scheme(
-        "3d-box-slices",
-        "from 3D Box",
-        "box",
-        "extrude",
-        lambda t, rng, n, m: initial_boxes.box_of_volume(t),
-    ),
-    _random(
-        "N-ppv",
-        "N PPV",
-        "click",
-        "stay",
-        lambda t, rng, n, m: initial_points.points_in_volume(t, rng, n),
-    ),
-    _scheme("N-center-ppv", "N center PPV", "click", "stay", _centres),
-    _scheme("3d-box", "3D Box", "box", "stay", _box),
-    _scheme("centroid", "", "click", "stay", lambda t, rng, n, m: initial_points.centroid(t)),
+    Scheme("b-prop", "B Prop", _BOX_AND_LIMITS, "propagate", _box_to_propagate),
+    Scheme("3d-box-slices", "from 3D Box", _BOX, "extrude", _box_to_extrude),
+    Scheme("N-ppv", "N PPV", _CLICK, "stay", _points_in_volume, is_random=True),
+    Scheme("N-center-ppv", "N center PPV", _CLICK, "stay", _centres_in_volume),
+    Scheme("3d-box", "3D Box", _BOX, "stay", _box_of_volume),
+    Scheme("centroid", "", _CLICK, "stay", _centroid),
 )
 
 
@@ -151,13 +165,16 @@ def find_scheme(name: str) -> tuple[Scheme, int]:
     """Return the scheme called `name`, and the number in its name (0 if there is none); "+-" may stand for "±".
 
     Raises:
-        InvalidInput: no scheme is called so.
+        InvalidInput: there is no scheme of this name.
     """
     written = name.replace("+-", "±")
     for scheme in SCHEMES:
-        match = re.fullmatch(re.escape(scheme.form).replace("N", r"([1-9]\d{0,3})"), written)
+        pattern = re.escape(scheme.form).replace("N", r"([1-9]\d{0,3})")
+        match = re.fullmatch(pattern, written)
         if match is not None:
-            return scheme, int(match.group(1)) if match.groups() else 0
+            number = int(match.group(1)) if match.groups() else 0
+            return scheme, number
+    forms = ", ".join(scheme.form for scheme in SCHEMES)
     raise InvalidInput(
-        f"no prompting scheme is called {name!r}; there are {', '.join(s.form for s in SCHEMES)} with a number for N"
+        f"no prompting scheme is called {name!r}; there are {forms} with a number for N"
     )

@@ -1,4 +1,4 @@
-"""How a scribble is drawn around an object in a plane: along its outline, some way off."""
+"""Path of a scribble around an object in a plane: along its outline, at a distance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.arrays.slices import Pixel
 from segarena.samples import Mask
 
 ScribblePlane: TypeAlias = Literal["axial", "coronal", "sagittal", "most-errors"]
-"""In which plane surplus is scribbled on; "most-errors" takes the better of coronal and sagittal."""
+"""Plane of scribbles on surplus; "most-errors" takes the better of coronal and sagittal."""
 
 PLANE_AXES: dict[str, tuple[int, ...]] = {
     "axial": (0,),
@@ -26,21 +26,19 @@ PLANE_AXES: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScribbleOptions:
-    """How a scribble around the object is drawn."""
+    """Options of a scribble around the object."""
 
-    plane: ScribblePlane = "most-errors"  # in which plane
-    length: float = 0.6  # share of the outline that is followed
-    length_mm: float | None = (
-        None  # how much of the outline is followed instead, in mm; None goes by `length`
-    )
-    distance_px: int = (
-        2  # how far outside the object the outline runs, in pixels whatever the spacing
-    )
-    distance_mm: float | None = None  # the same in mm instead; None goes by `distance_px`
-    # As published, of those in `quirks.QUIRKS`. "joined-contours": outlines of several parts are one after another on
-    # one closed line, the share is one of all of them, and a stroke may jump from one part to the next; otherwise it
-    # follows one outline. "broken-stroke": it goes on behind a stretch that was not predicted; otherwise only its
-    # longest stretch that was predicted throughout is drawn.
+    plane: ScribblePlane = "most-errors"
+    # Share of the outline that the scribble follows, or the length in mm; None uses the share.
+    length: float = 0.6
+    length_mm: float | None = None
+    # Distance of the outline from the object in pixels, whatever the spacing, or in mm; None uses the pixels.
+    distance_px: int = 2
+    distance_mm: float | None = None
+    # As published, a subset of `quirks.QUIRKS`. "joined-contours": the outlines of several parts are concatenated to
+    # one closed line, the share is one of all of them, and a scribble may jump from one part to the next; otherwise it
+    # follows one outline. "broken-stroke": the scribble continues after a stretch that was not predicted; otherwise
+    # only its longest stretch that was predicted throughout is drawn.
     quirks: frozenset[str] = frozenset()
 
 
@@ -50,27 +48,35 @@ def path_along_outline(
     start: list[int],
     spacing_mm: list[float],
     rng: np.random.Generator,
-    stroke: ScribbleOptions,
+    options: ScribbleOptions,
 ) -> list[Pixel]:
-    """Return the pixels that a stroke around `target` passes, each once, in drawing order.
+    """Return the pixels that a scribble around `target` passes, each once, in drawing order.
 
     The outline is that of the dilated target at half its height; its vertices lie between two pixels and are rounded
-    half to even. The stroke has its middle at a random vertex whose pixel is surplus; none where there is no such
-    vertex. `surplus` and `target` (not empty) are bool and the same crop of a plane; pixels are those of the crop.
-    `start` is where its first pixel lies in the plane, which decides the rounding; `spacing_mm` is that of a pixel.
+    half to even. The middle of the scribble is a random vertex whose pixel is surplus; the path is empty where there is
+    no such vertex.
+
+    Args:
+        surplus: bool, the same crop of a plane as `target`.
+        target: bool, not empty; the path is in pixels of this crop.
+        start: position of the crop's first pixel in the plane, which decides the rounding.
+        spacing_mm: of a pixel.
+        rng: draws the middle.
+        options: of the scribble.
     """
-    outlines = _outlines(
-        _dilated(target, spacing_mm, stroke), start, joins="joined-contours" in stroke.quirks
-    )
+    dilated = _dilate(target, spacing_mm, options)
+    outlines = _outlines(dilated, start, joins="joined-contours" in options.quirks)
     pixels = [np.rint(vertices).astype(np.int64) - start for vertices, _ in outlines]
-    hits: list[tuple[int, int]] = []
+    candidates: list[tuple[int, int]] = []
     for part, path in enumerate(pixels):
-        hits += [(part, at) for at in np.flatnonzero(surplus[tuple(path.T)]).tolist()]
-    if not hits:
+        on_surplus = np.flatnonzero(surplus[tuple(path.T)])
+        candidates += [(part, vertex) for vertex in on_surplus.tolist()]
+    if not candidates:
         return []
-    part, middle = hits[rng.integers(len(hits))]
+    part, middle = candidates[rng.integers(len(candidates))]
     vertices, is_closed = outlines[part]
-    path = pixels[part][_followed(vertices, middle, spacing_mm, stroke, is_closed=is_closed)]
+    followed = _followed_vertices(vertices, middle, spacing_mm, options, is_closed=is_closed)
+    path = pixels[part][followed]
     return list(dict.fromkeys((row, column) for row, column in path.tolist()))
 
 
@@ -78,51 +84,59 @@ def _outlines(
     mask: Mask, start: list[int], *, joins: bool
 ) -> list[tuple[NDArray[np.float64], bool]]:
     """Return the vertices of each outline of `mask`, in the whole plane's coordinates, and whether it is closed."""
+    # Imported late because scikit-image makes `import segarena` slower.
     from skimage.measure import find_contours
 
-    if min(mask.shape) < 2:  # nothing lies beside the object
+    # In a mask of one row or column, no pixel lies beside the object.
+    if min(mask.shape) < 2:
         return []
     contours = [contour + start for contour in find_contours(mask.astype(np.float64), 0.5)]
     if joins:
         return [(np.concatenate(contours), True)] if contours else []
-    closed = [bool((contour[0] == contour[-1]).all()) for contour in contours]
-    # The last vertex of a closed outline is its first once more.
-    return [
-        (contour[: len(contour) - is_closed], is_closed)
-        for contour, is_closed in zip(contours, closed, strict=True)
-    ]
+    outlines: list[tuple[NDArray[np.float64], bool]] = []
+    for contour in contours:
+        is_closed = bool((contour[0] == contour[-1]).all())
+        # The last vertex of a closed outline repeats its first.
+        vertices = contour[:-1] if is_closed else contour
+        outlines.append((vertices, is_closed))
+    return outlines
 
 
-def _dilated(target: Mask, spacing_mm: list[float], stroke: ScribbleOptions) -> Mask:
-    if stroke.distance_mm is None:
-        return cv2.dilate(
-            np.ascontiguousarray(target).view(np.uint8), disk(stroke.distance_px)
-        ).astype(np.bool_)
+def _dilate(target: Mask, spacing_mm: list[float], options: ScribbleOptions) -> Mask:
+    if options.distance_mm is None:
+        pixels = np.ascontiguousarray(target).view(np.uint8)
+        return cv2.dilate(pixels, disk(options.distance_px)).astype(np.bool_)
+    # Imported late because SciPy makes `import segarena` slower.
     from scipy.ndimage import distance_transform_edt
 
     distance_mm = np.asarray(distance_transform_edt(~target, sampling=spacing_mm))
-    return distance_mm <= stroke.distance_mm
+    return distance_mm <= options.distance_mm
 
 
-def _followed(
+def _followed_vertices(
     vertices: NDArray[np.float64],
     middle: int,
     spacing_mm: list[float],
-    stroke: ScribbleOptions,
+    options: ScribbleOptions,
     *,
     is_closed: bool,
 ) -> NDArray[np.int64]:
-    """Return the indices of the vertices passed by a stroke with vertex `middle` in its middle, in order."""
+    """Return the indices of the vertices of a scribble with vertex `middle` in its middle, in drawing order."""
     count = len(vertices)
     if is_closed:
+        # Rotate the outline so that the middle of the scribble is the middle of the list.
         order = (np.arange(count) + middle - count // 2) % count
+        place = count // 2
     else:
         order = np.arange(count)
-    place = count // 2 if is_closed else middle
-    if stroke.length_mm is None:
-        length = round(stroke.length * count)  # half to even
+        place = middle
+    if options.length_mm is None:
+        # Python rounds half to even, as the published code does.
+        length = round(options.length * count)
         first = place - length // 2
         return order[max(0, first) : max(0, first + length)]
     steps = np.diff(vertices[order] * spacing_mm, axis=0)
-    travelled = np.concatenate(([0.0], np.cumsum(np.hypot(steps[:, 0], steps[:, 1]))))
-    return order[np.abs(travelled - travelled[place]) <= stroke.length_mm / 2]
+    step_lengths = np.hypot(steps[:, 0], steps[:, 1])
+    travelled_mm = np.concatenate(([0.0], np.cumsum(step_lengths)))
+    from_middle_mm = np.abs(travelled_mm - travelled_mm[place])
+    return order[from_middle_mm <= options.length_mm / 2]

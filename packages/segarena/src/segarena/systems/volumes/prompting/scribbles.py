@@ -1,4 +1,4 @@
-"""Scribbles that correct a prediction: through what is missing, or around the object through what is surplus."""
+"""Scribbles that correct a prediction: through missing voxels, or around the object through surplus ones."""
 
 from __future__ import annotations
 
@@ -25,44 +25,41 @@ _FALLBACK_CLICKS = 3
 
 
 def draw_scribble(
-    comparison: Comparison, rng: np.random.Generator, stroke: ScribbleOptions
+    comparison: Comparison, rng: np.random.Generator, options: ScribbleOptions
 ) -> tuple[Scribble | Click, ...]:
-    """Return a scribble on what is missing, or one on what is surplus, by chance in proportion to their voxels.
+    """Return a scribble on missing or on surplus voxels, at random in proportion to their numbers.
 
-    Where no scribble can be drawn on surplus, up to 3 random surplus voxels are clicked instead. Nothing is given
+    Where no scribble can be drawn on surplus, up to 3 random surplus voxels are clicked instead. The result is empty
     where nothing is wrong.
 
     Source: RadioActive, section 2.2, and its published code.
     """
     missing = comparison.missing_area
     surplus = comparison.surplus_area
-    if not missing + surplus:
+    total = missing + surplus
+    if not total:
         return ()
-    if not surplus or (missing and rng.random() >= surplus / (missing + surplus)):
-        return (
-            Scribble(
-                line_through_missing(comparison, runs_sideways="sideways-line" in stroke.quirks)
-            ),
-        )
-    points = line_through_surplus(comparison, rng, stroke)
+    # No random number is drawn where only one of the two errors occurs.
+    if not surplus or (missing and rng.random() >= surplus / total):
+        runs_sideways = "sideways-line" in options.quirks
+        return (Scribble(line_through_missing(comparison, runs_sideways=runs_sideways)),)
+    points = line_through_surplus(comparison, rng, options)
     if points:
         return (Scribble(points, is_positive=False),)
-    is_positive = "positive-fallback" in stroke.quirks
-    return tuple(
-        Click(position, is_positive)
-        for position in _surplus_voxels(comparison, rng, _FALLBACK_CLICKS)
-    )
+    is_positive = "positive-fallback" in options.quirks
+    positions = _draw_surplus_voxels(comparison, rng, _FALLBACK_CLICKS)
+    return tuple(Click(position, is_positive) for position in positions)
 
 
 def line_through_missing(
     comparison: Comparison, *, runs_sideways: bool = False
 ) -> tuple[Position, ...]:
-    """Return the `middle_line` of what is missing; `runs_sideways` takes columns for slices."""
-    if runs_sideways:
-        # Transposed, columns are the slices; positions are turned back.
-        turned = middle_line(comparison.missing_planes.turned, comparison.window[::-1])
-        return tuple(position[::-1] for position in turned)
-    return middle_line(comparison.missing_planes, comparison.window)
+    """Return the `middle_line` of missing voxels; `runs_sideways` takes columns for slices."""
+    if not runs_sideways:
+        return middle_line(comparison.missing_planes, comparison.window)
+    # Transposed, columns are the slices; positions are transposed back.
+    line = middle_line(comparison.missing_planes.turned, comparison.window[::-1])
+    return tuple(position[::-1] for position in line)
 
 
 def middle_line(errors: Volume, window: Window) -> tuple[Position, ...]:
@@ -76,60 +73,72 @@ def middle_line(errors: Volume, window: Window) -> tuple[Position, ...]:
     if component is None:
         return ()
     first, top, left = window_start(from_window(component.window, window))
-    middles = (snapped_mean(mask, origin=(top, left)) for mask in component.mask)
-    return tuple(
-        (first + number, *middle) for number, middle in enumerate(middles) if middle is not None
-    )
+    line: list[Position] = []
+    for plane, mask in enumerate(component.mask, start=first):
+        middle = snapped_mean(mask, origin=(top, left))
+        if middle is not None:
+            line.append((plane, *middle))
+    return tuple(line)
 
 
 def line_through_surplus(
-    comparison: Comparison, rng: np.random.Generator, stroke: ScribbleOptions
+    comparison: Comparison, rng: np.random.Generator, options: ScribbleOptions
 ) -> tuple[Position, ...]:
     """Return surplus voxels along the outline of the object, in the plane with the most surplus voxels.
 
-    The object is dilated in the plane, a vertex of its outline that is surplus is drawn at random, and the outline is
-    followed to both sides of it. Of the pixels passed, the longest stretch that is surplus throughout is kept; if the
-    stroke may break, what is surplus of their largest 8-connected piece. Where the plane holds nothing of the object:
+    The object is dilated in the plane, a random vertex of its outline that is surplus is the middle, and the scribble
+    follows the outline to both sides. Of the pixels passed, the longest stretch of surplus is kept; with the quirk
+    "broken-stroke", the surplus pixels of their largest 8-connected piece. Where the plane holds nothing of the object:
     the column of the plane with the most surplus pixels. Of equal planes, columns, stretches and pieces the first is
     taken, coronal before sagittal. Positions come in drawing order, none where nothing surplus lies on the outline.
 
     Source: RadioActive, section 2.2, and its published code, which only draws in coronal planes.
     """
-    axis, index = _plane_of_most_surplus(comparison, PLANE_AXES[stroke.plane])
-    crop = _crop(comparison, axis, stroke)
+    axis, index = _plane_of_most_surplus(comparison, PLANE_AXES[options.plane])
+    crop = _crop(comparison, axis, options)
     if index is None or is_empty(crop):
         return ()
-    within = tuple(index if other == axis else part for other, part in enumerate(crop))
-    target = comparison.target[within]
-    surplus = np.greater(comparison.prediction[within], target)
-    start = [s.start for other, s in enumerate(crop) if other != axis]
+    in_plane = [other for other in range(3) if other != axis]
+    section: list[int | slice] = list(crop)
+    section[axis] = index
+    target = comparison.target[tuple(section)]
+    surplus = np.greater(comparison.prediction[tuple(section)], target)
+    start = [crop[other].start for other in in_plane]
     if target.any():
-        spacing_mm = [
-            mm for other, mm in enumerate(comparison.spacing_mm or (1.0,) * 3) if other != axis
-        ]
-        path = path_along_outline(surplus, target, start, spacing_mm, rng, stroke)
+        volume_spacing_mm = comparison.spacing_mm or (1.0,) * 3
+        spacing_mm = [volume_spacing_mm[other] for other in in_plane]
+        path = path_along_outline(surplus, target, start, spacing_mm, rng, options)
     else:
         column = int(np.count_nonzero(surplus, axis=0).argmax())
         path = [(row, column) for row in range(len(surplus))]
-    kept = (_surplus_in_largest_piece if "broken-stroke" in stroke.quirks else _longest_stretch)(
-        path, surplus
-    )
-    pixels = ((row + start[0], column + start[1]) for row, column in kept)
-    return tuple((*pixel[:axis], index, *pixel[axis:]) for pixel in pixels)
+    if "broken-stroke" in options.quirks:
+        kept = _surplus_in_largest_piece(path, surplus)
+    else:
+        kept = _longest_stretch(path, surplus)
+    positions: list[Position] = []
+    for row, column in kept:
+        pixel = (row + start[0], column + start[1])
+        positions.append((*pixel[:axis], index, *pixel[axis:]))
+    return tuple(positions)
 
 
 def pick_scribble_point(
     prompts: tuple[Scribble | Click, ...], rng: np.random.Generator
 ) -> tuple[Click, ...]:
-    """Return a click at one random point of what `scribble` gave: what a model in 3D is told of it."""
+    """Return a click at one random point of the result of `draw_scribble`, as published for models in 3D."""
     clicks: list[Click] = []
     for prompt in prompts:
         points = [prompt.position] if isinstance(prompt, Click) else prompt.points
-        clicks += [Click(tuple(map(int, point)), prompt.is_positive) for point in points]
-    return (clicks[rng.integers(len(clicks))],) if clicks else ()
+        for point in points:
+            position = tuple(int(index) for index in point)
+            clicks.append(Click(position, prompt.is_positive))
+    if not clicks:
+        return ()
+    return (clicks[rng.integers(len(clicks))],)
 
 
 def _plane_of_most_surplus(comparison: Comparison, axes: tuple[int, ...]) -> tuple[int, int | None]:
+    """Return the axis and index of the plane with the most surplus voxels; None as index where there are none."""
     counts = count_surplus_per_plane(comparison)
     axis = max(axes, key=lambda axis: counts[axis].max(initial=0))
     if not counts[axis].max(initial=0):
@@ -153,25 +162,24 @@ def count_surplus_per_plane(comparison: Comparison) -> tuple[NDArray[np.int64], 
     return comparison.remember("surplus per plane", count)
 
 
-def _crop(comparison: Comparison, axis: int, stroke: ScribbleOptions) -> Window:
-    """Return the window in which the outline lies: farther from the object nothing is drawn."""
-    if stroke.distance_mm is None:
-        margin = stroke.distance_px
+def _crop(comparison: Comparison, axis: int, options: ScribbleOptions) -> Window:
+    """Return a window that contains the outline: the comparison's window, grown by the scribble's distance."""
+    if options.distance_mm is None:
+        margin = options.distance_px
     else:
         spacing_mm = comparison.spacing_mm or (1.0,) * 3
-        margin = math.ceil(
-            stroke.distance_mm / min(mm for other, mm in enumerate(spacing_mm) if other != axis)
-        )
+        in_plane_mm = [mm for other, mm in enumerate(spacing_mm) if other != axis]
+        margin = math.ceil(options.distance_mm / min(in_plane_mm))
     return grow_window(comparison.window, margin + 2, comparison.target.shape)
 
 
 def _longest_stretch(path: list[Pixel], surplus: Mask) -> list[Pixel]:
-    stretches = [
-        list(group)
-        for is_surplus, group in groupby(path, key=lambda p: bool(surplus[p]))
-        if is_surplus
-    ]
-    return max(stretches, key=len, default=[])
+    longest: list[Pixel] = []
+    for is_surplus, group in groupby(path, key=lambda pixel: bool(surplus[pixel])):
+        stretch = list(group)
+        if is_surplus and len(stretch) > len(longest):
+            longest = stretch
+    return longest
 
 
 def _surplus_in_largest_piece(path: list[Pixel], surplus: Mask) -> list[Pixel]:
@@ -186,15 +194,20 @@ def _surplus_in_largest_piece(path: list[Pixel], surplus: Mask) -> list[Pixel]:
     return [pixel for pixel in path if kept[pixel]]
 
 
-def _surplus_voxels(comparison: Comparison, rng: np.random.Generator, count: int) -> list[Position]:
+def _draw_surplus_voxels(
+    comparison: Comparison, rng: np.random.Generator, count: int
+) -> list[Position]:
+    """Return `count` random surplus voxels, without repetition, or all if fewer."""
     surplus = comparison.surplus_planes
     counts = count_surplus_per_plane(comparison)[0]
     total = int(counts.sum())
-    sums = np.cumsum(counts)
+    cumulative = np.cumsum(counts)
     positions: list[Position] = []
     for rank in rng.choice(total, min(count, total), replace=False).tolist():
-        plane = int(np.searchsorted(sums, rank, side="right"))
-        place = int(np.flatnonzero(surplus[plane])[rank - (sums[plane] - counts[plane])])
-        inside = (plane, *divmod(place, surplus.shape[2]))
-        positions.append(tuple(i + s.start for i, s in zip(inside, comparison.window, strict=True)))
+        plane = int(np.searchsorted(cumulative, rank, side="right"))
+        rank_in_plane = rank - (cumulative[plane] - counts[plane])
+        pixel = int(np.flatnonzero(surplus[plane])[rank_in_plane])
+        row, column = divmod(pixel, surplus.shape[2])
+        planes, rows, columns = comparison.window
+        positions.append((plane + planes.start, row + rows.start, column + columns.start))
     return positions

@@ -1,4 +1,4 @@
-"""A target seen slice by slice; what several prompting schemes ask of it is found once."""
+"""A target seen slice by slice, with cached properties that several prompting schemes use."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from segarena.prompts import Box, Position
 from segarena.roles import Turn
 from segarena.samples import Mask, Shape
 
+# RadioActive dilates by a disk of radius 2 and then of radius 3, and takes the difference.
 _RING_START_PX = 2
 _RING_WIDTH_PX = 3
 
@@ -40,14 +41,19 @@ class SlicedTarget:
 
     @classmethod
     def of(cls, comparison: Comparison) -> SlicedTarget:
-        """Return the one of this target, made when first asked for and kept with the target."""
+        """Return the sliced target of a comparison, created on the first call and cached with the target."""
         return comparison.reference.remember("sliced target", lambda: cls(comparison.reference))
 
     @cached_property
     def areas(self) -> dict[int, int]:
         """Pixels of each slice that has any, in ascending order of slices."""
-        counts = [int(np.count_nonzero(plane)) for plane in self._mask[self.window]]
-        return {plane + self.window[0].start: count for plane, count in enumerate(counts) if count}
+        first = self.window[0].start
+        areas: dict[int, int] = {}
+        for index, plane in enumerate(self._mask[self.window], start=first):
+            area = int(np.count_nonzero(plane))
+            if area:
+                areas[index] = area
+        return areas
 
     @cached_property
     def slices(self) -> tuple[int, ...]:
@@ -61,40 +67,44 @@ class SlicedTarget:
     def centre(self, index: int) -> Position:
         """Return the snapped centre of the box of the largest component in slice `index`, which has foreground."""
         return self._memory.remember(
-            ("centre", index), lambda: self._position(index, snapped_centre)
+            ("centre", index), lambda: self._find_position(index, snapped_centre)
         )
 
     def mean(self, index: int) -> Position:
         """Return the snapped mean pixel of the largest component in slice `index`, which has foreground."""
-        return self._memory.remember(("mean", index), lambda: self._position(index, snapped_mean))
+        return self._memory.remember(
+            ("mean", index), lambda: self._find_position(index, snapped_mean)
+        )
 
     def box(self, index: int) -> Box:
         """Return the smallest box around all foreground of slice `index`, which has some."""
-        return self._memory.remember(("box", index), lambda: self._box(index))
+        return self._memory.remember(("box", index), lambda: self._find_box(index))
 
-    def around(self, index: int) -> NDArray[np.int64]:
+    def ring(self, index: int) -> NDArray[np.int64]:
         """Return the pixels, (n, 2), of slice `index` that lie about 3 to 5 pixels outside the foreground."""
-        return self._memory.remember(("around", index), lambda: self._around(index))
+        return self._memory.remember(("ring", index), lambda: self._find_ring(index))
 
-    def _position(self, index: int, snap: Callable[..., Pixel | None]) -> Position:
-        found = snap(self.plane(index), origin=(self.window[1].start, self.window[2].start))
-        if found is None:
+    def _find_position(self, index: int, snap: Callable[..., Pixel | None]) -> Position:
+        _, rows, columns = self.window
+        pixel = snap(self.plane(index), origin=(rows.start, columns.start))
+        if pixel is None:
             raise InvalidInput(f"slice {index} has no foreground; ask for one of {self.slices}")
-        return (index, *found)
+        return (index, *pixel)
 
-    def _box(self, index: int) -> Box:
-        rows, columns = from_window(bounding_window(self.plane(index)), self.window[1:])
+    def _find_box(self, index: int) -> Box:
+        inner = bounding_window(self.plane(index))
+        rows, columns = from_window(inner, self.window[1:])
         return Box((index, rows.start, columns.start), (index + 1, rows.stop, columns.stop))
 
-    def _around(self, index: int) -> NDArray[np.int64]:
-        box = self.box(index)
-        tight = tuple(slice(a, b) for a, b in zip(box.start[1:], box.stop[1:], strict=True))
+    def _find_ring(self, index: int) -> NDArray[np.int64]:
+        _, top, left = self.box(index).start
+        _, bottom, right = self.box(index).stop
+        tight = (slice(top, bottom), slice(left, right))
         rows, columns = grow_window(tight, _RING_START_PX + _RING_WIDTH_PX, self.shape[1:])
-        near = cv2.dilate(
-            np.ascontiguousarray(self._mask[index, rows, columns]).view(np.uint8),
-            disk(_RING_START_PX),
-        )
-        ring = np.greater(cv2.dilate(near, disk(_RING_WIDTH_PX)), near)
+        foreground = np.ascontiguousarray(self._mask[index, rows, columns]).view(np.uint8)
+        inner = cv2.dilate(foreground, disk(_RING_START_PX))
+        outer = cv2.dilate(inner, disk(_RING_WIDTH_PX))
+        ring = np.greater(outer, inner)
         return np.argwhere(ring) + np.array((rows.start, columns.start))
 
 
@@ -104,8 +114,9 @@ def require_volume_comparison(turn: Turn) -> Comparison:
     Raises:
         InvalidInput: the turn is about an image, or about several objects.
     """
-    if not isinstance(turn.comparison, Comparison) or len(turn.comparison.target.shape) != 3:
+    comparison = turn.comparison
+    if not isinstance(comparison, Comparison) or len(comparison.target.shape) != 3:
         raise InvalidInput(
             f"this user prompts one object in a volume; target {turn.target.id} is none"
         )
-    return turn.comparison
+    return comparison

@@ -1,1 +1,1 @@
-"""Users who prompt volumes."""
+"""Simulated users that prompt volumes."""

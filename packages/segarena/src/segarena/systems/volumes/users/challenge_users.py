@@ -1,4 +1,4 @@
-"""The users of today's challenges on radiology volumes: CVPR 2025 (interactive 3D) and autoPET."""
+"""The users of challenges on radiology volumes: CVPR 2025 (interactive 3D) and autoPET."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, requi
 MiddleSlice = Literal["slice", "voxel"]
 AutopetPrompts = Literal["clicks", "scribbles"]
 
+# The challenge states enlargements for an image of this side.
+_REFERENCE_SIDE_PX = 256
+
 
 @user("cvpr2025")
 @dataclass(kw_only=True, eq=False)
 class CvprUser:
-    """A box on the middle slice and the limits first, then a click in the middle of the largest error, again and again.
+    """A box on the middle slice and the limits first, then a click in the middle of the largest error in every round.
 
     The box is the smallest one around the slice's foreground, enlarged on all sides by one random number of pixels,
-    0 to `most_px` in an image of side 256 and in proportion in others (rounded down along each axis), and cut at
+    0 to `most_px` in an image of side 256 and in proportion in others (rounded down along each axis), and clipped at
     the frame. For the clicks see `segarena.systems.volumes.prompting.corrections.click_largest_error`.
 
-    Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation". Published boxes
-    have their last pixel as maximum; ours the one after it. The published generator is seeded again for every click.
+    Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation". The maximum of a
+    published box is its last pixel; ours is the pixel after it. The published generator is reset for every click.
 
     Args:
         box: False gives clicks alone, from the first round on, as the script does for cases without a box.
-        most_px: the most by which the box is enlarged.
+        most_px: the largest enlargement of the box.
         middle: "slice": the middle one of the foreground slices, the later of two; "voxel": the slice of the middle
-            one of all foreground voxels in raster order, as an earlier version of the script had it.
+            one of all foreground voxels in raster order, as in an earlier version of the script.
 
     Raises:
         InvalidInput: `most_px` is negative.
@@ -60,25 +63,27 @@ class CvprUser:
         if turn.round > 1 or not self.box:
             return click_largest_error(comparison, turn.rng) or None
         target = SlicedTarget.of(comparison)
-        return self._first(turn, target) if target.slices else None
+        return self._first_prompts(turn, target) if target.slices else None
 
-    def _first(self, turn: Turn, target: SlicedTarget) -> tuple[Box, Limits]:
+    def _first_prompts(self, turn: Turn, target: SlicedTarget) -> tuple[Box, Limits]:
         if self.middle == "slice":
             plane = target.slices[len(target.slices) // 2]
         else:
             plane = _slice_of_middle_voxel(target)
-        most = int(turn.rng.integers(self.most_px + 1))
-        # Margins are meant for an image of side 256; there is none across slices.
-        margins = (0, *(most * size // 256 for size in target.shape[1:]))
-        return enlarge_box(target.box(plane), target.shape, margins), slice_limits(target)
+        enlargement_px = int(turn.rng.integers(self.most_px + 1))
+        in_plane = [enlargement_px * size // _REFERENCE_SIDE_PX for size in target.shape[1:]]
+        # The box stays in its slice.
+        margins = (0, *in_plane)
+        box = enlarge_box(target.box(plane), target.shape, margins)
+        return box, slice_limits(target)
 
 
 @user("autopet")
 class AutopetUser:
-    """Pairs of clicks that do not look at predictions (autoPET IV), or scribbles on errors (autoPET V).
+    """Pairs of clicks that ignore the predictions (autoPET IV), or scribbles on errors (autoPET V).
 
-    Source: autoPET IV and V, as their pages describe them: neither the challenge's click files nor its own generator
-    of scribbles is used. Their step without any input has no counterpart: a dialogue begins with a prompt.
+    Source: autoPET IV and V, as described on their pages; neither the challenge's click files nor its own generator of
+    scribbles is used. Their step without any input has no counterpart: a dialogue begins with a prompt.
 
     Args:
         give: "clicks": a random voxel of the target, and a random pixel of the background 3 to 5 pixels outside a
@@ -95,16 +100,17 @@ class AutopetUser:
         """Return the prompts of this round; None when nothing is wrong or the target is empty."""
         comparison = require_volume_comparison(turn)
         if self._give == "clicks":
-            return _pair(turn, SlicedTarget.of(comparison)) or None
+            return _click_pair(turn, SlicedTarget.of(comparison)) or None
         return None if is_solved(comparison) else _scribbles(comparison)
 
 
-def _pair(turn: Turn, target: SlicedTarget) -> tuple[Click, ...]:
+def _click_pair(turn: Turn, target: SlicedTarget) -> tuple[Click, ...]:
+    """Return a click on the target and one beside it; only the first where nothing lies beside the slice."""
     if not target.slices:
         return ()
     clicks = points_in_volume(target, turn.rng, 1)
     plane = target.slices[turn.rng.integers(len(target.slices))]
-    ring = target.around(plane)
+    ring = target.ring(plane)
     if not len(ring):
         return clicks
     row, column = ring[turn.rng.integers(len(ring))].tolist()
@@ -112,15 +118,20 @@ def _pair(turn: Turn, target: SlicedTarget) -> tuple[Click, ...]:
 
 
 def _scribbles(comparison: Comparison) -> tuple[Scribble, ...]:
+    scribbles: list[Scribble] = []
     missing = middle_line(comparison.missing_planes, comparison.window)
+    if missing:
+        scribbles.append(Scribble(missing, is_positive=True))
     surplus = middle_line(comparison.surplus_planes, comparison.window)
-    return tuple(Scribble(line, sign) for line, sign in ((missing, True), (surplus, False)) if line)
+    if surplus:
+        scribbles.append(Scribble(surplus, is_positive=False))
+    return tuple(scribbles)
 
 
 def _slice_of_middle_voxel(target: SlicedTarget) -> int:
-    left = sum(target.areas.values()) // 2
+    remaining = sum(target.areas.values()) // 2
     for plane, area in target.areas.items():
-        if left < area:
+        if remaining < area:
             return plane
-        left -= area
+        remaining -= area
     raise InvalidInput("an empty target has no middle")

@@ -1,4 +1,4 @@
-"""A user of radiology volumes: points, boxes or limits first, then clicks, scribbles or lassos on what is wrong."""
+"""The user of RadioActive: points, boxes or limits first, then clicks, scribbles or lassos on errors."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ Refinement = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lass
 
 _REFINE_KINDS: dict[Refinement, frozenset[str]] = {
     "none": frozenset(),
-    "scribble": frozenset({"scribble", "click"}),  # clicks where no scribble can be drawn
+    # Clicks where no scribble can be drawn.
+    "scribble": frozenset({"scribble", "click"}),
     "lasso": frozenset({"lasso"}),
 }
-"""Prompts of each kind of correction; of the others clicks alone."""
+"""Prompts of each kind of correction; the others consist of clicks."""
 
 
 @user("volume")
@@ -49,16 +50,16 @@ class VolumeUser:
         refine: the corrections of the other rounds; "none" has one round.
         keeps_prompts: earlier prompts stay in force when slices are predicted again (the "*" of the tables).
         protocol: "careful", or "published" for all quirks.
-        quirks: names of single things to do as published; see `segarena.systems.volumes.prompting.quirks`.
+        quirks: names of single deviations to follow; see `segarena.systems.volumes.prompting.quirks`.
         centre: "box" or "mean", the centre of a slice's largest component.
         center_ppv: the order of points on the centre line: "plane", "sam-med3d" or "segvol".
-        edge_noise_px: initial boxes get each edge moved by up to this many pixels.
+        edge_noise_px: each edge of initial boxes is moved by up to this many pixels.
         shift_px: initial boxes are moved as a whole by up to this many pixels along each axis.
-        plane: in which plane surplus is scribbled on.
+        plane: the plane of scribbles on surplus.
         length: share of the outline that a scribble follows.
-        length_mm: how much of the outline in mm it follows instead.
-        distance_px: how far outside the object it runs.
-        distance_mm: how far in mm instead.
+        length_mm: length in mm that a scribble follows, in place of `length`.
+        distance_px: distance of a scribble from the object.
+        distance_mm: this distance in mm, in place of `distance_px`.
 
     Raises:
         InvalidInput: an unknown scheme or quirk, or a number out of range.
@@ -90,54 +91,63 @@ class VolumeUser:
         _check_not_negative(length_mm=length_mm or 0, distance_mm=distance_mm or 0)
         self._prompts = prompts
         self._refine = refine
-        self._noise = edge_noise_px, shift_px
-        self._manner = SchemeOptions(centre=centre, centre_order=center_ppv, quirks=self._quirks)
-        self._stroke = ScribbleOptions(
+        self._edge_noise_px = edge_noise_px
+        self._shift_px = shift_px
+        self._scheme_options = SchemeOptions(
+            centre=centre, centre_order=center_ppv, quirks=self._quirks
+        )
+        scribble_quirks = self._quirks
+        if refine != "scribble-point":
+            # Published code transposes the line only for models in 3D, which get one point of it.
+            scribble_quirks = self._quirks - {"sideways-line"}
+        self._scribble_options = ScribbleOptions(
             plane="coronal" if "coronal-only" in self._quirks else plane,
             length=length,
             length_mm=length_mm,
             distance_px=distance_px,
             distance_mm=distance_mm,
-            # Published code turns the line for models in 3D alone, which are told a point of it.
-            quirks=self._quirks if refine == "scribble-point" else self._quirks - {"sideways-line"},
+            quirks=scribble_quirks,
         )
         self.prompt_kinds = scheme.kinds | _REFINE_KINDS.get(refine, frozenset({"click"}))
         self.lift = Lift(spread=scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)
-        if not (scheme.is_random or any(self._noise)) and refine in ("none", "lasso"):
-            self.repeats = _once
+        has_random_start = scheme.is_random or edge_noise_px or shift_px
+        if not has_random_start and refine in ("none", "lasso"):
+            self.repeats = _repeat_once
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the initial prompts in the first round, then corrections; None when there is nothing to say."""
+        """Return the initial prompts in the first round, then corrections; None when there is nothing to prompt."""
         comparison = require_volume_comparison(turn)
         if turn.round == 1:
-            return self._first(turn, SlicedTarget.of(comparison)) or None
+            return self._first_prompts(turn, SlicedTarget.of(comparison)) or None
         if self._refine == "none" or corrections.is_solved(comparison):
             return None
         return self._correct(turn, comparison) or None
 
-    def _first(self, turn: Turn, target: SlicedTarget) -> Sequence[Prompt]:
+    def _first_prompts(self, turn: Turn, target: SlicedTarget) -> Sequence[Prompt]:
         scheme, count = find_scheme(self._prompts)
-        prompts = scheme.give(target, turn.rng, count, self._manner)
-        return [self._perturbed(prompt, target.shape, turn.rng) for prompt in prompts]
+        prompts = scheme.make_prompts(target, turn.rng, count, self._scheme_options)
+        return [self._perturb(prompt, target.shape, turn.rng) for prompt in prompts]
 
-    def _perturbed(self, box: Prompt, shape: Shape, rng: np.random.Generator) -> Prompt:
-        if not isinstance(box, Box):
-            return box
-        edge_noise_px, shift_px = self._noise
-        if edge_noise_px:
-            box = add_edge_noise(
-                box, shape, rng, edge_noise_px, is_clipped="clipped-noise" in self._quirks
-            )
-        return shift_box(box, shape, rng, shift_px) if shift_px else box
+    def _perturb(self, prompt: Prompt, shape: Shape, rng: np.random.Generator) -> Prompt:
+        """Return a box with edge noise and shift; other prompts as they are."""
+        if not isinstance(prompt, Box):
+            return prompt
+        box = prompt
+        if self._edge_noise_px:
+            is_clipped = "clipped-noise" in self._quirks
+            box = add_edge_noise(box, shape, rng, self._edge_noise_px, is_clipped=is_clipped)
+        if self._shift_px:
+            box = shift_box(box, shape, rng, self._shift_px)
+        return box
 
     def _correct(self, turn: Turn, comparison: Comparison) -> Sequence[Prompt]:
         rng = turn.rng
-        if (
-            self._refine in ("1ppv", "scribble-point")
-            and "first-click-patch" in self._quirks
-            and turn.dialogue.clicks
-        ):
-            comparison = corrections.restrict_to_patch(comparison, turn.dialogue.clicks[0].position)
+        uses_patch = (
+            self._refine in ("1ppv", "scribble-point") and "first-click-patch" in self._quirks
+        )
+        if uses_patch and turn.dialogue.clicks:
+            first_click = turn.dialogue.clicks[0]
+            comparison = corrections.restrict_to_patch(comparison, first_click.position)
         match self._refine:
             case "1pps":
                 slices = corrections.prompted_slices(turn.dialogue)
@@ -151,13 +161,14 @@ class VolumeUser:
             case "largest-error":
                 return corrections.click_largest_error(comparison, rng)
             case "scribble":
-                return draw_scribble(comparison, rng, self._stroke)
+                return draw_scribble(comparison, rng, self._scribble_options)
             case _:
-                return pick_scribble_point(draw_scribble(comparison, rng, self._stroke), rng)
+                scribble = draw_scribble(comparison, rng, self._scribble_options)
+                return pick_scribble_point(scribble, rng)
 
 
-def _once(sample: Sample, target: Target) -> int:
-    """Return 1: the same dialogue again would say nothing new."""
+def _repeat_once(sample: Sample, target: Target) -> int:
+    """Return 1: a repetition of the same dialogue adds no information."""
     return 1
 
 

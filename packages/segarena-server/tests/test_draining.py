@@ -6,11 +6,11 @@ import uuid
 
 import pytest
 
-from segarena.protocol.turns import Turn, pack_turn
+from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Turn as Turns
-from segarena_server.jobs import row_queue
+from segarena_server.jobs import lease as leases
 from segarena_server.storage.compression import pack
 
 
@@ -29,7 +29,7 @@ def run(served):
 
 def test_what_waits_is_answered_and_what_comes_is_told_to_come_again(served, run):
     api, told = run
-    body, answers = pack_turn(Turn(id=str(uuid.uuid4()), open=[0])), []
+    body, answers = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0])), []
     places = [f"/runs/{told['id']}/samples/{place['key']}/turns/0" for place in told["places"]]
     waiting = threading.Thread(target=lambda: answers.append(api.post(places[0], content=body)))
     waiting.start()
@@ -41,11 +41,11 @@ def test_what_waits_is_answered_and_what_comes_is_told_to_come_again(served, run
     assert not answers
     key = (told["id"], 0, 0)
     with served.site.database.writing() as session:
-        assert row_queue.finish_row(
+        assert leases.finish_row(
             session, Turns, key, "", state="done", response=pack(b"the reply"), done_at=1.0
         )
         assert session.get(Turns, (told["id"], 1, 0)) is None
-    served.site.news.tell(key)
+    served.site.news.notify(key)
     waiting.join(20)
     assert [(answer.status_code, answer.content) for answer in answers] == [(200, b"the reply")]
     until(lambda: not served.is_alive)

@@ -9,8 +9,8 @@ import pytest
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.samples import unpack_sample
-from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge, set_challenge_state
 from segarena_server.challenges.description import ChallengeDescription, Phase
 
@@ -61,7 +61,7 @@ class Event:
 
 
 def turn(api, run, number, answers=(), opens=()):
-    body = pack_turn(Turn(id=str(uuid.uuid4()), open=list(opens), answers=list(answers)))
+    body = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=list(opens), answers=list(answers)))
     return api.post(
         f"/runs/{run['id']}/samples/{run['places'][0]['key']}/turns/{number}", content=body
     )
@@ -84,7 +84,10 @@ def answer_all(api, run, reply):
         api,
         run,
         1,
-        [Answer(dialogue=n, prediction=Prediction(np.ones(sample.shape, bool))) for n in asked],
+        [
+            DialogueAnswer(dialogue=n, prediction=Prediction(np.ones(sample.shape, bool)))
+            for n in asked
+        ],
     )
 
 

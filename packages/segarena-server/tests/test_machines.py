@@ -7,7 +7,7 @@ import pytest
 
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreAway, StoreError
-from segarena.protocol.turns import Turn, pack_turn
+from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.http.responses import refusal_of
@@ -56,9 +56,11 @@ def test_what_one_machine_evaluates_the_other_serves(machines, api):
     for place in run["places"]:
         path = f"/runs/{run['id']}/samples/{place['key']}"
         assert len(api.get(path).content) == place["bytes"]
-        body = pack_turn(Turn(id=str(uuid.uuid4()), open=list(range(len(place["dialogues"])))))
+        body = pack_turn(
+            TurnMessage(id=str(uuid.uuid4()), open=list(range(len(place["dialogues"]))))
+        )
         assert api.post(f"{path}/turns/0", content=body).status_code == 200
-        gone = pack_turn(Turn(id=str(uuid.uuid4()), failed="nothing to say"))
+        gone = pack_turn(TurnMessage(id=str(uuid.uuid4()), failed="nothing to say"))
         assert api.post(f"{path}/turns/1", content=gone).status_code == 200
     deadline = time.monotonic() + 60
     while (told := api.get(f"/runs/{run['id']}").json())["state"] != "over":

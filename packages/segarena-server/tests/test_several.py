@@ -14,14 +14,14 @@ import httpx2
 import pytest
 
 from segarena.errors import StoreError
-from segarena.protocol.turns import Turn, pack_turn
+from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.auth.accounts import invite
 from segarena_server.auth.keys import make_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person, RunSample
 from segarena_server.db.orm_models import Turn as Turns
-from segarena_server.jobs import row_queue
+from segarena_server.jobs import lease as leases
 from segarena_server.jobs.lease import new_lease
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
@@ -126,7 +126,7 @@ def test_a_turn_received_by_one_is_evaluated_by_another_and_waited_for_at_a_thir
     place = f"/api/v1/runs/{run['id']}/samples/{run['places'][0]['key']}"
     sample = ask("GET", second, place, headers=head)
     assert hashlib.sha256(sample.content).hexdigest() == run["places"][0]["sha256"]
-    body = pack_turn(Turn(id=str(uuid.uuid4()), open=[0]))
+    body = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0]))
     reply = ask("POST", first, f"{place}/turns/0", content=body, headers=head)
     assert reply.status_code == 200, reply.text
     again = [
@@ -154,7 +154,7 @@ def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several,
     lease = new_lease().replace(f":{os.getpid()}:", f":{2**22 + 1}:")
     with site.database.writing() as session:  # as one leaves it that is killed in the middle
         place = session.get_one(RunSample, (run["id"], 0))
-        body = pack(pack_turn(Turn(id=str(uuid.uuid4()), open=[0])))
+        body = pack(pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0])))
         turn = Turns(
             run_id=run["id"],
             place=0,
@@ -166,7 +166,7 @@ def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several,
         )
         session.add(turn)
         session.flush()
-        row_queue.lease_row(turn, lease)
+        leases.lease_row(turn, lease)
     reply = ask(
         "GET", second, f"/api/v1/runs/{run['id']}/samples/{place.key}/turns/0", headers=head
     )

@@ -12,7 +12,7 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import event
 
-from segarena.protocol.turns import Turn, pack_turn
+from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.auth import passwords
 from segarena_server.auth.accounts import register
 from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
@@ -21,6 +21,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Run
 from segarena_server.db.orm_models import Turn as Row
 from segarena_server.preflight import faults_of
+from segarena_server.storage.compression import pack
 from segarena_server.turns import delayed_replies, turn_service
 from segarena_server.turns.notifier import Notifier
 
@@ -49,7 +50,7 @@ def send_first(api, run):
     started = time.perf_counter()
     answer = api.post(
         f"/runs/{run['id']}/samples/{run['places'][0]['key']}/turns/0",
-        content=pack_turn(Turn(id="turn-zero", open=[0])),
+        content=pack_turn(TurnMessage(id="turn-zero", open=[0])),
     )
     return answer, time.perf_counter() - started
 
@@ -99,9 +100,9 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
 
     def look(*told):
         looked.append(told)
-        return turn_service._Found(b"reply", 30.0, was_sent=True)
+        return SimpleNamespace(response=pack(b"reply"), sent="{}"), 30.0
 
-    monkeypatch.setattr(turn_service, "_look", look)
+    monkeypatch.setattr(turn_service, "_find_evaluated", look)
     site = SimpleNamespace(news=Notifier(), settings=SimpleNamespace(workers=1))
     request = SimpleNamespace(
         app=SimpleNamespace(state=SimpleNamespace(site=site)), state=SimpleNamespace()

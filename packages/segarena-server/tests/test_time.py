@@ -9,7 +9,7 @@ import pytest
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Turn as Row
@@ -47,7 +47,7 @@ class Dialogue:
         self.send(open=[0])
 
     def send(self, **told):
-        body = pack_turn(Turn(id=f"turn-{self.number:04}", **told))
+        body = pack_turn(TurnMessage(id=f"turn-{self.number:04}", **told))
         answer = self.api.post(f"{self.path}/turns/{self.number}", content=body)
         assert answer.status_code == 200, answer.text
         self._wait_until_noted()
@@ -66,7 +66,7 @@ class Dialogue:
 
     def answer(self, **told):
         mask = np.zeros(self.shape, bool)
-        return self.send(answers=[Answer(dialogue=0, prediction=Prediction(mask))], **told)
+        return self.send(answers=[DialogueAnswer(dialogue=0, prediction=Prediction(mask))], **told)
 
     def last(self):
         with self.served.site.database.reading() as session:

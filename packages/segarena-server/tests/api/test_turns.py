@@ -16,8 +16,8 @@ from sqlalchemy import select
 from segarena.dialogue import Prediction
 from segarena.engine.store import RunFolder
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.samples import unpack_sample
-from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import RunSample
@@ -60,7 +60,7 @@ def run(api):
 
 
 def turn_of(answers=(), opens=()):
-    return pack_turn(Turn(id=str(uuid.uuid4()), open=list(opens), answers=list(answers)))
+    return pack_turn(TurnMessage(id=str(uuid.uuid4()), open=list(opens), answers=list(answers)))
 
 
 def send(api, run, number, body, place=0, **headers):
@@ -79,7 +79,8 @@ def sample_of(api, run, place=0):
 
 def everything(sample, dialogues):
     return [
-        Answer(dialogue=n, prediction=Prediction(np.ones(sample.shape, bool))) for n in dialogues
+        DialogueAnswer(dialogue=n, prediction=Prediction(np.ones(sample.shape, bool)))
+        for n in dialogues
     ]
 
 
@@ -150,7 +151,7 @@ def test_what_cannot_be_read_is_refused_and_another_may_come_in_its_place(api, r
     sample = sample_of(api, run)
     assert send(api, run, 0, b"no frame at all").status_code == 422
     send(api, run, 0, turn_of(opens=[0]))
-    wrong = turn_of([Answer(dialogue=0, prediction=Prediction(np.ones((3, 3), bool)))])
+    wrong = turn_of([DialogueAnswer(dialogue=0, prediction=Prediction(np.ones((3, 3), bool)))])
     refused = send(api, run, 1, wrong)
     assert refused.status_code == 422
     assert "mask" in refused.json()["message"]
@@ -161,7 +162,7 @@ def test_what_cannot_be_read_is_refused_and_another_may_come_in_its_place(api, r
 def test_nothing_comes_in_the_place_of_what_was_refused_when_the_run_is_over(api, run):
     sample = sample_of(api, run)
     send(api, run, 0, turn_of(opens=[0]))
-    wrong = turn_of([Answer(dialogue=0, prediction=Prediction(np.ones((3, 3), bool)))])
+    wrong = turn_of([DialogueAnswer(dialogue=0, prediction=Prediction(np.ones((3, 3), bool)))])
     assert send(api, run, 1, wrong).status_code == 422
     api.post(f"/runs/{run['id']}/finish")
     wait_until_over(api, run)

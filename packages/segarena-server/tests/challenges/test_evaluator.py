@@ -11,8 +11,8 @@ from segarena.dialogue import Prediction
 from segarena.engine.rows import Rows
 from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.samples import unpack_sample
-from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 
@@ -22,13 +22,13 @@ RUN = RunInfo(id="r", phase="final", name="mine", samples=("p2", "p0"))
 def turn(*answers, opens=(), charged_s=1.0, spent_s=0.0, failed=""):
     """Return a turn; answers are (dialogue, mask or why there is none)."""
     made = [
-        Answer(dialogue=number, failed=said)
+        DialogueAnswer(dialogue=number, failed=said)
         if isinstance(said, str)
-        else Answer(dialogue=number, prediction=Prediction(said))
+        else DialogueAnswer(dialogue=number, prediction=Prediction(said))
         for number, said in answers
     ]
     body = pack_turn(
-        Turn(id=str(uuid.UUID(int=len(made))), answers=made, open=opens, failed=failed)
+        TurnMessage(id=str(uuid.UUID(int=len(made))), answers=made, open=opens, failed=failed)
     )
     return ChargedTurn(body=body, charged_s=charged_s, spent_s=spent_s)
 
@@ -51,14 +51,14 @@ def test_a_dialogue_goes_from_its_first_prompt_to_its_rows(challenge):
     turns = [BEGIN]
     masks = [EMPTY, FULL, HALF, EMPTY]
     for mask in masks:
-        done = evaluator.step(job(*turns))
+        done = evaluator.evaluate(job(*turns))
         said = asked(done)[0]
         assert not said.over
         assert len(said.rounds) == 1
         assert said.values is None
         assert not done.is_over
         turns.append(turn((0, mask)))
-    done = evaluator.step(job(*turns))
+    done = evaluator.evaluate(job(*turns))
     assert asked(done)[0].over
     assert done.is_over
     assert [row.round for row in done.rows.records] == [1, 2, 3, 4]
@@ -70,31 +70,31 @@ def test_a_place_that_is_not_at_hand_gives_the_same_bytes(challenge):
     described = challenge("rclicks(groups=2, rounds=3)")
     warm, turns, steps = Evaluator(described), [turn(opens=[0, 1, 2])], []
     while not steps or not steps[-1].is_over:
-        steps.append(warm.step(job(*turns)))
+        steps.append(warm.evaluate(job(*turns)))
         waiting = [number for number, one in asked(steps[-1]).items() if not one.over]
         turns.append(turn(*((number, HALF) for number in waiting), charged_s=0.7))
     assert len(steps) == 4
     for count in range(1, len(steps) + 1):
-        cold = Evaluator(described).step(job(*turns[:count]))
+        cold = Evaluator(described).evaluate(job(*turns[:count]))
         assert cold.reply == steps[count - 1].reply
         assert cold == steps[count - 1]
-    alone = Evaluator(described, most_places=1)
+    alone = Evaluator(described, max_cached_samples=1)
     other = EvaluationRequest(run=replace(RUN, id="s"), place=1, turns=(turn(opens=[0, 1, 2]),))
     for count in range(1, len(steps) + 1):
-        alone.step(other)  # takes the only seat
-        assert alone.step(job(*turns[:count])) == steps[count - 1]
+        alone.evaluate(other)  # takes the only seat
+        assert alone.evaluate(job(*turns[:count])) == steps[count - 1]
 
 
 def test_the_last_turn_alone_is_enough_while_the_place_is_at_hand(challenge):
     evaluator = Evaluator(challenge())
-    first = evaluator.step(job(BEGIN))
+    first = evaluator.evaluate(job(BEGIN))
     second = job(turn((0, HALF)), before=first.digest)
-    expected = Evaluator(challenge()).step(job(BEGIN, turn((0, HALF))))
+    expected = Evaluator(challenge()).evaluate(job(BEGIN, turn((0, HALF))))
     with pytest.raises(EarlierNeeded):
-        Evaluator(challenge()).step(second)
-    assert evaluator.step(second) == expected
+        Evaluator(challenge()).evaluate(second)
+    assert evaluator.evaluate(second) == expected
     with pytest.raises(EarlierNeeded):  # that was taken already
-        evaluator.step(second)
+        evaluator.evaluate(second)
 
 
 REFUSED = {
@@ -111,11 +111,11 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_is_refused_and_the_round_stays_open(challenge, name):
     evaluator = Evaluator(challenge())
-    evaluator.step(job(BEGIN))
+    evaluator.evaluate(job(BEGIN))
     with pytest.raises(InvalidInput):
-        evaluator.step(job(BEGIN, REFUSED[name]))
-    again = evaluator.step(job(BEGIN, turn((0, HALF))))
-    assert again == Evaluator(challenge()).step(job(BEGIN, turn((0, HALF))))
+        evaluator.evaluate(job(BEGIN, REFUSED[name]))
+    again = evaluator.evaluate(job(BEGIN, turn((0, HALF))))
+    assert again == Evaluator(challenge()).evaluate(job(BEGIN, turn((0, HALF))))
 
 
 def test_broken_turns_are_refused_and_nothing_else_happens(challenge):
@@ -123,29 +123,29 @@ def test_broken_turns_are_refused_and_nothing_else_happens(challenge):
     good = turn((0, HALF))
     size = 12 + int.from_bytes(good.body[:4], "little")
     evaluator, refused = Evaluator(described), 0
-    evaluator.step(job(BEGIN))
+    evaluator.evaluate(job(BEGIN))
     for _ in range(300):
         broken = bytearray(good.body)
         for place in rng.integers(0, size, 2):
             broken[place] ^= 1 << int(rng.integers(0, 8))
         try:
-            evaluator.step(job(BEGIN, replace(good, body=bytes(broken))))
+            evaluator.evaluate(job(BEGIN, replace(good, body=bytes(broken))))
             evaluator = Evaluator(described)  # what is still a turn is taken
         except InvalidInput:
             refused += 1
     assert refused > 200
-    assert evaluator.step(job(BEGIN, good)) == Evaluator(described).step(job(BEGIN, good))
+    assert evaluator.evaluate(job(BEGIN, good)) == Evaluator(described).evaluate(job(BEGIN, good))
 
 
 def test_turns_that_were_taken_before_are_not_the_participants_fault(challenge):
     with pytest.raises(StoreError, match="cannot be taken again"):
-        Evaluator(challenge()).step(job(turn(opens=[7]), turn((0, HALF))))
+        Evaluator(challenge()).evaluate(job(turn(opens=[7]), turn((0, HALF))))
 
 
 def test_a_dialogue_without_an_answer_has_failed_alone(challenge):
     described = challenge("rclicks(groups=2, rounds=2)")
     turns = [turn(opens=[0, 1, 2]), turn((0, "predict: out of memory"), (1, HALF), (2, HALF))]
-    done = Evaluator(described).step(job(*turns))
+    done = Evaluator(described).evaluate(job(*turns))
     assert [(one.over, one.failed) for one in asked(done).values()] == [
         (True, "there was no answer"),
         (False, ""),
@@ -156,7 +156,7 @@ def test_a_dialogue_without_an_answer_has_failed_alone(challenge):
 
 
 def test_a_sample_about_which_nothing_can_be_said_is_over(challenge):
-    done = Evaluator(challenge("rclicks(groups=2)")).step(job(turn(failed="encode: no memory")))
+    done = Evaluator(challenge("rclicks(groups=2)")).evaluate(job(turn(failed="encode: no memory")))
     assert done.is_over
     assert {row.failure for row in done.rows.records} == {"encode: no memory"}
     assert all(one.over and not one.rounds for one in asked(done).values())
@@ -176,7 +176,7 @@ def test_dialogues_are_held_one_after_the_other_too(challenge):
     for turns in (together, in_turn):
         evaluator = Evaluator(described)
         for count in range(1, len(turns) + 1):
-            done = evaluator.step(job(*turns[:count]))
+            done = evaluator.evaluate(job(*turns[:count]))
         assert done.is_over
         found.append(done.rows.records)
     assert found[0] == found[1]
@@ -189,7 +189,7 @@ def test_waiting_dialogues_share_what_is_charged(challenge):
         turn((1, HALF), charged_s=4.0),
         turn((0, HALF), charged_s=1.0),
     ]
-    seconds = [evaluator.step(job(*turns[: count + 1])).judged[0].seconds for count in range(3)]
+    seconds = [evaluator.evaluate(job(*turns[: count + 1])).judged[0].seconds for count in range(3)]
     assert seconds == [0.0, 2.0, 3.0]
 
 
@@ -200,17 +200,17 @@ def test_nobody_wins_time_by_turns_that_answer_nothing(challenge):
         turn((0, HALF), (1, HALF), charged_s=0.0),
     ]
     evaluator = Evaluator(challenge("rclicks(groups=2, rounds=1)"))
-    done = [evaluator.step(job(*turns[: count + 1])) for count in range(3)][-1]
+    done = [evaluator.evaluate(job(*turns[: count + 1])) for count in range(3)][-1]
     assert [judged.seconds for judged in done.judged] == [60.0, 0.0]
 
 
 def held(described, *charged):
     """Hold one dialogue with answers that are charged so; return what was judged."""
     evaluator, turns = Evaluator(described), [BEGIN]
-    evaluator.step(job(*turns))
+    evaluator.evaluate(job(*turns))
     for seconds in charged:
         turns.append(turn((0, HALF), charged_s=seconds, spent_s=sum(charged[: len(turns) - 1])))
-        done = evaluator.step(job(*turns))
+        done = evaluator.evaluate(job(*turns))
     return done
 
 

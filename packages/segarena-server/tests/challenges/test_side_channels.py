@@ -10,7 +10,7 @@ import pytest
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.turns import Answer, Turn, pack_turn
+from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.time_charge import FIRST_TICK_S, reply_delay_s
@@ -30,16 +30,18 @@ class Asker:
     def send(self, turn, charged_s=0.0):
         given = ChargedTurn(body=pack_turn(turn), charged_s=charged_s)
         self.job = replace(self.job, turns=(*self.job.turns, given))
-        done = self.evaluator.step(self.job)
+        done = self.evaluator.evaluate(self.job)
         self.given += [done.given] if done.given else []
         return done
 
     def open(self):
-        return self.send(Turn(id="turn-open", open=[0]))
+        return self.send(TurnMessage(id="turn-open", open=[0]))
 
     def answer(self, mask, **more):
         return self.send(
-            Turn(id="turn-answer", answers=[Answer(dialogue=0, prediction=Prediction(mask))]),
+            TurnMessage(
+                id="turn-answer", answers=[DialogueAnswer(dialogue=0, prediction=Prediction(mask))]
+            ),
             **more,
         )
 
@@ -104,7 +106,7 @@ def test_to_give_up_after_the_end_sounds_like_giving_up_before_it(event, truth):
     for asker, mask in ((right, truth), (wrong, ~truth)):
         asker.open()
         asker.answer(mask)
-    none = Turn(id="turn-none", answers=[Answer(dialogue=0, failed="no")])
+    none = TurnMessage(id="turn-none", answers=[DialogueAnswer(dialogue=0, failed="no")])
     first, same = right.send(none), wrong.send(none)
     assert first.reply == same.reply
     assert what_pages_show(first) == what_pages_show(same)
@@ -140,7 +142,7 @@ def test_faults_of_data_and_users_are_not_told_as_the_participants(challenge, mo
     """What is wrong with a turn is said to whoever sent it; what is wrong with a sample may name it."""
     asker = Asker(challenge())
     with pytest.raises(InvalidInput, match="turn"):
-        asker.send(Turn(id="turn-wrong", open=[7]))
+        asker.send(TurnMessage(id="turn-wrong", open=[7]))
 
     def load(_, name):
         raise InvalidInput(f"/secret/{name} cannot be used")

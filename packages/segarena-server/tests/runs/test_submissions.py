@@ -19,8 +19,8 @@ import segarena
 from segarena.engine.store import RunFolder
 from segarena.files.hashes import sha256
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.samples import unpack_sample
-from segarena.protocol.turns import Turn, pack_turn
+from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
@@ -163,7 +163,7 @@ def masks_for(api, run, value=1):
 def test_masks_are_judged_as_one_round(api, working):
     run = begin(api)
     key = run["places"][0]["key"]
-    turn = pack_turn(Turn(id=str(uuid.uuid4()), open=[0]))
+    turn = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0]))
     first = api.post(f"/runs/{run['id']}/samples/{key}/turns/0", content=turn)
     assert len(unpack_reply(first.content, shapes_of(api, run)[key]).dialogues[0].rounds[0]) == 1
     judged(api, waited(api, send(api, "masks", "masks", zipped(masks_for(api, run)), run["id"])))
@@ -214,7 +214,7 @@ def test_what_is_refused_is_kept_nowhere(api, monkeypatch):
 def test_a_run_of_masks_takes_no_turns_and_no_second_masks(api):
     run = begin(api)
     key = run["places"][0]["key"]
-    turn = pack_turn(Turn(id=str(uuid.uuid4()), failed="no"))
+    turn = pack_turn(TurnMessage(id=str(uuid.uuid4()), failed="no"))
     assert api.post(f"/runs/{run['id']}/samples/{key}/turns/1", content=turn).status_code == 409
     told = waited(api, send(api, "masks", "masks", zipped(masks_for(api, run)), run["id"]))
     second = send(api, "masks", "masks", zipped(masks_for(api, run, 0)), run["id"])

@@ -3,8 +3,8 @@
 from sqlalchemy import update
 
 from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
-from segarena_server.jobs.job_queue import find_job
-from segarena_server.runs.run_repository import END, request_end
+from segarena_server.jobs.job_queue import END_RUN, find_job
+from segarena_server.runs.run_repository import request_end
 from segarena_server.turns.queue_position import (
     job_queue_position,
     run_queue_position,
@@ -78,7 +78,7 @@ def test_a_job_is_not_told_an_hour_that_the_clock_was_set(database):
         for number, took_s in enumerate((5.0, 5.0, 5.0, 3605.0, -3595.0)):
             session.add(
                 Job(
-                    kind=END,
+                    kind=END_RUN,
                     about=str(number),
                     state="done",
                     made_at=0.0,
@@ -86,7 +86,7 @@ def test_a_job_is_not_told_an_hour_that_the_clock_was_set(database):
                     done_at=took_s,
                 )
             )
-        session.add(Job(kind=END, about="mine", state="leased", made_at=1.0, begun_at=1.0))
+        session.add(Job(kind=END_RUN, about="mine", state="leased", made_at=1.0, begun_at=1.0))
     with database.reading() as session:
         job = session.query(Job).filter(Job.about == "mine").one()
         assert job_queue_position(session, job)["estimate_s"] == 5.0
@@ -96,9 +96,9 @@ def test_what_is_done_to_end_a_run_is_told_without_the_sample_that_it_is_done_to
     with database.writing() as session:
         run = begun(session)
         assert request_end(session, run, 0.0)
-        job = find_job(session, END, "run")
+        job = find_job(session, END_RUN, "run")
         job.state, job.doing = "leased", "loading hidden"
-        assert run_queue_position(session, run)["phase"] == END
+        assert run_queue_position(session, run)["phase"] == END_RUN
 
 
 def test_a_run_that_somebody_else_just_ended_is_not_ended_again(database):
@@ -107,4 +107,4 @@ def test_a_run_that_somebody_else_just_ended_is_not_ended_again(database):
         session.connection().execute(update(Run).values(state="over"))
         assert run.state == "open"
         assert not request_end(session, run, 0.0)
-        assert find_job(session, END, "run") is None
+        assert find_job(session, END_RUN, "run") is None

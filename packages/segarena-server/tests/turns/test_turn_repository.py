@@ -2,13 +2,15 @@
 
 import pytest
 
-from segarena_server.challenges.time_charge import TimeCharge
+from segarena.protocol.turns import TurnHeader
+from segarena_server.challenges.time_charge import Moment, TimeCharge
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn
 from segarena_server.http.http_errors import Refusal
-from segarena_server.jobs import row_queue
+from segarena_server.jobs import lease as leases
 from segarena_server.turns import turn_repository
 
 KEY = ("run", 0, 0)
+MOMENT = Moment(boot="", boot_s=0.0, utc_s=0.0)
 
 
 @pytest.fixture
@@ -38,14 +40,22 @@ def run(database):
 
 
 def receive(database, number=0, place=0, body=b"body", at=1.0, charged_s=0.0):
-    came = turn_repository.Received(
-        request=body, sha256=body.hex(), charged=TimeCharge(seconds=charged_s), client_s=0.0
+    incoming = turn_repository.IncomingTurn.of(
+        body, TurnHeader(id="turn"), first=MOMENT, last=MOMENT, is_committed=True
     )
+    charge = TimeCharge(seconds=charged_s)
     with database.writing() as session:
         there = session.get_one(RunSample, ("run", place))
         before = turn_repository.turns_by_number(session, there)
         return turn_repository.store_turn(
-            session, session.get_one(Run, "run"), there, before, came, number=number, now=at
+            session,
+            session.get_one(Run, "run"),
+            there,
+            before,
+            incoming,
+            charge,
+            number=number,
+            now=at,
         )
 
 
@@ -57,7 +67,7 @@ def lease(database, worker="w", name="lease", now=100.0):
 
 def finish(database, name, key=KEY, **values):
     with database.writing() as session:
-        return row_queue.finish_row(
+        return leases.finish_row(
             session, Turn, key, name, **{"state": "done", "response": b"r", **values}
         )
 

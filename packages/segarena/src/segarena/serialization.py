@@ -17,17 +17,19 @@ from segarena.prompts import Prompt
 from segarena.samples import ImageSample, Sample, Support, VolumeSample
 from segarena.worker import Body, as_body, dtype_name, flatten
 
-BodyOf: TypeAlias = Callable[[Any, Sequence[int], Callable[[], Iterable[Any]]], Body]
+BodyMaker: TypeAlias = Callable[[Any, Sequence[int], Callable[[], Iterable[Any]]], Body]
 """Makes what travels of an array: its dtype, its shape, and what gives its bytes."""
 
 
-def in_frame(dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]]) -> Body:
+def inline_body(dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]]) -> Body:
     """Return an array that travels in the body of the frame, whatever its size."""
     told = {"dtype": dtype_name(dtype), "shape": [int(side) for side in shape]}
     return Body(told, math.prod(shape) * np.dtype(dtype).itemsize, parts)
 
 
-def encode_sample(sample: Sample, arrays: list[Any], body: BodyOf = in_frame) -> dict[str, Any]:
+def encode_sample(
+    sample: Sample, arrays: list[Any], body: BodyMaker = inline_body
+) -> dict[str, Any]:
     """Return what a header tells of a sample.
 
     Args:
@@ -111,7 +113,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _whole(voxels: Any, body: BodyOf) -> Body:
+def _whole(voxels: Any, body: BodyMaker) -> Body:
     values = np.asarray(voxels)
     if values.dtype == np.bool_:
         return as_body(values)

@@ -12,14 +12,14 @@ from messages import ID, OBJECTS, SHAPE, reply, samples, turn
 from segarena.errors import InvalidInput
 from segarena.protocol.frames import read_frame
 from segarena.protocol.replies import pack_reply, unpack_reply
-from segarena.protocol.samples import pack_sample, unpack_sample
-from segarena.protocol.turns import pack_turn, read_turn_head, unpack_turn
+from segarena.protocol.sample_frames import pack_sample, unpack_sample
+from segarena.protocol.turns import pack_turn, read_turn_header, unpack_turn
 
 READ_TURN = partial(unpack_turn, shape=SHAPE, objects=OBJECTS)
 READ_SAMPLE = partial(unpack_sample, key="k")
 MESSAGES = {
     "turn": (pack_turn(turn()), READ_TURN),
-    "head": (pack_turn(turn()), read_turn_head),
+    "head": (pack_turn(turn()), read_turn_header),
     "reply": (pack_reply(reply()), lambda data: unpack_reply(data, SHAPE)),
     "image": (
         pack_sample(

@@ -21,10 +21,16 @@ from messages import (
 
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, InvalidMask
-from segarena.protocol.masks import packed_bytes, read_mask, tell_mask
+from segarena.protocol.mask_encoding import decode_mask, encode_mask, max_mask_bytes
 from segarena.protocol.replies import pack_reply, unpack_reply
-from segarena.protocol.samples import pack_sample, unpack_sample
-from segarena.protocol.turns import Answer, Turn, pack_turn, read_turn_head, unpack_turn
+from segarena.protocol.sample_frames import pack_sample, unpack_sample
+from segarena.protocol.turns import (
+    DialogueAnswer,
+    TurnMessage,
+    pack_turn,
+    read_turn_header,
+    unpack_turn,
+)
 
 
 def same(one, other):
@@ -71,12 +77,12 @@ def test_a_turn_arrives_as_it_was_sent():
 
 
 def test_the_head_of_a_turn_is_read_without_its_masks():
-    head = read_turn_head(pack_turn(turn())[:2000])
+    head = read_turn_header(pack_turn(turn())[:2000])
     assert (head.id, head.client_s, len(head.answers)) == (ID, 1.5, 7)
 
 
 def test_a_turn_about_nothing_says_why():
-    failed = Turn(id=ID, failed="encode:\n out of \x1b[31m memory" + "!" * 1000)
+    failed = TurnMessage(id=ID, failed="encode:\n out of \x1b[31m memory" + "!" * 1000)
     found = unpack_turn(pack_turn(failed), shape=SHAPE, objects=OBJECTS)
     assert found.failed.startswith("encode: out of [31m memory!!!")
     assert len(found.failed) == 500
@@ -124,9 +130,9 @@ def test_the_same_message_is_the_same_bytes():
 @given(arrays(bool, array_shapes(min_dims=2, max_dims=3, max_side=12)))
 def test_any_mask_comes_back_and_takes_no_more_than_its_bits(mask):
     found = []
-    told = tell_mask(mask, found)
-    assert same(read_mask(told, [unframed(body) for body in found], mask.shape), mask)
-    assert found[0].size <= packed_bytes(mask.shape)
+    told = encode_mask(mask, found)
+    assert same(decode_mask(told, [unframed(body) for body in found], mask.shape), mask)
+    assert found[0].size <= max_mask_bytes(mask.shape)
 
 
 @settings(max_examples=40)
@@ -139,16 +145,18 @@ def test_any_mask_comes_back_and_takes_no_more_than_its_bits(mask):
 )
 def test_any_labels_come_back(given):
     found = []
-    told = tell_mask(given, found)
-    assert same(read_mask(told, [unframed(body) for body in found], given.shape), given)
+    told = encode_mask(given, found)
+    assert same(decode_mask(told, [unframed(body) for body in found], given.shape), given)
 
 
 def test_labels_of_noise_take_no_more_than_a_byte_each():
     given = np.random.default_rng(0).integers(0, 200, (30, 40), dtype=np.uint8)
     found = []
-    told = tell_mask(given, found)
-    assert sum(body.size for body in found) == given.size == packed_bytes(given.shape, objects=200)
-    assert same(read_mask(told, [unframed(body) for body in found], given.shape), given)
+    told = encode_mask(given, found)
+    assert (
+        sum(body.size for body in found) == given.size == max_mask_bytes(given.shape, objects=200)
+    )
+    assert same(decode_mask(told, [unframed(body) for body in found], given.shape), given)
 
 
 def unframed(body):
@@ -161,7 +169,9 @@ def unframed(body):
 
 def test_a_mask_of_an_object_is_small():
     disc = np.hypot(*(np.indices((480, 854)) - np.reshape((200, 400), (2, 1, 1)))) < 90
-    data = pack_turn(Turn(id=ID, answers=[Answer(dialogue=0, prediction=Prediction(disc))]))
+    data = pack_turn(
+        TurnMessage(id=ID, answers=[DialogueAnswer(dialogue=0, prediction=Prediction(disc))])
+    )
     assert len(data) < 1000 + 480 * 854 / 8 / 50
 
 
@@ -170,7 +180,7 @@ def test_a_mask_of_an_object_is_small():
 )
 def test_what_is_no_mask_is_refused_before_it_is_sent(mask):
     with pytest.raises(InvalidMask):
-        tell_mask(mask, [])
+        encode_mask(mask, [])
 
 
 WRONG = {
@@ -180,7 +190,7 @@ WRONG = {
     "run lengths that do not fit": ({"rle": {"array": 0}}, [np.array([5, 5], np.uint8)]),
     "run lengths longer than bits": (
         {"rle": {"array": 0}},
-        [np.ones(packed_bytes(SHAPE) + 1, np.uint8)],
+        [np.ones(max_mask_bytes(SHAPE) + 1, np.uint8)],
     ),
     "another kind": ({"png": {"array": 0}}, [noise()]),
     "two kinds": ({"rle": {"array": 0}, "bits": {"array": 0}}, [noise()]),
@@ -204,20 +214,22 @@ def test_a_mask_that_cannot_be_is_refused(name):
     told, found = WRONG[name]
     whole = {"shape": list(SHAPE), **told} if isinstance(told, dict) else told
     with pytest.raises(InvalidInput):
-        read_mask(whole, found, SHAPE)
+        decode_mask(whole, found, SHAPE)
 
 
 def test_run_lengths_of_a_mask_that_is_turned_are_refused():
     found = []
-    told = tell_mask(np.eye(4, 6, dtype=bool), found)
+    told = encode_mask(np.eye(4, 6, dtype=bool), found)
     with pytest.raises(InvalidInput, match=r"expected the shape \(6, 4\)"):
-        read_mask(told, [unframed(body) for body in found], (6, 4))
+        decode_mask(told, [unframed(body) for body in found], (6, 4))
 
 
 @pytest.mark.parametrize("numbers", [[], [3], [5, 0]], ids=str)
 def test_some_dialogues_may_be_answered_and_others_opened(numbers):
-    sent = Turn(
-        id=ID, answers=[Answer(dialogue=number, failed="x") for number in numbers], open=[7, 9]
+    sent = TurnMessage(
+        id=ID,
+        answers=[DialogueAnswer(dialogue=number, failed="x") for number in numbers],
+        open=[7, 9],
     )
     found = unpack_turn(pack_turn(sent), shape=SHAPE, objects=OBJECTS)
     assert [answer.dialogue for answer in found.answers] == numbers
@@ -226,9 +238,9 @@ def test_some_dialogues_may_be_answered_and_others_opened(numbers):
 
 @pytest.mark.parametrize("numbers", [[6, 6], [7], [-1]], ids=str)
 def test_every_dialogue_is_answered_once_and_no_other(numbers):
-    answers = [Answer(dialogue=number, failed="x") for number in numbers]
+    answers = [DialogueAnswer(dialogue=number, failed="x") for number in numbers]
     with pytest.raises(InvalidInput, match="expected one answer to some of dialogues"):
-        unpack_turn(pack_turn(Turn(id=ID, answers=answers)), shape=SHAPE, objects=OBJECTS)
+        unpack_turn(pack_turn(TurnMessage(id=ID, answers=answers)), shape=SHAPE, objects=OBJECTS)
 
 
 @pytest.mark.parametrize(
@@ -238,18 +250,20 @@ def test_every_dialogue_is_answered_once_and_no_other(numbers):
 )
 def test_what_a_turn_says_of_itself_is_looked_at(changed):
     with pytest.raises(InvalidInput):
-        unpack_turn(pack_turn(Turn(**{"id": ID, **changed})), shape=SHAPE, objects={})
+        unpack_turn(pack_turn(TurnMessage(**{"id": ID, **changed})), shape=SHAPE, objects={})
 
 
 def test_a_candidate_that_is_no_frame_is_refused():
     answer = turn().answers[5]
     with pytest.raises(InvalidInput, match="expected frames 0 to 1"):
-        unpack_turn(pack_turn(Turn(id=ID, answers=[answer])), shape=(2, 20, 30), objects={5: 1})
+        unpack_turn(
+            pack_turn(TurnMessage(id=ID, answers=[answer])), shape=(2, 20, 30), objects={5: 1}
+        )
 
 
 def test_labels_in_place_of_a_mask_are_the_sessions_affair():
     answer = turn().answers[2]
-    sent = pack_turn(Turn(id=ID, answers=[answer]))
+    sent = pack_turn(TurnMessage(id=ID, answers=[answer]))
     with pytest.raises(InvalidInput, match="at most 1 masks"):
         unpack_turn(sent, shape=SHAPE, objects={2: 1})
     assert same(unpack_turn(sent, shape=SHAPE, objects={2: 2}).answers[0].prediction.mask, labels())

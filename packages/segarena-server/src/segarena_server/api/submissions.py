@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from segarena.files.hashes import sha256
-from segarena.protocol.challenge_info import Way
+from segarena.protocol.challenge_info import ParticipationMode
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import find_challenge, find_phase
 from segarena_server.challenges.description import Phase
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/api/v1")
 
 
 class _About(msgspec.Struct, forbid_unknown_fields=True):
-    kind: Way
+    kind: ParticipationMode
     name: Annotated[str, msgspec.Meta(min_length=1)]
     segmenter: str = ""
     note: str = ""

@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from segarena.protocol.frames import CONTENT_TYPE
-from segarena.protocol.turns import read_turn_head
+from segarena.protocol.turns import read_turn_header
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.time_charge import Moment
 from segarena_server.db.orm_models import Turn
@@ -16,13 +16,8 @@ from segarena_server.http.request_body import check_digest, read_body
 from segarena_server.runs.run_repository import find_run_sample, own_run
 from segarena_server.site import Site
 from segarena_server.turns.queue_position import turn_queue_position
-from segarena_server.turns.turn_repository import WITHOUT_BODIES, TurnKey
-from segarena_server.turns.turn_service import (
-    IncomingTurn,
-    check_run_sample,
-    take_turn,
-    wait_for_reply,
-)
+from segarena_server.turns.turn_repository import WITHOUT_BODIES, IncomingTurn, TurnKey
+from segarena_server.turns.turn_service import check_run_sample, take_turn, wait_for_reply
 
 router = APIRouter(prefix="/api/v1")
 
@@ -39,12 +34,17 @@ async def send_turn(request: Request, run_id: str, key: str, number: int) -> Res
     await run_in_threadpool(check_run_sample, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
     last = request.state.read = Moment.now()
-    head = read_turn_head(body)
+    head = read_turn_header(body)
     is_committed = check_digest(request, body)
-    came = IncomingTurn(
-        body=body, head=head, first=request.state.arrived, last=last, is_committed=is_committed
+    incoming = await run_in_threadpool(
+        IncomingTurn.of,
+        body,
+        head,
+        first=request.state.arrived,
+        last=last,
+        is_committed=is_committed,
     )
-    turn = await run_in_threadpool(take_turn, request, (run_id, key, number), came)
+    turn = await run_in_threadpool(take_turn, request, run_id, key, number, incoming)
     request.state.turn = "/".join(map(str, turn))
     site.hurry()
     return await _response(request, turn)

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from segarena.errors import InvalidInput
-from segarena.protocol.challenge_info import Kind, Late, Shows, Way
+from segarena.protocol.challenge_info import LateRuns, ParticipationMode, PhaseKind, ScoreVisibility
 from segarena.specs import PluginSpec
 
 Slug: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?\Z")]
@@ -44,8 +44,10 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     name: Slug
-    kind: Kind = "test"
-    takes: Annotated[tuple[Way, ...], msgspec.Meta(min_length=1, max_length=4)] = ("dialogue",)
+    kind: PhaseKind = "test"
+    takes: Annotated[tuple[ParticipationMode, ...], msgspec.Meta(min_length=1, max_length=4)] = (
+        "dialogue",
+    )
     opens: _Moment | None = None
     closes: _Moment | None = None
     dataset: str = ""
@@ -58,10 +60,10 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seconds_per_answer: _Seconds | None = None
     bank_s: Annotated[float, msgspec.Meta(ge=0, le=1e7)] = 0.0
     seconds_per_run: _Seconds | None = None
-    shows: Shows = "prompts"
+    shows: ScoreVisibility = "prompts"
     decimals: Annotated[int, msgspec.Meta(ge=0, le=6)] = 2
     ladder: bool = False
-    late: Late = "refuse"
+    late: LateRuns = "refuse"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
 
     def is_open(self, now: datetime) -> bool:

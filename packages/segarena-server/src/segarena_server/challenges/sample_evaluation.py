@@ -1,8 +1,9 @@
-"""A place of a run: the sessions about one sample, moved on turn by turn."""
+"""The evaluation of one sample of a run: its dialogues, advanced turn by turn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum, auto
 from math import isfinite
 
 from segarena.dialogue import as_prediction
@@ -21,7 +22,7 @@ from segarena.errors import InvalidInput, PredictionInvalid
 from segarena.files.hashes import sha256
 from segarena.prompts import Prompt
 from segarena.protocol.replies import DialogueReply, Reply, pack_reply
-from segarena.protocol.turns import Answer, Turn, unpack_turn
+from segarena.protocol.turns import DialogueAnswer, TurnMessage, unpack_turn
 from segarena.samples import Sample, Support
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.evaluation_request import (
@@ -39,11 +40,46 @@ from segarena_server.challenges.time_charge import TimeBank
 
 NO_ANSWER = "there was no answer"
 OUR_FAULT = "this dialogue cannot go on for a reason on this side; the organiser sees which"
-"""What participants are told of a failure. The reason may name what is hidden."""
+"""The failures that participants are told of. The actual reason may name what is hidden."""
+
+_MAX_LISTED = 20
+"""Dialogues that an error message lists."""
 
 
-class _Held:
-    """One dialogue of a place."""
+class DialogueState(Enum):
+    """The state of a dialogue, as its participant sees it."""
+
+    UNOPENED = auto()
+    """The participant has not asked for its first prompts."""
+    WAITING = auto()
+    """Prompts wait for an answer."""
+    REPLAYING = auto()
+    """The rules have ended the dialogue, and prompts of an earlier run wait for an answer that counts for nothing."""
+    FINISHED = auto()
+    """No further prompts will come."""
+    LATE = auto()
+    """It ended because its time was over."""
+    GIVEN_UP = auto()
+    """It ended because the participant had no answer."""
+    SERVER_FAILED = auto()
+    """It ended because a user or a metric failed."""
+
+
+_AWAITS_ANSWER = (DialogueState.WAITING, DialogueState.REPLAYING)
+_IS_ACTIVE = (DialogueState.UNOPENED, *_AWAITS_ANSWER)
+
+
+class _Dialogue:
+    """One dialogue about the sample.
+
+    Attributes:
+        past: prompts of earlier runs, by round.
+        requested: rounds whose prompts were sent.
+        replayed_answers: rounds answered in vain, after the rules had ended the dialogue.
+        accrued_s: seconds charged since its last answer.
+        seconds: charged for its last answer.
+        values: metrics of its last answer.
+    """
 
     def __init__(
         self, number: int, session: Session, phase: Phase, past: Sequence[Sequence[Prompt]]
@@ -51,56 +87,91 @@ class _Held:
         self.number = number
         self.session = session
         self.objects = session.target.objects
-        self.bank = TimeBank(
-            phase.seconds_per_answer and self.objects * phase.seconds_per_answer, phase.bank_s
-        )
+        answer_s = phase.seconds_per_answer and self.objects * phase.seconds_per_answer
+        self.bank = TimeBank(answer_s, phase.bank_s)
         self.past = past
-        self.said = self.echoed = 0
-        self.is_open = False
-        self.is_late = False
-        self.is_echoing = False
-        self.is_given_up = False
+        self.state = DialogueState.FINISHED if session.is_over else DialogueState.UNOPENED
+        self.requested = 0
+        self.replayed_answers = 0
         self.accrued_s = 0.0
         self.seconds = 0.0
         self.values: Mapping[str, float] = {}
-        self.is_ours = False
         if past:
             session.user = ReplayingUser(session.user, past)
 
     @property
-    def is_waiting(self) -> bool:
+    def awaits_answer(self) -> bool:
         """Whether prompts wait for an answer."""
-        return self.is_open and not self.is_over
+        return self.state in _AWAITS_ANSWER
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will be said."""
-        return self.session.is_over and not self.is_echoing
+        """Whether no further prompts will come."""
+        return self.state not in _IS_ACTIVE
 
     @property
-    def has_echo(self) -> bool:
-        """Whether it ended by the rules before a round that an earlier run was asked, and that comes again.
+    def has_replay(self) -> bool:
+        """Whether the rules ended it before a round that an earlier run was asked, so that this round is asked again.
 
-        That a dialogue ends tells that the answer is good enough. Of rounds that were held before nobody is told that
-        again: otherwise each further run would be a question about the truth.
+        The end of a dialogue tells the participant that the answer is good enough. For rounds that an earlier run was
+        asked this is not told again; otherwise each further run would be a question about the truth.
         """
         session = self.session
-        is_early = session.failure or self.is_given_up or self.is_late or session.is_late
-        is_by_rule = session.is_over and not is_early
-        rounds = self.past[self.said :]
-        return (
-            is_by_rule and bool(rounds) and not any(isinstance(each, Support) for each in rounds[0])
+        has_ended_by_rules = (
+            session.is_over
+            and not session.failure
+            and not session.is_late
+            and self.state not in (DialogueState.LATE, DialogueState.GIVEN_UP)
+        )
+        remaining = self.past[self.requested :]
+        if not has_ended_by_rules or not remaining:
+            return False
+        # Examples are chosen anew in each run, so they are not replayed.
+        return not any(isinstance(prompt, Support) for prompt in remaining[0])
+
+    def give_up(self, message: str) -> None:
+        """End it without an answer. The reply is the same if the rules had ended it before."""
+        self.state = DialogueState.GIVEN_UP
+        if not self.session.is_over:
+            self.session.fail(message)
+
+    def told_failure(self) -> str:
+        """Return the failure that the participant is told of; "" for none."""
+        if self.state is DialogueState.SERVER_FAILED:
+            return OUR_FAULT
+        if self.session.failure or self.state is DialogueState.GIVEN_UP:
+            return NO_ANSWER
+        return ""
+
+    def status(self) -> DialogueStatus:
+        """Return its status for the organiser."""
+        session = self.session
+        return DialogueStatus(
+            number=self.number,
+            target=session.target.id,
+            user=session.user_name,
+            repeat=session.repeat,
+            rounds=session.answered,
+            replayed=min(len(self.past), len(session.dialogue.rounds)),
+            values=dict(self.values),
+            seconds=self.seconds,
+            is_over=self.is_over,
+            is_late=self.state is DialogueState.LATE,
+            failure=session.failure,
+            heard=session.answered + self.replayed_answers,
+            repeated=min(len(self.past), self.requested),
+            is_given_up=self.state is DialogueState.GIVEN_UP,
         )
 
 
 class SampleEvaluation:
-    """The sessions about one sample.
+    """All dialogues about one sample.
 
     Args:
-        cast: of the run.
+        cast: users, metrics and rules of the run.
         sample: with its truth.
         phase: its limits.
-        past: what the team was given before about this sample.
+        past: prompts that the team received about this sample in earlier runs.
         limit: of each call of a user or a metric.
 
     Attributes:
@@ -111,182 +182,228 @@ class SampleEvaluation:
     def __init__(
         self, cast: RunCast, sample: Sample, phase: Phase, past: Sequence[bytes], limit: TimeLimit
     ) -> None:
-        given = unpack_history(past, sample.shape) if phase.kind == "test" else {}
-        # Judging takes no time here: what is charged comes with each turn.
+        history = unpack_history(past, sample.shape) if phase.kind == "test" else {}
+        # Time stands still for the sessions: the charged seconds come with each turn.
         sessions = open_sessions(cast, sample, clock=lambda: 0.0)
         self.digest = ""
         self.sample = sample
         self._phase = phase
         self._limit = limit
-        self._held = [
-            _Held(n, session, phase, given.get(n, ())) for n, session in enumerate(sessions)
+        self._dialogues = [
+            _Dialogue(number, session, phase, history.get(number, ()))
+            for number, session in enumerate(sessions)
         ]
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will be asked."""
-        return all(held.is_over for held in self._held)
+        """Whether all dialogues are over."""
+        return all(dialogue.is_over for dialogue in self._dialogues)
 
     @property
     def dialogues(self) -> dict[int, tuple[str, str, str, int]]:
-        """By number, the sample, target, user and repeat that the records call a dialogue by."""
-        sessions = ((held.number, held.session) for held in self._held)
-        return {
-            number: (self.sample.id, one.target.id, one.user_name, one.repeat)
-            for number, one in sessions
-        }
+        """Sample, target, user and repeat of each dialogue, as the records have them, by its number."""
+        keys: dict[int, tuple[str, str, str, int]] = {}
+        for dialogue in self._dialogues:
+            session = dialogue.session
+            key = (self.sample.id, session.target.id, session.user_name, session.repeat)
+            keys[dialogue.number] = key
+        return keys
 
-    def read(self, given: ChargedTurn) -> Turn:
-        """Return a turn that can be taken; nothing changes.
+    def read(self, charged: ChargedTurn) -> TurnMessage:
+        """Parse and check a turn without taking it.
 
         Raises:
-            InvalidInput: it cannot be.
+            InvalidInput: the turn is damaged, or does not fit the state of the dialogues.
         """
-        objects = {held.number: held.objects for held in self._held if held.is_waiting}
-        turn = unpack_turn(given.body, shape=self.sample.shape, objects=objects)
+        objects = {
+            dialogue.number: dialogue.objects
+            for dialogue in self._dialogues
+            if dialogue.awaits_answer
+        }
+        turn = unpack_turn(charged.body, shape=self.sample.shape, objects=objects)
         self._check(turn)
         return turn
 
-    def take(self, turn: Turn, given: ChargedTurn) -> EvaluationResult:
-        """Take what was read of a turn."""
-        waiting = [held for held in self._held if held.is_waiting]
-        for held in waiting:
-            held.accrued_s += given.charged_s / len(waiting)
-        touched = self._answered(turn, is_over_time=self._is_over_time(given))
+    def take(self, turn: TurnMessage, charged: ChargedTurn) -> EvaluationResult:
+        """Take a turn that `read` returned: judge its answers and ask for the next prompts."""
+        waiting = [dialogue for dialogue in self._dialogues if dialogue.awaits_answer]
+        for dialogue in waiting:
+            dialogue.accrued_s += charged.charged_s / len(waiting)
+        touched = self._take_answers(turn, is_over_time=self._is_over_time(charged))
         for number in turn.open:
-            held = self._held[number]
-            held.is_open = True
-            touched.append(held)
-        new: PromptHistory = {}
-        asked = self._asked(touched, new, is_told_silence=turn.silent)
-        self.digest = digest_after(self.digest, given)
+            dialogue = self._dialogues[number]
+            dialogue.state = DialogueState.WAITING
+            touched.append(dialogue)
+        new_prompts: PromptHistory = {}
+        replies = self._next_prompts(touched, new_prompts, stops_at_silence=turn.silent)
+        self.digest = digest_after(self.digest, charged)
         return EvaluationResult(
-            reply=pack_reply(Reply(dialogues=asked, charged_s=given.charged_s)),
-            given=pack_history(new),
-            judged=tuple(map(_judged, touched)),
+            reply=pack_reply(Reply(dialogues=replies, charged_s=charged.charged_s)),
+            given=pack_history(new_prompts),
+            judged=tuple(dialogue.status() for dialogue in touched),
             is_over=self.is_over,
             rows=self.rows() if self.is_over else None,
             digest=self.digest,
         )
 
     def leave(self, why: str) -> Rows:
-        """End the dialogues that go on; return what all of them leave."""
-        for held in self._held:
-            if not held.session.is_over:
-                held.session.fail(f"{why} after {held.session.answered} answered rounds")
+        """Let all unfinished dialogues fail; return the rows of all dialogues."""
+        for dialogue in self._dialogues:
+            session = dialogue.session
+            if not session.is_over:
+                session.fail(f"{why} after {session.answered} answered rounds")
         return self.rows()
 
     def rows(self) -> Rows:
-        """Return what the dialogues leave."""
+        """Return the rows of all dialogues."""
         rows = Rows()
-        for held in self._held:
-            rows.extend(held.session.rows())
+        for dialogue in self._dialogues:
+            rows.extend(dialogue.session.rows())
         return rows
 
-    def _check(self, turn: Turn) -> None:
-        """Raise unless every answer can be judged, and every dialogue to be opened is there and not open yet."""
-        closed = {
-            held.number for held in self._held if not held.is_open and not held.session.is_over
-        }
-        if len({*turn.open}) < len(turn.open) or not {*turn.open} <= closed:
+    def _check(self, turn: TurnMessage) -> None:
+        """Raise `InvalidInput` unless all answers can be judged, and all dialogues to open are unopened."""
+        unopened = [
+            dialogue.number
+            for dialogue in self._dialogues
+            if dialogue.state is DialogueState.UNOPENED
+        ]
+        to_open = set(turn.open)
+        if len(to_open) < len(turn.open) or not to_open <= set(unopened):
             raise InvalidInput(
-                f"turn: expected to open some of dialogues {sorted(closed)[:20]}, each once"
+                f"turn: expected to open some of dialogues {unopened[:_MAX_LISTED]}, each once"
             )
         if not (turn.answers or turn.open or turn.failed):
             raise InvalidInput(
                 "turn: expected answers, dialogues to open, or why there is nothing to say"
             )
         for answer in turn.answers:
-            if answer.prediction is not None:
-                held = self._held[answer.dialogue]
-                name = f"the answer to dialogue {answer.dialogue}"
-                try:
-                    as_prediction(
-                        answer.prediction, self.sample.shape, objects=held.objects, name=name
-                    )
-                except PredictionInvalid as error:
-                    raise InvalidInput(str(error)) from error
+            if answer.prediction is None:
+                continue
+            objects = self._dialogues[answer.dialogue].objects
+            name = f"the answer to dialogue {answer.dialogue}"
+            try:
+                as_prediction(answer.prediction, self.sample.shape, objects=objects, name=name)
+            except PredictionInvalid as error:
+                raise InvalidInput(str(error)) from error
 
-    def _is_over_time(self, given: ChargedTurn) -> bool:
+    def _is_over_time(self, charged: ChargedTurn) -> bool:
         most_s = self._phase.seconds_per_run
-        return most_s is not None and given.spent_s + given.charged_s > most_s
+        return most_s is not None and charged.spent_s + charged.charged_s > most_s
 
-    def _answered(self, turn: Turn, *, is_over_time: bool) -> list[_Held]:
-        """Let the sessions judge what a turn answers; return these."""
+    def _take_answers(self, turn: TurnMessage, *, is_over_time: bool) -> list[_Dialogue]:
+        """Judge the answers of a turn; return the dialogues that they belong to."""
         if turn.failed:
-            ended = [held for held in self._held if not held.is_over]
-            for held in ended:
-                _give_up(held, turn.failed)
+            ended = [dialogue for dialogue in self._dialogues if not dialogue.is_over]
+            for dialogue in ended:
+                dialogue.give_up(turn.failed)
             return ended
+        answered: list[_Dialogue] = []
         for answer in turn.answers:
-            self._judge(self._held[answer.dialogue], answer, is_over_time=is_over_time)
-        return [self._held[answer.dialogue] for answer in turn.answers]
+            dialogue = self._dialogues[answer.dialogue]
+            self._take_answer(dialogue, answer, is_over_time=is_over_time)
+            answered.append(dialogue)
+        return answered
 
-    def _judge(self, held: _Held, answer: Answer, *, is_over_time: bool) -> None:
-        session = held.session
-        held.seconds = held.accrued_s
-        held.accrued_s = 0.0
-        held.values = {}
-        before = session.answered
+    def _take_answer(
+        self, dialogue: _Dialogue, answer: DialogueAnswer, *, is_over_time: bool
+    ) -> None:
+        dialogue.seconds = dialogue.accrued_s
+        dialogue.accrued_s = 0.0
+        dialogue.values = {}
         if answer.prediction is None:
-            _give_up(held, answer.failed)
+            dialogue.give_up(answer.failed)
             return
-        is_paid = held.bank.pays(held.seconds) and not is_over_time
-        if held.is_echoing:
-            session.spend(held.seconds)
-            held.is_echoing = False
-            held.is_late = not is_paid or session.is_late
-            held.echoed += not held.is_late
+        session = dialogue.session
+        is_paid = dialogue.bank.pays(dialogue.seconds) and not is_over_time
+        if dialogue.state is DialogueState.REPLAYING:
+            session.spend(dialogue.seconds)
+            if is_paid and not session.is_late:
+                dialogue.state = DialogueState.FINISHED
+                dialogue.replayed_answers += 1
+            else:
+                dialogue.state = DialogueState.LATE
             return
-        if not is_paid:
-            session.drop(held.seconds)
+        answered_before = session.answered
+        if is_paid:
+            submit_answer(session, self._limit, answer.prediction, dialogue.seconds)
         else:
-            submit_answer(session, self._limit, answer.prediction, held.seconds)
-            held.is_ours = bool(session.failure)
-            held.values = session.last_values if session.answered > before else {}
-        held.is_late = session.is_over and not session.failure and session.answered == before
+            session.drop(dialogue.seconds)
+        was_judged = session.answered > answered_before
+        if was_judged:
+            dialogue.values = session.last_values
+        if session.failure:
+            dialogue.state = DialogueState.SERVER_FAILED
+        elif session.is_over:
+            dialogue.state = DialogueState.FINISHED if was_judged else DialogueState.LATE
 
-    def _asked(
-        self, touched: Sequence[_Held], new: PromptHistory, *, is_told_silence: bool
+    def _next_prompts(
+        self, touched: Sequence[_Dialogue], new_prompts: PromptHistory, *, stops_at_silence: bool
     ) -> list[DialogueReply]:
-        """Return what is said to dialogues; prompts that were never given before are put into `new`."""
-        going = [held.session for held in touched if not held.session.is_over]
+        """Return the replies to some dialogues, and add prompts that were never given before to `new_prompts`."""
+        going = [dialogue.session for dialogue in touched if not dialogue.session.is_over]
         prepare_shared_work(going, self._limit)
-        return [self._say(held, new, is_told_silence=is_told_silence) for held in touched]
+        return [
+            self._reply_to(dialogue, new_prompts, stops_at_silence=stops_at_silence)
+            for dialogue in touched
+        ]
 
-    def _say(self, held: _Held, new: PromptHistory, *, is_told_silence: bool) -> DialogueReply:
-        session = held.session
-        rounds = list[Sequence[Prompt]]()
-        while not session.is_over:
-            dialogue = request_prompts(session, self._limit)
-            if dialogue is None:
-                held.is_ours = bool(session.failure)
-                break
-            rounds.append(dialogue.rounds[-1])
-            held.said += 1
-            if len(dialogue.rounds) > len(held.past):
-                new.setdefault(held.number, []).append(dialogue.rounds[-1])
-            if dialogue.rounds[-1] or is_told_silence:
-                break
-            submit_answer(session, self._limit, repeat_previous(session), 0.0)
-        while held.has_echo and not held.is_echoing:
-            rounds.append(held.past[held.said])
-            held.said += 1
-            held.is_echoing = bool(rounds[-1]) or is_told_silence
-            held.echoed += not held.is_echoing
+    def _reply_to(
+        self, dialogue: _Dialogue, new_prompts: PromptHistory, *, stops_at_silence: bool
+    ) -> DialogueReply:
+        """Return the next rounds of a dialogue, up to the first round that the participant has to answer.
+
+        Args:
+            dialogue: which one.
+            new_prompts: receives prompts that were never given before.
+            stops_at_silence: whether the participant answers rounds without prompts, too.
+        """
+        rounds = self._request_rounds(dialogue, new_prompts, stops_at_silence=stops_at_silence)
+        while dialogue.has_replay and dialogue.state is not DialogueState.REPLAYING:
+            prompts = dialogue.past[dialogue.requested]
+            rounds.append(prompts)
+            dialogue.requested += 1
+            if prompts or stops_at_silence:
+                dialogue.state = DialogueState.REPLAYING
+            else:
+                dialogue.replayed_answers += 1
         return DialogueReply(
-            dialogue=held.number,
+            dialogue=dialogue.number,
             rounds=tuple(rounds),
-            over=held.is_over,
-            late=held.is_late,
-            failed=_told_failure(held),
-            objects=held.objects,
-            lift=session.dialogue.lift,
-            values=self._shown(held.values),
+            over=dialogue.is_over,
+            late=dialogue.state is DialogueState.LATE,
+            failed=dialogue.told_failure(),
+            objects=dialogue.objects,
+            lift=dialogue.session.dialogue.lift,
+            values=self._public_values(dialogue.values),
         )
 
-    def _shown(self, values: Mapping[str, float]) -> Mapping[str, float | None] | None:
-        """Return values as participants of a practice see them; in a test each of them would tell of the truth."""
+    def _request_rounds(
+        self, dialogue: _Dialogue, new_prompts: PromptHistory, *, stops_at_silence: bool
+    ) -> list[Sequence[Prompt]]:
+        """Ask the user for prompts; a round without prompts is answered with the previous mask."""
+        session = dialogue.session
+        rounds: list[Sequence[Prompt]] = []
+        while not session.is_over:
+            asked = request_prompts(session, self._limit)
+            if asked is None:
+                if session.failure:
+                    dialogue.state = DialogueState.SERVER_FAILED
+                break
+            prompts = asked.rounds[-1]
+            rounds.append(prompts)
+            dialogue.requested += 1
+            if len(asked.rounds) > len(dialogue.past):
+                new_prompts.setdefault(dialogue.number, []).append(prompts)
+            if prompts or stops_at_silence:
+                break
+            submit_answer(session, self._limit, repeat_previous(session), 0.0)
+        if session.is_over and dialogue.state is DialogueState.WAITING:
+            dialogue.state = DialogueState.FINISHED
+        return rounds
+
+    def _public_values(self, values: Mapping[str, float]) -> Mapping[str, float | None] | None:
+        """Return metrics as participants of a practice see them; in a test each value would reveal some truth."""
         if self._phase.kind != "practice" or self._phase.shows == "prompts" or not values:
             return None
         decimals = self._phase.decimals
@@ -296,41 +413,6 @@ class SampleEvaluation:
         }
 
 
-def _judged(held: _Held) -> DialogueStatus:
-    session = held.session
-    return DialogueStatus(
-        number=held.number,
-        target=session.target.id,
-        user=session.user_name,
-        repeat=session.repeat,
-        rounds=session.answered,
-        replayed=min(len(held.past), len(session.dialogue.rounds)),
-        values=dict(held.values),
-        seconds=held.seconds,
-        is_over=held.is_over,
-        is_late=held.is_late,
-        failure=session.failure,
-        heard=session.answered + held.echoed,
-        repeated=min(len(held.past), held.said),
-        is_given_up=held.is_given_up,
-    )
-
-
-def _give_up(held: _Held, message: str) -> None:
-    """End a dialogue without an answer; what is said of it is the same when it had ended by the rules before."""
-    held.is_given_up = True
-    held.is_echoing = False
-    held.is_late = False
-    if not held.session.is_over:
-        held.session.fail(message)
-
-
-def _told_failure(held: _Held) -> str:
-    if held.is_ours:
-        return OUR_FAULT
-    return NO_ANSWER if held.session.failure or held.is_given_up else ""
-
-
-def digest_after(before: str, given: ChargedTurn) -> str:
-    """Return what tells turns apart, taken one after the other: `before` is that of those before."""
-    return sha256(f"{before} {given.charged_s!r} {given.spent_s!r} ", given.body)
+def digest_after(before: str, charged: ChargedTurn) -> str:
+    """Return the digest of all turns up to this one; `before` is the digest of those before."""
+    return sha256(f"{before} {charged.charged_s!r} {charged.spent_s!r} ", charged.body)

@@ -19,8 +19,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.protocol.replies import DialogueReply, unpack_reply
-from segarena.protocol.samples import shape_of_sample
-from segarena.protocol.turns import read_turn_head
+from segarena.protocol.sample_frames import packed_sample_shape
+from segarena.protocol.turns import read_turn_header
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
@@ -163,11 +163,11 @@ def next_scribbles(
 @lru_cache(maxsize=4096)
 def stored_sample_shape(samples: Storage, sha256: str) -> Shape:
     """Return the shape of the sample that is kept under this hash; its content is read once."""
-    return shape_of_sample(samples.read(sha256))
+    return packed_sample_shape(samples.read(sha256))
 
 
 def _dialogue_of(turn: Turn) -> int:
     if turn.judged:
         return int(json.loads(turn.judged)[0]["number"])
-    head = read_turn_head(unpack(turn.request))
+    head = read_turn_header(unpack(turn.request))
     return head.open[0] if head.open else int(head.answers[0]["dialogue"])

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from segarena.protocol.turns import Turn, pack_coco_turn, pack_turn, read_turn_head
+from segarena.protocol.turns import TurnMessage, pack_coco_turn, pack_turn, read_turn_header
 from segarena.samples import Shape
 from segarena_server.audit_log import note
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
@@ -46,8 +46,8 @@ from segarena_server.extensions.interfaces import Interface
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_body
 from segarena_server.runs.run_repository import request_end
-from segarena_server.turns.turn_repository import TurnKey
-from segarena_server.turns.turn_service import IncomingTurn, take_turn, wait_for_reply
+from segarena_server.turns.turn_repository import IncomingTurn, TurnKey
+from segarena_server.turns.turn_service import take_turn, wait_for_reply
 
 router = APIRouter(prefix="/davis/{slug}/{phase}", include_in_schema=False)
 INTERFACE = Interface(
@@ -137,18 +137,19 @@ async def take_masks(request: Request, slug: str, phase: str) -> Response:
         raise http_errors.invalid(
             f"interaction: expected 1 to {event.rules.rounds}, got {sent.interaction}"
         )
-    turn = Turn(id=_id(told, sent.interaction), client_s=sent.timing, silent=True)
+    turn = TurnMessage(id=_id(told, sent.interaction), client_s=sent.timing, silent=True)
     frame = pack_coco_turn(
         turn, told.number, bytes(sent.pred_masks), shape, _candidates(sent, shape)
     )
-    came = IncomingTurn(
-        body=frame,
-        head=read_turn_head(frame),
+    incoming = await run_in_threadpool(
+        IncomingTurn.of,
+        frame,
+        read_turn_header(frame),
         first=request.state.arrived,
         last=last,
         is_committed=False,
     )
-    key = await run_in_threadpool(_answer, request, told, sent.interaction, came)
+    key = await run_in_threadpool(_answer, request, told, sent.interaction, incoming)
     return await _said(request, event, told, shape, key)
 
 
@@ -177,7 +178,7 @@ async def finish_session(request: Request, slug: str, phase: str) -> Response:
     site_of(request).hurry()
     told = await run_in_threadpool(_summary, request, slug, phase)
     until = time.monotonic() + PATIENCE_S
-    with site_of(request).news.about(run_id) as listener:
+    with site_of(request).news.listen(run_id) as listener:
         while told is None:
             if time.monotonic() > until or site_of(request).is_draining():
                 raise http_errors.busy("the run is not judged yet; ask again", 1.0)
@@ -233,18 +234,18 @@ def _open(request: Request, told: DavisSample) -> TurnKey | None:
         sent = turns_about(session, told)
     if sent.turns:
         return None if sent.is_over else _key(sent.turns[-1])
-    frame = pack_turn(Turn(id=_id(told, 0), open=[told.number], silent=True))
+    frame = pack_turn(TurnMessage(id=_id(told, 0), open=[told.number], silent=True))
     now = Moment.now()
-    came = IncomingTurn(
-        body=frame, head=read_turn_head(frame), first=now, last=now, is_committed=True
+    incoming = IncomingTurn.of(
+        frame, read_turn_header(frame), first=now, last=now, is_committed=True
     )
-    key = take_turn(request, (told.place.run_id, told.place.key, sent.next), came)
+    key = take_turn(request, told.place.run_id, told.place.key, sent.next, incoming)
     site_of(request).hurry()
     return key
 
 
 def _answer(
-    request: Request, told: DavisSample, interaction: int, came: IncomingTurn
+    request: Request, told: DavisSample, interaction: int, incoming: IncomingTurn
 ) -> TurnKey | None:
     """Keep the answer of an interaction; None when the sample is over, and nothing is judged any more."""
     with site_of(request).database.reading() as session:
@@ -259,7 +260,7 @@ def _answer(
         raise http_errors.conflict(f"interaction: expected {len(sent.turns)}, got {interaction}")
     else:
         number = sent.next
-    key = take_turn(request, (told.place.run_id, told.place.key, number), came)
+    key = take_turn(request, told.place.run_id, told.place.key, number, incoming)
     site_of(request).hurry()
     return key
 

@@ -1,4 +1,4 @@
-"""What a process keeps of what was sent: the last thing that it unpacked, and the program in it."""
+"""The submission that a worker process has unpacked last, and the program that it started from it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from segarena.protocol.challenge_info import Way
-from segarena.protocol.samples import unpack_sample
+from segarena.protocol.challenge_info import ParticipationMode
+from segarena.protocol.sample_frames import unpack_sample
 from segarena.samples import ImageSample, VideoSample, VolumeSample
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena.segmenters.workers.worker import Worker
@@ -22,23 +22,27 @@ from segarena_server.challenges.submissions.archives import content_root, unpack
 from segarena_server.storage.content_store import Storage
 
 _PREFIX = "segarena-sent-"
-_KINDS: dict[type, str] = {ImageSample: "image", VolumeSample: "volume", VideoSample: "video"}
+_SAMPLE_KINDS: dict[type, str] = {
+    ImageSample: "image",
+    VolumeSample: "volume",
+    VideoSample: "video",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionContent:
-    """Something that was sent.
+    """Reference to the content of a submission.
 
     Attributes:
-        kind: what it is.
+        kind: masks, the folder of a run, or a program.
         sha256: of its bytes.
-        storage: where these are.
-        most_bytes: that it may have unpacked.
+        storage: where they are stored.
+        most_bytes: limit on its unpacked size.
         sandbox: confines programs.
-        answer_s: the limit of one answer of theirs.
+        answer_s: time limit of one answer of a program.
     """
 
-    kind: Way
+    kind: ParticipationMode
     sha256: str
     storage: Storage = field(compare=False)
     most_bytes: int
@@ -48,26 +52,36 @@ class SubmissionContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskSample:
-    """A sample that masks are asked for: its key, hash and storage of its body, the objects of each dialogue."""
+    """A sample for which masks are expected.
+
+    Attributes:
+        key: under which the participant received it.
+        sha256: of its body.
+        storage: where the body is stored.
+        objects: the number of objects of each dialogue.
+    """
 
     key: str
     sha256: str
     storage: Storage = field(compare=False)
     objects: tuple[int, ...]
 
-    def expected(self) -> masks.ExpectedMasks:
-        """Return what its masks have to be."""
+    def expected_masks(self) -> masks.ExpectedMasks:
+        """Return the requirements on its masks."""
         sample = unpack_sample(self.storage.read(self.sha256), self.key)
         return masks.ExpectedMasks(
-            key=self.key, kind=_KINDS[type(sample)], shape=tuple(sample.shape), objects=self.objects
+            key=self.key,
+            kind=_SAMPLE_KINDS[type(sample)],
+            shape=tuple(sample.shape),
+            objects=self.objects,
         )
 
 
 class UnpackedSubmission:
-    """Something that was sent, in a folder of its own; strangers' files are read here.
+    """A submission, unpacked into a temporary folder. Its files are not trusted.
 
     Args:
-        content: what.
+        content: of the submission.
 
     Raises:
         InvalidInput: it cannot be unpacked, or is something else.
@@ -75,68 +89,67 @@ class UnpackedSubmission:
 
     def __init__(self, content: SubmissionContent) -> None:
         self.content = content
-        self._made = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-")
+        self._temporary = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-")
         self._rehearsal: tuple[str, Rehearsal] | None = None
         self._worker: Worker | None = None
         try:
-            Path(self._made.name).chmod(0o755)  # programs run as somebody else
-            folder = Path(self._made.name) / "sent"
+            Path(self._temporary.name).chmod(0o755)  # programs run as another user
+            folder = Path(self._temporary.name) / "sent"
             self.root = self._unpack(content.storage.fetch(content.sha256), folder)
         except BaseException:
             self.remove()
             raise
 
     def _unpack(self, file: Path, folder: Path) -> Path:
-        """Return where its files begin."""
-        most = self.content.most_bytes
+        """Unpack a file, and return the folder in which its content starts."""
+        most_bytes = self.content.most_bytes
         if self.content.kind == "worker":
-            return programs.prepare_program(file, folder, most_bytes=most)
-        unpack_submission(file, folder, most_bytes=most)
+            return programs.prepare_program(file, folder, most_bytes=most_bytes)
+        unpack_submission(file, folder, most_bytes=most_bytes)
         return folder if self.content.kind == "masks" else content_root(folder)
 
     def start(self) -> Worker:
-        """Start the program, confined.
+        """Start the program in its sandbox.
 
         Raises:
-            PluginInvalid: it cannot be started, or is none.
+            PluginInvalid: it cannot be started, or is no worker.
         """
         return self.content.sandbox.start(self.root, programs.PROGRAM_FILE)
 
     def rehearsal(self, description: str, phase: str) -> Rehearsal:
-        """Return what holds dialogues of a challenge with the program, started once."""
+        """Return a rehearsal of a challenge with the program, which is started once for all samples."""
         key = f"{phase} {description}"
         if self._rehearsal is None or self._rehearsal[0] != key:
             self._worker = self.start()
-            self._rehearsal = (
-                key,
-                Rehearsal(read_challenge(description), phase, self._worker, self.content.answer_s),
-            )
+            challenge = read_challenge(description)
+            rehearsal = Rehearsal(challenge, phase, self._worker, self.content.answer_s)
+            self._rehearsal = (key, rehearsal)
         return self._rehearsal[1]
 
     def remove(self) -> None:
-        """Remove the folder and end the program."""
+        """Stop the program and remove the folder."""
         self._rehearsal = None
         if self._worker is not None:
             self._worker.conversation.end()
-        self._made.cleanup()
+        self._temporary.cleanup()
 
 
 class SubmissionCache:
-    """The last thing that a process unpacked."""
+    """A cache of one unpacked submission: the samples of a run are judged one after the other."""
 
     def __init__(self) -> None:
         remove_leftover_folders()
         self._last: UnpackedSubmission | None = None
 
     def unpacked(self, content: SubmissionContent) -> UnpackedSubmission:
-        """Return something unpacked; what was at hand before is removed unless it is the same."""
+        """Return a submission unpacked, and drop the previous one unless it is the same."""
         if self._last is None or self._last.content != content:
-            self.forget()
+            self.clear()
             self._last = UnpackedSubmission(content)
         return self._last
 
-    def forget(self) -> None:
-        """Keep nothing."""
+    def clear(self) -> None:
+        """Remove the cached submission."""
         if self._last is not None:
             self._last.remove()
             self._last = None
@@ -144,13 +157,13 @@ class SubmissionCache:
 
 @cache
 def process_cache() -> SubmissionCache:
-    """Return what this process has at hand."""
+    """Return the cache of this process."""
     return SubmissionCache()
 
 
 def remove_leftover_folders() -> None:
-    """Remove what processes left that were killed."""
+    """Remove the temporary folders of processes that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        number = re.match(r"\d+", folder.name.removeprefix(_PREFIX))
-        if number is not None and not Path(f"/proc/{number[0]}").exists():
+        process_id = re.match(r"\d+", folder.name.removeprefix(_PREFIX))
+        if process_id is not None and not Path(f"/proc/{process_id[0]}").exists():
             shutil.rmtree(folder, ignore_errors=True)

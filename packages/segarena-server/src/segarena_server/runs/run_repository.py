@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena.protocol.challenge_info import Way
+from segarena.protocol.challenge_info import ParticipationMode
 from segarena_server.auth.teams import circle_of, hold, is_own, runs_counted, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
@@ -23,20 +23,11 @@ from segarena_server.challenges.team_ladder import decide_step
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Submission, Turn
 from segarena_server.http import http_errors
-from segarena_server.jobs.job_queue import enqueue_job
+from segarena_server.jobs.job_queue import AUDIT_RUN, END_RUN, enqueue_job
 from segarena_server.mail.mail_outbox import tell_of_run
-
-END = "end run"
-"""The kind of job that ends a run; see `segarena_server.jobs.run_folder_jobs`."""
 
 INTERACTIVE_KINDS = ("dialogue", "masks")
 """The kinds of runs whose participants see the samples; the others are answered by what they sent."""
-
-FORGET = "forget name of run"
-"""The kind of job that takes a name out of its folder; see `segarena_server.jobs.forget_name`."""
-
-FIND = "find out about run"
-"""The kind of job that finds out what organisers want to know of it; see `segarena_server.jobs.run_audit`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +44,7 @@ class RunRequest:
     name: str
     segmenter: str
     note: str
-    kind: Way = "dialogue"
+    kind: ParticipationMode = "dialogue"
 
     def __post_init__(self) -> None:
         """Check it; raise `Refusal`."""
@@ -150,7 +141,7 @@ def may_begin_now(
     return http_errors.quota(refused.reason, refused.retry_after_s) if refused else None
 
 
-def check_takes(phase: Phase, kind: Way) -> None:
+def check_takes(phase: Phase, kind: ParticipationMode) -> None:
     """Raise `Refusal` unless one takes part in a phase so."""
     how = {
         "dialogue": "segarena run --challenge",
@@ -235,7 +226,7 @@ def request_end(session: Session, run: Run, now: float) -> bool:
     if run.state != "open":
         return False
     run.state = "closing"
-    enqueue_job(session, END, run.id, now)
+    enqueue_job(session, END_RUN, run.id, now)
     return True
 
 
@@ -276,7 +267,7 @@ def close_run(session: Session, run_id: str, now: float, *, extract: str, fault:
     run.is_free = run.is_free or bool(fault)
     decide_step(session, run)
     if extract:
-        enqueue_job(session, FIND, run.id, now)
+        enqueue_job(session, AUDIT_RUN, run.id, now)
     tell_of_run(session, run, now)
 
 

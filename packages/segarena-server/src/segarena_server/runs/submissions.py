@@ -11,7 +11,7 @@ from sqlalchemy import event, func, select
 from sqlalchemy.orm import Session, object_session
 
 from segarena.errors import StoreError
-from segarena.protocol.challenge_info import Way
+from segarena.protocol.challenge_info import ParticipationMode
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena_server.audit_log import note
 from segarena_server.auth.teams import is_own, team_of
@@ -21,16 +21,16 @@ from segarena_server.challenges.sample_selection import draw_samples
 from segarena_server.db.orm_models import Challenge, Run, Submission
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
-from segarena_server.jobs.job_queue import enqueue_job
+from segarena_server.jobs.job_queue import INSPECT_SUBMISSION, JUDGE_SAMPLE, enqueue_job
 from segarena_server.jobs.submission_cache import MaskSample, SubmissionContent
 from segarena_server.runs import run_repository
 from segarena_server.settings import Sent
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 
-INSPECT_SUBMISSION = "look at what was sent"
-JUDGE_SAMPLE = "judge a sample"
-SUBMISSION_KINDS: tuple[Way, ...] = tuple(kind for kind in get_args(Way) if kind != "dialogue")
+SUBMISSION_KINDS: tuple[ParticipationMode, ...] = tuple(
+    kind for kind in get_args(ParticipationMode) if kind != "dialogue"
+)
 
 _MOST_WAITING = 3
 """So many submissions of one person to a phase may wait to be looked at."""
@@ -218,7 +218,7 @@ def submission_content(site: Site, sent: Submission) -> SubmissionContent:
     """Return what a process needs to read something."""
     settings = site.settings.sent
     return SubmissionContent(
-        kind=cast("Way", sent.kind),
+        kind=cast("ParticipationMode", sent.kind),
         sha256=sent.sha256,
         storage=site.folder.sent,
         most_bytes=int(settings.unpacked_gb * 1e9),
@@ -285,7 +285,7 @@ def _run_for(
             name=sent.name,
             segmenter=sent.segmenter,
             note=sent.note,
-            kind=cast("Way", sent.kind),
+            kind=cast("ParticipationMode", sent.kind),
         )
         return run_repository.create_run(
             session, challenge, phase, sent.person_id, asked, sent.sent_at

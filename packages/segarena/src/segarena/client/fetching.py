@@ -32,8 +32,8 @@ from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
 from segarena.prompts import MaskPrompt, Prompt
 from segarena.protocol.replies import DialogueReply, unpack_reply
-from segarena.protocol.samples import unpack_sample
-from segarena.protocol.turns import Turn, pack_turn
+from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena.records.prompts import prompts_text
 from segarena.samples import ImageSample, Sample, Support, VideoSample, VolumeSample
 
@@ -89,7 +89,7 @@ def _first_prompts(
     server: Server, run: Participation, place: PlaceTold, sample: Sample, examples: Path
 ) -> dict[str, Any]:
     # The same id and content each time: whoever asks again gets the same answer, and it counts once.
-    turn = Turn(
+    turn = TurnMessage(
         id=str(uuid.uuid5(uuid.UUID(run.run), place.key)), open=[*range(len(place.dialogues))]
     )
     reply = unpack_reply(server.turn(run.run, place.key, 0, pack_turn(turn)), sample.shape)

@@ -14,7 +14,7 @@ from segarena.client.sample_exchange import TURNS
 from segarena.client.server import PlaceTold, Server
 from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.files.whole import is_leftover, write_whole
-from segarena.protocol.challenge_info import Shows, Way
+from segarena.protocol.challenge_info import ParticipationMode, ScoreVisibility
 
 FILE = "challenge.json"
 BESIDE = frozenset({FILE, TURNS})
@@ -39,8 +39,8 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
     phase: str
     run: _RunId
     places: list[PlaceTold] = []
-    shows: Shows = "prompts"
-    kind: Way = "dialogue"
+    shows: ScoreVisibility = "prompts"
+    kind: ParticipationMode = "dialogue"
 
     @property
     def address(self) -> Address:
@@ -76,7 +76,7 @@ def begin(
     *,
     segmenter: str,
     overwrite: bool = False,
-    kind: Way = "dialogue",
+    kind: ParticipationMode = "dialogue",
 ) -> Participation:
     """Begin a run, or return the one that the folder remembers; the server is asked until it has answered once.
 

@@ -19,7 +19,7 @@ from segarena.client.server import PlaceTold, Server
 from segarena.errors import InvalidInput, RemoteError, StoreError
 from segarena.files.whole import write_whole
 from segarena.protocol.replies import DialogueReply, unpack_reply
-from segarena.protocol.turns import Answer, Turn, pack_turn, unpack_turn
+from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn, unpack_turn
 from segarena.samples import Shape
 
 TURNS = "turns"
@@ -30,7 +30,7 @@ class Heard:
     """What came back about a dialogue, and the answer that was sent before it; None when it was opened just now."""
 
     asked: DialogueReply
-    answered: Answer | None
+    answered: DialogueAnswer | None
 
 
 class SampleExchange:
@@ -65,11 +65,11 @@ class SampleExchange:
         self._number = 0
         self._unopened = list(range(len(told.dialogues)))
         self._waiting: set[int] = set()
-        self._queued: dict[int, Answer] = {}
+        self._queued: dict[int, DialogueAnswer] = {}
         self._seconds: dict[int, float] = {}
         self._heard: dict[int, Heard] = {}
 
-    def answer(self, answer: Answer, seconds: float = 0.0) -> None:
+    def answer(self, answer: DialogueAnswer, seconds: float = 0.0) -> None:
         """Take an answer, or why there is none, and what it took; it is sent with the next question."""
         self._queued[answer.dialogue] = answer
         self._seconds[answer.dialogue] = seconds
@@ -94,7 +94,7 @@ class SampleExchange:
         """Whether the next turn was sent before, by a run that was stopped."""
         return self._file("turn").is_file()
 
-    def said_before(self, dialogue: int) -> Answer | None:
+    def said_before(self, dialogue: int) -> DialogueAnswer | None:
         """Return what the next turn answers about a dialogue, if it was sent before."""
         if not self.was_sent:
             return None
@@ -120,7 +120,9 @@ class SampleExchange:
             answers = [each for number, each in self._queued.items() if number in self._waiting]
         client_s = sum(self._seconds[answer.dialogue] for answer in answers)
         body = self._kept_turn(
-            Turn(id=self._id(), client_s=client_s, answers=answers, open=opened, failed=failed)
+            TurnMessage(
+                id=self._id(), client_s=client_s, answers=answers, open=opened, failed=failed
+            )
         )
         kept = self._unpacked(body)
         sent = {answer.dialogue: answer for answer in kept.answers}
@@ -149,7 +151,7 @@ class SampleExchange:
     def _id(self) -> str:
         return str(uuid.uuid5(uuid.UUID(self._run), f"{self.told.key}/{self._number}"))
 
-    def _kept_turn(self, turn: Turn) -> bytes:
+    def _kept_turn(self, turn: TurnMessage) -> bytes:
         """Return what was sent as this turn before, else this turn, which is on disk from now on."""
         file = self._file("turn")
         with suppress(FileNotFoundError):
@@ -160,7 +162,7 @@ class SampleExchange:
         write_whole(file, body)
         return body
 
-    def _unpacked(self, body: bytes) -> Turn:
+    def _unpacked(self, body: bytes) -> TurnMessage:
         objects = {number: self.told.dialogues[number].objects for number in self._waiting}
         try:
             return unpack_turn(body, shape=self.shape, objects=objects)

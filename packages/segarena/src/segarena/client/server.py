@@ -15,7 +15,7 @@ from segarena.client.address import Address
 from segarena.client.connection import Answer, Connection
 from segarena.dialogue import Lift
 from segarena.errors import RemoteError
-from segarena.protocol.challenge_info import ChallengeInfo, Shows
+from segarena.protocol.challenge_info import ChallengeInfo, ScoreVisibility
 from segarena.protocol.frames import CONTENT_TYPE
 
 MOST_REPLY_BYTES = 2**30
@@ -51,7 +51,7 @@ class RunTold(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     places: list[PlaceTold] = []
-    shows: Shows = "prompts"
+    shows: ScoreVisibility = "prompts"
     state: str = ""
 
 

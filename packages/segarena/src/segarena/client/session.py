@@ -9,11 +9,11 @@ from typing import Any
 
 from segarena.client.sample_exchange import SampleExchange
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.round_recorder import DialogueInfo
+from segarena.engine.round_recorder import RecordedDialogue
 from segarena.engine.rows import Rows
 from segarena.errors import PredictionInvalid, ProtocolViolation
 from segarena.protocol.participant_dialogue import ParticipantDialogue
-from segarena.protocol.turns import Answer
+from segarena.protocol.turns import DialogueAnswer
 from segarena.readonly import settled
 from segarena.samples import Sample
 from segarena.work.deadline import pause_deadline
@@ -47,7 +47,7 @@ class RemoteSession(ParticipantDialogue):
         place: SampleExchange,
         number: int,
         sample: Sample,
-        about: DialogueInfo,
+        about: RecordedDialogue,
         *,
         keep_rounds: tuple[int, ...] = (),
         clock: Callable[[], float] = time.perf_counter,
@@ -136,7 +136,7 @@ class RemoteSession(ParticipantDialogue):
                 f"answer for {self.name}: candidates must be frames, got {prediction.candidates}"
             )
         prediction = replace(prediction, mask=settled(prediction.mask))
-        self._place.answer(Answer(dialogue=self._number, prediction=prediction), elapsed_s)
+        self._place.answer(DialogueAnswer(dialogue=self._number, prediction=prediction), elapsed_s)
         self.dialogue = self.dialogue.answer(prediction)
         self._seconds = elapsed_s
         self._is_asked = False
@@ -146,7 +146,7 @@ class RemoteSession(ParticipantDialogue):
         """Tell the server that there is no answer, with the next question; that ends this dialogue."""
         if not self._is_asked:
             self.dialogue = self.dialogue.ask(())
-        self._place.answer(Answer(dialogue=self._number, failed=message or "no answer"))
+        self._place.answer(DialogueAnswer(dialogue=self._number, failed=message or "no answer"))
         self._kept.failure(self.dialogue, message)
         self._is_asked = False
         self.is_over = True

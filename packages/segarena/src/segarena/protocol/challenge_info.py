@@ -7,17 +7,17 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-Kind: TypeAlias = Literal["practice", "test"]
+PhaseKind: TypeAlias = Literal["practice", "test"]
 """Whether the truth is open, or hidden: only in a test are prompts a budget."""
 
-Shows: TypeAlias = Literal["prompts", "own", "board"]
+ScoreVisibility: TypeAlias = Literal["prompts", "own", "board"]
 """What participants see before the phase closes: prompts alone, also the scores of their own runs, also the board."""
 
-Way: TypeAlias = Literal["dialogue", "masks", "run", "worker"]
+ParticipationMode: TypeAlias = Literal["dialogue", "masks", "run", "worker"]
 """How one takes part: a dialogue with the server; a mask for each dialogue, after its first prompts; the folder of a
 run that was held elsewhere, where the truth is open; a program that the server starts, without a network."""
 
-Late: TypeAlias = Literal["refuse", "finish"]
+LateRuns: TypeAlias = Literal["refuse", "finish"]
 """What becomes of runs that are not over when the phase closes: they end there, or may still be finished."""
 
 
@@ -31,7 +31,7 @@ class PhaseInfo(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    kind: Kind
+    kind: PhaseKind
     opens: datetime | None
     closes: datetime | None
     samples_per_run: int | None
@@ -43,13 +43,13 @@ class PhaseInfo(msgspec.Struct, frozen=True, kw_only=True):
     seconds_per_answer: float | None
     bank_s: float
     seconds_per_run: float | None
-    shows: Shows
+    shows: ScoreVisibility
     decimals: int
-    late: Late
+    late: LateRuns
     sample_kind: str
     adapter: str
     ladder: bool = False
-    takes: tuple[Way, ...] = ("dialogue",)
+    takes: tuple[ParticipationMode, ...] = ("dialogue",)
     dataset: str = ""
     seed: int | None = None
 

@@ -11,13 +11,13 @@ from segarena.errors import InvalidInput
 from segarena.samples import Shape
 from segarena.worker import ProtocolError, Stream, restore
 
-Announced: TypeAlias = tuple[str, Shape, str | None]
+ArrayAnnouncement: TypeAlias = tuple[str, Shape, str | None]
 """An array as a header announces it: dtype ("bits" for bool), shape, and the file that no frame here may name."""
 
 CONTENT_TYPE = "application/x-segarena-frames"
 
-MOST_HEADER_BYTES = 16 * 2**20
-MOST_AXES = 4
+MAX_HEADER_BYTES = 16 * 2**20
+MAX_AXES = 4
 
 Kind = TypeVar("Kind")
 
@@ -28,7 +28,7 @@ class _Memory(Stream):
     def __init__(self, data: bytes = b"", **limits: int) -> None:
         super().__init__(-1, -1, **limits)
         self.written = bytearray()
-        self.check: Callable[[Sequence[Announced]], None] | None = None
+        self.check: Callable[[Sequence[ArrayAnnouncement]], None] | None = None
         self._left = memoryview(data)
 
     def read_into(self, buffer: Any) -> None:
@@ -43,10 +43,10 @@ class _Memory(Stream):
         """Append bytes."""
         self.written += data
 
-    def before_arrays(self, announced: Sequence[Announced]) -> None:
+    def before_arrays(self, announced: Sequence[ArrayAnnouncement]) -> None:
         """Refuse files, many axes, and what the caller does not take."""
         for dtype, shape, file in announced:
-            if file is not None or len(shape) > MOST_AXES or max(shape, default=0) >= 2**40:
+            if file is not None or len(shape) > MAX_AXES or max(shape, default=0) >= 2**40:
                 raise ProtocolError(f"an array that is not taken here: {dtype} {shape}")
         if self.check is not None:
             self.check(announced)
@@ -67,8 +67,8 @@ def read_frame(
     data: bytes,
     *,
     what: str,
-    most_header: int = MOST_HEADER_BYTES,
-    check: Callable[[Sequence[Announced]], None] | None = None,
+    most_header: int = MAX_HEADER_BYTES,
+    check: Callable[[Sequence[ArrayAnnouncement]], None] | None = None,
 ) -> tuple[dict[str, Any], list[Any]]:
     """Return the header and the arrays of a frame.
 
@@ -96,7 +96,7 @@ def read_frame(
     return header, arrays
 
 
-def restored(told: Any, arrays: Sequence[Any], what: str) -> dict[str, Any]:
+def restore_fields(told: Any, arrays: Sequence[Any], what: str) -> dict[str, Any]:
     """Return the fields of an object in a header, with their arrays.
 
     Raises:
@@ -108,7 +108,7 @@ def restored(told: Any, arrays: Sequence[Any], what: str) -> dict[str, Any]:
         raise InvalidInput(f"{what}: {str(error)[:200]}") from error
 
 
-def converted(value: Any, kind: type[Kind], what: str) -> Kind:
+def convert_field(value: Any, kind: type[Kind], what: str) -> Kind:
     """Return a value of a header as a type.
 
     Raises:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from segarena.dialogue import Dialogue, Lift, Prediction
-from segarena.engine.round_recorder import DialogueInfo, RoundRecorder
+from segarena.engine.round_recorder import RecordedDialogue, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.prompts import MaskPrompt
 from segarena.protocol.replies import DialogueReply
-from segarena.protocol.turns import Answer
+from segarena.protocol.turns import DialogueAnswer
 from segarena.readonly import freeze
 from segarena.samples import Shape, Support
 
@@ -32,7 +32,7 @@ class ParticipantDialogue:
 
     def __init__(
         self,
-        about: DialogueInfo,
+        about: RecordedDialogue,
         shape: Shape,
         *,
         lift: Lift | None = None,
@@ -43,7 +43,9 @@ class ParticipantDialogue:
         self._shape = shape
         self._kept = RoundRecorder(about, keep_rounds)
 
-    def hear(self, asked: DialogueReply, answered: Answer | None, seconds: float = 0.0) -> None:
+    def hear(
+        self, asked: DialogueReply, answered: DialogueAnswer | None, seconds: float = 0.0
+    ) -> None:
         """Take what came back, the answer that was sent before it, None when it was opened, and what that took."""
         values = _values(asked)
         self.is_over = asked.over
@@ -65,7 +67,11 @@ class ParticipantDialogue:
         return self._kept.rows(self.dialogue)
 
     def _keep(
-        self, answered: Answer, asked: DialogueReply, values: Mapping[str, float], seconds: float
+        self,
+        answered: DialogueAnswer,
+        asked: DialogueReply,
+        values: Mapping[str, float],
+        seconds: float,
     ) -> None:
         """Keep the round that was answered, by what was sent: before a kill that may have been another mask."""
         if answered.prediction is None or (asked.failed and asked.over):

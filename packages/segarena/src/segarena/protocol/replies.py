@@ -13,8 +13,8 @@ from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
-from segarena.protocol.frames import converted, read_frame, restored, write_frame
-from segarena.protocol.samples import sample_from
+from segarena.protocol.frames import convert_field, read_frame, restore_fields, write_frame
+from segarena.protocol.sample_frames import decode_sample
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Shape, Support
 from segarena.serialization import encode_prompt
@@ -120,7 +120,7 @@ def unpack_reply(data: bytes, shape: Shape) -> Reply:
         InvalidInput: it is no reply.
     """
     header, arrays = read_frame(data, what="reply")
-    told = converted(header, _ToldReply, "reply")
+    told = convert_field(header, _ToldReply, "reply")
     return Reply(
         dialogues=[_asked(each, arrays, shape) for each in told.dialogues], charged_s=told.charged_s
     )
@@ -142,7 +142,7 @@ def _asked(told: _ToldAsked, arrays: Sequence[Any], shape: Shape) -> DialogueRep
 
 
 def _prompt(told: dict[str, Any], arrays: Sequence[Any], shape: Shape) -> Prompt:
-    fields = restored(
+    fields = restore_fields(
         {name: value for name, value in told.items() if name != "sample"}, arrays, "prompt"
     )
     kind = fields.pop("kind", None)
@@ -160,7 +160,7 @@ def _prompt(told: dict[str, Any], arrays: Sequence[Any], shape: Shape) -> Prompt
 
 
 def _support(fields: Mapping[str, Any], sample: Any, arrays: Sequence[Any]) -> Support:
-    image = sample_from(sample, arrays)
+    image = decode_sample(sample, arrays)
     if not isinstance(image, ImageSample):
         raise InvalidInput("a support example: expected an image")
     return Support(image, _mask(fields.get("mask")))
@@ -169,13 +169,13 @@ def _support(fields: Mapping[str, Any], sample: Any, arrays: Sequence[Any]) -> S
 def _drawn(kind: Any, fields: dict[str, Any]) -> Prompt:
     if kind == "mask":
         return MaskPrompt(
-            _mask(fields.get("mask")), converted(fields.get("object_id", 1), int, "object_id")
+            _mask(fields.get("mask")), convert_field(fields.get("object_id", 1), int, "object_id")
         )
     if not isinstance(kind, str) or kind not in _DRAWN:
         raise InvalidInput(
             f"a prompt: expected one of {', '.join(_DRAWN)}, mask, support, got {str(kind)[:40]!r}"
         )
-    return converted(fields, _DRAWN[kind], kind)
+    return convert_field(fields, _DRAWN[kind], kind)
 
 
 def _mask(mask: Any) -> Any:

@@ -10,19 +10,25 @@ import msgspec
 
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput
-from segarena.protocol.frames import converted, read_frame, write_frame
-from segarena.protocol.masks import MOST_OBJECTS, check_announced, read_mask, tell_coco, tell_mask
+from segarena.protocol.frames import convert_field, read_frame, write_frame
+from segarena.protocol.mask_encoding import (
+    MAX_OBJECTS,
+    check_announced_masks,
+    decode_mask,
+    encode_coco_labels,
+    encode_mask,
+)
 from segarena.samples import Shape
 
-MOST_HEADER_BYTES = 2**20
-MOST_FAILURE_LETTERS = 500
+MAX_TURN_HEADER_BYTES = 2**20
+MAX_FAILURE_LETTERS = 500
 
 _Id: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z-]{8,64}\Z")]
 _Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class DialogueAnswer:
     """The answer to one dialogue of a turn.
 
     Attributes:
@@ -37,7 +43,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class TurnMessage:
     """What a participant sends.
 
     Attributes:
@@ -54,14 +60,14 @@ class Turn:
 
     id: str
     client_s: float = 0.0
-    answers: Sequence[Answer] = ()
+    answers: Sequence[DialogueAnswer] = ()
     open: Sequence[int] = ()
     failed: str = ""
     round_trip_s: float = 0.0
     silent: bool = False
 
 
-class TurnHead(msgspec.Struct, frozen=True, kw_only=True):
+class TurnHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What can be told of a turn without reading its masks; see `Turn`."""
 
     id: _Id
@@ -80,7 +86,7 @@ class _ToldAnswer(msgspec.Struct, frozen=True, kw_only=True):
     failed: str = ""
 
 
-def pack_turn(turn: Turn) -> bytes:
+def pack_turn(turn: TurnMessage) -> bytes:
     """Return a turn as it travels.
 
     Raises:
@@ -92,9 +98,9 @@ def pack_turn(turn: Turn) -> bytes:
 
 
 def pack_coco_turn(
-    turn: Turn, dialogue: int, text: bytes, shape: Shape, candidates: Sequence[int] | None
+    turn: TurnMessage, dialogue: int, text: bytes, shape: Shape, candidates: Sequence[int] | None
 ) -> bytes:
-    """Return a turn whose one answer stays as it came; see `segarena.protocol.coco`.
+    """Return a turn whose one answer stays as it came; see `segarena.protocol.coco_labels`.
 
     Args:
         turn: without answers.
@@ -104,12 +110,12 @@ def pack_coco_turn(
         candidates: frames.
     """
     arrays: list[Any] = []
-    answer: dict[str, Any] = {"dialogue": dialogue, "mask": tell_coco(text, shape, arrays)}
+    answer: dict[str, Any] = {"dialogue": dialogue, "mask": encode_coco_labels(text, shape, arrays)}
     told = answer if candidates is None else {**answer, "candidates": list(candidates)}
     return write_frame(_tell_head(turn, [told]), arrays)
 
 
-def _tell_head(turn: Turn, answers: list[dict[str, Any]]) -> dict[str, Any]:
+def _tell_head(turn: TurnMessage, answers: list[dict[str, Any]]) -> dict[str, Any]:
     about = {"id": turn.id, "client_s": turn.client_s, "answers": answers, "open": list(turn.open)}
     return {
         **about,
@@ -119,38 +125,38 @@ def _tell_head(turn: Turn, answers: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _tell_answer(answer: Answer, arrays: list[Any]) -> dict[str, Any]:
+def _tell_answer(answer: DialogueAnswer, arrays: list[Any]) -> dict[str, Any]:
     if answer.prediction is None:
         return {"dialogue": answer.dialogue, "failed": answer.failed or "no answer"}
     candidates = answer.prediction.candidates
-    told = {"dialogue": answer.dialogue, "mask": tell_mask(answer.prediction.mask, arrays)}
+    told = {"dialogue": answer.dialogue, "mask": encode_mask(answer.prediction.mask, arrays)}
     if candidates is None:
         return told
     return {**told, "candidates": [int(each) for each in candidates]}
 
 
 def _masks_of(objects: int) -> int:
-    return 1 if objects == 1 else MOST_OBJECTS
+    return 1 if objects == 1 else MAX_OBJECTS
 
 
-def read_turn_head(data: bytes) -> TurnHead:
+def read_turn_header(data: bytes) -> TurnHeader:
     """Return what can be told of a turn without reading its masks.
 
     Raises:
         InvalidInput: it is no turn.
     """
     size = int.from_bytes(data[:4], "little")
-    if len(data) < 12 or size > min(MOST_HEADER_BYTES, len(data) - 12):
+    if len(data) < 12 or size > min(MAX_TURN_HEADER_BYTES, len(data) - 12):
         raise InvalidInput(
-            f"turn: expected a frame with a header of at most {MOST_HEADER_BYTES} bytes"
+            f"turn: expected a frame with a header of at most {MAX_TURN_HEADER_BYTES} bytes"
         )
     try:
-        return msgspec.json.decode(data[12 : 12 + size], type=TurnHead)
+        return msgspec.json.decode(data[12 : 12 + size], type=TurnHeader)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InvalidInput(f"turn: {str(error)[:200]}") from error
 
 
-def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> Turn:
+def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> TurnMessage:
     """Return what `pack_turn` was given.
 
     Args:
@@ -166,16 +172,16 @@ def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> Tur
     header, arrays = read_frame(
         data,
         what="turn",
-        most_header=MOST_HEADER_BYTES,
-        check=lambda announced: check_announced(announced, shape, most),
+        most_header=MAX_TURN_HEADER_BYTES,
+        check=lambda announced: check_announced_masks(announced, shape, most),
     )
-    head = converted(header, TurnHead, "turn")
-    turn = Turn(
+    head = convert_field(header, TurnHeader, "turn")
+    turn = TurnMessage(
         id=head.id, client_s=head.client_s, round_trip_s=head.round_trip_s, silent=head.silent
     )
     if head.failed:
-        return replace(turn, failed=one_line(head.failed) or "no answer")
-    told = converted(head.answers, list[_ToldAnswer], "answers")
+        return replace(turn, failed=printable_line(head.failed) or "no answer")
+    told = convert_field(head.answers, list[_ToldAnswer], "answers")
     numbers = [each.dialogue for each in told]
     if len({*numbers}) < len(numbers) or not {*numbers} <= {*objects}:
         raise InvalidInput(
@@ -185,24 +191,26 @@ def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> Tur
     return replace(turn, answers=answers, open=head.open)
 
 
-def _answer(told: _ToldAnswer, arrays: Sequence[Any], shape: Shape, objects: int) -> Answer:
+def _answer(told: _ToldAnswer, arrays: Sequence[Any], shape: Shape, objects: int) -> DialogueAnswer:
     if told.mask is None:
-        return Answer(dialogue=told.dialogue, failed=one_line(told.failed) or "no answer")
+        return DialogueAnswer(
+            dialogue=told.dialogue, failed=printable_line(told.failed) or "no answer"
+        )
     candidates = None if told.candidates is None else tuple(told.candidates)
     if not all(0 <= each < shape[0] for each in candidates or ()):
         raise InvalidInput(
             f"candidates: expected frames 0 to {shape[0] - 1}, got {_some(candidates)}"
         )
-    prediction = Prediction(read_mask(told.mask, arrays, shape, objects), candidates=candidates)
-    return Answer(dialogue=told.dialogue, prediction=prediction)
+    prediction = Prediction(decode_mask(told.mask, arrays, shape, objects), candidates=candidates)
+    return DialogueAnswer(dialogue=told.dialogue, prediction=prediction)
 
 
-def one_line(text: str) -> str:
+def printable_line(text: str) -> str:
     """Return a stranger's text as one line of printable letters, of limited length."""
     plain = "".join(
-        letter if letter.isprintable() else " " for letter in text[: 4 * MOST_FAILURE_LETTERS]
+        letter if letter.isprintable() else " " for letter in text[: 4 * MAX_FAILURE_LETTERS]
     )
-    return " ".join(plain.split())[:MOST_FAILURE_LETTERS]
+    return " ".join(plain.split())[:MAX_FAILURE_LETTERS]
 
 
 def _some(numbers: Any) -> str:

@@ -115,5 +115,5 @@ def test_volumes_are_refused():
         def load(self, sample_id):
             return VolumeSample(id=sample_id, voxels=np.zeros((2, 3, 3)), spacing_mm=(1, 1, 1))
 
-    with pytest.raises(SampleInvalid, match="people clicked on images, this is a VolumeSample"):
+    with pytest.raises(SampleInvalid, match="expected an image, got a VolumeSample"):
         list(first_rounds(Volumes()))

@@ -76,7 +76,7 @@ def test_many_sets_are_matched_one_by_one(monkeypatch):
     )
     expected = [wasserstein(own, points, BOX) * DIAGONAL for own in sets]
     assert matched_distances(sets, points.astype(float)) == pytest.approx(expected)
-    monkeypatch.setattr(module, "_AT_ONCE", 100)
+    monkeypatch.setattr(module, "_CHUNK_SIZE", 100)
     assert matched_distances(sets, points.astype(float)) == pytest.approx(expected)
 
 

@@ -180,7 +180,7 @@ def clicked(rclicks, make_dialogue, two_targets):
 
 
 def test_first_clicks_of_real_people(clicked):
-    rows = {row.who: row for row in first_click_rows(read_runs([clicked]))}
+    rows = {row.user_kind: row for row in first_click_rows(read_runs([clicked]))}
     real = rows["real"]
     assert real.mean.mean == pytest.approx(0.5)
     assert real.std.mean == pytest.approx(math.sqrt(0.05) / 2)
@@ -189,7 +189,7 @@ def test_first_clicks_of_real_people(clicked):
 
 
 def test_first_clicks_sampled_and_of_the_base_user_are_of_the_same_targets(clicked):
-    rows = {row.who: row for row in first_click_rows(read_runs([clicked]))}
+    rows = {row.user_kind: row for row in first_click_rows(read_runs([clicked]))}
     sampled, base = rows["sampled"], rows["base"]
     assert sampled.mean.mean == pytest.approx(0.6)
     assert sampled.std.mean == pytest.approx((0.2 + 0.3) / 2)
@@ -201,7 +201,7 @@ def test_first_clicks_sampled_and_of_the_base_user_are_of_the_same_targets(click
 
 
 def test_first_clicks_of_groups_are_one_each(clicked):
-    groups = next(row for row in first_click_rows(read_runs([clicked])) if row.who == "groups")
+    groups = next(row for row in first_click_rows(read_runs([clicked])) if row.user_kind == "groups")
     # disc-0: all 0.5; disc-1: 0.5 0.95 0.95 0.5.
     assert groups.mean.mean == pytest.approx((0.5 + 0.725) / 2)
     assert groups.std.mean == pytest.approx(0.225 / 2)
@@ -210,10 +210,10 @@ def test_first_clicks_of_groups_are_one_each(clicked):
 
 def test_without_real_clicks_the_groups_stand_for_people(rclicks, two_targets):
     runs = read_runs([rclicks(two_targets)])
-    assert [row.who for row in first_click_rows(runs)] == ["base", "groups"]
+    assert [row.user_kind for row in first_click_rows(runs)] == ["base", "groups"]
     assert first_click_rows(runs)[0].to_real is None
     (hard,) = dataset_hardness(runs)
-    assert hard.who == "groups"
+    assert hard.user_kind == "groups"
     assert hard.nsr.tolist() == pytest.approx([0, 0.225 / 0.725])
     assert hard.ranking == [1, 0]
 

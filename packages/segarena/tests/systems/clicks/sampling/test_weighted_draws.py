@@ -48,13 +48,13 @@ def test_few_weights_sorted_as_a_whole_are_drawn_as_class_by_class(monkeypatch, 
         values[rng.random(count) < 0.2] = 0
         values[rng.integers(count)] = least
         quick, slow = SamplingWeights(values), SamplingWeights(values)
-        sorted_soon.add(quick._is_sorted_soon)
+        sorted_soon.add(quick._can_sort_fully)
         uniforms = [0.0, *rng.random(50), np.nextafter(1.0, 0.0)]
         drawn = [
             quick.draw(k / 10, (k + 1) / 10, uniform) for k in range(10) for uniform in uniforms
         ]
         with monkeypatch.context() as patch:
-            patch.setattr(weighted_draws, "_FEW", 0)
+            patch.setattr(weighted_draws, "_FULL_SORT_LIMIT", 0)
             assert drawn == [
                 slow.draw(k / 10, (k + 1) / 10, uniform) for k in range(10) for uniform in uniforms
             ]
@@ -62,10 +62,10 @@ def test_few_weights_sorted_as_a_whole_are_drawn_as_class_by_class(monkeypatch, 
 
 
 def test_weights_whose_sums_round_are_not_sorted_as_a_whole():
-    assert SamplingWeights(np.array([1, 0.5], np.float32))._is_sorted_soon
-    assert not SamplingWeights(np.array([1, 2**-30], np.float32))._is_sorted_soon
-    assert not SamplingWeights(np.ones(weighted_draws._FEW + 1, np.float32))._is_sorted_soon
-    assert not SamplingWeights(np.ones(3))._is_sorted_soon
+    assert SamplingWeights(np.array([1, 0.5], np.float32))._can_sort_fully
+    assert not SamplingWeights(np.array([1, 2**-30], np.float32))._can_sort_fully
+    assert not SamplingWeights(np.ones(weighted_draws._FULL_SORT_LIMIT + 1, np.float32))._can_sort_fully
+    assert not SamplingWeights(np.ones(3))._can_sort_fully
 
 
 @given(

@@ -10,18 +10,18 @@ import numpy as np
 
 from segarena.arrays.rle import decode_rle, encode_labels_rle, encode_rle
 from segarena.errors import InvalidInput
-from segarena.protocol.coco import MOST_OBJECTS, most_bytes, read_coco
-from segarena.protocol.frames import Announced
+from segarena.protocol.coco_labels import MAX_OBJECTS, decode_coco_labels, max_coco_bytes
+from segarena.protocol.frames import ArrayAnnouncement
 from segarena.samples import Labels, Mask, Shape, as_labels
 from segarena.worker import flatten
 
 
-def packed_bytes(shape: Shape, objects: int = 1) -> int:
+def max_mask_bytes(shape: Shape, objects: int = 1) -> int:
     """Return how many bytes a mask of a shape may take: its bits; of labels of several objects a byte each."""
     return math.prod(shape) // 8 + 1 if objects == 1 else math.prod(shape)
 
 
-def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
+def encode_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     """Return what a header tells of a mask or labels; the bytes are put into `arrays`.
 
     Args:
@@ -38,7 +38,7 @@ def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     labels = as_labels(given)
     lengths = encode_labels_rle(labels)
     sizes = [len(each) for each in lengths.values()]
-    if sum(sizes) > labels.size or max(sizes, default=0) > packed_bytes(labels.shape):
+    if sum(sizes) > labels.size or max(sizes, default=0) > max_mask_bytes(labels.shape):
         return {**told, "values": flatten(labels, arrays)}
     return {
         **told,
@@ -46,14 +46,14 @@ def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     }
 
 
-def tell_coco(text: bytes, shape: Shape, arrays: list[Any]) -> dict[str, Any]:
+def encode_coco_labels(text: bytes, shape: Shape, arrays: list[Any]) -> dict[str, Any]:
     """Return what a header tells of the labels of a video that stay as they came; see `challenges.wire.coco`."""
     return {"shape": list(shape), "coco": flatten(np.frombuffer(text, np.uint8), arrays)}
 
 
 def _tell_one(mask: Mask, arrays: list[Any]) -> dict[str, Any]:
     lengths = encode_rle(mask)
-    if len(lengths) >= packed_bytes(mask.shape):
+    if len(lengths) >= max_mask_bytes(mask.shape):
         return {"bits": flatten(mask, arrays)}
     return _tell_lengths(lengths, arrays)
 
@@ -62,8 +62,8 @@ def _tell_lengths(lengths: bytes, arrays: list[Any]) -> dict[str, Any]:
     return {"rle": flatten(np.frombuffer(lengths, np.uint8), arrays)}
 
 
-def read_mask(
-    told: Any, arrays: Sequence[Any], shape: Shape, objects: int = MOST_OBJECTS
+def decode_mask(
+    told: Any, arrays: Sequence[Any], shape: Shape, objects: int = MAX_OBJECTS
 ) -> Mask | Labels:
     """Return what `tell_mask` was given.
 
@@ -80,22 +80,24 @@ def read_mask(
         raise InvalidInput(f"a mask: expected the shape {tuple(shape)}, got {str(told)[:80]}")
     kinds = {name: value for name, value in told.items() if name != "shape"}
     if set(kinds) == {"coco"}:
-        return read_coco(_array(kinds["coco"], arrays, np.uint8).tobytes(), tuple(shape), objects)
+        return decode_coco_labels(
+            _array(kinds["coco"], arrays, np.uint8).tobytes(), tuple(shape), objects
+        )
     if set(kinds) == {"values"}:
         return _array(kinds["values"], arrays, np.uint8, shape)
     if set(kinds) != {"labels"}:
         return _read_one(kinds, arrays, shape)
     each = kinds["labels"]
-    if not isinstance(each, list) or len(each) > MOST_OBJECTS:
+    if not isinstance(each, list) or len(each) > MAX_OBJECTS:
         raise InvalidInput(
-            f"labels: expected a list of at most {MOST_OBJECTS} objects, got {str(each)[:80]}"
+            f"labels: expected a list of at most {MAX_OBJECTS} objects, got {str(each)[:80]}"
         )
     labels = np.zeros(shape, dtype=np.uint8)
     for pair in each:
         number, one = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
-        if type(number) is not int or not 1 <= number <= MOST_OBJECTS:
+        if type(number) is not int or not 1 <= number <= MAX_OBJECTS:
             raise InvalidInput(
-                f"labels: expected an object 1 to {MOST_OBJECTS} and its mask, got {str(pair)[:80]}"
+                f"labels: expected an object 1 to {MAX_OBJECTS} and its mask, got {str(pair)[:80]}"
             )
         mask = _read_one(one, arrays, shape)
         if labels[mask].any():
@@ -113,9 +115,9 @@ def _read_one(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask:
     if kind != "rle":
         raise InvalidInput(f"a mask: expected bits, rle, labels or values, got {str(told)[:80]}")
     lengths = _array(place, arrays, np.uint8)
-    if lengths.ndim != 1 or lengths.size > packed_bytes(shape):
+    if lengths.ndim != 1 or lengths.size > max_mask_bytes(shape):
         raise InvalidInput(
-            f"a mask: expected up to {packed_bytes(shape)} bytes of run lengths, got {lengths.shape}"
+            f"a mask: expected up to {max_mask_bytes(shape)} bytes of run lengths, got {lengths.shape}"
         )
     return decode_rle(lengths.tobytes(), tuple(shape))
 
@@ -132,7 +134,7 @@ def _array(place: Any, arrays: Sequence[Any], dtype: Any, shape: Shape | None = 
     return found
 
 
-def check_announced(announced: Sequence[Announced], shape: Shape, most: int) -> None:
+def check_announced_masks(announced: Sequence[ArrayAnnouncement], shape: Shape, most: int) -> None:
     """Raise unless so many masks of a shape at most are announced, and nothing else.
 
     Raises:
@@ -142,7 +144,7 @@ def check_announced(announced: Sequence[Announced], shape: Shape, most: int) -> 
         raise InvalidInput(f"expected at most {most} masks, {len(announced)} are announced")
     for dtype, size, _ in announced:
         is_whole = dtype in ("bits", "|u1") and size == tuple(shape)
-        longest = max(packed_bytes(shape), most_bytes(shape) if len(shape) == 3 else 0)
+        longest = max(max_mask_bytes(shape), max_coco_bytes(shape) if len(shape) == 3 else 0)
         is_lengths = dtype == "|u1" and len(size) == 1 and size[0] <= longest
         if not is_whole and not is_lengths:
             raise InvalidInput(

@@ -18,7 +18,7 @@ from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.samples import Labels, Shape
 
-MOST_OBJECTS = 255
+MAX_OBJECTS = 255
 _BESIDE = 64
 """Bytes of an object in a frame that are not run lengths."""
 
@@ -33,12 +33,12 @@ class _Video(msgspec.Struct):
     frames: list[list[_Object]]
 
 
-def most_bytes(shape: Shape) -> int:
+def max_coco_bytes(shape: Shape) -> int:
     """Return how many bytes the labels of a video (frames, rows, columns) may take: two for each pixel at the worst."""
-    return 2 * math.prod(shape) + _BESIDE * MOST_OBJECTS * shape[0] + 1024
+    return 2 * math.prod(shape) + _BESIDE * MAX_OBJECTS * shape[0] + 1024
 
 
-def read_coco(text: bytes, shape: Shape, objects: int) -> Labels:
+def decode_coco_labels(text: bytes, shape: Shape, objects: int) -> Labels:
     """Return the labels of a video; where objects overlap, the highest number.
 
     Args:
@@ -49,8 +49,8 @@ def read_coco(text: bytes, shape: Shape, objects: int) -> Labels:
     Raises:
         InvalidInput: it is none of this shape.
     """
-    most = shape[0] * (2 * MOST_OBJECTS + 1) + len(shape) + 2
-    if len(shape) != 3 or len(text) > most_bytes(shape) or text.count(b",") > most:
+    most = shape[0] * (2 * MAX_OBJECTS + 1) + len(shape) + 2
+    if len(shape) != 3 or len(text) > max_coco_bytes(shape) or text.count(b",") > most:
         raise InvalidInput(
             f"masks: expected a video of the shape {shape}, got {len(text)} bytes of something else"
         )

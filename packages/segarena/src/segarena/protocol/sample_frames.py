@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from segarena.errors import InvalidInput
-from segarena.protocol.frames import converted, read_frame, restored, write_frame
+from segarena.protocol.frames import convert_field, read_frame, restore_fields, write_frame
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample, as_image
 from segarena.serialization import encode_sample
@@ -35,10 +35,10 @@ def unpack_sample(data: bytes, key: str) -> Sample:
         InvalidInput: it is no sample.
     """
     header, arrays = read_frame(data, what="sample")
-    return replace(sample_from(header.get("sample"), arrays), id=key)
+    return replace(decode_sample(header.get("sample"), arrays), id=key)
 
 
-def shape_of_sample(data: bytes) -> Shape:
+def packed_sample_shape(data: bytes) -> Shape:
     """Return the shape of what `pack_sample` was given, without making its arrays; only for what is ours.
 
     Raises:
@@ -56,15 +56,15 @@ def shape_of_sample(data: bytes) -> Shape:
         raise InvalidInput("sample: expected a frame with an image, a volume or a video") from error
 
 
-def sample_from(told: Any, arrays: Sequence[Any]) -> Sample:
+def decode_sample(told: Any, arrays: Sequence[Any]) -> Sample:
     """Return the sample that a header tells of.
 
     Raises:
         InvalidInput: it tells of none.
     """
-    fields = restored(told, arrays, "sample")
+    fields = restore_fields(told, arrays, "sample")
     kind = fields.get("kind")
-    name = converted(fields.get("id"), str, "id")[:200]
+    name = convert_field(fields.get("id"), str, "id")[:200]
     if not isinstance(kind, str):
         raise InvalidInput(f"sample: expected a kind, got {type(kind).__name__}")
     if kind == "image":
@@ -88,9 +88,11 @@ def _volume(fields: Mapping[str, Any], name: str) -> VolumeSample:
     return VolumeSample(
         id=name,
         voxels=_array(fields.get("voxels"), 3),
-        spacing_mm=converted(fields.get("spacing_mm"), tuple[_Edge, _Edge, _Edge], "spacing_mm"),
+        spacing_mm=convert_field(
+            fields.get("spacing_mm"), tuple[_Edge, _Edge, _Edge], "spacing_mm"
+        ),
         affine=affine,
-        modality=converted(fields.get("modality", ""), str, "modality")[:200],
+        modality=convert_field(fields.get("modality", ""), str, "modality")[:200],
     )
 
 

@@ -18,10 +18,9 @@ from segarena_server.challenges.challenge_management import existing_challenge, 
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Job, Person, Run, Submission
-from segarena_server.jobs.forget_name import RemoveName
-from segarena_server.jobs.job_queue import find_job
+from segarena_server.jobs.job_queue import REMOVE_NAME, find_job
+from segarena_server.jobs.run_folder_jobs import RemoveName
 from segarena_server.jobs.submission_inspection import InspectSubmission
-from segarena_server.runs.run_repository import FORGET
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 
@@ -37,7 +36,7 @@ def made(tmp_path_factory):
     )
     make_challenge(site, described, lambda done, of: None)
     rehearsal = Rehearsal(described, "final", "image-blind")
-    folder, _ = rehearsal.hold(rehearsal.evaluator.samples("final")[:1], site.folder.runs / "run-1")
+    folder, _ = rehearsal.rehearse(rehearsal.evaluator.samples("final")[:1], site.folder.runs / "run-1")
     with site.database.writing() as session:
         told = {"password": "-", "role": "participant", "state": "confirmed", "made_at": 0.0}
         session.add(Person(name="Zyx", folded="zyx", **told))
@@ -147,9 +146,9 @@ def test_a_result_stays_on_the_board_without_a_name(site):
     assert names_on_board(site) == ("Zyx",)
     with site.database.writing() as session:
         delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
-        job = find_job(session, FORGET, "run-1")
-        forget = RemoveName().unit(session, site, job)
-    forget.do(None)
+        job = find_job(session, REMOVE_NAME, "run-1")
+        forget = RemoveName().task(session, site, job)
+    forget.run(None)
     assert names_on_board(site) == ("(deleted 1)",)
     checked = read_configuration(site.folder.runs / "run-1" / "run.json")
     assert (checked.damage, checked.config.segmenter.name) == ("", "run")

@@ -23,8 +23,13 @@ from segarena_server.db.orm_models import (
     Turn,
 )
 from segarena_server.http.http_errors import Refusal
-from segarena_server.jobs.evaluate_turn import evaluation_task
-from segarena_server.runs.run_repository import RunRequest, create_run, own_run, run_samples
+from segarena_server.jobs.turn_evaluation import evaluation_task
+from segarena_server.runs.run_repository import (
+    RunRequest,
+    create_run,
+    own_run,
+    run_samples,
+)
 from segarena_server.storage.compression import pack
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.run_folders import RunFolders
@@ -106,7 +111,7 @@ class Event:
                     turn = Turn(number=number, request=pack(b""), state="waiting", **told)
                     session.add(turn)
                     session.flush()
-                    job = evaluation_task(session, self._site, turn, is_at_hand=False).job
+                    job = evaluation_task(session, self._site, turn, is_in_memory=False).request
                     turn.given = b"round" if number >= len(job.past) else b""
                     turn.state, turn.done_at = "done", self.now
                 place.state = "over"

@@ -62,7 +62,7 @@ def honest_leaks(event):
     rehearsal = Rehearsal(event, "final", Blind())
     names = rehearsal.evaluator.samples("final")
     run = RunInfo(id="honest", phase="final", name="blind", samples=names)
-    given = [rehearsal.hold_place(run, place)[0].given for place in range(len(names))]
+    given = [rehearsal.rehearse_sample(run, place)[0].given for place in range(len(names))]
     return {
         name: leak(rehearsal.evaluator, name, kept) for name, kept in zip(names, given, strict=True)
     }
@@ -92,7 +92,9 @@ def attack(
                 for each in rounds
                 for p in each
             ]
-            kept[name] += rehearsal.hold_place(run, place, past if is_remembered else ())[0].given
+            kept[name] += rehearsal.rehearse_sample(run, place, past if is_remembered else ())[
+                0
+            ].given
     return kept
 
 
@@ -123,9 +125,9 @@ def test_asked_again_the_same_prompts_come_whatever_is_answered(event):
     names = ("p3",)
     first = Rehearsal(event, "final", Blind())
     run = RunInfo(id="a", phase="final", name="a", samples=names)
-    told, rows = first.hold_place(run, 0)
+    told, rows = first.rehearse_sample(run, 0)
     second = Rehearsal(event, "final", Attacker("chance", []))
-    again, replayed = second.hold_place(
+    again, replayed = second.rehearse_sample(
         RunInfo(id="b", phase="final", name="b", samples=names), 0, tuple(told.given)
     )
     covered = len(rows.records)
@@ -141,8 +143,8 @@ def test_asked_again_the_same_prompts_come_whatever_is_answered(event):
 
 def test_the_same_answers_again_are_the_same_run(event):
     run = RunInfo(id="a", phase="final", name="a", samples=("p3",))
-    told, rows = Rehearsal(event, "final", Blind()).hold_place(run, 0)
-    again, replayed = Rehearsal(event, "final", Blind()).hold_place(run, 0, tuple(told.given))
+    told, rows = Rehearsal(event, "final", Blind()).rehearse_sample(run, 0)
+    again, replayed = Rehearsal(event, "final", Blind()).rehearse_sample(run, 0, tuple(told.given))
     assert replayed.records == rows.records
     assert again.given == []
 
@@ -150,8 +152,8 @@ def test_the_same_answers_again_are_the_same_run(event):
 def test_a_practice_forgets(event, challenge):
     practice = challenge(f"clicks(rounds={ROUNDS})", kind="practice")
     run = RunInfo(id="a", phase="final", name="a", samples=("p3",))
-    told, rows = Rehearsal(practice, "final", Blind()).hold_place(run, 0)
-    again, other = Rehearsal(practice, "final", Attacker("chance", [])).hold_place(
+    told, rows = Rehearsal(practice, "final", Blind()).rehearse_sample(run, 0)
+    again, other = Rehearsal(practice, "final", Attacker("chance", [])).rehearse_sample(
         run, 0, tuple(told.given)
     )
     assert [row.prompts for row in other.records] != [row.prompts for row in rows.records]

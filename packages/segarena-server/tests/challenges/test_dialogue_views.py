@@ -55,7 +55,7 @@ class Held:
             return done
 
         rehearsal.evaluator.step = noting
-        _, self.rows = rehearsal.hold_place(self.run, 0)
+        _, self.rows = rehearsal.rehearse_sample(self.run, 0)
         self.pooled = rehearsal.evaluator.sample("final", sample)
         self.numbers = range(len(self.pooled.dialogues))
 

@@ -14,8 +14,8 @@ from segarena_server.challenges.duplicate_detection import similarity_of
 from segarena_server.challenges.integrity_audit import audit_challenge, audit_sheet
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Finding, Person, Run, RunSample, Turn
-from segarena_server.jobs.job_queue import find_job
-from segarena_server.runs.run_repository import FIND, close_run
+from segarena_server.jobs.job_queue import AUDIT_RUN, find_job
+from segarena_server.runs.run_repository import close_run
 
 CLICKS = "clicks(rounds=3)"
 
@@ -57,7 +57,7 @@ def hold(site, described, name, phase, segmenter):
     """Hold a run about the first sample, as if it had come over the network, and end it."""
     rehearsal = Rehearsal(described, phase, segmenter)
     samples = rehearsal.evaluator.samples(phase)[:1]
-    folder, places = rehearsal.hold(samples, site.folder.runs / f"{name}-{phase}")
+    folder, places = rehearsal.rehearse(samples, site.folder.runs / f"{name}-{phase}")
     extract = extract_text(extract_of(folder.path))
     facts = {
         "run_id": folder.path.name,
@@ -103,7 +103,7 @@ def hold(site, described, name, phase, segmenter):
 def wait(site, run_id, *states):
     for _ in range(400):
         with site.database.reading() as session:
-            job = find_job(session, FIND, run_id)
+            job = find_job(session, AUDIT_RUN, run_id)
         if job.state in (states or ("done",)):
             return job
         time.sleep(0.05)

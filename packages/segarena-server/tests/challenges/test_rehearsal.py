@@ -10,7 +10,9 @@ from segarena_server.challenges.score_visibility import folder_scores
 
 def test_a_rehearsal_leaves_a_run_and_tells_what_travelled(challenge, tmp_path):
     described = challenge("clicks(rounds=3)", decimals=1)
-    run, places = Rehearsal(described, "final", "watershed").hold(["p1", "p4"], tmp_path / "run")
+    run, places = Rehearsal(described, "final", "watershed").rehearse(
+        ["p1", "p4"], tmp_path / "run"
+    )
     assert run.is_complete
     assert [place.sample for place in places] == ["p1", "p4"]
     for place in places:
@@ -28,13 +30,13 @@ def test_a_rehearsal_leaves_a_run_and_tells_what_travelled(challenge, tmp_path):
 
 def test_a_rehearsal_that_was_ended_goes_on(challenge, tmp_path):
     rehearsal = Rehearsal(challenge("clicks(rounds=2)"), "final", "watershed")
-    whole, _ = Rehearsal(challenge("clicks(rounds=2)"), "final", "watershed").hold(
+    whole, _ = Rehearsal(challenge("clicks(rounds=2)"), "final", "watershed").rehearse(
         ["p1", "p4"], tmp_path / "whole"
     )
-    rehearsal.hold(["p1", "p4"], tmp_path / "run")
-    with (run := rehearsal.hold(["p1", "p4"], tmp_path / "run")[0]).lock():
+    rehearsal.rehearse(["p1", "p4"], tmp_path / "run")
+    with (run := rehearsal.rehearse(["p1", "p4"], tmp_path / "run")[0]).lock():
         run.discard([1])
-    again, places = rehearsal.hold(["p1", "p4"], tmp_path / "run")
+    again, places = rehearsal.rehearse(["p1", "p4"], tmp_path / "run")
     assert [place.sample for place in places] == ["p4"]
     assert again.records().equals(whole.records())
 
@@ -48,7 +50,7 @@ class Broken:
 
 
 def test_what_a_participant_cannot_do_is_on_the_records(challenge, tmp_path):
-    run, places = Rehearsal(challenge(), "final", Broken()).hold(["p1"], tmp_path / "run")
+    run, places = Rehearsal(challenge(), "final", Broken()).rehearse(["p1"], tmp_path / "run")
     assert run.records()["failure"].to_list() == ["encode: MemoryError: too large"]
     assert [judged.failure for judged in places[0].judged if judged.is_over] == [
         "encode: MemoryError: too large"
@@ -64,7 +66,7 @@ class WrongShape(Broken):
 
 
 def test_a_mask_that_does_not_fit_fails_before_it_is_sent(challenge, tmp_path):
-    run, _ = Rehearsal(challenge(), "final", WrongShape()).hold(["p1"], tmp_path / "run")
+    run, _ = Rehearsal(challenge(), "final", WrongShape()).rehearse(["p1"], tmp_path / "run")
     assert "expected a mask of shape (48, 64), got (3, 3)" in run.records()["failure"][0]
 
 

@@ -50,7 +50,7 @@ def test_the_records_are_those_of_a_local_run(name, pool, tmp_path):
         out=tmp_path / "local",
     )
     described = as_challenge(benchmark, str(local.config.dataset.spec))
-    remote, places = Rehearsal(described, "final", segmenter).hold(
+    remote, places = Rehearsal(described, "final", segmenter).rehearse(
         local.samples, tmp_path / "remote"
     )
     assert len(places) == limit
@@ -85,8 +85,8 @@ def test_asked_again_a_segmenter_that_says_the_same_leaves_the_same(name):
     benchmark, dataset, segmenter, _ = REPLAYED[name]
     rehearsal = Rehearsal(as_challenge(benchmark, dataset), "final", segmenter)
     run = RunInfo(id="a", phase="final", name="a", samples=rehearsal.evaluator.samples("final")[:1])
-    told, rows = rehearsal.hold_place(run, 0)
-    again, replayed = rehearsal.hold_place(replace(run, id="b"), 0, tuple(told.given))
+    told, rows = rehearsal.rehearse_sample(run, 0)
+    again, replayed = rehearsal.rehearse_sample(replace(run, id="b"), 0, tuple(told.given))
     assert list(map(said, replayed.records)) == list(map(said, rows.records))
     assert again.given == []
     assert max(judged.replayed for judged in again.judged) == max(

@@ -33,20 +33,20 @@ def test_nothing_is_known_of_another_machine_unless_all_are_on_this_one():
 
 def test_a_lease_without_a_beat_is_dead_after_its_time_and_one_with_beats_never():
     now = [1000.0]
-    watched = LeaseWatch(10.0, lambda: now[0])
+    watch = LeaseWatch(10.0, lambda: now[0])
     for second in range(0, 60, 3):
         now[0] = 1000.0 + second
-        dead = watched.dead({"silent": ("a", 5), "alive": ("b", second)})
+        dead = watch.expired({"silent": ("a", 5), "alive": ("b", second)})
         assert dead == (["silent"] if second >= 12 else [])
 
 
 def test_a_new_lease_of_the_same_job_has_its_own_time():
     now = [0.0]
-    watched = LeaseWatch(10.0, lambda: now[0])
-    watched.dead({"job": ("first", 0)})
+    watch = LeaseWatch(10.0, lambda: now[0])
+    watch.expired({"job": ("first", 0)})
     now[0] = 9.0
-    watched.dead({"job": ("second", 0)})
+    watch.expired({"job": ("second", 0)})
     now[0] = 18.0
-    assert watched.dead({"job": ("second", 0)}) == []
+    assert watch.expired({"job": ("second", 0)}) == []
     now[0] = 19.0
-    assert watched.dead({"job": ("second", 0)}) == ["job"]
+    assert watch.expired({"job": ("second", 0)}) == ["job"]

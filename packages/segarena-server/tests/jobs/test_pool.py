@@ -37,11 +37,11 @@ class Act:
 
     what: str
 
-    def do(self, bench):
+    def run(self, context):
         if self.what == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.what == "hang":
-            with bench.within("hanging"):
+            with context.time_limit("hanging"):
                 time.sleep(60)
         if self.what.startswith("raise"):
             raise {
@@ -56,7 +56,7 @@ class Act:
 class Acting(JobKind):
     name = "act"
 
-    def unit(self, session, site, job):
+    def task(self, session, site, job):
         return None if job.told == "nothing" else Act(job.told)
 
     def write(self, session, site, job, result):
@@ -78,8 +78,8 @@ def site(tmp_path_factory):
     kinds = {kind.name: kind for kind in (Acting(), Later())}
     with pytest.MonkeyPatch.context() as patch:
         for module in (job_runner, pool):
-            patch.setattr(module, "kinds", lambda: kinds)
-        patch.setattr("segarena_server.turns.queue_position.kinds", lambda: kinds)
+            patch.setattr(module, "job_kinds", lambda: kinds)
+        patch.setattr("segarena_server.turns.queue_position.job_kinds", lambda: kinds)
         made = open_site(tmp_path_factory.mktemp("jobs") / "data", Settings())
         yield made
         made.database.close()
@@ -88,7 +88,7 @@ def site(tmp_path_factory):
 class Here:
     """What does units in this process, where that is enough: a process takes seconds to start."""
 
-    job_runner, number = "", None
+    doing, number = "", None
 
     def __init__(self):
         self._do = TaskExecutor(0.05, 30.0).open()
@@ -102,7 +102,7 @@ class Here:
 
 
 @pytest.fixture(scope="module")
-def hand(site):
+def runner(site):
     return JobRunner(site, list(job_runner.job_kinds().values()), Here())
 
 
@@ -124,62 +124,62 @@ def job(site, about, kind="act"):
         return found.state, found.tries, found.failure, found.said
 
 
-def test_what_came_of_a_job_is_written_with_its_state(site, hand):
+def test_what_came_of_a_job_is_written_with_its_state(site, runner):
     ask(site, "well")
-    assert hand.one()
+    assert runner.run_next()
     assert job(site, "well") == ("done", 1, "", "WELL")
-    assert not hand.one()
+    assert not runner.run_next()
 
 
-def test_hands_that_are_idle_look_at_once_when_something_was_done(site, hand, monkeypatch):
+def test_hands_that_are_idle_look_at_once_when_something_was_done(site, runner, monkeypatch):
     """A job may have others done, and what is idle would look half a second later."""
     called = []
     monkeypatch.setattr(site, "hurry", lambda: called.append(True))
     ask(site, "well again")
-    assert hand.one()
+    assert runner.run_next()
     assert called
-    assert not hand.one()
+    assert not runner.run_next()
     assert len(called) == 1
 
 
-def test_a_job_that_has_become_needless_is_done(site, hand):
+def test_a_job_that_has_become_needless_is_done(site, runner):
     ask(site, "nothing")
-    assert hand.one()
+    assert runner.run_next()
     assert job(site, "nothing") == ("done", 1, "", "")
 
 
-def test_a_job_that_is_not_due_waits(site, hand):
+def test_a_job_that_is_not_due_waits(site, runner):
     ask(site, "well", kind="later")
-    assert not hand.one()
+    assert not runner.run_next()
 
 
 @pytest.mark.parametrize(
     ("what", "told"), [("hang", "hanging took longer than 0.05 s"), ("raise fault", "no")]
 )
-def test_what_fails_again_and_again_is_dead_and_its_kind_is_told_why(site, hand, what, told):
+def test_what_fails_again_and_again_is_dead_and_its_kind_is_told_why(site, runner, what, told):
     ask(site, what)
     for tries in (1, 2):
-        assert hand.one()
+        assert runner.run_next()
         assert job(site, what)[:2] == ("waiting", tries)
-    assert hand.one()
+    assert runner.run_next()
     state, tries, failure, said = job(site, what)
     assert (state, tries) == ("dead", 3)
     assert said == f"failed: {failure}"
     assert told in failure
 
 
-def test_what_cannot_be_is_dead_at_once(site, hand):
+def test_what_cannot_be_is_dead_at_once(site, runner):
     ask(site, "raise invalid")
-    assert hand.one()
+    assert runner.run_next()
     assert job(site, "raise invalid") == ("dead", 1, "no", "failed: no")
 
 
 @pytest.mark.parametrize("what", ["raise room", "raise busy"])
-def test_what_passes_by_itself_is_no_try(site, hand, what):
+def test_what_passes_by_itself_is_no_try(site, runner, what):
     ask(site, what)
     for _ in range(4):
         with pytest.raises(StoreAway if "room" in what else RunConflict):
-            hand.one()
+            runner.run_next()
         assert job(site, what)[:2] == ("waiting", 0)
     ask_no_more(site, what)
 
@@ -193,7 +193,7 @@ def test_a_process_that_dies_costs_a_try_and_one_that_is_killed_while_it_starts_
     site, real
 ):
     ask(site, "die")
-    assert real.one()
+    assert real.run_next()
     assert job(site, "die")[:2] == ("waiting", 1)
     assert "SIGKILL" in job(site, "die")[2]
     ask_no_more(site, "die")
@@ -203,11 +203,11 @@ def test_a_process_that_dies_costs_a_try_and_one_that_is_killed_while_it_starts_
     killer.start()
     for _ in range(4):
         with pytest.raises(WorkersInvalid, match="could not start"):
-            real.one()
+            real.run_next()
         assert job(site, "started")[:2] == ("waiting", 0)
     is_over.set()
     killer.join()
-    assert real.one()
+    assert real.run_next()
     assert job(site, "started") == ("done", 1, "", "WELL")
 
 
@@ -219,20 +219,20 @@ def kill_what_starts(process, is_over):
         time.sleep(0.005)
 
 
-def test_a_server_that_ends_leaves_a_long_job_to_others(site, hand):
-    leaving = JobRunner(site, list(job_runner.job_kinds().values()), hand.process, lambda: True)
+def test_a_server_that_ends_leaves_a_long_job_to_others(site, runner):
+    leaving = JobRunner(site, list(job_runner.job_kinds().values()), runner.process, lambda: True)
     ask(site, "well", about="left")
     with pytest.raises(WorkStopped, match="the server ends"):
-        leaving.one()
+        leaving.run_next()
     assert job(site, "left")[:2] == ("waiting", 0)
-    assert hand.one()
+    assert runner.run_next()
     assert job(site, "left")[0] == "done"
 
 
-def test_a_lease_of_this_process_under_which_nobody_works_is_handed_on(site, hand):
+def test_a_lease_of_this_process_under_which_nobody_works_is_handed_on(site, runner):
     about, lease = ask(site, "well", about="lost"), new_lease()
     with site.database.writing() as session:
-        assert hand.lease(session, lease).about == about
+        assert runner.lease(session, lease).about == about
     site.held.add(lease)
     looking = pool.WorkerPool(site)
     looking._recover(job_runner.Job, pool.LeaseWatch(90.0))
@@ -240,17 +240,17 @@ def test_a_lease_of_this_process_under_which_nobody_works_is_handed_on(site, han
     site.held.discard(lease)
     looking._recover(job_runner.Job, pool.LeaseWatch(90.0))
     assert job(site, about)[:2] == ("waiting", 0)
-    assert hand.one()
+    assert runner.run_next()
 
 
-def test_a_lease_that_was_silent_too_long_costs_a_try(site, hand):
+def test_a_lease_that_was_silent_too_long_costs_a_try(site, runner):
     ask(site, "well", about="silent")
     with site.database.writing() as session:
-        row = hand.lease(session, "another/machine:1:1:x")
+        row = runner.lease(session, "another/machine:1:1:x")
         row.lease = lease = "another/machine:1:1:x"
     watched = pool.LeaseWatch(0.0)
     looking = pool.WorkerPool(site)
-    looking._is_gone = lambda _: False
+    looking._is_abandoned = lambda _: False
     looking._recover(job_runner.Job, watched)
     assert job(site, "silent")[:3] == (
         "waiting",
@@ -258,10 +258,10 @@ def test_a_lease_that_was_silent_too_long_costs_a_try(site, hand):
         "the process that had it was not heard of any more",
     )
     assert lease
-    assert hand.one()
+    assert runner.run_next()
 
 
-def test_the_place_in_the_queue_is_told(site, hand):
+def test_the_place_in_the_queue_is_told(site, runner):
     first, second = ask(site, "well", about="a"), ask(site, "well", about="b")
     with site.database.reading() as session:
         told = [
@@ -270,5 +270,5 @@ def test_the_place_in_the_queue_is_told(site, hand):
         ]
     assert [one["place"] for one in told] == [0, 1]
     assert told[0]["phase"] == "waiting"
-    assert hand.one()
-    assert hand.one()
+    assert runner.run_next()
+    assert runner.run_next()

@@ -56,7 +56,7 @@ def test_a_segmenter_takes_part_and_what_a_participant_would_see_is_shown(
     described = description_of(existing_challenge(working.site, "photos"))
     expected = Rehearsal(described, "final", "watershed")
     names = expected.evaluator.samples("final")[:2]
-    _, places = expected.hold(names, tmp_path / "run")
+    _, places = expected.rehearse(names, tmp_path / "run")
     for place in places:
         row = re.search(rf"<tr><td[^>]*>{re.escape(place.sample)}.*?</tr>", page.text, re.DOTALL)[0]
         numbers = re.findall(r'class="num">([^<]*)<', row)

@@ -21,7 +21,7 @@ def workers_are_forked():
     ours = sorted(name for name in plugins if name.startswith("segarena."))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        [*ours, "segarena_server.jobs.kinds", "segarena_server.challenges.evaluator"]
+        [*ours, "segarena_server.jobs.job_runner", "segarena_server.challenges.evaluator"]
     )
     first = context.Process(target=int)  # no test waits for the imports
     first.start()

@@ -377,7 +377,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     assert lea.get(f"projects/{project}/export.zip").status_code == 404
     kept = []
     for _ in range(2):
-        assert JobRunner(site, [ExportProject()], Here()).one()
+        assert JobRunner(site, [ExportProject()], Here()).run_next()
         page = lea.get(f"projects/{project}/export")
         assert "What you asked for is ready" in page.text
         assert "refresh" not in page.headers
@@ -393,7 +393,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     assert [len(files) for files in kept] == [1, 1]
     assert kept[0] != kept[1], "the one before is gone"
     assert rex.get(f"projects/{project}/export.zip").status_code == 404
-    assert JobRunner(site, [ExportProject()], Here()).one()
+    assert JobRunner(site, [ExportProject()], Here()).run_next()
     for file in site.folder.exports.folder.rglob("*/*"):
         file.unlink()
     assert "kept no more" in lea.get(f"projects/{project}/export.zip").text
@@ -405,7 +405,7 @@ def test_exports_go_with_their_project_also_one_that_comes_late(served, people, 
     project = project_of(site, lea.id, {"Anna": "annotator"}, name="Gone")
     people["Anna"].draw(give_task(site, tasks_of(site, project)[0], people["Anna"].id), ANNA)
     lea.post(f"projects/{project}/export")
-    assert JobRunner(site, [ExportProject()], Here()).one()
+    assert JobRunner(site, [ExportProject()], Here()).run_next()
     with site.database.reading() as session:
         _, made = export_of(session, project, lea.id)
     assert exports.path(made.sha256).is_file()

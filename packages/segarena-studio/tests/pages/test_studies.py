@@ -66,7 +66,7 @@ def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     waiting = leader.get("/studio/studies/on-a-page")
     assert waiting.headers["refresh"] == "2"
     assert "being made" in leader.get("/studio/studies").text
-    assert JobRunner(served.site, [MakeStudy()], Here()).one()
+    assert JobRunner(served.site, [MakeStudy()], Here()).run_next()
     page = leader.get("/studio/studies/on-a-page").text
     assert "4 things to be shown" in page
     assert "silhouette" in page
@@ -184,7 +184,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     )
     assert asked.headers["location"] == f"{place}#corrections"
     assert "under way" in leader.get(place).text
-    assert JobRunner(site, [CorrectStudy()], Here()).one()
+    assert JobRunner(site, [CorrectStudy()], Here()).run_next()
     page = leader.get(place).text
     added = int(re.search(r"<b>whole</b>: (\d+) targets? added", page)[1])
     assert added >= 1
@@ -209,8 +209,8 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
 def test_what_cannot_be_made_is_told(served, leader):
     key = key_of(leader)
     leader.post("/studio/studies/new", data={**FORM, "key": key, "slug": "too-few", "batch": "9"})
-    hand = JobRunner(served.site, [MakeStudy()], Here())
-    while hand.one():
+    runner = JobRunner(served.site, [MakeStudy()], Here())
+    while runner.run_next():
         pass
     assert (
         "expected at least 9 different images, got 4" in leader.get("/studio/studies/too-few").text
@@ -273,19 +273,19 @@ def test_three_people_with_mouse_finger_and_keys(
     finger.agree("mobile")
     keys = Hand(open_page(link), served.site)
     keys.agree("pc")
-    for hand in (mouse, finger, keys):
-        hand.allowed()
-        if hand is finger:
-            assert barriers(hand.page) == {}
-        give = hand.give_by_keys if hand is keys else hand.give
-        give(is_touch=hand is finger)
-        hand.go_on("Next")
-        hand.go_on("Go on")
+    for runner in (mouse, finger, keys):
+        runner.allowed()
+        if runner is finger:
+            assert barriers(runner.page) == {}
+        give = runner.give_by_keys if runner is keys else runner.give
+        give(is_touch=runner is finger)
+        runner.go_on("Next")
+        runner.go_on("Go on")
         for _ in range(2):
-            give(is_touch=hand is finger)
-        hand.page.locator(".code").wait_for()
-        assert hand is mouse or barriers(hand.page) == {}
-        assert hand.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            give(is_touch=runner is finger)
+        runner.page.locator(".code").wait_for()
+        assert runner is mouse or barriers(runner.page) == {}
+        assert runner.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     with export_of(leader, collected.slug) as archive:
         archive.extractall(tmp_path)
     frame = read_prompt_frame(tmp_path / "prompts.parquet")
@@ -329,25 +329,25 @@ def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_page, bar
         **NO_TIME,
     )
     link = f"{served.address}/studio/take/{link_of(made)}"
-    hand = Hand(open_page(link), served.site)
+    runner = Hand(open_page(link), served.site)
     for is_first in (True, False):  # people, of whom each gives another kind
-        hand.agree("pc")
-        hand.page.locator("#go").wait_for()
-        assert is_first or barriers(hand.page) == {}
-        hand.go_on()
-        hand.give()
-        hand.page.locator(".code").wait_for()
+        runner.agree("pc")
+        runner.page.locator("#go").wait_for()
+        assert is_first or barriers(runner.page) == {}
+        runner.go_on()
+        runner.give()
+        runner.page.locator(".code").wait_for()
         if is_first:
-            hand.page.context.clear_cookies()
-            hand.page.goto(link)
+            runner.page.context.clear_cookies()
+            runner.page.goto(link)
     with export_of(leader, made.slug) as archive:
         frame = pl.read_parquet(archive.read("prompts.parquet"))
     assert frame.select("kind", "fate").sort("kind").rows() == [("box", ""), ("lasso", "")]
-    hand.page.locator("summary").click()
-    hand.page.get_by_label("Delete all that I gave").check()
-    hand.page.get_by_role("button", name="Delete").click()
-    hand.page.get_by_role("heading", name="All of it is deleted").wait_for()
-    assert barriers(hand.page) == {}
+    runner.page.locator("summary").click()
+    runner.page.get_by_label("Delete all that I gave").check()
+    runner.page.get_by_role("button", name="Delete").click()
+    runner.page.get_by_role("heading", name="All of it is deleted").wait_for()
+    assert barriers(runner.page) == {}
     with export_of(leader, made.slug) as archive:
         assert pl.read_parquet(archive.read("prompts.parquet")).height == 1
 
@@ -379,15 +379,15 @@ def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leade
     slow = study_of(
         site, slug="slowly", training=0, attention=0, free_s=0.0, shown_s=60.0, blocked_s=0.0
     )
-    hand, clock = Hand(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site), site.clock
-    hand.agree("pc")
-    hand.go_on()
-    hand.page.locator('#stage[data-phase="shown"]').wait_for()
+    runner, clock = Hand(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site), site.clock
+    runner.agree("pc")
+    runner.go_on()
+    runner.page.locator('#stage[data-phase="shown"]').wait_for()
     try:
         site.clock = lambda: clock() + 60.0
-        hand.page.reload()
-        hand.give()
-        hand.page.wait_for_function(
+        runner.page.reload()
+        runner.give()
+        runner.page.wait_for_function(
             "() => document.getElementById('place').textContent.startsWith('2 of')"
         )
     finally:

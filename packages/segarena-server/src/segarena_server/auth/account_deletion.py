@@ -29,8 +29,8 @@ from segarena_server.db.orm_models import (
     Team,
 )
 from segarena_server.extensions.site_sections import kept_about_people
-from segarena_server.jobs.job_queue import enqueue_job
-from segarena_server.runs.run_repository import FORGET, request_end
+from segarena_server.jobs.job_queue import REMOVE_NAME, enqueue_job
+from segarena_server.runs.run_repository import request_end
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.storage.data_folder import DataFolder
 
@@ -78,7 +78,7 @@ def _forget_team(session: Session, team: Team, now: float) -> None:
     team.name = team.folded = f"(deleted {team.id})"
     for run in session.scalars(select(Run).where(Run.team_id == team.id)):
         run.name, run.segmenter, run.note = NAMELESS, _known(run.segmenter), ""
-        enqueue_job(session, FORGET, run.id, now)  # before it is ended, which goes by the new name
+        enqueue_job(session, REMOVE_NAME, run.id, now)  # before it is ended, which goes by the new name
         request_end(session, run, now)
         if run.extract:
             extract = read_extract(run.extract)

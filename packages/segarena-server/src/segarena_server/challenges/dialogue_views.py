@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 
 from segarena.dialogue import Lift
-from segarena.engine.round_recorder import DialogueInfo, DialogueKey
+from segarena.engine.round_recorder import DialogueKey, RecordedDialogue
 from segarena.engine.rows import Rows
 from segarena.errors import SampleInvalid
 from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.samples import unpack_sample
+from segarena.protocol.sample_frames import unpack_sample
 from segarena.protocol.turns import unpack_turn
 from segarena.reports.round_table import DialogueId
 from segarena.roles import Finding
@@ -62,7 +62,7 @@ class ExchangeLog:
     challenge: ChallengeDescription
     phase: str
     sample: bytes = field(repr=False)
-    dialogues: tuple[DialogueInfo, ...]
+    dialogues: tuple[RecordedDialogue, ...]
     turns: tuple[tuple[bytes, bytes], ...] = field(repr=False)
 
 
@@ -84,7 +84,7 @@ def organiser_view(
     Raises:
         SegarenaError: the sample cannot be used, or the turns cannot be taken again.
     """
-    held = evaluator.hold_again(job)
+    held = evaluator.replay(job)
     wanted = {number: key for number, key in held.dialogues.items() if number in numbers}
     held = replace(held, dialogues=wanted, rows=_about(held.rows, wanted, decimals))
     return RenderedSample(dialogues=render_dialogues(held, has_truth=True), has_truth=True)
@@ -147,7 +147,7 @@ class _Hidden(Target):
 
 
 def _with_hidden(
-    sample: Sample, told: Sequence[DialogueInfo], supports: Mapping[str, Sequence[Support]]
+    sample: Sample, told: Sequence[RecordedDialogue], supports: Mapping[str, Sequence[Support]]
 ) -> Sample:
     nothing: Mask = np.zeros(sample.shape, dtype=np.bool_)
     targets = {one.target: _Hidden(id=one.target, mask=nothing, count=one.objects) for one in told}
@@ -186,14 +186,16 @@ def _heard(
     return heard, supports
 
 
-def _about_told(benchmark: str, told: DialogueInfo) -> DialogueInfo:
+def _about_told(benchmark: str, told: RecordedDialogue) -> RecordedDialogue:
     key = DialogueKey(
         sample=ANONYMOUS_SAMPLE, target=told.target, user=told.user, repeat=told.repeat
     )
-    return DialogueInfo(benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects)
+    return RecordedDialogue(
+        benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects
+    )
 
 
-def _lift(told: DialogueInfo) -> Lift | None:
+def _lift(told: RecordedDialogue) -> Lift | None:
     return None if told.lift is None else msgspec.convert(told.lift, Lift)
 
 

@@ -1,4 +1,4 @@
-"""What a step of an evaluation is given, and what comes of it; small enough to travel between processes."""
+"""Request and result of an evaluation, which travel between the server and its worker processes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from segarena.engine.rows import Rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run of a participant.
+    """The data of a participant's run that an evaluation needs.
 
     Attributes:
         id: of the run.
         phase: its name.
-        name: what tables call it.
-        samples: which it is about, in order; a place is a number in this list.
+        name: under which tables list the run.
+        samples: of the run, in order; `place` is an index into them.
     """
 
     id: str
@@ -27,12 +27,12 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargedTurn:
-    """A turn as it came.
+    """A turn of a participant and the time charged for it.
 
     Attributes:
-        body: not trusted, and read where it is evaluated.
-        charged_s: seconds since the reply before, see `segarena_server.challenges.time_charge`; of the first turn 0.
-        spent_s: what all turns of the run, about other places too, had been charged before this one.
+        body: as received. It is not trusted, and parsed only where it is evaluated.
+        charged_s: seconds since the previous reply, see `segarena_server.challenges.time_charge`; 0 for the first turn.
+        spent_s: seconds charged for all turns of the run before this one, those about other samples included.
     """
 
     body: bytes = field(repr=False)
@@ -42,16 +42,16 @@ class ChargedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRequest:
-    """The last of some turns is to be evaluated.
+    """The request to evaluate the last of some turns about one sample.
 
     Attributes:
-        run: whose.
-        place: about which of its samples.
-        turns: all about that place, in order; those before the last were evaluated before. Or the last alone: that is
-            enough as long as the place is still at hand.
-        before: where the last is given alone, `StepDone.digest` of the one before.
-        past: what `StepDone.given` said of the team's earlier runs about that sample, in order. Of a team only one run
-            at a time may be about a sample.
+        run: to which the turns belong.
+        place: index of the sample in the run.
+        turns: all turns about the sample in order, all but the last of which were evaluated before. The last one alone
+            is enough as long as the evaluator has the dialogues in memory.
+        before: where the last turn comes alone, `EvaluationResult.digest` of the previous turn.
+        past: `EvaluationResult.given` of the team's earlier runs about the sample, in order. A team has no two
+            unfinished runs about one sample.
     """
 
     run: RunInfo
@@ -63,22 +63,22 @@ class EvaluationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueStatus:
-    """Where a dialogue stands after a step; for the organiser alone.
+    """The status of a dialogue after a turn. It is for the organiser alone.
 
     Attributes:
-        number: in the place.
+        number: of the dialogue among those about the sample.
         target, user, repeat: as in the records of the run.
         rounds: answered so far.
-        replayed: of the rounds asked so far, those with prompts of an earlier run.
-        values: of the last answer that was judged in this step.
+        replayed: how many of the requested rounds have prompts of an earlier run.
+        values: metrics of the last answer that was judged in this turn.
         seconds: charged for it.
-        is_over: no further prompts will come.
-        is_late: it ended because its time was over.
-        failure: why it ended otherwise before its end, else "".
-        heard: rounds answered as the participant knows: also those that were asked again after it had ended by the
-            rules, which count for nothing.
-        repeated: of the rounds that the participant was asked, those with prompts of an earlier run.
-        is_given_up: whether the participant had no answer, maybe to a round that counts for nothing.
+        is_over: whether no further prompts will come.
+        is_late: whether it ended because its time was over.
+        failure: why it ended early otherwise; else "".
+        heard: answered rounds as the participant counts them. Rounds of an earlier run that are asked again after the
+            rules have ended the dialogue are included, although they count for nothing.
+        repeated: how many of the rounds that the participant was asked have prompts of an earlier run.
+        is_given_up: whether the participant had no answer, perhaps to a round that counts for nothing.
     """
 
     number: int
@@ -99,16 +99,16 @@ class DialogueStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationResult:
-    """What came of a step.
+    """The result of evaluating a turn.
 
     Attributes:
-        reply: for the participant; the same turns give the same bytes.
-        given: the prompts that the team got for the first time with it; b"" for none. Kept for the team and the sample,
-            in the order in which they were given, whatever becomes of the run.
-        judged: the dialogues that it was about.
-        is_over: nothing more will be asked about this place.
-        rows: what `RunFolder.write` takes when it is over.
-        digest: of the turns so far.
+        reply: to the participant; the same turns give the same bytes.
+        given: prompts that the team received for the first time; b"" for none. They are kept for the team and the
+            sample in the order in which they were given, whatever becomes of the run.
+        judged: status of each dialogue that the turn was about.
+        is_over: whether all dialogues about the sample are over.
+        rows: for `RunFolder.write`, once all dialogues are over.
+        digest: of all turns about the sample so far.
     """
 
     reply: bytes = field(repr=False)

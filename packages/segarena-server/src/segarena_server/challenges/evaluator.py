@@ -1,6 +1,6 @@
-"""The evaluation of turns: sessions of the engine behind what participants send.
+"""The evaluation of turns: the server's side of what participants send.
 
-All that is kept here is a cache: from the turns alone the same sessions come about, with the same bytes to send.
+All that an evaluator keeps is a cache: the turns alone reproduce the same dialogues, and the same bytes to send.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import reduce
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.prompts import Prompt
-from segarena.protocol.samples import pack_sample
+from segarena.protocol.sample_frames import pack_sample
 from segarena.records.configuration import RunConfiguration
 from segarena.samples import Sample
 from segarena.work.lru_cache import LruCache
@@ -41,17 +39,17 @@ from segarena_server.challenges.run_plan import (
 from segarena_server.challenges.sample_evaluation import SampleEvaluation, digest_after
 
 MAX_CACHED_SAMPLES = 8
-"""So many places are kept at hand, with their samples and last masks; the others are replayed when they go on."""
+"""Samples that an evaluator keeps in memory with their dialogues; others are replayed when they go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedSample:
-    """A sample as participants get it.
+    """A sample as participants receive it.
 
     Attributes:
         body: the same for all runs.
-        dialogues: about it, in the order of their numbers: {target, user, repeat, objects, lift}. Targets are numbers
-            too. Without any, there is nothing to ask about this sample, and no run should draw it.
+        dialogues: about it, in the order of their numbers: {target, user, repeat, objects, lift}. Targets are
+            numbered. A sample without dialogues should not be drawn by any run.
     """
 
     body: bytes = field(repr=False)
@@ -59,37 +57,40 @@ class PackedSample:
 
 
 class EvaluatorCache:
-    """The evaluators of the challenges that were asked for last, each with its datasets and users.
+    """The evaluators of the challenges that were used last, each with its datasets and users.
 
     Args:
-        most: so many are kept.
+        most: limit of their number.
     """
 
     def __init__(self, most: int) -> None:
-        self._kept = LruCache[str, Evaluator](max_entries=most)
+        self._evaluators = LruCache[str, Evaluator](max_entries=most)
 
     def of(self, description: str) -> Evaluator:
-        """Return that of a challenge, by its description as text.
+        """Return the evaluator of a challenge.
+
+        Args:
+            description: of the challenge, as JSON.
 
         Raises:
-            InvalidInput: it describes none.
+            InvalidInput: it describes no challenge.
         """
-        found = self._kept.get(description)
-        if found is None:
-            found = Evaluator(read_challenge(description))
-            self._kept.put(description, found)
-        return found
+        evaluator = self._evaluators.get(description)
+        if evaluator is None:
+            evaluator = Evaluator(read_challenge(description))
+            self._evaluators.put(description, evaluator)
+        return evaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedSample:
-    """A place whose dialogues were held again, with the mask of every round.
+    """The dialogues about a sample, replayed with the mask of every round.
 
     Attributes:
         config: of a run about this sample alone.
         sample: with its truth, or without.
-        rows: that the dialogues leave.
-        dialogues: by number, the sample, target, user and repeat that rows call them by.
+        rows: of the dialogues.
+        dialogues: sample, target, user and repeat of each dialogue, as the rows have them, by its number.
     """
 
     config: RunConfiguration
@@ -99,19 +100,32 @@ class ReplayedSample:
 
 
 class Evaluator:
-    """Evaluates the turns of a challenge, one at a time, in a process that may be ended at any moment.
+    """Evaluates the turns of a challenge, one at a time. Its process may be ended at any moment.
 
     Args:
         challenge: as described.
-        most_places: that are kept at hand.
+        max_cached_samples: limit of the samples kept in memory.
     """
 
     def __init__(
-        self, challenge: ChallengeDescription, most_places: int = MAX_CACHED_SAMPLES
+        self, challenge: ChallengeDescription, max_cached_samples: int = MAX_CACHED_SAMPLES
     ) -> None:
         self._challenge = challenge
         self._casts: dict[str, tuple[Plan, RunCast]] = {}
-        self._places = LruCache[tuple[str, int], SampleEvaluation](max_entries=most_places)
+        self._evaluations = LruCache[tuple[str, int], SampleEvaluation](
+            max_entries=max_cached_samples
+        )
+
+    def cast(self, phase: str) -> tuple[Plan, RunCast]:
+        """Return the plan of runs in a phase, and the objects built from it.
+
+        Raises:
+            PluginError, DatasetError: something cannot be built.
+        """
+        if phase not in self._casts:
+            plan = participant_plan(self._challenge, self._challenge.phase(phase))
+            self._casts[phase] = (plan, plan.cast())
+        return self._casts[phase]
 
     def samples(self, phase: str) -> tuple[str, ...]:
         """Return the names of all samples of a phase's pool.
@@ -119,173 +133,177 @@ class Evaluator:
         Raises:
             PluginError, DatasetError: the benchmark or the dataset cannot be built.
         """
-        return tuple(self.cast(phase)[1].dataset.sample_ids)
+        _, cast = self.cast(phase)
+        return tuple(cast.dataset.sample_ids)
 
     def sample(self, phase: str, name: str) -> PackedSample:
-        """Return what participants get of a sample.
+        """Return a sample as participants receive it.
 
         Raises:
             DatasetError, InvalidInput: it cannot be used.
         """
-        cast = self.cast(phase)[1]
+        plan, cast = self.cast(phase)
         sample = load_sample(cast.dataset, name)
-        numbers = {target.id: str(number) for number, target in enumerate(sample.targets, start=1)}
-        shown = {user.name: public_user_name(user) for user in self.cast(phase)[0].benchmark.users}
-        dialogues = [
-            {
-                "target": numbers[session.target.id],
-                "user": shown[session.user_name],
-                "repeat": session.repeat,
-                "objects": session.target.objects,
-                "lift": None if session.dialogue.lift is None else asdict(session.dialogue.lift),
-            }
-            for session in open_sessions(cast, sample)
-        ]
+        target_numbers = {
+            target.id: str(number) for number, target in enumerate(sample.targets, start=1)
+        }
+        user_names = {user.name: public_user_name(user) for user in plan.benchmark.users}
+        dialogues: list[dict[str, Any]] = []
+        for session in open_sessions(cast, sample):
+            lift = session.dialogue.lift
+            dialogues.append(
+                {
+                    "target": target_numbers[session.target.id],
+                    "user": user_names[session.user_name],
+                    "repeat": session.repeat,
+                    "objects": session.target.objects,
+                    "lift": None if lift is None else asdict(lift),
+                }
+            )
         return PackedSample(body=pack_sample(sample), dialogues=tuple(dialogues))
 
     def open_folder(self, path: Path, run: RunInfo) -> RunFolder:
-        """Start or continue the folder of a run; `StepDone.rows` are written there by place, while it is locked.
+        """Start or continue the folder of a run.
+
+        `EvaluationResult.rows` are written there by the index of the sample, while the folder is locked.
 
         Raises:
             StoreError, DatasetError, PluginError: as for any run.
         """
         plan = participant_plan(self._challenge, self._challenge.phase(run.phase), run.name)
-        return open_participant_run(path, plan, self.cast(run.phase)[1].dataset, run.samples)
+        _, cast = self.cast(run.phase)
+        return open_participant_run(path, plan, cast.dataset, run.samples)
 
-    def step(self, job: EvaluationRequest) -> EvaluationResult:
-        """Evaluate the last of the job's turns.
+    def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
+        """Evaluate the last turn of a request.
 
         Raises:
-            InvalidInput: this turn cannot be, by the participant's fault; it counts for nothing, and another one may
-                be sent in its place while the time goes on.
-            EarlierNeeded: the place is not at hand, and the turns before are not given.
-            SegarenaError: something is wrong here.
+            InvalidInput: this turn is invalid by the participant's fault. It counts for nothing, and another one may be
+                sent in its place while the time goes on.
+            EarlierNeeded: the sample is not in memory, and the request lacks the earlier turns.
+            SegarenaError: a fault of this server.
         """
-        given = job.turns[-1]
-        with _own_faults(job):
-            place = self._before_last(job)
-        turn = place.read(given)
+        last = request.turns[-1]
+        with _server_faults(request):
+            evaluation = self._before_last_turn(request)
+        turn = evaluation.read(last)
         try:
-            with _own_faults(job):
-                return place.take(turn, given)
+            with _server_faults(request):
+                return evaluation.take(turn, last)
         except BaseException:
-            self._forget(job)
+            # The dialogues may have been left half-way.
+            self._forget(request)
             raise
 
-    def leave(self, job: EvaluationRequest, why: str) -> Rows:
-        """Return what a place leaves whose dialogues end before their end; all its turns were evaluated, or none.
+    def leave(self, request: EvaluationRequest, why: str) -> Rows:
+        """Return the rows of a sample whose unfinished dialogues fail; all turns of the request were evaluated before.
 
         Raises:
-            SegarenaError: something is wrong here.
+            SegarenaError: a fault of this server.
         """
-        self._forget(job)
-        with _own_faults(job):
-            return self._after(job, job.turns).leave(why)
+        self._forget(request)
+        with _server_faults(request):
+            return self._replay(request, request.turns).leave(why)
 
-    def hold_again(self, job: EvaluationRequest) -> ReplayedSample:
-        """Return a place as it stands after the job's turns, which are all that were evaluated; nothing is kept.
+    def replay(self, request: EvaluationRequest) -> ReplayedSample:
+        """Return the dialogues about a sample after all turns of a request; nothing is cached.
 
         Raises:
             SegarenaError: the sample cannot be used, or the turns cannot be taken again.
         """
-        plan, cast = self.cast(job.run.phase)
-        name = job.run.samples[job.place]
-        every = tuple(range(1, cast.rules.rounds + 1))
+        plan, cast = self.cast(request.run.phase)
+        name = request.run.samples[request.place]
+        all_rounds = tuple(range(1, cast.rules.rounds + 1))
+        evaluation = self._replay(request, request.turns, keep_rounds=all_rounds)
         config = plan.describe(cast.dataset)
-        place = self._after(job, job.turns, keep_rounds=every)
+        dataset = replace(config.dataset, samples=(name,))
         return ReplayedSample(
-            config=replace(
-                config, dataset=replace(config.dataset, samples=(name,)), keep_rounds=every
-            ),
-            sample=place.sample,
-            rows=place.rows(),
-            dialogues=place.dialogues,
+            config=replace(config, dataset=dataset, keep_rounds=all_rounds),
+            sample=evaluation.sample,
+            rows=evaluation.rows(),
+            dialogues=evaluation.dialogues,
         )
 
     def leaks(self, phase: str, name: str, given: Sequence[bytes]) -> dict[str, Leak]:
-        """Return what prompts give away about each target of a sample, by its name.
+        """Measure how much prompts give away about each target of a sample.
 
         Args:
             phase: from whose pool the sample is.
             name: of the sample.
-            given: all that `StepDone.given` ever said of a team about it.
+            given: every `EvaluationResult.given` of a team about it.
+
+        Returns:
+            The leak of each target, by its name.
 
         Raises:
-            DatasetError, StoreError: the sample cannot be used, or what was kept is damaged.
+            DatasetError, StoreError: the sample cannot be used, or the stored prompts are damaged.
         """
-        cast = self.cast(phase)[1]
+        _, cast = self.cast(phase)
         sample = load_sample(cast.dataset, name)
+        targets = [session.target.id for session in open_sessions(cast, sample)]
         prompts: dict[str, list[Prompt]] = {target.id: [] for target in sample.targets}
-        asked_about = dict(enumerate(session.target.id for session in open_sessions(cast, sample)))
         for number, rounds in unpack_history(given, sample.shape).items():
-            if number not in asked_about:
+            if not 0 <= number < len(targets):
                 raise StoreError(
-                    f"sample {name}: prompts were given in dialogue {number}, there are {len(asked_about)}"
+                    f"sample {name}: prompts were given in dialogue {number}, there are {len(targets)}"
                 )
-            prompts[asked_about[number]] += chain.from_iterable(rounds)
+            for round_ in rounds:
+                prompts[targets[number]] += round_
         return {
             target.id: measure_leak(sample, target, prompts[target.id]) for target in sample.targets
         }
 
-    def _before_last(self, job: EvaluationRequest) -> SampleEvaluation:
-        key = (job.run.id, job.place)
-        earlier = job.turns[:-1]
-        before = reduce(digest_after, earlier, "") if earlier else job.before
-        place = self._places.get(key)
-        if place is None or place.digest != before:
-            if job.before and not earlier:
+    def _before_last_turn(self, request: EvaluationRequest) -> SampleEvaluation:
+        """Return the dialogues before the last turn: from memory if they are there, else replayed."""
+        key = (request.run.id, request.place)
+        earlier = request.turns[:-1]
+        digest = request.before
+        if earlier:
+            digest = ""
+            for turn in earlier:
+                digest = digest_after(digest, turn)
+        evaluation = self._evaluations.get(key)
+        if evaluation is None or evaluation.digest != digest:
+            if request.before and not earlier:
                 raise EarlierNeeded(
-                    f"run {job.run.id}, place {job.place}: give all turns, it is not at hand"
+                    f"run {request.run.id}, place {request.place}: give all turns, it is not at hand"
                 )
-            place = self._after(job, earlier)
-        self._places.put(key, place)
-        return place
+            evaluation = self._replay(request, earlier)
+        self._evaluations.put(key, evaluation)
+        return evaluation
 
-    def _after(
+    def _replay(
         self,
-        job: EvaluationRequest,
+        request: EvaluationRequest,
         turns: Sequence[ChargedTurn],
         *,
         keep_rounds: tuple[int, ...] | None = None,
     ) -> SampleEvaluation:
-        plan, cast = self.cast(job.run.phase)
+        plan, cast = self.cast(request.run.phase)
         if keep_rounds is not None:
             cast = replace(cast, rules=replace(cast.rules, keep_rounds=keep_rounds))
-        sample = load_sample(cast.dataset, job.run.samples[job.place])
-        place = SampleEvaluation(
-            cast, sample, self._challenge.phase(job.run.phase), job.past, time_limit_of(plan)
-        )
+        sample = load_sample(cast.dataset, request.run.samples[request.place])
+        phase = self._challenge.phase(request.run.phase)
+        evaluation = SampleEvaluation(cast, sample, phase, request.past, time_limit_of(plan))
         try:
-            for given in turns:
-                place.take(place.read(given), given)
-        except (
-            InvalidInput
-        ) as error:  # they were taken before, so this is not the participant's fault
-            where = f"run {job.run.id}, place {job.place}"
+            for turn in turns:
+                evaluation.take(evaluation.read(turn), turn)
+        except InvalidInput as error:
+            # The turns were taken before, so this is not the participant's fault.
+            where = f"run {request.run.id}, place {request.place}"
             raise StoreError(
                 f"{where}: turns that were taken before cannot be taken again: {error}"
             ) from error
-        return place
+        return evaluation
 
-    def _forget(self, job: EvaluationRequest) -> None:
-        self._places.pop((job.run.id, job.place))
-
-    def cast(self, phase: str) -> tuple[Plan, RunCast]:
-        """Return the plan of runs in a phase, and what is built by it.
-
-        Raises:
-            PluginError, DatasetError: it cannot be built.
-        """
-        if phase not in self._casts:
-            plan = participant_plan(self._challenge, self._challenge.phase(phase))
-            self._casts[phase] = plan, plan.cast()
-        return self._casts[phase]
+    def _forget(self, request: EvaluationRequest) -> None:
+        self._evaluations.pop((request.run.id, request.place))
 
 
 @contextmanager
-def _own_faults(job: EvaluationRequest) -> Generator[None]:
-    """Let no fault of data, users or earlier turns pass for the participant's, who would be told what it says."""
+def _server_faults(request: EvaluationRequest) -> Generator[None]:
+    """Turn `InvalidInput` of data, users or earlier turns into a server fault, whose text participants do not see."""
     try:
         yield
     except InvalidInput as error:
-        raise StoreError(f"run {job.run.id}, place {job.place}: {error}") from error
+        raise StoreError(f"run {request.run.id}, place {request.place}: {error}") from error

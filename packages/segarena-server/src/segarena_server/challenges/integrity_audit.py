@@ -17,7 +17,7 @@ from segarena_server.challenges.challenge_management import existing_challenge
 from segarena_server.challenges.duplicate_detection import Similarity
 from segarena_server.challenges.ladder import ladder_score
 from segarena_server.db.orm_models import Challenge, Finding, Job, Run, Team
-from segarena_server.runs.run_repository import FIND
+from segarena_server.jobs.job_queue import AUDIT_RUN
 from segarena_server.site import Site
 
 BLIND_IOU_NOTE = (
@@ -148,7 +148,7 @@ def _teams_of(session: Session, run_ids: Sequence[str]) -> dict[str, tuple[Run, 
 
 def _failures(session: Session, run_ids: Sequence[str]) -> dict[str, str]:
     dead = select(Job.about, Job.failure).where(
-        Job.kind == FIND, Job.state == "dead", Job.about.in_(run_ids)
+        Job.kind == AUDIT_RUN, Job.state == "dead", Job.about.in_(run_ids)
     )
     return {row[0]: row[1] for row in session.execute(dead)}
 

@@ -1,9 +1,8 @@
-"""Prompts that a team got before: asked about the same sample again, it gets these again, whatever it answers."""
+"""The prompts that a team received before: asked about the same sample again, it receives them again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, TypeAlias
 
 from segarena.errors import InvalidInput, StoreError
@@ -13,19 +12,20 @@ from segarena.roles import Turn, User
 from segarena.samples import Shape, Support
 
 PromptHistory: TypeAlias = dict[int, list[Sequence[Prompt]]]
-"""By the number of the dialogue, the prompts of its first rounds."""
+"""The prompts of the first rounds of each dialogue, by its number."""
 
 
 class ReplayingUser:
-    """A user who says in the first rounds what was said before, and from then on what the user says whom it stands for.
+    """A user that repeats earlier prompts in the first rounds, and then lets another user go on.
 
-    Prompts are true whatever was answered, so a dialogue goes on from them; but they do not look at the answers, so
-    nobody learns more by asking again. From the first round that was never given before, the user sees the dialogue as
-    it is now. However many runs a team begins, it gets no more rounds about a sample than one dialogue has.
+    The dialogue can go on from repeated prompts, since they are true whatever was answered. But they do not depend on
+    the answers, so that nobody learns more by asking again. From the first round that was never asked before, the user
+    sees the actual dialogue. However many runs a team begins, it receives no more rounds about a sample than one
+    dialogue has.
 
     Args:
-        user: who gives prompts of further rounds.
-        past: what was given before, by round.
+        user: gives the prompts of further rounds.
+        past: earlier prompts, by round.
     """
 
     def __init__(self, user: User, past: Sequence[Sequence[Prompt]]) -> None:
@@ -33,50 +33,57 @@ class ReplayingUser:
         self.past = past
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the prompts of this round; examples are shown anew, as they are of other samples and have names."""
-        said = self.past[turn.round - 1] if turn.round <= len(self.past) else None
-        if said is None or any(isinstance(prompt, Support) for prompt in said):
+        """Return the prompts of this round.
+
+        Examples are chosen anew by the user: they belong to other samples, whose names were not stored.
+        """
+        if turn.round > len(self.past):
             return self._user.next(turn)
-        return said
+        prompts = self.past[turn.round - 1]
+        if any(isinstance(prompt, Support) for prompt in prompts):
+            return self._user.next(turn)
+        return prompts
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._user, name)
 
 
-def pack_history(given: PromptHistory) -> bytes:
-    """Return prompts as they are kept; b"" for none."""
-    told = [
-        DialogueReply(dialogue=number, rounds=rounds)
-        for number, rounds in sorted(given.items())
-        if rounds
-    ]
-    return pack_reply(Reply(dialogues=told)) if told else b""
+def pack_history(history: PromptHistory) -> bytes:
+    """Return prompts in the format in which they are stored; b"" for none."""
+    replies: list[DialogueReply] = []
+    for number, rounds in sorted(history.items()):
+        if rounds:
+            replies.append(DialogueReply(dialogue=number, rounds=rounds))
+    return pack_reply(Reply(dialogues=replies)) if replies else b""
 
 
 def pack_first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
-    """Return what was kept without further rounds, for dialogues that have one.
+    """Return stored prompts without further rounds, for dialogues of one round.
 
     Raises:
-        StoreError: what was kept is damaged.
+        StoreError: the stored prompts are damaged.
     """
-    given = unpack_history(packed, shape)
-    if given:
-        return (pack_history({number: rounds[:1] for number, rounds in given.items()}),)
-    return ()
+    history = unpack_history(packed, shape)
+    if not history:
+        return ()
+    first = {number: rounds[:1] for number, rounds in history.items()}
+    return (pack_history(first),)
 
 
 def unpack_history(packed: Sequence[bytes], shape: Shape) -> PromptHistory:
-    """Return the prompts that were kept, one after the other, about a sample of `shape`.
+    """Return stored prompts about a sample of `shape`, concatenated in the order of `packed`.
 
     Raises:
-        StoreError: what was kept is damaged.
+        StoreError: the stored prompts are damaged.
     """
-    found: PromptHistory = {}
-    try:
-        for asked in chain.from_iterable(
-            unpack_reply(one, shape).dialogues for one in packed if one
-        ):
-            found.setdefault(asked.dialogue, []).extend(asked.rounds)
-    except InvalidInput as error:
-        raise StoreError(f"prompts given before: {error}") from error
-    return found
+    history: PromptHistory = {}
+    for content in packed:
+        if not content:
+            continue
+        try:
+            replies = unpack_reply(content, shape).dialogues
+        except InvalidInput as error:
+            raise StoreError(f"prompts given before: {error}") from error
+        for reply in replies:
+            history.setdefault(reply.dialogue, []).extend(reply.rounds)
+    return history

@@ -1,14 +1,14 @@
-"""A rehearsal: a segmenter takes part in a challenge within this process; its organiser sees what people will see.
+"""A rehearsal: a segmenter takes part in a challenge within this process, to show the organiser what people will see.
 
-All that participants get travels as it will: samples, prompts and masks are packed and unpacked.
+Samples, prompts and masks are packed and unpacked as if they travelled over the network.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from segarena.engine.lockstep import RunCast, run_sample
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
-from segarena.protocol.samples import unpack_sample
+from segarena.protocol.sample_frames import unpack_sample
 from segarena.roles import Finding, Segmenter
 from segarena.samples import Sample
 from segarena.specs import PluginSpec
@@ -32,26 +32,24 @@ from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.leak_meter import Leak
 from segarena_server.challenges.local_participant import LocalExchange, LocalSession
 from segarena_server.challenges.run_plan import participant_plan
-
-ProgressContext = Callable[[int, int], AbstractContextManager[object]]
-"""What a sample is held within, given how many were before it and how many there are."""
+from segarena_server.challenges.sample_pool import ProgressContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRehearsal:
-    """What came of one sample.
+    """The rehearsal of one sample.
 
     Attributes:
         sample: its name, which participants never see.
-        sample_bytes: that a participant fetches once.
-        bytes_down, bytes_up: of prompts and answers.
-        turns: how many there were.
-        seconds: that all of it took here, the segmenter too.
+        sample_bytes: what a participant downloads once.
+        bytes_down, bytes_up: size of all prompts and of all answers.
+        turns: their number.
+        seconds: duration here, the segmenter included.
         charged_s: for the answers.
-        judged: where each dialogue stood after each turn.
-        given: the prompts that were given, as they are kept for a team.
-        exchanged: the turns, and what came of each.
-        leaks: what these give away of each target, to whoever never looks at the sample.
+        judged: status of each dialogue after each turn.
+        given: the prompts that were given, in the format in which they are stored for a team.
+        exchanged: the turns and their results.
+        leaks: what the prompts give away of each target, by its name.
     """
 
     sample: str
@@ -68,13 +66,13 @@ class SampleRehearsal:
 
 
 class Rehearsal:
-    """A run of a segmenter at a challenge.
+    """Runs of a segmenter in a phase of a challenge.
 
     Args:
         challenge: as described.
         phase: its name.
         segmenter: as written for `segarena run -s`, or an object.
-        answer_s: what one answer may take, in place of what a run of one's own gives it.
+        answer_s: time limit of one answer; None for the limit of an ordinary run.
 
     Raises:
         SegarenaError: the challenge cannot be built, or the segmenter does not fit it.
@@ -88,26 +86,33 @@ class Rehearsal:
         answer_s: float | None = None,
     ) -> None:
         plan = participant_plan(challenge, challenge.phase(phase))
-        plan = plan if answer_s is None else replace(plan, time_limit_s=answer_s)
-        built = PluginSpec.of(segmenter) if isinstance(segmenter, str) else segmenter
-        self._cast = replace(plan, segmenter=built).cast()
+        if answer_s is not None:
+            plan = replace(plan, time_limit_s=answer_s)
+        if isinstance(segmenter, str):
+            self._name = segmenter
+            self._cast = replace(plan, segmenter=PluginSpec.of(segmenter)).cast()
+        else:
+            self._name = type(segmenter).__name__
+            self._cast = replace(plan, segmenter=segmenter).cast()
         self._limit = time_limit_of(plan)
         self._phase = phase
-        self._name = segmenter if isinstance(segmenter, str) else type(segmenter).__name__
         self.evaluator = Evaluator(challenge)
 
-    def hold(
+    def rehearse(
         self,
         samples: Sequence[str],
         folder: Path,
-        watch: ProgressContext = lambda done, of: nullcontext(),
+        progress: ProgressContext = lambda done, of: nullcontext(),
     ) -> tuple[RunFolder, list[SampleRehearsal]]:
-        """Hold a run about some samples of the pool; return its folder as a server has it, and what came of each.
+        """Rehearse a run about some samples of the pool.
 
         Args:
             samples: their names.
-            folder: where the run is kept.
-            watch: what each sample is held within.
+            folder: where the run is written.
+            progress: context of each sample.
+
+        Returns:
+            The run folder as a server has it, and the rehearsal of each sample.
 
         Raises:
             StoreError: the folder cannot be written, or holds something else.
@@ -115,64 +120,71 @@ class Rehearsal:
         run = RunInfo(
             id=str(uuid.uuid4()), phase=self._phase, name=self._name, samples=tuple(samples)
         )
-        opened = self.evaluator.open_folder(folder, run)
-        found: list[SampleRehearsal] = []
-        with opened.lock():
-            for place in opened.pending():
-                with watch(place, len(samples)):
-                    one, rows = self.hold_place(
-                        run, place, spent_s=sum(each.charged_s for each in found)
-                    )
-                opened.write(place, rows)
-                found.append(one)
-            finish(opened)
-        return opened, found
+        run_folder = self.evaluator.open_folder(folder, run)
+        rehearsed: list[SampleRehearsal] = []
+        spent_s = 0.0
+        with run_folder.lock():
+            for place in run_folder.pending():
+                with progress(place, len(samples)):
+                    sample, rows = self.rehearse_sample(run, place, spent_s=spent_s)
+                run_folder.write(place, rows)
+                rehearsed.append(sample)
+                spent_s += sample.charged_s
+            finish(run_folder)
+        return run_folder, rehearsed
 
-    def hold_place(
+    def rehearse_sample(
         self, run: RunInfo, place: int, past: tuple[bytes, ...] = (), spent_s: float = 0.0
     ) -> tuple[SampleRehearsal, Rows]:
-        """Hold all dialogues about one sample of a run; return what came of it, and the rows of the run's folder.
+        """Rehearse all dialogues about one sample of a run.
 
         Args:
-            run: any; its samples are of the pool.
-            place: which of them.
-            past: what the team was given before about it.
-            spent_s: what the run was charged before, about other samples.
+            run: any run whose samples are from the pool.
+            place: index of the sample in the run.
+            past: prompts that the team received about it in earlier runs.
+            spent_s: seconds charged for other samples of the run.
+
+        Returns:
+            The rehearsal, and the rows for the folder of the run.
         """
         started = time.perf_counter()
-        pooled = self.evaluator.sample(self._phase, run.samples[place])
-        exchange = LocalExchange(self.evaluator, run, place, len(pooled.dialogues), past, spent_s)
+        name = run.samples[place]
+        packed = self.evaluator.sample(self._phase, name)
+        exchange = LocalExchange(self.evaluator, run, place, len(packed.dialogues), past, spent_s)
 
-        def opening(_: RunCast, sample: Sample) -> list[LocalSession]:
+        def open_local_sessions(_: RunCast, sample: Sample) -> list[LocalSession]:
             return [
-                LocalSession(exchange, number, sample, told)
-                for number, told in enumerate(pooled.dialogues)
+                LocalSession(exchange, number, sample, described)
+                for number, described in enumerate(packed.dialogues)
             ]
 
-        sample = unpack_sample(pooled.body, key=str(place + 1))
-        run_sample(
-            replace(self._cast, dataset=_Fetched(sample)), sample.id, self._limit, opening=opening
-        )
-        rows = exchange.steps[-1].rows if exchange.steps else None
-        given = [step.given for step in exchange.steps if step.given]
-        told = SampleRehearsal(
-            sample=run.samples[place],
-            sample_bytes=len(pooled.body),
+        sample = unpack_sample(packed.body, key=str(place + 1))
+        cast = replace(self._cast, dataset=_SingleSample(sample))
+        run_sample(cast, sample.id, self._limit, opening=open_local_sessions)
+        results = exchange.results
+        rows = results[-1].rows if results else None
+        given = [result.given for result in results if result.given]
+        judged: list[DialogueStatus] = []
+        for result in results:
+            judged += result.judged
+        rehearsed = SampleRehearsal(
+            sample=name,
+            sample_bytes=len(packed.body),
             bytes_down=exchange.bytes_down,
             bytes_up=exchange.bytes_up,
-            turns=len(exchange.steps),
+            turns=len(results),
             seconds=time.perf_counter() - started,
             charged_s=exchange.charged_s,
-            judged=[judged for step in exchange.steps for judged in step.judged],
+            judged=judged,
             given=given,
-            exchanged=tuple(zip(exchange.turns, exchange.steps, strict=True)),
-            leaks=self.evaluator.leaks(self._phase, run.samples[place], [*past, *given]),
+            exchanged=tuple(zip(exchange.turns, results, strict=True)),
+            leaks=self.evaluator.leaks(self._phase, name, [*past, *given]),
         )
-        return told, rows or Rows()
+        return rehearsed, rows or Rows()
 
 
-class _Fetched:
-    """A dataset of the one sample that was fetched."""
+class _SingleSample:
+    """A dataset of one sample that a participant has downloaded."""
 
     name = "fetched"
     fingerprint = ""
@@ -186,5 +198,5 @@ class _Fetched:
         return self._sample
 
     def check(self) -> Sequence[Finding]:
-        """Return nothing."""
+        """Return no findings."""
         return ()

@@ -340,7 +340,7 @@ def rehearse(
         rehearsal = Rehearsal(challenge, phase or challenge.phases[0].name, segmenter)
         wanted = rehearsal.evaluator.samples(phase or challenge.phases[0].name)[:samples]
         with tempfile.TemporaryDirectory() as folder:
-            run, places = rehearsal.hold(wanted, Path(folder) / "rehearsal")
+            run, places = rehearsal.rehearse(wanted, Path(folder) / "rehearsal")
             Console().print(terminal_table([run.path]))
         show_sheet(rehearsed(places))
 

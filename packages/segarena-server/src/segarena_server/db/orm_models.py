@@ -336,7 +336,7 @@ class Submission(Table):
 
 
 class Finding(Table):
-    """What was found about a run that is over, for organisers; see `segarena_server.challenges.audit_findings`."""
+    """What was found about a run that is over, for organisers; see `segarena_server.jobs.run_audit`."""
 
     __tablename__ = "findings"
 

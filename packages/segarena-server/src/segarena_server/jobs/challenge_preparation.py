@@ -1,10 +1,8 @@
-"""Challenges that are described on a page: looked at, made and changed by jobs, since opening samples takes time."""
+"""Jobs for challenges that are described on a page: preview, creation and change. Opening samples takes time."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +17,6 @@ from segarena_server.challenges.description import (
 )
 from segarena_server.challenges.sample_pool import (
     PhasePreview,
-    ProgressContext,
     SamplePool,
     build_pool,
     pools_of,
@@ -31,90 +28,95 @@ from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 
-_DRAFTS_LAST_S = 30 * 86400.0
+_DRAFT_LIFETIME_S = 30 * 86400.0
 
 
 class ChallengeJobRequest(NamedTuple):
-    """What such a job is told: a challenge, with seeds; whom the audit log names; which one it changes, "" for none."""
+    """The input of such a job.
+
+    Attributes:
+        challenge: with its seeds.
+        by: the person whom the audit log names.
+        changes: slug of the challenge that is to be changed; "" for a new one.
+    """
 
     challenge: ChallengeDescription
     by: dict[str, Any]
     changes: str
 
     def text(self) -> str:
-        """Return it as the table has it."""
+        """Return the request as JSON, as `Job.told` stores it."""
         return json.dumps(
             {"challenge": challenge_text(self.challenge), "by": self.by, "changes": self.changes}
         )
 
     @classmethod
     def of(cls, job: Job) -> ChallengeJobRequest:
-        """Return what a job was told."""
-        found = json.loads(job.told)
-        return cls(read_challenge(found["challenge"]), found["by"], found["changes"])
+        """Return the request of a job."""
+        fields = json.loads(job.told)
+        return cls(read_challenge(fields["challenge"]), fields["by"], fields["changes"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewChallengeTask:
-    """The unit that looks at what a challenge would be."""
+    """The task of previewing the phases of a challenge."""
 
     challenge: str
 
-    def do(self, bench: WorkerContext, /) -> list[PhasePreview]:
-        """Return what its phases would be."""
-        return preview_phases(
-            bench.evaluator(self.challenge), read_challenge(self.challenge), _watch(bench)
-        )
+    def run(self, context: WorkerContext, /) -> list[PhasePreview]:
+        """Return a preview of each phase."""
+        evaluator = context.evaluator(self.challenge)
+        described = read_challenge(self.challenge)
+        return preview_phases(evaluator, described, context.sample_time_limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildPoolTask:
-    """The unit that lays samples ready.
+    """The task of storing samples as participants will fetch them.
 
     Attributes:
-        challenge: its description.
-        pools: whose samples.
-        storage: where they are kept.
+        challenge: its description as JSON.
+        pools: the datasets whose samples are stored.
+        storage: where they are stored.
     """
 
     challenge: str
     pools: tuple[str, ...]
     storage: Storage
 
-    def do(self, bench: WorkerContext, /) -> SamplePool:
-        """Return what lies ready."""
+    def run(self, context: WorkerContext, /) -> SamplePool:
+        """Store the samples and return their pool."""
+        evaluator = context.evaluator(self.challenge)
         described = read_challenge(self.challenge)
-        return build_pool(
-            bench.evaluator(self.challenge), described, self.pools, self.storage, _watch(bench)
-        )
+        return build_pool(evaluator, described, self.pools, self.storage, context.sample_time_limit)
 
 
 class PreviewChallenge(JobKind):
-    """The kind; each job is about a draft, under a name that nobody else has."""
+    """Previews a draft of a challenge; each job is about a random name of its own."""
 
     name = "look at challenge"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> PreviewChallengeTask:
-        """Return what looks at it."""
-        return PreviewChallengeTask(challenge=challenge_text(ChallengeJobRequest.of(job).challenge))
+    def task(self, session: Session, site: Site, job: Job) -> PreviewChallengeTask:
+        """Return the task."""
+        challenge = ChallengeJobRequest.of(job).challenge
+        return PreviewChallengeTask(challenge=challenge_text(challenge))
 
     def write(self, session: Session, site: Site, job: Job, result: list[PhasePreview]) -> None:
-        """Keep what it would be."""
+        """Store the previews for the page of the draft."""
         job.said = json.dumps([asdict(phase) for phase in result])
 
 
 class MakeChallenge(JobKind):
-    """The kind; each job is about the slug of a challenge to be."""
+    """Creates a challenge; each job is about its slug."""
 
     name = "make challenge"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
-        """Return what lays its samples ready."""
-        described = challenge_management.prepare_new_challenge(
-            site, ChallengeJobRequest.of(job).challenge
-        )
+    def task(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
+        """Return the task that stores its samples."""
+        requested = ChallengeJobRequest.of(job).challenge
+        described = challenge_management.prepare_new_challenge(site, requested)
         return BuildPoolTask(
             challenge=challenge_text(described),
             pools=tuple(pools_of(described)),
@@ -122,58 +124,56 @@ class MakeChallenge(JobKind):
         )
 
     def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
-        """Add the challenge."""
-        told = ChallengeJobRequest.of(job)
-        challenge_management.insert_challenge(session, site.now(), told.challenge, result, told.by)
-        job.said = _said(result)
+        """Insert the challenge."""
+        request = ChallengeJobRequest.of(job)
+        challenge_management.insert_challenge(
+            session, site.now(), request.challenge, result, request.by
+        )
+        job.said = _pool_summary(result)
 
 
 class ChangeChallenge(JobKind):
-    """The kind; each job is about the slug of a challenge whose benchmark or data change."""
+    """Changes the benchmark or the data of a challenge; each job is about its slug."""
 
     name = "change challenge"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
-        """Return what lays the samples ready that do not lie there."""
-        told = ChallengeJobRequest.of(job)
-        described, pools = challenge_management.prepare_change(site, told.changes, told.challenge)
+    def task(self, session: Session, site: Site, job: Job) -> BuildPoolTask:
+        """Return the task that stores the samples that are missing."""
+        request = ChallengeJobRequest.of(job)
+        described, pools = challenge_management.prepare_change(
+            site, request.changes, request.challenge
+        )
         return BuildPoolTask(
             challenge=challenge_text(described), pools=tuple(pools), storage=site.folder.samples
         )
 
     def write(self, session: Session, site: Site, job: Job, result: SamplePool) -> None:
-        """Write what the challenge is now."""
-        told = ChallengeJobRequest.of(job)
-        challenge_management.update_challenge(session, site.now(), told.challenge, result, told.by)
-        job.said = _said(result)
+        """Update the challenge."""
+        request = ChallengeJobRequest.of(job)
+        challenge_management.update_challenge(
+            session, site.now(), request.challenge, result, request.by
+        )
+        job.said = _pool_summary(result)
 
 
 def delete_old_drafts(session: Session, now: float) -> None:
-    """Forget what challenges would be that nobody made within a month."""
+    """Delete finished previews of drafts that are older than a month."""
     is_old = (
         Job.kind == PreviewChallenge.name,
         Job.state.in_(("done", "dead")),
-        Job.made_at < now - _DRAFTS_LAST_S,
+        Job.made_at < now - _DRAFT_LIFETIME_S,
     )
     session.connection().execute(delete(Job).where(*is_old))
 
 
-def _said(laid: SamplePool) -> str:
+def _pool_summary(pool: SamplePool) -> str:
+    """Return the figures of a pool as JSON, as the page of a draft reads them."""
     return json.dumps(
         {
-            "samples": laid.samples,
-            "dialogues": laid.dialogues,
-            "bytes": laid.bytes,
-            "unusable": laid.unusable,
+            "samples": pool.samples,
+            "dialogues": pool.dialogues,
+            "bytes": pool.bytes,
+            "unusable": pool.unusable,
         }
     )
-
-
-def _watch(bench: WorkerContext) -> ProgressContext:
-    @contextmanager
-    def watch(done: int, of: int) -> Generator[None]:
-        with bench.within(f"sample {done + 1} of {of}"):
-            yield
-
-    return watch

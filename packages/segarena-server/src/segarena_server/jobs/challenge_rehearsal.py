@@ -1,11 +1,9 @@
-"""A rehearsal for the pages: a built-in segmenter takes part in a challenge, apart from all runs."""
+"""The job behind the rehearsal page: a built-in segmenter takes part in a challenge, apart from all runs."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,31 +19,31 @@ from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 
 REHEARSAL_SAMPLES = 2
-"""That a rehearsal on a page is about."""
+"""Samples of a rehearsal on a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalResult:
-    """What came of a rehearsal.
+    """The result of a rehearsal.
 
     Attributes:
-        places: sample by sample.
+        samples: one entry for each sample.
         scores: as the participant would see them.
     """
 
-    places: list[SampleRehearsal]
+    samples: list[SampleRehearsal]
     scores: list[Score]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalTask:
-    """The unit that holds a rehearsal.
+    """The task of rehearsing a challenge.
 
     Attributes:
-        challenge: its description.
-        phase: its name.
+        challenge: its description as JSON.
+        phase: name of the phase.
         segmenter: as written for `segarena run -s`.
-        samples: how many of the pool.
+        samples: the number of samples, taken from the start of the pool.
     """
 
     challenge: str
@@ -53,62 +51,53 @@ class RehearsalTask:
     segmenter: str
     samples: int
 
-    def do(self, bench: WorkerContext, /) -> RehearsalResult:
-        """Hold it; nothing is kept but what is returned."""
-
-        @contextmanager
-        def watch(done: int, of: int) -> Generator[None]:
-            with bench.within(f"sample {done + 1} of {of}"):
-                yield
-
+    def run(self, context: WorkerContext, /) -> RehearsalResult:
+        """Rehearse in a temporary folder, which is deleted afterwards."""
         challenge = read_challenge(self.challenge)
         rehearsal = Rehearsal(challenge, self.phase, self.segmenter)
-        wanted = rehearsal.evaluator.samples(self.phase)[: self.samples]
-        with tempfile.TemporaryDirectory(prefix="segarena-rehearsal-") as folder:
-            run, places = rehearsal.hold(wanted, Path(folder) / "run", watch)
-            return RehearsalResult(
-                places=places, scores=folder_scores(run.path, challenge.phase(self.phase))
-            )
+        names = rehearsal.evaluator.samples(self.phase)[: self.samples]
+        with tempfile.TemporaryDirectory(prefix="segarena-rehearsal-") as temporary:
+            folder = Path(temporary) / "run"
+            run, samples = rehearsal.rehearse(names, folder, context.sample_time_limit)
+            scores = folder_scores(run.path, challenge.phase(self.phase))
+        return RehearsalResult(samples=samples, scores=scores)
 
 
 class RehearseChallenge(JobKind):
-    """The kind; each job is about the slug of a challenge."""
+    """Rehearses a challenge; each job is about its slug."""
 
     name = "rehearse"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> RehearsalTask:
-        """Return what holds it."""
-        told = json.loads(job.told)
-        description = find_challenge(session, job.about).description
+    def task(self, session: Session, site: Site, job: Job) -> RehearsalTask:
+        """Return the task."""
+        fields = json.loads(job.told)
         return RehearsalTask(
-            challenge=description,
-            phase=told["phase"],
-            segmenter=told["segmenter"],
+            challenge=find_challenge(session, job.about).description,
+            phase=fields["phase"],
+            segmenter=fields["segmenter"],
             samples=REHEARSAL_SAMPLES,
         )
 
     def write(self, session: Session, site: Site, job: Job, result: RehearsalResult) -> None:
-        """Keep what the page shows."""
-        job.said = json.dumps(
-            {
-                "places": list(map(_told, result.places)),
-                "scores": [asdict(one) for one in result.scores],
-            }
-        )
+        """Store what the page shows."""
+        samples = [_sample_summary(sample) for sample in result.samples]
+        scores = [asdict(score) for score in result.scores]
+        job.said = json.dumps({"places": samples, "scores": scores})
 
 
-def _told(place: SampleRehearsal) -> dict[str, object]:
-    peaks = [leak.peak for leak in place.leaks.values()]
-    last = {judged.number: judged for judged in place.judged}
+def _sample_summary(rehearsed: SampleRehearsal) -> dict[str, object]:
+    peaks = [leak.peak for leak in rehearsed.leaks.values()]
+    last_status = {status.number: status for status in rehearsed.judged}
+    failures = {status.failure for status in last_status.values() if status.failure}
     return {
-        "sample": place.sample,
-        "turns": place.turns,
-        "dialogues": len(last),
-        "failures": sorted({judged.failure for judged in last.values() if judged.failure}),
-        "sample_bytes": place.sample_bytes,
-        "bytes_down": place.bytes_down,
-        "bytes_up": place.bytes_up,
-        "seconds": place.seconds,
+        "sample": rehearsed.sample,
+        "turns": rehearsed.turns,
+        "dialogues": len(last_status),
+        "failures": sorted(failures),
+        "sample_bytes": rehearsed.sample_bytes,
+        "bytes_down": rehearsed.bytes_down,
+        "bytes_up": rehearsed.bytes_up,
+        "seconds": rehearsed.seconds,
         "blind": sum(peaks) / len(peaks) if peaks else None,
     }

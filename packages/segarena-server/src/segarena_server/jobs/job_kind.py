@@ -1,4 +1,4 @@
-"""What a kind of job is made of."""
+"""The interface of a kind of job."""
 
 from __future__ import annotations
 
@@ -16,39 +16,43 @@ from segarena_server.site import Site
 
 
 class JobKind(ABC):
-    """One kind of job: what is done in a worker process, and what becomes of it in the database.
+    """One kind of job: the task for a worker process, and how its result is stored.
 
     Attributes:
-        name: in the table.
-        is_long: whether it may take minutes; then it does not keep those waiting that take seconds.
+        name: value of the column `Job.kind`.
+        is_long: whether a job may take minutes. Long jobs have threads of their own, so that short ones do not wait.
     """
 
     name: ClassVar[str]
     is_long: ClassVar[bool] = False
 
     def is_due(self) -> ColumnElement[bool]:
-        """Return the condition under which a row of `Job` that waits may be begun."""
+        """Return the condition under which a waiting row of `Job` may be started."""
         return true()
 
     @abstractmethod
-    def unit(self, session: Session, site: Site, job: Job) -> WorkerTask[Any] | None:
-        """Return what is to be done, with all that the process needs, since that has no database; None for nothing.
+    def task(self, session: Session, site: Site, job: Job) -> WorkerTask[Any] | None:
+        """Return the task with all data that it needs, since a worker process has no database.
+
+        Returns:
+            None when the job has become unnecessary.
 
         Raises:
-            SegarenaError: it cannot be; that is one of the tries.
+            SegarenaError: the task cannot be built; that counts as a failed try.
         """
 
     @abstractmethod
     def write(self, session: Session, site: Site, job: Job, result: Any) -> None:
-        """Write what came of it, in the transaction in which the job is done."""
+        """Store the result, in the transaction that marks the job as done."""
 
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:  # noqa: B027 - most need nothing
-        """Write that nothing came of it, in the transaction in which it is given up.
+        """Store the failure, in the transaction that marks the job as dead.
 
-        That is after all tries, or at once after `InvalidInput`: then what was sent is wrong, and no try would help.
+        A job dies after its last try, or at once after `InvalidInput`: then the input is wrong, and no further try
+        would help.
         """
 
 
 def is_due(kinds: Iterable[JobKind]) -> ColumnElement[bool]:
-    """Return the condition under which a job that waits, of one of these kinds, may be begun."""
+    """Return the condition under which a waiting job of one of these kinds may be started."""
     return or_(*(and_(Job.kind == kind.name, kind.is_due()) for kind in kinds))

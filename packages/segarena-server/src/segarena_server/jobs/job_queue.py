@@ -1,4 +1,4 @@
-"""Jobs that are asked for: by a request or by another job, in the transaction that makes them necessary."""
+"""The queue of jobs: a request or another job adds a job in the transaction that makes it necessary."""
 
 from __future__ import annotations
 
@@ -8,21 +8,36 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job
 
-_OPEN = ("waiting", "leased")
+# Names of kinds, as the column `Job.kind` has them.
+END_RUN = "end run"
+REMOVE_NAME = "forget name of run"
+AUDIT_RUN = "find out about run"
+INSPECT_SUBMISSION = "look at what was sent"
+JUDGE_SAMPLE = "judge a sample"
+
+_UNFINISHED = ("waiting", "leased")
 
 
 def enqueue_job(session: Session, kind: str, about: str, now: float, told: str = "") -> Job:
-    """Have something done; return its row. What was done before, or given up, is done once more."""
-    held = _job(kind, about).with_for_update().execution_options(populate_existing=True)
-    job = session.scalar(held)
+    """Add a job, unless the same one is unfinished; return its row. A finished or dead job is started again.
+
+    Args:
+        session: writes.
+        kind: name of its kind.
+        about: what the job is about; a kind has one job for each value.
+        now: seconds since 1970.
+        told: input of the job, in the format of its kind.
+    """
+    locked = _select_job(kind, about).with_for_update().execution_options(populate_existing=True)
+    job = session.scalar(locked)
     if job is None:
         try:
             with session.begin_nested():
                 job = Job(kind=kind, about=about, state="waiting", told=told, made_at=now)
                 session.add(job)
-        except IntegrityError:  # others asked for it at the same moment
-            job = session.scalars(held).one()
-    if job.state in _OPEN:
+        except IntegrityError:  # another process added it at the same moment
+            job = session.scalars(locked).one()
+    if job.state in _UNFINISHED:
         return job
     job.state = "waiting"
     job.told = told
@@ -37,9 +52,9 @@ def enqueue_job(session: Session, kind: str, about: str, now: float, told: str =
 
 
 def find_job(session: Session, kind: str, about: str) -> Job | None:
-    """Return the job of a kind about something; None when nobody asked for it yet."""
-    return session.scalar(_job(kind, about))
+    """Return the job of a kind about something; None when it was never enqueued."""
+    return session.scalar(_select_job(kind, about))
 
 
-def _job(kind: str, about: str) -> Select[Job]:
+def _select_job(kind: str, about: str) -> Select[Job]:
     return select(Job).where(Job.kind == kind, Job.about == about)

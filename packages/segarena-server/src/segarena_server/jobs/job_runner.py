@@ -1,9 +1,9 @@
-"""Hands that do jobs of all other kinds."""
+"""The runner of jobs, and the registry of their kinds. Turns have a runner of their own, see `turn_evaluation`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import select
@@ -13,25 +13,57 @@ from segarena.errors import InvalidInput, SegarenaError, WorkStopped
 from segarena.work.jobs import Outcome, UnitResult
 from segarena_server.audit_log import note
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs import row_queue
-from segarena_server.jobs.claimed_row import LeasedRow
+from segarena_server.extensions.site_sections import rooms
+from segarena_server.jobs.challenge_preparation import (
+    ChangeChallenge,
+    MakeChallenge,
+    PreviewChallenge,
+)
+from segarena_server.jobs.challenge_rehearsal import RehearseChallenge
 from segarena_server.jobs.job_kind import JobKind, is_due
-from segarena_server.jobs.kinds import job_kinds
-from segarena_server.jobs.runner import RowRunner, WorkerProcess
+from segarena_server.jobs.lease import lease_row
+from segarena_server.jobs.run_audit import AuditRun
+from segarena_server.jobs.run_folder_jobs import EndRun, RemoveName
+from segarena_server.jobs.runner import LeasedRow, RowRunner, WorkerProcess
+from segarena_server.jobs.submission_inspection import InspectSubmission
+from segarena_server.jobs.submission_judging import JudgeSubmission
 from segarena_server.site import Site
 
-_LONGEST_DOING = 200
-_NEEDLESS = object()
+_OWN_KINDS = (
+    EndRun(),
+    AuditRun(),
+    RemoveName(),
+    InspectSubmission(),
+    JudgeSubmission(),
+    PreviewChallenge(),
+    MakeChallenge(),
+    ChangeChallenge(),
+    RehearseChallenge(),
+)
+"""A new kind is a module beside this one, with a task and a `JobKind`, and an entry here."""
+
+_MAX_PROGRESS_TEXT = 200
+"""Length of the column `Job.doing`."""
+_UNNECESSARY = object()
+
+
+@cache
+def job_kinds() -> Mapping[str, JobKind]:
+    """Return all kinds of jobs by name: those of the server, and those of its extensions."""
+    kinds = {kind.name: kind for kind in _OWN_KINDS}
+    for room in rooms().values():
+        kinds |= {kind.name: kind for kind in room.kinds}
+    return kinds
 
 
 class JobRunner(RowRunner[Job]):
-    """Does jobs of some kinds, the oldest first.
+    """Executes jobs of some kinds, the oldest first.
 
     Args:
-        site: whose.
-        kinds: which.
-        process: what does them.
-        is_over: tells that what is under way is to be left to others.
+        site: whose jobs.
+        kinds: which kinds.
+        process: executes their tasks.
+        must_stop: tells whether the current job must be left to another process.
     """
 
     def __init__(
@@ -39,66 +71,68 @@ class JobRunner(RowRunner[Job]):
         site: Site,
         kinds: Sequence[JobKind],
         process: WorkerProcess,
-        is_over: Callable[[], bool] = lambda: False,
+        must_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(site, process)
         self._kinds = kinds
-        self._is_over = is_over
+        self._must_stop = must_stop
 
     def key(self, row: Job) -> tuple[int]:
-        """Return the number."""
+        """Return the number of the job."""
         return (row.id,)
 
-    def about(self, row: Job) -> str:
+    def topic(self, row: Job) -> str:
         """Return what the job is about."""
         return row.about
 
     def lease(self, session: Session, lease: str) -> Job | None:
-        """Return the oldest job that can be begun."""
-        waiting = (
+        """Lease the oldest job that is due."""
+        oldest = (
             select(Job)
             .where(Job.state == "waiting", is_due(self._kinds))
             .order_by(Job.made_at, Job.id)
             .limit(1)
         )
-        job = session.scalar(waiting.with_for_update(of=Job, skip_locked=True))
+        job = session.scalar(oldest.with_for_update(of=Job, skip_locked=True))
         if job is not None:
-            row_queue.lease_row(job, lease)
+            lease_row(job, lease)
             job.begun_at = self.site.now()
         return job
 
-    def outcome(self, row: Job, hold: LeasedRow) -> Outcome[Any, Any]:
-        """Do it."""
+    def execute(self, row: Job, leased: LeasedRow) -> Outcome[Any, Any]:
+        """Execute a job, unless it has become unnecessary."""
         with self.site.database.reading() as session:
-            unit = job_kinds()[row.kind].unit(session, self.site, row)
-        if unit is None:
-            return UnitResult(unit=None, result=_NEEDLESS, seconds=0.0)
-        return self.process.do(unit, partial(self._beat, hold), self.site.settings.limits.job_s)
+            task = job_kinds()[row.kind].task(session, self.site, row)
+        if task is None:
+            return UnitResult(unit=None, result=_UNNECESSARY, seconds=0.0)
+        return self.process.do(task, partial(self._renew, leased), self.site.settings.limits.job_s)
 
-    def write(self, row: Job, hold: LeasedRow, result: Any, session: Session) -> None:
-        """Write what came of it where its kind keeps that."""
-        if (
-            hold.finish(session, state="done", done_at=self.site.now(), failure="")
-            and result is not _NEEDLESS
-        ):
-            job_kinds()[row.kind].write(session, self.site, session.get_one(Job, row.id), result)
+    def write(self, row: Job, leased: LeasedRow, result: Any, session: Session) -> None:
+        """Mark a job as done, and let its kind store the result."""
+        is_written = leased.finish(session, state="done", done_at=self.site.now(), failure="")
+        if is_written and result is not _UNNECESSARY:
+            job = session.get_one(Job, row.id)
+            job_kinds()[row.kind].write(session, self.site, job, result)
 
-    def refuse(self, row: Job, hold: LeasedRow, error: InvalidInput, session: Session) -> None:
-        """Write that it cannot be; there is no other try."""
-        if hold.finish(session, state="dead", done_at=self.site.now(), failure=str(error)):
-            job_kinds()[row.kind].fail(session, self.site, session.get_one(Job, row.id), error)
+    def refuse(self, row: Job, leased: LeasedRow, error: InvalidInput, session: Session) -> None:
+        """Mark a job with invalid input as dead; it is not tried again."""
+        if leased.finish(session, state="dead", done_at=self.site.now(), failure=str(error)):
+            job = session.get_one(Job, row.id)
+            job_kinds()[row.kind].fail(session, self.site, job, error)
 
     @staticmethod
-    def fail(site: Site, row: Job, hold: LeasedRow, error: SegarenaError, session: Session) -> None:
-        """Let it wait again; after the last try its kind says what becomes of it."""
-        if hold.give_up(session, str(error)) == "dead":
+    def fail(
+        site: Site, row: Job, leased: LeasedRow, error: SegarenaError, session: Session
+    ) -> None:
+        """Put a job back into the queue; after the last try let its kind store the failure."""
+        if leased.fail_attempt(session, str(error)) == "dead":
             job = session.get_one(Job, row.id)
             job.done_at = site.now()
             job_kinds()[row.kind].fail(session, site, job, error)
             note(session, site.now(), "job failed", f"{row.kind} {row.about}: {error}")
 
-    def _beat(self, hold: LeasedRow) -> None:
-        if self._is_over():
+    def _renew(self, leased: LeasedRow) -> None:
+        if self._must_stop():
             self.process.end()
             raise WorkStopped("the server ends; another one begins this job again")
-        hold.beat(doing=self.process.doing[:_LONGEST_DOING])
+        leased.renew(doing=self.process.doing[:_MAX_PROGRESS_TEXT])

@@ -1,160 +1,157 @@
-"""All hands of a serving process: threads, each with a worker process, and one that looks for rows whose holder died.
+"""The worker pool of a serving process: threads with a worker process each, and a thread that recovers lost rows.
 
-Turns have hands of their own, since a participant waits for each; so have jobs that take seconds and jobs that may take
-long, so that none of the three keeps another waiting.
+Turns have threads of their own, since a participant waits for each. So have short jobs and long jobs, so that none of
+the three delays another.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from segarena.errors import SegarenaError, WorkError
 from segarena.work.persistent_process import PersistentProcess
 from segarena_server.db.orm_models import Job, Turn
 from segarena_server.http.middleware import LOG
-from segarena_server.jobs import row_queue
-from segarena_server.jobs.claimed_row import LeasedRow
-from segarena_server.jobs.job_runner import JobRunner
-from segarena_server.jobs.kinds import job_kinds
-from segarena_server.jobs.lease import LeaseWatch, is_gone, is_mine
-from segarena_server.jobs.runner import RowRunner, WorkerProcess
-from segarena_server.jobs.turn_runner import TurnRunner
+from segarena_server.jobs import lease as leases
+from segarena_server.jobs.job_runner import JobRunner, job_kinds
+from segarena_server.jobs.lease import LeaseWatch
+from segarena_server.jobs.runner import LeasedRow, RowRunner, WorkerProcess
+from segarena_server.jobs.turn_evaluation import TurnRunner
 from segarena_server.jobs.worker import TaskExecutor
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
 
-_IDLE_S = 0.5
-_IDLE_FOR_OTHERS_S = 0.1
-"""Where another process takes turns in, nobody says that there is one."""
-_LOOK_AROUND_S = 2.0
-_AGAIN_S = 1.0
-"""After a fault of the database or the disk."""
-_LAST_S = 10.0
-"""So much longer than the hard limit a thread has to end."""
+_POLL_S = 0.5
+_POLL_SHARED_S = 0.1
+"""With a shared database another process may receive a turn, and this one is not notified of it."""
+_RECOVERY_PERIOD_S = 2.0
+_RETRY_S = 1.0
+"""Pause after an error of the database or the disk."""
+_JOIN_GRACE_S = 10.0
+"""Time beyond the hard limit that a thread has to end."""
 
-_HANDS: dict[type[Turn] | type[Job], type[RowRunner[Any]]] = {Turn: TurnRunner, Job: JobRunner}
+_RUNNERS: dict[leases.LeasedTable, type[RowRunner[Any]]] = {Turn: TurnRunner, Job: JobRunner}
+
+_RunnerFactory: TypeAlias = Callable[[WorkerProcess], RowRunner[Any]]
 
 
 class WorkerPool:
-    """All hands of this process.
+    """All background threads of this process.
 
     Args:
-        site: whose rows.
+        site: whose rows they process.
     """
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._is_over = threading.Event()
-        self._work = threading.Event()
+        self._is_stopping = threading.Event()
+        self._has_work = threading.Event()
+        targets: list[Callable[[], object]] = []
         if site.settings.workers:
-            work = [partial(self._do, make) for make in _makers(site, self._is_over.is_set)]
-        else:
-            work = []
-        self._threads = [
-            threading.Thread(target=each, daemon=True) for each in (*work, self._look_around)
-        ]
+            factories = _runner_factories(site, self._is_stopping.is_set)
+            targets += [partial(self._run_rows, factory) for factory in factories]
+        targets.append(self._recover_forever)
+        self._threads = [threading.Thread(target=target, daemon=True) for target in targets]
 
     def start(self) -> None:
-        """Begin."""
+        """Start all threads."""
         for thread in self._threads:
             thread.start()
 
     def hurry(self) -> None:
-        """Say that there is work: those who are idle look at once."""
-        self._work.set()
+        """Wake the idle threads, since there is work."""
+        self._has_work.set()
 
     def stop(self) -> None:
-        """End when what is under way is done, long jobs apart; the rest stays for the next start."""
-        self._is_over.set()
-        self._work.set()
+        """Stop once the current rows are processed; long jobs are left to the next start."""
+        self._is_stopping.set()
+        self._has_work.set()
         for thread in self._threads:
-            thread.join(self._site.settings.limits.hard_s + _LAST_S)
+            thread.join(self._site.settings.limits.hard_s + _JOIN_GRACE_S)
 
-    def _do(self, make: Callable[[WorkerProcess], RowRunner[Any]]) -> None:
+    def _run_rows(self, make_runner: _RunnerFactory) -> None:
         limits = self._site.settings.limits
-        process: WorkerProcess = PersistentProcess(
-            TaskExecutor(limits.soft_s, limits.hard_s), limits.hard_s
-        )
-        hand = make(process)
+        executor = TaskExecutor(limits.soft_s, limits.hard_s)
+        process: WorkerProcess = PersistentProcess(executor, limits.hard_s)
+        runner = make_runner(process)
+        poll_s = _POLL_S if self._site.database.is_sqlite else _POLL_SHARED_S
         try:
-            while not self._is_over.is_set():
-                if not self._try(hand.one):
-                    self._work.wait(
-                        _IDLE_S if self._site.database.is_sqlite else _IDLE_FOR_OTHERS_S
-                    )
-                    self._work.clear()
+            while not self._is_stopping.is_set():
+                if not self._try(runner.run_next):
+                    self._has_work.wait(poll_s)
+                    self._has_work.clear()
         finally:
             process.end()
 
-    def _try(self, do: Callable[[], bool]) -> bool:
-        """Do something that may fail for a while; what the fault is stands in the log."""
+    def _try(self, action: Callable[[], bool]) -> bool:
+        """Call something that may fail for a while, and log the error; return False after one."""
         try:
-            return do()
-        except Exception as error:  # a thread that ends does nothing any more
+            return action()
+        except Exception as error:  # an exception would end the thread
             LOG.log(logging.ERROR, "%s", error, exc_info=not isinstance(error, SegarenaError))
-            self._is_over.wait(_AGAIN_S)
+            self._is_stopping.wait(_RETRY_S)
             return False
 
-    def _look_around(self) -> None:
-        """Hand out again what a dead process held, and end runs whose time is over."""
-        watched = {
-            table: LeaseWatch[row_queue.RowKey](self._site.settings.limits.lease_s)
-            for table in _HANDS
-        }
+    def _recover_forever(self) -> None:
+        """Release rows of dead processes, and end runs whose time is over."""
+        lease_s = self._site.settings.limits.lease_s
+        watches = {table: LeaseWatch[leases.RowKey](lease_s) for table in _RUNNERS}
         while True:
-            for table, seen in watched.items():
-                self._try(partial(self._recover, table, seen))
-            self._try(self._end_late)
-            if self._is_over.wait(_LOOK_AROUND_S):
+            for table, watch in watches.items():
+                self._try(partial(self._recover, table, watch))
+            self._try(self._end_overdue)
+            if self._is_stopping.wait(_RECOVERY_PERIOD_S):
                 return
 
-    def _recover(self, table: row_queue.LeasedTable, watched: LeaseWatch[row_queue.RowKey]) -> bool:
+    def _recover(self, table: leases.LeasedTable, watch: LeaseWatch[leases.RowKey]) -> bool:
         with self._site.database.reading() as session:
-            held = row_queue.active_leases(session, table)
-        for key, (lease, _) in held.items():
-            if self._is_gone(lease):
+            active = leases.active_leases(session, table)
+        for key, (lease, _) in active.items():
+            if self._is_abandoned(lease):
                 with self._site.database.writing() as session:
-                    row_queue.release_row(session, table, key, lease)
+                    leases.release_row(session, table, key, lease)
                 self.hurry()
-        for key in watched.dead(held):
-            lease = held[key][0]
+        for key in watch.expired(active):
+            lease = active[key][0]
             with self._site.database.writing() as session:
-                if not self._is_gone(lease) and (row := session.get(table, key)) is not None:
-                    silent = WorkError("the process that had it was not heard of any more")
-                    _HANDS[table].fail(
-                        self._site, row, LeasedRow(self._site, table, key, lease), silent, session
-                    )
+                row = session.get(table, key)
+                if row is not None and not self._is_abandoned(lease):
+                    error = WorkError("the process that had it was not heard of any more")
+                    leased = LeasedRow(self._site, table, key, lease)
+                    _RUNNERS[table].fail(self._site, row, leased, error, session)
             self.hurry()
         return True
 
-    def _is_gone(self, lease: str) -> bool:
-        """Tell whether nobody has a lease any more: its process ended, or is this one and does something else."""
-        if is_mine(lease):
+    def _is_abandoned(self, lease: str) -> bool:
+        """Return whether no thread works under a lease: its process ended, or is this one and lists it no more."""
+        if leases.is_mine(lease):
             return lease not in self._site.held
-        return is_gone(lease, is_same_machine=self._site.database.is_sqlite)
+        # Servers that share an SQLite file run on one machine.
+        return leases.is_gone(lease, is_same_machine=self._site.database.is_sqlite)
 
-    def _end_late(self) -> bool:
+    def _end_overdue(self) -> bool:
         now = self._site.now()
         with self._site.database.reading() as session:
-            late = run_repository.overdue_runs(session, now)
-        if late:
+            overdue = run_repository.overdue_runs(session, now)
+        if overdue:
             with self._site.database.writing() as session:
-                run_repository.end_overdue_runs(session, late, now)
+                run_repository.end_overdue_runs(session, overdue, now)
             self.hurry()
         return True
 
 
-def _makers(
-    site: Site, is_over: Callable[[], bool]
-) -> Iterator[Callable[[WorkerProcess], RowRunner[Any]]]:
-    """Yield what makes each hand: so many for turns, one for short jobs, so many for long ones."""
-    short = [kind for kind in job_kinds().values() if not kind.is_long]
-    long = [kind for kind in job_kinds().values() if kind.is_long]
-    yield from [partial(TurnRunner, site)] * site.settings.workers
-    yield partial(JobRunner, site, short)
+def _runner_factories(site: Site, must_stop: Callable[[], bool]) -> list[_RunnerFactory]:
+    """Return a factory for each thread: some for turns, one for short jobs, some for long jobs."""
+    kinds = job_kinds().values()
+    short = [kind for kind in kinds if not kind.is_long]
+    long = [kind for kind in kinds if kind.is_long]
+    factories: list[_RunnerFactory] = [partial(TurnRunner, site)] * site.settings.workers
+    factories.append(partial(JobRunner, site, short))
     if long:
-        yield from [partial(JobRunner, site, long, is_over=is_over)] * site.settings.long_workers
+        long_runner = partial(JobRunner, site, long, must_stop=must_stop)
+        factories += [long_runner] * site.settings.long_workers
+    return factories

@@ -1,8 +1,11 @@
-"""What a hand does with a row, whatever it is about: lease it, have it done, write what came of it."""
+"""The work of one thread on one row: lease the row, execute its task in a worker process, write the result."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -20,89 +23,176 @@ from segarena.work.jobs import Outcome, UnitResult, portable_error
 from segarena.work.persistent_process import PersistentProcess
 from segarena_server.db.orm_models import Job, Turn
 from segarena_server.http.middleware import LOG
-from segarena_server.jobs.claimed_row import LeasedRow, leasing, write_patiently
+from segarena_server.jobs import lease as leases
 from segarena_server.jobs.worker import WorkerTask
 from segarena_server.site import Site
 
 WorkerProcess = PersistentProcess[WorkerTask[Any], Any]
-_NOT_NOW = (WorkersInvalid, RunConflict, StoreAway, WorkStopped)
-"""No fault of the row, so no try of it: no process starts, another one is at it, there is no room, the server ends."""
+
+_RENEW_EVERY_S = 5.0
+_RETRY_WRITE_S = 1.0
+
+_NOT_COUNTED = (WorkersInvalid, RunConflict, StoreAway, WorkStopped)
+"""Errors that are not the row's fault, so that the try is not counted.
+
+No process can be started, another process works on the run, the disk is full or away, or the server ends.
+"""
 
 Row = TypeVar("Row", Turn, Job)
+Written = TypeVar("Written")
+
+
+class LeasedRow:
+    """A row under a lease of this process.
+
+    Args:
+        site: whose row.
+        table: its table.
+        key: its primary key.
+        lease: the text of the lease.
+    """
+
+    def __init__(
+        self, site: Site, table: leases.LeasedTable, key: leases.RowKey, lease: str
+    ) -> None:
+        self._site = site
+        self._table = table
+        self._key = key
+        self._lease = lease
+        self._renewed_at = time.monotonic()
+
+    def renew(self, **values: object) -> None:
+        """Renew the lease, and write further columns; call this often, most calls do nothing."""
+        if time.monotonic() - self._renewed_at < _RENEW_EVERY_S:
+            return
+        self._renewed_at = time.monotonic()
+        try:
+            with self._site.database.writing() as session:
+                leases.renew_lease(session, self._table, self._key, self._lease, **values)
+        except SegarenaError as error:  # one missed renewal is no reason to discard the work
+            LOG.warning("a lease could not be renewed: %s", error)
+
+    def finish(self, session: Session, **values: object) -> bool:
+        """Write the result; return False when the lease was lost, and then nothing else may be written either."""
+        return leases.finish_row(session, self._table, self._key, self._lease, **values)
+
+    def release(self, session: Session) -> None:
+        """Put the row back into the queue; the try is not counted."""
+        leases.release_row(session, self._table, self._key, self._lease)
+
+    def fail_attempt(self, session: Session, why: str) -> str:
+        """End the lease after a failed try; return the new state, "waiting" or "dead"."""
+        most = self._site.settings.limits.tries
+        return leases.fail_attempt(
+            session, self._table, self._key, self._lease, most_tries=most, why=why
+        )
+
+
+@contextmanager
+def hold_lease(site: Site) -> Generator[str]:
+    """Yield the text of a new lease, which the site lists as held while the block runs.
+
+    A row that still has the lease afterwards, because the database went away in between, is free.
+    """
+    lease = leases.new_lease()
+    site.held.add(lease)
+    try:
+        yield lease
+    finally:
+        site.held.discard(lease)
+
+
+def write_patiently(site: Site, write: Callable[[Session], Written]) -> Written:
+    """Write in a transaction, and retry while the database is away, so that finished work is not lost.
+
+    Raises:
+        StoreAway: the database is away for longer than a lease lasts.
+    """
+    until = time.monotonic() + site.settings.limits.lease_s
+    while True:
+        try:
+            with site.database.writing() as session:
+                return write(session)
+        except StoreAway:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_RETRY_WRITE_S)
 
 
 class RowRunner(ABC, Generic[Row]):
-    """Does rows of a table, one after the other.
+    """Processes rows of a table, one after the other.
 
     Args:
-        site: whose.
-        process: what does them.
+        site: whose rows.
+        process: executes their tasks.
     """
 
     def __init__(self, site: Site, process: WorkerProcess) -> None:
         self.site = site
         self.process = process
 
-    def one(self) -> bool:
-        """Do a row; False when there is none."""
-        with leasing(self.site) as lease:
+    def run_next(self) -> bool:
+        """Process the next row; return False when none waits."""
+        with hold_lease(self.site) as lease:
             with self.site.database.writing() as session:
                 row = self.lease(session, lease)
             if row is None:
                 return False
-            self._do(row, LeasedRow(self.site, type(row), self.key(row), lease))
+            self._process(row, LeasedRow(self.site, type(row), self.key(row), lease))
         return True
 
-    def _do(self, row: Row, hold: LeasedRow) -> None:
+    def _process(self, row: Row, leased: LeasedRow) -> None:
         try:
-            outcome = self.outcome(row, hold)
+            outcome = self.execute(row, leased)
             if isinstance(outcome, UnitResult):
-                write_patiently(self.site, partial(self.write, row, hold, outcome.result))
-                if self.makes_work(outcome.result):
+                write_patiently(self.site, partial(self.write, row, leased, outcome.result))
+                if self.may_enqueue(outcome.result):
                     self.site.hurry()
             elif isinstance(outcome.error, InvalidInput):
-                write_patiently(self.site, partial(self.refuse, row, hold, outcome.error))
+                write_patiently(self.site, partial(self.refuse, row, leased, outcome.error))
             else:
                 raise outcome.error
-        except _NOT_NOW:
-            write_patiently(self.site, hold.hand_on)
+        except _NOT_COUNTED:
+            write_patiently(self.site, leased.release)
             raise
         except Exception as error:
-            LOG.error("%s: %s", self.key(row), error, exc_info=not isinstance(error, SegarenaError))
-            write_patiently(
-                self.site, partial(self.fail, self.site, row, hold, portable_error(error))
-            )
-        self.site.news.tell(self.about(row))
+            is_unexpected = not isinstance(error, SegarenaError)
+            LOG.error("%s: %s", self.key(row), error, exc_info=is_unexpected)
+            failure = portable_error(error)
+            write_patiently(self.site, partial(self.fail, self.site, row, leased, failure))
+        self.site.news.notify(self.topic(row))
 
     @abstractmethod
     def key(self, row: Row) -> tuple[Any, ...]:
         """Return the primary key of a row."""
 
     @abstractmethod
-    def about(self, row: Row) -> Any:
-        """Return what those wait for who wait for a row."""
+    def topic(self, row: Row) -> Any:
+        """Return the topic of the notifier on which requests wait for a row."""
 
     @abstractmethod
     def lease(self, session: Session, lease: str) -> Row | None:
-        """Return a row that waits, leased; None when there is none."""
+        """Lease the next waiting row and return it; None when there is none."""
 
     @abstractmethod
-    def outcome(self, row: Row, hold: LeasedRow) -> Outcome[Any, Any]:
-        """Have it done."""
+    def execute(self, row: Row, leased: LeasedRow) -> Outcome[Any, Any]:
+        """Execute the task of a row in the worker process."""
 
     @abstractmethod
-    def write(self, row: Row, hold: LeasedRow, result: Any, session: Session) -> None:
-        """Write what came of it, and its new state."""
+    def write(self, row: Row, leased: LeasedRow, result: Any, session: Session) -> None:
+        """Write the result of a row, and its new state."""
 
-    def makes_work(self, result: Any) -> bool:
-        """Tell whether something may wait now because of what was written."""
+    def may_enqueue(self, result: Any) -> bool:
+        """Return whether writing this result may have added work to the queue."""
         return True
 
     @abstractmethod
-    def refuse(self, row: Row, hold: LeasedRow, error: InvalidInput, session: Session) -> None:
-        """Write that it cannot be, by the fault of whoever asked for it."""
+    def refuse(self, row: Row, leased: LeasedRow, error: InvalidInput, session: Session) -> None:
+        """Write that the input of a row is invalid; it is not tried again."""
 
     @staticmethod
     @abstractmethod
-    def fail(site: Site, row: Row, hold: LeasedRow, error: SegarenaError, session: Session) -> None:
-        """Write that a try came to nothing."""
+    def fail(
+        site: Site, row: Row, leased: LeasedRow, error: SegarenaError, session: Session
+    ) -> None:
+        """Write that a try failed."""

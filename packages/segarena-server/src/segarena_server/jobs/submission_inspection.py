@@ -1,4 +1,4 @@
-"""Looking at what was sent, before it costs anything: all that is wrong with it is told at once."""
+"""The job that inspects a submission before it costs anything, and reports all faults at once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.challenges.submissions import masks, programs, runs
 from segarena_server.db.orm_models import Challenge, Job, Submission
 from segarena_server.jobs.job_kind import JobKind
+from segarena_server.jobs.job_queue import INSPECT_SUBMISSION
 from segarena_server.jobs.submission_cache import (
     MaskSample,
     SubmissionContent,
@@ -28,99 +29,102 @@ from segarena_server.site import Site
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectSubmissionTask:
-    """Say what is wrong with something.
+    """The task of inspecting a submission.
 
     Attributes:
-        content: what.
-        challenge: its description.
-        phase: which phase.
-        samples: that a run is about, where they are known before it begins.
-        places: of the run that masks are for.
+        content: what was submitted.
+        challenge: its description as JSON.
+        phase: name of the phase.
+        samples: of a run there, where they are known before it begins.
+        mask_samples: samples of the run that submitted masks belong to.
     """
 
     content: SubmissionContent
     challenge: str
     phase: str
     samples: tuple[str, ...] = ()
-    places: tuple[MaskSample, ...] = ()
+    mask_samples: tuple[MaskSample, ...] = ()
 
-    def do(self, bench: WorkerContext, /) -> tuple[str, ...]:
-        """Return what is wrong, in lines.
+    def run(self, context: WorkerContext, /) -> tuple[str, ...]:
+        """Return the faults, one line each.
 
         Raises:
-            PluginInvalid: programs cannot be confined here.
+            PluginInvalid: programs cannot be sandboxed on this machine.
         """
+        cache = process_cache()
         try:
-            unpacked = process_cache().unpacked(self.content)
+            unpacked = cache.unpacked(self.content)
         except InvalidInput as error:
             return (str(error),)
         try:
-            return tuple(self._faults(bench, unpacked))[: masks.MAX_FAULTS]
+            return tuple(self._faults(context, unpacked))[: masks.MAX_FAULTS]
         finally:
-            process_cache().forget()
+            cache.clear()
 
-    def _faults(self, bench: WorkerContext, unpacked: UnpackedSubmission) -> Iterator[str]:
+    def _faults(self, context: WorkerContext, unpacked: UnpackedSubmission) -> Iterator[str]:
         challenge = read_challenge(self.challenge)
         plan = participant_plan(challenge, challenge.phase(self.phase))
         match self.content.kind:
             case "masks":
-                yield from masks.mask_faults(
-                    unpacked.root, [place.expected() for place in self.places]
-                )
+                expected = [sample.expected_masks() for sample in self.mask_samples]
+                yield from masks.mask_faults(unpacked.root, expected)
             case "run":
                 faults = runs.run_faults(unpacked.root, plan, self.samples)
-                yield from faults or self._differences(bench, unpacked)
+                yield from faults or self._differences(context, unpacked)
             case _:
                 if why := self.content.sandbox.fault():
                     raise PluginInvalid(why)
-                yield from programs.program_faults(
-                    unpacked.start, plan, limit_s=self.content.answer_s
-                )
+                limit_s = self.content.answer_s
+                yield from programs.program_faults(unpacked.start, plan, limit_s=limit_s)
 
-    def _differences(self, bench: WorkerContext, unpacked: UnpackedSubmission) -> Iterator[str]:
-        plan, cast = bench.evaluator(self.challenge).cast(self.phase)
-        sent = runs.SubmittedRun(unpacked.root)
+    def _differences(self, context: WorkerContext, unpacked: UnpackedSubmission) -> Iterator[str]:
+        """Yield where a run folder differs from the dialogues that its masks lead to here."""
+        plan, cast = context.evaluator(self.challenge).cast(self.phase)
+        submitted = runs.SubmittedRun(unpacked.root)
         limit = time_limit_of(plan)
         for name in self.samples:
-            yield from sent.judge(name, cast, limit).faults
+            yield from submitted.rejudge(name, cast, limit).faults
 
 
 class InspectSubmission(JobKind):
-    """The kind; each job is about the id of a submission."""
+    """Inspects a submission; each job is about the id of a submission."""
 
-    name = submissions.INSPECT_SUBMISSION
+    name = INSPECT_SUBMISSION
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> InspectSubmissionTask | None:
-        """Return what looks at it."""
-        sent = session.get(Submission, job.about)
-        if sent is None or sent.state != "waiting":
+    def task(self, session: Session, site: Site, job: Job) -> InspectSubmissionTask | None:
+        """Return the task; None when the submission is not waiting any more."""
+        submission = session.get(Submission, job.about)
+        if submission is None or submission.state != "waiting":
             return None
-        challenge = session.get_one(Challenge, sent.challenge_id)
+        challenge = session.get_one(Challenge, submission.challenge_id)
+        if submission.run_id:
+            mask_samples = submissions.mask_samples(session, site, submission)
+        else:
+            mask_samples = ()
         return InspectSubmissionTask(
-            content=submissions.submission_content(site, sent),
+            content=submissions.submission_content(site, submission),
             challenge=challenge.description,
-            phase=sent.phase,
-            samples=submissions.expected_samples(session, challenge, sent),
-            places=submissions.mask_samples(session, site, sent) if sent.run_id else (),
+            phase=submission.phase,
+            samples=submissions.expected_samples(session, challenge, submission),
+            mask_samples=mask_samples,
         )
 
     def write(self, session: Session, site: Site, job: Job, result: tuple[str, ...]) -> None:
-        """Refuse it, or have it judged."""
-        sent = session.get_one(Submission, job.about)
-        if sent.state != "waiting":
-            return  # whose it was has deleted their account meanwhile
+        """Refuse a submission with faults, accept one without."""
+        submission = session.get_one(Submission, job.about)
+        if submission.state != "waiting":
+            return  # its owner has deleted the account meanwhile
         if result:
-            submissions.refuse_submission(site, sent, result)
+            submissions.refuse_submission(site, submission, result)
         else:
-            submissions.accept_submission(session, site, sent)
+            submissions.accept_submission(session, site, submission)
 
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
-        """It was not looked at, and costs nothing."""
-        sent = session.get_one(Submission, job.about)
-        sent.state = "dead"
-        sent.failure = str(error)
-        sent.done_at = site.now()
-        sent.told = json.dumps(
-            ["it could not be looked at, by a fault of this server; the organiser sees which"]
-        )
+        """Mark the submission as dead by a fault of this server; it costs nothing."""
+        submission = session.get_one(Submission, job.about)
+        submission.state = "dead"
+        submission.failure = str(error)
+        submission.done_at = site.now()
+        message = "it could not be looked at, by a fault of this server; the organiser sees which"
+        submission.told = json.dumps([message])

@@ -1,37 +1,46 @@
-"""Where worker processes of a server do things. What strangers sent is read there and nowhere else."""
+"""Code that runs inside the worker processes of a server. Uploads of participants are parsed there and nowhere else.
+
+A participant waits while the process of an evaluation is restarted after a hang, and the new process imports whatever
+this module imports. So nothing here imports the database or a web framework.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+from segarena.engine.store import files_of_rows
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
 from segarena.work.deadline import this_deadline
+from segarena_server.challenges.evaluation_request import EvaluationRequest, EvaluationResult
 from segarena_server.challenges.evaluator import Evaluator, EvaluatorCache
+from segarena_server.storage.run_folders import RunFolders
 
-_MOST_CHALLENGES = 4
-"""So many are kept at hand, each with its datasets and users."""
+_MAX_CHALLENGES = 4
+"""Evaluators that a process caches, each with its datasets and users."""
 
-Made = TypeVar("Made", covariant=True)
+TaskResult = TypeVar("TaskResult", covariant=True)
 
 
 class WorkerContext:
-    """What a process keeps between units: evaluators, whose sessions are a cache.
+    """State that a worker process keeps between tasks: its time limits, and a cache of evaluators.
 
     Args:
-        soft_s: what is done `within` it is told to stop after so long.
+        soft_s: a block under `time_limit` is interrupted after so long.
         hard_s: a call that hangs below Python is ended from outside after so long.
     """
 
     def __init__(self, soft_s: float, hard_s: float) -> None:
-        self._limit = TimeLimit(soft_s, this_deadline(), grace_s=hard_s - soft_s, error=_Overdue.of)
-        self._evaluators = EvaluatorCache(_MOST_CHALLENGES)
+        self._limit = TimeLimit(
+            soft_s, this_deadline(), grace_s=hard_s - soft_s, error=_SoftLimitReached.of
+        )
+        self._evaluators = EvaluatorCache(_MAX_CHALLENGES)
 
     def evaluator(self, description: str) -> Evaluator:
-        """Return the evaluator of a challenge, which keeps its last dialogues at hand.
+        """Return the evaluator of a challenge, which caches its latest dialogues.
 
         Raises:
             SegarenaError: the description cannot be read.
@@ -39,43 +48,82 @@ class WorkerContext:
         return self._evaluators.of(description)
 
     @contextmanager
-    def within(self, what: str) -> Generator[None]:
-        """Run the block within the soft limit.
+    def time_limit(self, activity: str) -> Generator[None]:
+        """Run the block under the soft limit.
 
         Raises:
-            UnitHung: it took longer.
+            UnitHung: it took longer; the message names the activity.
         """
         try:
-            with self._limit.watch(what):
+            with self._limit.watch(activity):
                 yield
-        except _Overdue as error:
+        except _SoftLimitReached as error:
             raise UnitHung(str(error)) from None
 
+    def sample_time_limit(self, done: int, of: int) -> AbstractContextManager[None]:
+        """Return `time_limit` for one sample of a longer task.
 
-class WorkerTask(Protocol[Made]):
-    """One piece of work. It travels to the process by pickling, and so does what it returns."""
+        Args:
+            done: samples before it.
+            of: all samples of the task.
+        """
+        return self.time_limit(f"sample {done + 1} of {of}")
 
-    def do(self, bench: WorkerContext, /) -> Made:
-        """Do it; what is raised is told as the reason why nothing came of it."""
+
+class WorkerTask(Protocol[TaskResult]):
+    """One piece of work. The task and its result travel between processes by pickling."""
+
+    def run(self, context: WorkerContext, /) -> TaskResult:
+        """Execute the task; the message of an exception is stored as the reason for its failure."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TaskExecutor:
-    """The job of a worker process: its units know themselves what is to be done."""
+    """The job of a worker process, which executes tasks of any kind."""
 
     soft_s: float
     hard_s: float
 
     def open(self) -> Callable[[WorkerTask[Any]], Any]:
-        """Return what does one unit."""
-        bench = WorkerContext(self.soft_s, self.hard_s)
-        return lambda unit: unit.do(bench)
+        """Return the function that executes one task."""
+        context = WorkerContext(self.soft_s, self.hard_s)
+        return lambda task: task.run(context)
 
 
-class _Overdue(BaseException):
-    """The soft limit is over. No error of a user's or a metric's, so it is not taken for one on its way out."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateTurn:
+    """The task of evaluating the last turn about a sample.
+
+    Attributes:
+        challenge: its description as JSON.
+        request: the turns.
+        run_folders: where the rows are written when all dialogues about the sample are over.
+    """
+
+    challenge: str
+    request: EvaluationRequest
+    run_folders: RunFolders
+
+    def run(self, context: WorkerContext, /) -> EvaluationResult:
+        """Evaluate the turn and write the rows; return the result without them."""
+        evaluator = context.evaluator(self.challenge)
+        with context.time_limit("evaluating a turn"):
+            result = evaluator.evaluate(self.request)
+        if result.rows is None:
+            return result
+        request = self.request
+        files = files_of_rows(result.rows)
+        folder = evaluator.open_folder(self.run_folders.path(request.run.id), request.run)
+        folder.write_files(request.place, files)
+        self.run_folders.keep_place(request.run.id, request.place, files)
+        # The rows hold all masks of the sample, and the server does not need them.
+        return replace(result, rows=None)
+
+
+class _SoftLimitReached(BaseException):
+    """The soft limit is over. No `Exception`, so that handlers for errors of users and metrics do not catch it."""
 
     @classmethod
-    def of(cls, what: str, seconds: float) -> _Overdue:
-        return cls(f"{what} took longer than {seconds:g} s")
+    def of(cls, activity: str, seconds: float) -> _SoftLimitReached:
+        return cls(f"{activity} took longer than {seconds:g} s")

@@ -14,9 +14,8 @@ from segarena_server.challenges.integrity_audit import BLIND_IOU_NOTE, audit_cha
 from segarena_server.db.orm_models import Run
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.job_queue import enqueue_job
+from segarena_server.jobs.job_queue import AUDIT_RUN, enqueue_job
 from segarena_server.pages.rendering import page
-from segarena_server.runs.run_repository import FIND
 
 router = APIRouter(include_in_schema=False)
 
@@ -44,7 +43,7 @@ def find_again(request: Request, run_id: str, form: Form) -> Response:
             raise http_errors.unknown()
         if run.state != "over":
             raise http_errors.conflict("the run is not over yet: all is found out when it ends")
-        enqueue_job(session, FIND, run.id, site.now())
+        enqueue_job(session, AUDIT_RUN, run.id, site.now())
         note(
             session,
             site.now(),

@@ -18,7 +18,7 @@ from segarena_server.challenges.dialogue_views import DialogueInfo, ExchangeLog
 from segarena_server.challenges.time_charge import NOTABLE_EXCESS_S, TimeCharge
 from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
 from segarena_server.http import http_errors
-from segarena_server.jobs.evaluate_turn import evaluation_request
+from segarena_server.jobs.turn_evaluation import evaluation_request
 from segarena_server.runs.image_rendering import OrganiserRendering, ParticipantRendering, Rendering
 from segarena_server.runs.run_views import (
     DialogueView,

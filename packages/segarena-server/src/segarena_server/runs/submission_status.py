@@ -10,8 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job, Run, RunSample, Submission
-from segarena_server.jobs.job_queue import find_job
-from segarena_server.runs.submissions import INSPECT_SUBMISSION, JUDGE_SAMPLE
+from segarena_server.jobs.job_queue import INSPECT_SUBMISSION, JUDGE_SAMPLE, find_job
 from segarena_server.turns.queue_position import job_queue_position
 
 _PHASES = {"waiting": "waits in the queue", "leased": "is being done"}

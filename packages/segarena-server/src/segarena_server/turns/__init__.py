@@ -1,1 +1,1 @@
-"""Turns of participants: received once, evaluated by workers, answered once."""
+"""Turns of participants: stored once, evaluated by workers, answered once."""

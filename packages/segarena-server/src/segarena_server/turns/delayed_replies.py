@@ -1,6 +1,6 @@
-"""Replies of a test that are there and not told yet: they leave by ticks, so that their time tells nothing.
+"""Replies of a test that are delayed: they leave at fixed ticks, so that their timing reveals nothing of the truth.
 
-Whatever else participants may look at is as if such a reply were not there.
+Until then everything else that participants may see is as if the reply did not exist.
 """
 
 from __future__ import annotations
@@ -15,56 +15,60 @@ from segarena_server.challenges.time_charge import reply_delay_s
 from segarena_server.db.orm_models import Challenge, Run, Turn
 from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
-_MOST_HELD_S = 64.0
-"""The time of day may have been set ahead while a turn was judged."""
-_LONGEST_S = 3600.0
-"""No reply is held back after that."""
+_MAX_DELAY_S = 64.0
+"""Limit for the case that the clock was set ahead while a turn was evaluated."""
+_RECENT_S = 3600.0
+"""No reply is delayed for longer than this after its evaluation."""
 
 
 def remaining_delay_s(session: Session, turn: Turn, now: float) -> float:
-    """Return how long what came of a turn is still kept from its participant, so that its time tells nothing."""
+    """Return how long the reply to a turn is still withheld from the participant, in seconds; 0 in a practice."""
+    if turn.done_at is None:
+        return 0.0
     run = session.get_one(Run, turn.run_id)
-    if (
-        turn.done_at is None
-        or find_phase(session.get_one(Challenge, run.challenge_id), run.phase).kind != "test"
-    ):
+    challenge = session.get_one(Challenge, run.challenge_id)
+    if find_phase(challenge, run.phase).kind != "test":
         return 0.0
-    if (
-        now < turn.received_at
-    ):  # the time of day was set back, and it may be an hour until it is that late again
+    if now < turn.received_at:
+        # The clock was set back, and it may take an hour until it is that late again.
         return 0.0
-    return min(max(0.0, turn.received_at + reply_time_s(turn) - now), _MOST_HELD_S)
+    left_s = turn.received_at + reply_time_s(turn) - now
+    return min(max(0.0, left_s), _MAX_DELAY_S)
 
 
 def reply_time_s(turn: Turn) -> float:
-    """Return how long after it came a turn is answered."""
-    took_s = max(0.0, (turn.done_at or turn.received_at) - turn.received_at)
-    return took_s + reply_delay_s(took_s)
+    """Return how many seconds after its arrival a turn is answered."""
+    evaluated_at = turn.done_at or turn.received_at
+    taken_s = max(0.0, evaluated_at - turn.received_at)
+    return taken_s + reply_delay_s(taken_s)
 
 
 def delayed_turns(
     session: Session, run_ids: Iterable[str], now: float
 ) -> dict[tuple[str, int], Turn]:
-    """Return by run and place the turns whose reply is there and still kept from the participant."""
+    """Return the turns whose reply exists and is still withheld, by run and index of the sample."""
     recent = select(Turn).where(
-        Turn.run_id.in_(list(run_ids)), Turn.state == "done", Turn.done_at > now - _LONGEST_S
+        Turn.run_id.in_(list(run_ids)), Turn.state == "done", Turn.done_at > now - _RECENT_S
     )
-    found = session.scalars(recent.options(*WITHOUT_BODIES))
-    return {
-        (turn.run_id, turn.place): turn
-        for turn in found
-        if remaining_delay_s(session, turn, now) > 0
-    }
+    delayed: dict[tuple[str, int], Turn] = {}
+    for turn in session.scalars(recent.options(*WITHOUT_BODIES)):
+        if remaining_delay_s(session, turn, now) > 0:
+            delayed[turn.run_id, turn.place] = turn
+    return delayed
 
 
 def runs_with_delayed_reply(session: Session, run_ids: Iterable[str], now: float) -> set[str]:
-    """Return those of these runs that are over and go on for all that participants know."""
+    """Return those of some runs that may be over although their participants do not know it yet."""
     return {run_id for run_id, _ in delayed_turns(session, run_ids, now)}
 
 
-def as_participant_sees(session: Session, run: Run, untold: Collection[tuple[str, int]]) -> Run:
-    """Return a run as participants know it: one whose last reply is kept from them goes on."""
-    if run.state != "open" and not run.fault and any(run_id == run.id for run_id, _ in untold):
+def as_participant_sees(session: Session, run: Run, delayed: Collection[tuple[str, int]]) -> Run:
+    """Return a run as its participant knows it: open as long as its last reply is withheld.
+
+    Such a run is detached from the session, so that the changed columns are not written.
+    """
+    has_delayed_reply = any(run_id == run.id for run_id, _ in delayed)
+    if run.state != "open" and not run.fault and has_delayed_reply:
         session.expunge(run)
         run.state = "open"
         run.ended_at = None

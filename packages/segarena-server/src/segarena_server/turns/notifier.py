@@ -1,4 +1,4 @@
-"""Telling requests that wait: at once within this process; between processes the table is looked at now and then."""
+"""Notification of waiting requests within this process. Between processes the database is polled instead."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from contextlib import contextmanager, suppress
 
 
 class Listener:
-    """One request that waits."""
+    """One waiting request."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
-        """Return when there is news, or when the time is up."""
+        """Wait for a notification, or until the time is up."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._event.wait()
         self._event.clear()
 
     def wake(self) -> None:
-        """Say that there is news; from any thread."""
+        """Notify the request; callable from any thread."""
         self._loop.call_soon_threadsafe(self._event.set)
 
 
 class Notifier:
-    """Who waits for what."""
+    """The waiting requests by topic."""
 
     def __init__(self) -> None:
         self._listeners: defaultdict[Hashable, set[Listener]] = defaultdict(set)
@@ -37,26 +37,26 @@ class Notifier:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nobody waits for anything."""
+        """Whether no request waits."""
         return not self._listeners
 
     @contextmanager
-    def about(self, what: Hashable) -> Generator[Listener]:
-        """Give a listener that hears whatever is told about `what` from now on."""
+    def listen(self, topic: Hashable) -> Generator[Listener]:
+        """Yield a listener that receives the notifications about a topic from now on."""
         listener = Listener()
         with self._lock:
-            self._listeners[what].add(listener)
+            self._listeners[topic].add(listener)
         try:
             yield listener
         finally:
             with self._lock:
-                self._listeners[what].discard(listener)
-                if not self._listeners[what]:
-                    del self._listeners[what]
+                self._listeners[topic].discard(listener)
+                if not self._listeners[topic]:
+                    del self._listeners[topic]
 
-    def tell(self, what: Hashable) -> None:
-        """Wake whoever waits; from any thread."""
+    def notify(self, topic: Hashable) -> None:
+        """Wake all listeners of a topic; callable from any thread."""
         with self._lock:
-            waiting = list(self._listeners.get(what, ()))
-        for listener in waiting:
+            listeners = list(self._listeners.get(topic, ()))
+        for listener in listeners:
             listener.wake()

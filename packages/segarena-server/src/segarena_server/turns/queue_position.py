@@ -1,4 +1,4 @@
-"""Where a turn or a job stands while it waits: what happens to it, how many come before it, how long that may take."""
+"""Positions of turns and jobs in the queue, with an estimate of the waiting time."""
 
 from __future__ import annotations
 
@@ -12,64 +12,78 @@ from sqlalchemy.orm import Session
 from segarena_server.challenges.time_charge import reply_delay_s
 from segarena_server.db.orm_models import Job, Run, Turn
 from segarena_server.jobs.job_kind import is_due
-from segarena_server.jobs.job_queue import find_job
-from segarena_server.jobs.kinds import job_kinds
-from segarena_server.runs.run_repository import END
+from segarena_server.jobs.job_queue import END_RUN, find_job
+from segarena_server.jobs.job_runner import job_kinds
 from segarena_server.turns.turn_repository import count_waiting_before
+
+_RECENT_ROWS = 50
+"""Finished rows from which the duration of the next one is estimated."""
 
 
 def turn_queue_position(session: Session, turn: Turn) -> dict[str, Any]:
-    """Return where a turn stands: what happens to it, how many come before it, and how long that may take."""
-    before = count_waiting_before(session, turn) if turn.state == "waiting" else 0
+    """Return the state of a turn in the queue, as replies have it.
+
+    Returns:
+        phase: "waiting", "evaluating", "refused" or "dead".
+        place: how many turns are ahead of it.
+        estimate_s: how many seconds it may take.
+        tries: how many were begun.
+    """
+    ahead = count_waiting_before(session, turn) if turn.state == "waiting" else 0
     recent = select(Turn.evaluated_s).where(Turn.state == "done").order_by(Turn.received_at.desc())
-    took_s = _usual(session, recent)
-    took_s += reply_delay_s(took_s)  # by ticks: what evaluating took tells of the truth
-    hands = (
-        session.scalar(select(func.count()).select_from(Turn).where(Turn.state == "leased")) or 1
-    )
-    estimate_s = (before // hands + 1) * took_s
-    phase = {"leased": "evaluating", "done": "evaluating"}.get(turn.state, turn.state)
+    usual_s = _median_of_recent(session, recent)
+    # Only whole ticks are told: the duration of an evaluation would reveal some of the truth.
+    usual_s += reply_delay_s(usual_s)
+    evaluating = select(func.count()).select_from(Turn).where(Turn.state == "leased")
+    busy_workers = session.scalar(evaluating) or 1
+    rounds_of_workers = ahead // busy_workers + 1
     return {
-        "phase": phase,
-        "place": before,
-        "estimate_s": round(estimate_s, 2),
+        # An evaluated turn whose reply is withheld looks as if it were still being evaluated.
+        "phase": "evaluating" if turn.state in ("leased", "done") else turn.state,
+        "place": ahead,
+        "estimate_s": round(rounds_of_workers * usual_s, 2),
         "tries": turn.tries,
     }
 
 
 def job_queue_position(session: Session, job: Job) -> dict[str, Any]:
-    """Return where a job stands, in the words of `queue_of`.
+    """Return the state of a job in the queue, with the keys of `turn_queue_position`.
 
-    What its process is doing, which may name a hidden sample, is `Job.doing`, and not among them.
+    The phase of a job under way is the name of its kind. `Job.doing` is not told, as it may name a hidden sample.
     """
-    alike = [kind for kind in job_kinds().values() if kind.is_long == job_kinds()[job.kind].is_long]
-    waiting = select(func.count()).select_from(Job).where(Job.state == "waiting", is_due(alike))
+    kinds = job_kinds()
+    same_threads = [kind for kind in kinds.values() if kind.is_long == kinds[job.kind].is_long]
+    ahead = 0
     if job.state == "waiting":
-        before = session.scalar(waiting.where(Job.made_at < job.made_at)) or 0
-    else:
-        before = 0
+        waiting = (
+            select(func.count())
+            .select_from(Job)
+            .where(Job.state == "waiting", is_due(same_threads))
+        )
+        ahead = session.scalar(waiting.where(Job.made_at < job.made_at)) or 0
     recent = select(Job.done_at - Job.begun_at).where(Job.state == "done", Job.kind == job.kind)
-    took_s = _usual(session, recent.order_by(Job.made_at.desc()))
-    phase = job.kind if job.state == "leased" else job.state
+    usual_s = _median_of_recent(session, recent.order_by(Job.made_at.desc()))
     return {
-        "phase": phase,
-        "place": before,
-        "estimate_s": round((before + 1) * took_s, 2),
+        "phase": job.kind if job.state == "leased" else job.state,
+        "place": ahead,
+        "estimate_s": round((ahead + 1) * usual_s, 2),
         "tries": job.tries,
     }
 
 
 def run_queue_position(session: Session, run: Run) -> dict[str, Any] | None:
-    """Return where the run's oldest turn stands that waits, or the job that ends the run; None when neither does."""
-    turns = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased")))
-    turn = session.scalar(turns.order_by(Turn.received_at).limit(1))
+    """Return the position of the oldest unfinished turn of a run, else of the job that ends it; None for neither."""
+    unfinished = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased")))
+    turn = session.scalar(unfinished.order_by(Turn.received_at).limit(1))
     if turn is not None:
         return turn_queue_position(session, turn)
-    job = find_job(session, END, run.id) if run.state == "closing" else None
+    if run.state != "closing":
+        return None
+    job = find_job(session, END_RUN, run.id)
     return None if job is None else job_queue_position(session, job)
 
 
-def _usual(session: Session, seconds: Select[Any]) -> float:
-    """Return the median of the last fifty: one that the clock was set in tells nothing of the next."""
-    found: Sequence[float] = session.scalars(seconds.limit(50)).all()
+def _median_of_recent(session: Session, durations: Select[Any]) -> float:
+    """Return the median duration in seconds, which no single change of the clock can distort; 0 for none."""
+    found: Sequence[float] = session.scalars(durations.limit(_RECENT_ROWS)).all()
     return max(0.0, median(found)) if found else 0.0

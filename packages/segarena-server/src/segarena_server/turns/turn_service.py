@@ -1,6 +1,6 @@
-"""An exchange with a participant: a turn is taken, judged elsewhere, and its reply leaves when it may.
+"""The handling of a turn: it is stored, evaluated by a worker, and answered as soon as its reply may leave.
 
-What is acknowledged is on disk before. A reply that is held back occupies neither a worker nor a thread.
+A turn is on disk before it is acknowledged. A delayed reply occupies neither a worker nor a thread.
 """
 
 from __future__ import annotations
@@ -8,15 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
 
 from fastapi import Request
 from sqlalchemy import select, update
 from sqlalchemy.orm import defer
 from starlette.concurrency import run_in_threadpool
 
-from segarena.files.hashes import sha256
-from segarena.protocol.turns import TurnHead
 from segarena_server.auth.permissions import site_of, visitor_of
 from segarena_server.challenges.time_charge import Moment, TimeCharge, charge, clock_start
 from segarena_server.db.database import DatabaseAway
@@ -25,131 +22,123 @@ from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
 from segarena_server.runs.run_repository import check_accepts_turns, find_run_sample, own_run
 from segarena_server.site import Site
-from segarena_server.storage.compression import pack, unpack
+from segarena_server.storage.compression import unpack
 from segarena_server.turns.delayed_replies import remaining_delay_s, reply_time_s
-from segarena_server.turns.turn_repository import Received, TurnKey, store_turn, turns_by_number
+from segarena_server.turns.turn_repository import (
+    IncomingTurn,
+    TurnKey,
+    store_turn,
+    turns_by_number,
+)
 
 WAIT_S = 25.0
-"""So long a request is kept waiting for an evaluation; then it is told to ask again."""
+"""How long a request waits for an evaluation before the client is told to ask again."""
 
-_LOOK_S = 0.5
-"""A turn that another process evaluates is looked at so often,"""
-_FIRST_LOOK_S = 0.05
-"""and at first more often."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncomingTurn:
-    """A turn as it came.
-
-    Attributes:
-        body: a frame.
-        head: what it says of itself.
-        first, last: when its first and its last byte had come.
-        is_committed: whether its content was settled before it came.
-    """
-
-    body: bytes
-    head: TurnHead
-    first: Moment
-    last: Moment
-    is_committed: bool
-
-    def charged(self, sent: Moment | None) -> TimeCharge:
-        """Return what is charged since the prompts were sent; nothing before there were any."""
-        if sent is None:
-            return TimeCharge(seconds=0.0)
-        return charge(sent, self.first, self.last, committed=self.is_committed)
+_MAX_POLL_S = 0.5
+"""Period at which a turn is polled that another process may evaluate."""
+_FIRST_POLL_S = 0.05
+"""Without workers of its own a process polls more often at first."""
+_POLL_GROWTH = 1.5
 
 
 def check_run_sample(request: Request, run_id: str, key: str) -> None:
-    """Raise `Refusal` unless there is such a place, and it is the visitor's; looked at before a body is read."""
-    site = site_of(request)
+    """Raise `Refusal` unless a sample of a run exists and belongs to the visitor; called before a body is read."""
     visitor = visitor_of(request)
-    with site.database.reading() as session:
-        find_run_sample(session, own_run(session, run_id, visitor.person_id).id, key)
+    with site_of(request).database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        find_run_sample(session, run.id, key)
 
 
-def take_turn(request: Request, where: tuple[str, str, int], came: IncomingTurn) -> TurnKey:
-    """Keep a turn, of a run, about the place of a key, with a number; when this returns it is on disk.
+def take_turn(
+    request: Request, run_id: str, key: str, number: int, incoming: IncomingTurn
+) -> TurnKey:
+    """Store a turn; when this returns, it is on disk.
+
+    Args:
+        request: of the participant.
+        run_id: the run.
+        key: of the sample.
+        number: of the turn.
+        incoming: its content.
 
     Raises:
-        Refusal: it contradicts what came before, or nothing more can be sent.
+        Refusal: it contradicts an earlier turn, or nothing more can be sent.
     """
-    site, visitor, (run_id, key, number) = site_of(request), visitor_of(request), where
-    packed, hashed = (
-        pack(came.body),
-        sha256(came.body),
-    )  # which may take seconds, while others want to write
+    site = site_of(request)
+    visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         session.refresh(run, with_for_update=True)
-        place = find_run_sample(session, run_id, key)
-        turns = turns_by_number(session, place)
+        sample = find_run_sample(session, run_id, key)
+        turns = turns_by_number(session, sample)
         known = turns.get(number)
-        before = turns.get(number - 1)
-        if (
-            known is None or known.state == "refused"
-        ):  # another one may come in its place, as long as the run goes on
+        # A repeated turn is answered again at any time, a new one only while the run goes on.
+        if known is None or known.state == "refused":
             check_accepts_turns(session, run, site.now())
-        received = Received(
-            request=packed,
-            sha256=hashed,
-            charged=came.charged(_sent(site, before) if before else None),
-            client_s=came.head.client_s,
-            round_trip_s=came.head.round_trip_s,
+        time_charge = _charge(site, turns.get(number - 1), incoming)
+        turn = store_turn(
+            session, run, sample, turns, incoming, time_charge, number=number, now=site.now()
         )
-        turn = store_turn(session, run, place, turns, received, number=number, now=site.now())
         return turn.run_id, turn.place, turn.number
 
 
 async def wait_for_reply(
     request: Request, key: TurnKey, patience_s: float = WAIT_S
 ) -> bytes | None:
-    """Wait for what comes of a turn, and return its reply; None when it is not there yet.
+    """Wait for the evaluation of a turn and return its reply; None when it is not there yet.
 
-    The clock of the next turn runs from when the response to this request has left.
+    The clock of the next turn starts when the response to this request has left.
 
     Raises:
-        Refusal: the turn was none, or could not be evaluated.
+        Refusal: the turn is invalid, or could not be evaluated.
     """
     site = site_of(request)
     until = time.monotonic() + patience_s
-    look_s = _LOOK_S if site.settings.workers else _FIRST_LOOK_S
-    found_at: float | None = None
-    with site.news.about(key) as listener:
+    poll_s = _MAX_POLL_S if site.settings.workers else _FIRST_POLL_S
+    evaluated_at: float | None = None
+    with site.news.listen(key) as listener:
         while True:
-            found = await run_in_threadpool(_look, site, key)
+            evaluated = await run_in_threadpool(_find_evaluated, site, key)
             left_s = until - time.monotonic()
-            if found is not None and found_at is None:
-                found_at = time.monotonic()
-            if found is not None and found_at is not None and found.held_s <= 0:
-                request.state.held_s = time.monotonic() - found_at
-                if not found.was_sent:
-                    request.state.on_sent = _Sent(site, key, len(found.reply))
-                return found.reply
+            delay_s = poll_s
+            if evaluated is not None:
+                turn, delay_s = evaluated
+                evaluated_at = evaluated_at or time.monotonic()
+                if delay_s <= 0:
+                    request.state.held_s = time.monotonic() - evaluated_at
+                    reply = await run_in_threadpool(unpack, turn.response or b"")
+                    if not turn.sent:
+                        request.state.on_sent = _SendingRecorder(site, key, len(reply))
+                    return reply
             if left_s <= 0:
                 return None
-            await listener.wait(min(left_s, look_s if found is None else found.held_s))
-            look_s = min(1.5 * look_s, _LOOK_S)
+            await listener.wait(min(left_s, delay_s))
+            poll_s = min(_POLL_GROWTH * poll_s, _MAX_POLL_S)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    reply: bytes
-    held_s: float
-    was_sent: bool
+def _charge(site: Site, previous: Turn | None, incoming: IncomingTurn) -> TimeCharge:
+    """Return the time charged for a turn; the first one is free, as no prompts were sent before it."""
+    if previous is None:
+        return TimeCharge(seconds=0.0)
+    sent = _sent_at(site, previous)
+    return charge(sent, incoming.first, incoming.last, committed=incoming.is_committed)
 
 
-def _look(site: Site, key: TurnKey) -> _Found | None:
-    found = select(Turn, Run, Challenge).join(Run, Run.id == Turn.run_id)
-    found = found.join(Challenge, Challenge.id == Run.challenge_id).options(
-        defer(Turn.request), defer(Turn.given)
-    )
-    this = Turn.run_id == key[0], Turn.place == key[1], Turn.number == key[2]
-    with site.database.reading() as session:  # many look, so that all of it is asked for at once
-        turn, run, _ = session.execute(found.where(*this)).one()
-        left_s = remaining_delay_s(session, turn, site.now())
+def _find_evaluated(site: Site, key: TurnKey) -> tuple[Turn, float] | None:
+    """Return an evaluated turn and the remaining delay of its reply in seconds; None before its evaluation.
+
+    Raises:
+        Refusal: the turn is invalid, or could not be evaluated.
+    """
+    run_id, place, number = key
+    # Many requests poll, so that one query reads all rows that the delay depends on.
+    joined = select(Turn, Run, Challenge).join(Run, Run.id == Turn.run_id)
+    joined = joined.join(Challenge, Challenge.id == Run.challenge_id)
+    joined = joined.where(Turn.run_id == run_id, Turn.place == place, Turn.number == number)
+    with site.database.reading() as session:
+        query = joined.options(defer(Turn.request), defer(Turn.given))
+        turn, run, _ = session.execute(query).one()
+        delay_s = remaining_delay_s(session, turn, site.now())
     if turn.state == "refused":
         raise http_errors.invalid(turn.failure)
     if turn.state == "dead":
@@ -158,11 +147,11 @@ def _look(site: Site, key: TurnKey) -> _Found | None:
         )
     if turn.state != "done" or turn.response is None:
         return None
-    return _Found(unpack(turn.response), left_s, bool(turn.sent))
+    return turn, delay_s
 
 
-class _Sent:
-    """Keeps when a response had left: here at once, in the table a moment later."""
+class _SendingRecorder:
+    """Records when a response has left: in memory at once, in the database a moment later."""
 
     def __init__(self, site: Site, key: TurnKey, size: int) -> None:
         self._site = site
@@ -174,25 +163,24 @@ class _Sent:
         asyncio.get_running_loop().run_in_executor(None, self._write)
 
     def _write(self) -> None:
+        run_id, place, number = self._key
+        is_turn = (Turn.run_id == run_id, Turn.place == place, Turn.number == number)
         try:
-            told = json.dumps(self._site.sent[self._key].plain())
-            run_id, place, number = self._key
-            this = Turn.run_id == run_id, Turn.place == place, Turn.number == number
+            sent = json.dumps(self._site.sent[self._key].plain())
+            statement = update(Turn).where(*is_turn, Turn.sent == "").values(sent=sent)
             with self._site.database.writing() as session:
-                session.connection().execute(
-                    update(Turn).where(*this, Turn.sent == "").values(sent=told)
-                )
-        except DatabaseAway as error:  # it is known here as long as this process lives
+                session.connection().execute(statement)
+        except DatabaseAway as error:  # this process still knows it as long as it lives
             LOG.warning("when a reply left could not be kept: %s", error)
         else:
             self._site.sent.pop(self._key, None)
 
 
-def _sent(site: Site, turn: Turn) -> Moment:
-    """Return when the response to a turn had left; if the server died before that was noted, when it could leave."""
-    known = site.sent.get((turn.run_id, turn.place, turn.number))
-    if known is not None:
-        return known
+def _sent_at(site: Site, turn: Turn) -> Moment:
+    """Return when the response to a turn left; if the server died before that was stored, when it was to leave."""
+    in_memory = site.sent.get((turn.run_id, turn.place, turn.number))
+    if in_memory is not None:
+        return in_memory
     if turn.sent:
         return Moment.of(json.loads(turn.sent))
     return Moment(boot="", boot_s=0.0, utc_s=turn.received_at + reply_time_s(turn))

@@ -43,7 +43,7 @@ def held(practice, pool, tmp_path):
 
 def judge(practice, path, sample):
     plan, cast = Evaluator(practice).cast("final")
-    return SubmittedRun(path).judge(sample, cast, time_limit_of(plan))
+    return SubmittedRun(path).rejudge(sample, cast, time_limit_of(plan))
 
 
 def look(practice, path):

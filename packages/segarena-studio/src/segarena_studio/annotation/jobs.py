@@ -55,12 +55,12 @@ class WriteArchive:
     photographs: Storage
     exports: Storage
 
-    def do(self, bench: WorkerContext, /) -> Made:
+    def run(self, context: WorkerContext, /) -> Made:
         """Return what was made."""
 
         @contextmanager
         def watch(step: str) -> Generator[None]:
-            with bench.within(step):
+            with context.time_limit(step):
                 yield
 
         with TemporaryDirectory(prefix="segarena-") as scratch:
@@ -78,7 +78,7 @@ class ExportProject(JobKind):
     name = "export project"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> WriteArchive | None:
+    def task(self, session: Session, site: Site, job: Job) -> WriteArchive | None:
         """Return what writes it; None where the project is there no more."""
         project = session.get(Project, _project_of(job))
         if project is None:

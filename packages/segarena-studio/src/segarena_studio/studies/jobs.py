@@ -45,9 +45,9 @@ class PrepareStudy:
     storage: Storage
     hidden: tuple[Hidden, ...]
 
-    def do(self, bench: WorkerContext, /) -> Prepared:
+    def run(self, context: WorkerContext, /) -> Prepared:
         """Return what can begin."""
-        watch = partial(_watched, bench)
+        watch = partial(_watched, context)
         return prepare(read_study_text(self.study), self.storage, watch, self.hidden)
 
 
@@ -58,14 +58,14 @@ class AnswerClicks:
     asked: Question
     storage: Storage
 
-    def do(self, bench: WorkerContext, /) -> list[Row]:
+    def run(self, context: WorkerContext, /) -> list[Row]:
         """Return what is to be corrected."""
-        return corrected(self.asked, self.storage, partial(_watched, bench))
+        return corrected(self.asked, self.storage, partial(_watched, context))
 
 
 @contextmanager
-def _watched(bench: WorkerContext, done: int, of: int) -> Generator[None]:
-    with bench.within(f"sample {done + 1} of {of}"):
+def _watched(context: WorkerContext, done: int, of: int) -> Generator[None]:
+    with context.time_limit(f"sample {done + 1} of {of}"):
         yield
 
 
@@ -75,7 +75,7 @@ class MakeStudy(JobKind):
     name = "make study"
     is_long = True
 
-    def unit(self, session: Session, site: Site, job: Job) -> PrepareStudy:
+    def task(self, session: Session, site: Site, job: Job) -> PrepareStudy:
         """Return what makes it ready."""
         text = json.loads(job.told)["study"]
         check_new(session, read_study_text(text))
@@ -109,7 +109,7 @@ class CorrectStudy(JobKind):
             select(Job).where(Job.kind == CorrectStudy.name, *own).order_by(Job.id)
         ).all()
 
-    def unit(self, session: Session, site: Site, job: Job) -> AnswerClicks:
+    def task(self, session: Session, site: Site, job: Job) -> AnswerClicks:
         """Return what answers the clicks that there are now."""
         return AnswerClicks(asked=_question(session, job), storage=site.folder.samples)
 

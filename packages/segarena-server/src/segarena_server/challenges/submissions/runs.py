@@ -109,7 +109,7 @@ class SubmittedRun:
         with restrict_plugins(trust=False):
             self._folder = RunFolder.open(path)
 
-    def judge(self, name: str, cast: RunCast, limit: TimeLimit) -> RejudgedSample:
+    def rejudge(self, name: str, cast: RunCast, limit: TimeLimit) -> RejudgedSample:
         """Hold all dialogues about a sample again, with the answers that the folder has.
 
         Args:

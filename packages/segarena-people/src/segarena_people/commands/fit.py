@@ -79,7 +79,7 @@ def fit_scribbler_command(
     segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
     """
     from segarena.files.whole import write_whole
-    from segarena_people.fitting.drawings import read_drawings
+    from segarena_people.fitting.training_data import read_drawings
     from segarena_people.fitting.stroke_fit import fit_scribbler
 
     with one_line_errors():

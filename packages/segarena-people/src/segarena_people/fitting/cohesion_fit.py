@@ -1,4 +1,4 @@
-"""How much strokes on neighbouring slices hang together, fitted: a conditional logit with one number."""
+"""Fit of the cohesion of strokes on neighbouring slices: a conditional logit with one parameter."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from segarena.users.stroke_model.model import StrokeModel
 from segarena.users.stroke_model.slice_distance import distances_to_strokes
 from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
-_PAIRS = 300
-_DRAFTS = 24
-_MOST = 50.0
+_MOST_PAIRS = 300
+_CANDIDATES = 24
+_LARGEST_COHESION = 50.0
+_BISECTIONS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicePair:
-    """What somebody drew on a slice, and the points of what they drew on the one before, on the same surface."""
+    """Lines that a person drew on a slice, and the points drawn on the slice before, on the same surface."""
 
     surface: DrawingSurface
     habits: FloatArray
@@ -28,47 +29,60 @@ class SlicePair:
     before: ComplexPoints
 
 
-def fit_cohesion(pairs: Sequence[SlicePair], hand: StrokeModel, rng: np.random.Generator) -> float:
-    """Return by how much a draft is likelier that is nearer to what was drawn on the slice before; 0 without pairs.
+def fit_cohesion(pairs: Sequence[SlicePair], model: StrokeModel, rng: np.random.Generator) -> float:
+    """Return the cohesion that maximizes the likelihood of people's drawings among candidates; 0 without pairs.
 
-    What people drew is to be as near to it, on the average, as drafts are that are chosen with that number. That is
-    where the likelihood of a choice among drafts is greatest.
+    At that value, candidates chosen with it are on average as far from the drawing on the slice before as people's
+    drawings are; bisection finds it.
 
     Args:
-        pairs: of which some hundreds are looked at.
-        hand: makes the drafts, whose likeness counts as well.
-        rng: theirs.
+        pairs: pairs of slices, of which up to 300 are used.
+        model: draws the candidates and gives their likeness.
+        rng: source of all random numbers.
     """
-    chosen = [pairs[at] for at in sorted(rng.permutation(len(pairs))[:_PAIRS].tolist())]
-    if not chosen:
+    order = sorted(rng.permutation(len(pairs))[:_MOST_PAIRS].tolist())
+    if not order:
         return 0.0
-    seen = [_looked_at(each, hand, rng) for each in chosen]
-    own = np.array([mine for mine, _, _ in seen])
-    away = np.array([drafted for _, drafted, _ in seen])
-    logits = np.array([weights for _, _, weights in seen])
+    person_distances: list[float] = []
+    candidate_distances: list[FloatArray] = []
+    likeness: list[FloatArray] = []
+    for index in order:
+        own, others, logits = _measure_pair(pairs[index], model, rng)
+        person_distances.append(own)
+        candidate_distances.append(others)
+        likeness.append(logits)
+    mean_person_distance = np.array(person_distances).mean()
+    distances = np.array(candidate_distances)
+    logits_of_pairs = np.array(likeness)
 
-    def excess(cohesion: float) -> float:
-        weights = np.exp(logits - cohesion * away)
-        return float(((weights * away).sum(axis=1) / weights.sum(axis=1)).mean() - own.mean())
+    def excess_distance(cohesion: float) -> float:
+        weights = np.exp(logits_of_pairs - cohesion * distances)
+        expected = (weights * distances).sum(axis=1) / weights.sum(axis=1)
+        return float(expected.mean() - mean_person_distance)
 
     low = 0.0
-    high = _MOST
-    if excess(low) <= 0:
+    high = _LARGEST_COHESION
+    if excess_distance(low) <= 0:
         return 0.0
-    for _ in range(40):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        if excess_distance(middle) > 0:
+            low = middle
+        else:
+            high = middle
     return low
 
 
-def _looked_at(
-    pair: SlicePair, hand: StrokeModel, rng: np.random.Generator
+def _measure_pair(
+    pair: SlicePair, model: StrokeModel, rng: np.random.Generator
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return how far a person's drawing and drafts are from the one before, and the logits of the drafts."""
-    made = draw_candidates(pair.surface, np.repeat(pair.habits[None], _DRAFTS, axis=0), hand, rng)
-    board = CandidateMeter(pair.surface)
-    known = context_features(pair.surface, pair.habits)
-    marks = np.array([[*board.features(lines), *known] for lines in made], np.float32)
-    logits = hand.likeness(marks).ravel()
-    away = distances_to_strokes([pair.lines, *made], pair.before, pair.surface)
-    return float(away[0]), away[1:], logits - logits.max()
+    """Return the distances of a person's drawing and of candidates from the slice before, and candidate logits."""
+    repeated_habits = np.repeat(pair.habits[None], _CANDIDATES, axis=0)
+    candidates = draw_candidates(pair.surface, repeated_habits, model, rng)
+    meter = CandidateMeter(pair.surface)
+    context = context_features(pair.surface, pair.habits)
+    inputs = np.array([[*meter.features(lines), *context] for lines in candidates], np.float32)
+    logits = model.likeness(inputs).ravel()
+    distances = distances_to_strokes([pair.lines, *candidates], pair.before, pair.surface)
+    # Only differences of logits matter; subtracting the largest keeps exponentials in range.
+    return float(distances[0]), distances[1:], logits - logits.max()

@@ -1,4 +1,4 @@
-"""Small networks learnt from rows, with scikit-learn; the same rows give the same network."""
+"""Training of small networks with scikit-learn; the same rows give the same network."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from segarena.errors import MissingExtra
 from segarena.users.stroke_model.network import Network
 from segarena.users.stroke_model.surface import FloatArray
 
-_UNSEEN = -12.0
+_UNSEEN_LOGIT = -12.0
+"""Logit of a class without rows: it is practically never sampled."""
+_LEAST_DEVIATION = 1e-3
+"""Added to standard deviations: constant inputs must not be divided by 0."""
+_CLIP_DEVIATIONS = 5
+_LARGEST_BATCH = 256
+_LEARNING_RATE = 2e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingConfig:
-    """How a network learns.
+    """Hyperparameters of a network.
 
     Attributes:
         hidden: units of each hidden layer.
-        epochs: how often it sees every row.
-        decay: of its weights.
+        epochs: passes over all rows.
+        decay: weight decay.
     """
 
     hidden: tuple[int, ...]
@@ -32,11 +38,11 @@ class TrainingConfig:
 
 
 def train_network(
-    rows: FloatArray, classes: NDArray[np.int64], count: int, learning: TrainingConfig, seed: int
+    rows: FloatArray, classes: NDArray[np.int64], count: int, config: TrainingConfig, seed: int
 ) -> Network:
-    """Return a network whose outputs are the logits of the classes; of two classes one, for the second.
+    """Train a network that outputs the logits of `count` classes; for two classes only that of the second.
 
-    A class of which there are no rows gets a logit at which it never happens.
+    A class without rows gets a logit at which it is practically never sampled.
 
     Raises:
         MissingExtra: scikit-learn is not installed.
@@ -51,33 +57,43 @@ def train_network(
         ) from error
 
     mean = rows.mean(axis=0)
-    scale = 1 / (rows.std(axis=0) + 1e-3)
+    scale = 1 / (rows.std(axis=0) + _LEAST_DEVIATION)
+    # Typed as Any: the stubs of scikit-learn lack the attributes of a fitted model.
     classifier: Any = MLPClassifier
     model = classifier(
-        learning.hidden, max_iter=learning.epochs, alpha=learning.decay, batch_size=min(256, len(rows)),
-        learning_rate_init=2e-3, random_state=seed,
-    )  # fmt: skip
+        config.hidden,
+        max_iter=config.epochs,
+        alpha=config.decay,
+        batch_size=min(_LARGEST_BATCH, len(rows)),
+        learning_rate_init=_LEARNING_RATE,
+        random_state=seed,
+    )
+    inputs = np.clip((rows - mean) * scale, -_CLIP_DEVIATIONS, _CLIP_DEVIATIONS)
+    # One thread, so that sums have one order and the result is the same on every run.
     with threadpool_limits(1), warnings.catch_warnings():
-        # It is stopped after so many epochs on purpose.
+        # Training stops after a fixed number of epochs on purpose.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(np.clip((rows - mean) * scale, -5, 5), classes)
+        model.fit(inputs, classes)
     layers = [
-        (weights.astype(np.float32), added.astype(np.float32))
-        for weights, added in zip(model.coefs_, model.intercepts_, strict=True)
+        (weights.astype(np.float32), biases.astype(np.float32))
+        for weights, biases in zip(model.coefs_, model.intercepts_, strict=True)
     ]
     if count > 2 and len(model.classes_) < count:
-        layers[-1] = _with_unseen(*layers[-1], model.classes_, count)
+        layers[-1] = _add_unseen_classes(*layers[-1], model.classes_, count)
     return Network(mean.astype(np.float32), scale.astype(np.float32), layers)
 
 
-def _with_unseen(
-    weights: FloatArray, added: FloatArray, classes: NDArray[np.int64], count: int
+def _add_unseen_classes(
+    weights: FloatArray, biases: FloatArray, classes: NDArray[np.int64], count: int
 ) -> tuple[FloatArray, FloatArray]:
+    """Return the last layer with outputs for all classes."""
     all_weights = np.zeros((len(weights), count), np.float32)
-    all_added = np.full(count, _UNSEEN, np.float32)
-    # Of two classes scikit-learn gives one output, for the second.
-    seen = classes[1:] if weights.shape[1] == 1 else classes
-    all_weights[:, seen], all_added[seen] = weights, added
-    if weights.shape[1] == 1:
-        all_added[classes[0]] = 0
-    return all_weights, all_added
+    all_biases = np.full(count, _UNSEEN_LOGIT, np.float32)
+    # For two classes scikit-learn has one output, the logit of the second.
+    has_one_output = weights.shape[1] == 1
+    with_output = classes[1:] if has_one_output else classes
+    all_weights[:, with_output] = weights
+    all_biases[with_output] = biases
+    if has_one_output:
+        all_biases[classes[0]] = 0
+    return all_weights, all_biases

@@ -1,4 +1,4 @@
-"""How far people are apart in something that was measured of each several times."""
+"""Random effects of people: how far they differ in a value that was measured several times of each."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FEWEST_VALUES = 5
-"""Values of a person that say something of them."""
+"""People with fewer values get no effect of their own."""
 
 
 def estimate_person_effects(
     values: ArrayLike, people: Sequence[str]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the standard deviation between people's true means, and how far each value's person is from the middle.
+    """Return the standard deviation between people's true means, and the effect of each value's person.
 
-    The variance between the means of those with five values or more, less that of chance in them. What is said of a
-    person is drawn to the middle, the more the less was seen of them; it is 0 for others, and for all where fewer than
-    two people have so many values.
+    The variance between people is that of the means of people with five values or more, less its expected sampling
+    variance. Effects are empirical Bayes estimates: shrunk to 0, the more the fewer values a person has. They are 0 for
+    other people, and for everyone where fewer than two people have enough values.
 
     Args:
         values: (n,).
-        people: who each is of, n names; "" for nobody known.
+        people: person of each value, n names; "" where unknown.
     """
     given = np.asarray(values, dtype=np.float64)
     names = np.asarray(people)
-    shifts = np.zeros(len(given))
-    told = {
-        name: given[names == name]
-        for name in sorted(set(people))
-        if name and (names == name).sum() >= FEWEST_VALUES
+    effects = np.zeros(len(given))
+    of_person: dict[str, NDArray[np.float64]] = {}
+    for name in sorted(set(people)):
+        own = given[names == name]
+        if name and len(own) >= FEWEST_VALUES:
+            of_person[name] = own
+    if len(of_person) < 2:
+        return 0.0, effects
+    means = {name: float(own.mean()) for name, own in of_person.items()}
+    sampling_variances = {
+        name: float(own.var(ddof=1)) / len(own) for name, own in of_person.items()
     }
-    if len(told) < 2:
-        return 0.0, shifts
-    means = {name: float(each.mean()) for name, each in told.items()}
-    chance = {name: float(each.var(ddof=1)) / len(each) for name, each in told.items()}
-    middle = float(np.mean(list(means.values())))
-    variance = max(
-        0.0, float(np.var(list(means.values()), ddof=1)) - float(np.mean(list(chance.values())))
-    )
+    grand_mean = float(np.mean(list(means.values())))
+    variance_of_means = float(np.var(list(means.values()), ddof=1))
+    variance = max(0.0, variance_of_means - float(np.mean(list(sampling_variances.values()))))
     for name, mean in means.items():
-        kept = variance / (variance + chance[name]) if variance else 0.0
-        shifts[names == name] = kept * (mean - middle)
-    return float(np.sqrt(variance)), shifts
+        shrinkage = variance / (variance + sampling_variances[name]) if variance else 0.0
+        effects[names == name] = shrinkage * (mean - grand_mean)
+    return float(np.sqrt(variance)), effects

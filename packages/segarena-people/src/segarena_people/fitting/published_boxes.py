@@ -1,13 +1,13 @@
-"""Habits of drawing boxes from what is published of people's boxes: the habits that come with segarena.
+"""Box habits from published figures: the habits shipped with segarena.
 
-Papadopoulos et al. (Extreme clicking for efficient object annotation, ICCV 2017) hold boxes against those of the
+Papadopoulos et al. (Extreme clicking for efficient object annotation, ICCV 2017) compare boxes with those of the
 objects' masks in PASCAL VOC 2007: a mean IoU of 88 %, and 93 % of the boxes above 0.7; boxes by extreme clicks are as
 good. No normal distribution has both: with that mean, nearly no box would be below 0.7. So offsets over the side follow
-Student's t, whose scale and degrees of freedom the two figures give, with a hand's few pixels on top. That most edges
-are nearly right and tails are heavier than expected is what Kognic found among 14 annotators of 2 500 objects (2021).
+Student's t, whose scale and degrees of freedom follow from the two figures, plus a few pixels of hand error. Kognic
+(2021) also found, among 14 annotators of 2 500 objects, that most edges are nearly right and tails are heavy.
 
-What no paper has is ours: how far a steady hand is off on small objects (`FLOOR_PX`), and how the edges hang together.
-Both are what people's outlines of one thing differ by in the training images of BSDS500; see docs/realism.md.
+No paper reports the hand error on small objects (`FLOOR_PX`) or the correlations of edges; these values are ours. Both
+match the differences between people's outlines of one thing in the training images of BSDS500; see docs/realism.md.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FLOOR_PX = 1.2
 """Standard deviation of the offsets on the smallest objects: more than half of them are within a pixel."""
 
 BETWEEN_PEOPLE = 0.3
-"""No figures are published; see `segarena people fit boxes` for one's own."""
+"""Not published; `segarena people fit boxes` estimates it from your own boxes."""
 
 SIDES_PX = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 _TYPICAL_PX = 180.0
-"""A side of an object in VOC, to which the published figures belong."""
+"""Typical side of an object in VOC, to which the published figures belong."""
 
-_ENDS = 0.001
-"""The shares of the farthest edges that are drawn: Student's t has no end."""
+_TAIL_SHARE = 0.001
+"""Quantiles are cut at this share on either side: Student's t is unbounded."""
 
 _ADJACENT = 0.17
 _OPPOSITE = 0.06
@@ -46,24 +46,28 @@ OffsetArray: TypeAlias = NDArray[np.float64]
 def published_boxes(drawn: BoxDrawing) -> BoxHabits:
     """Return the habits of people who drag boxes from corner to corner, or click four outermost points.
 
-    A drag places two edges at once, so edges of one box hang together; extreme clicks are independent.
+    A drag places two edges at once, so that edges of one box correlate; extreme clicks are independent.
     """
-    near, far = (_ADJACENT, _OPPOSITE) if drawn == "drag" else (0.0, 0.0)
+    is_drag = drawn == "drag"
+    near = _ADJACENT if is_drag else 0.0
+    far = _OPPOSITE if is_drag else 0.0
     correlation = np.array(
         [[1, near, far, near], [near, 1, near, far], [far, near, 1, near], [near, far, near, 1]]
     )
-    tail = 10.0 if drawn == "drag" else 100.0
+    tail = 10.0 if is_drag else 100.0
     shares = copula_shares(_DRAWS, correlation, tail, np.random.default_rng(0))
     people = np.exp(BETWEEN_PEOPLE * np.random.default_rng(1).standard_normal((_DRAWS, 1)))
+    # Bisection: fewer degrees of freedom bring more boxes below 0.7 at the same mean.
     low = 0.8
     high = 8.0
-    while (
-        high - low > 1e-3
-    ):  # degrees of freedom: fewer bring more boxes below 0.7 at the same mean
+    while high - low > 1e-3:
         freedom = (low + high) / 2
-        _, above = _with_mean(_Offsets.at(shares, freedom), people)
-        low, high = (freedom, high) if above < SHARE_ABOVE_07 else (low, freedom)
-    scale, _ = _with_mean(_Offsets.at(shares, high), people)
+        _, above = _match_mean_iou(_UnitOffsets.at(shares, freedom), people)
+        if above < SHARE_ABOVE_07:
+            low = freedom
+        else:
+            high = freedom
+    scale, _ = _match_mean_iou(_UnitOffsets.at(shares, high), people)
     return BoxHabits(
         source=f"Papadopoulos 2017: mean IoU {MEAN_IOU}, {SHARE_ABOVE_07:.0%} above 0.7; see published_boxes.py",
         between_people=BETWEEN_PEOPLE,
@@ -74,19 +78,20 @@ def published_boxes(drawn: BoxDrawing) -> BoxHabits:
     )
 
 
-class _Offsets(NamedTuple):
-    """Offsets over the side, in two parts: what a hand is off, and what somebody takes for the object's edge."""
+class _UnitOffsets(NamedTuple):
+    """Offsets for a scale of 1 in two parts: the error of the hand, and disagreement about the object's edge."""
 
     signs: OffsetArray
     of_hand: OffsetArray
     of_edge: OffsetArray
 
     @classmethod
-    def at(cls, shares: OffsetArray, freedom: float) -> _Offsets:
-        """Return them at some shares of their distributions, for a scale of 1."""
+    def at(cls, shares: OffsetArray, freedom: float) -> _UnitOffsets:
+        """Return the offsets at shares of their distributions."""
+        # Loaded here: scipy.special takes longer to import than most commands run.
         from scipy.special import ndtri, stdtrit
 
-        ends = np.clip(shares, _ENDS, 1 - _ENDS)
+        ends = np.clip(shares, _TAIL_SHARE, 1 - _TAIL_SHARE)
         return cls(
             np.sign(shares - 0.5),
             np.asarray(ndtri(ends), dtype=np.float64),
@@ -94,27 +99,31 @@ class _Offsets(NamedTuple):
         )
 
     def scaled(self, side_px: float, scale: float) -> OffsetArray:
-        """Return both together on a side of a length."""
-        return self.signs * np.hypot(FLOOR_PX / side_px * self.of_hand, scale * self.of_edge)
+        """Return the sum of both parts over a side of this length."""
+        hand_error = FLOOR_PX / side_px * self.of_hand
+        return self.signs * np.hypot(hand_error, scale * self.of_edge)
 
 
 def _size_class(side_px: float, scale: float, freedom: float) -> SizeClass:
-    quantiles = _Offsets.at(np.asarray(QUANTILE_LEVELS), freedom).scaled(side_px, scale)
-    return SizeClass(
-        side_px=side_px, edges=0, quantiles=(tuple(np.maximum(quantiles, -1).round(5).tolist()),)
-    )
+    offsets = _UnitOffsets.at(np.asarray(QUANTILE_LEVELS), freedom).scaled(side_px, scale)
+    # An offset below -1 would put the edge beyond the opposite one.
+    quantiles = np.maximum(offsets, -1).round(5)
+    return SizeClass(side_px=side_px, edges=0, quantiles=(tuple(quantiles.tolist()),))
 
 
-def _with_mean(offsets: _Offsets, people: OffsetArray) -> tuple[float, float]:
-    """Return the scale over the side that gives the published mean IoU, and the share above 0.7 that it gives."""
+def _match_mean_iou(offsets: _UnitOffsets, people: OffsetArray) -> tuple[float, float]:
+    """Return the scale that gives the published mean IoU, and the share above 0.7 at that scale."""
     low = 0.0
     high = 0.2
     while high - low > 1e-5:
         middle = (low + high) / 2
         mean = float(_ious(offsets, people, middle).mean())
-        low, high = (middle, high) if mean > MEAN_IOU else (low, middle)
+        if mean > MEAN_IOU:
+            low = middle
+        else:
+            high = middle
     return low, float((_ious(offsets, people, low) > 0.7).mean())
 
 
-def _ious(offsets: _Offsets, people: OffsetArray, scale: float) -> OffsetArray:
+def _ious(offsets: _UnitOffsets, people: OffsetArray, scale: float) -> OffsetArray:
     return box_iou(people * offsets.scaled(_TYPICAL_PX, scale))

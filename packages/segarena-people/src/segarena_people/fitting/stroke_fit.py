@@ -1,10 +1,9 @@
-"""A hand fitted to what people drew; see `segarena.users.stroke_model` for what it consists of."""
+"""Fit of the stroke model to people's drawings; see `segarena.users.stroke_model` for its parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from segarena.samples import Mask
 from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
 from segarena.users.stroke_model.candidates import TURN_CLASSES, draw_candidates
 from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS
-from segarena.users.stroke_model.model import StrokeModel
+from segarena.users.stroke_model.model import PlanModel, StrokeModel
 from segarena.users.stroke_model.network import Network
 from segarena.users.stroke_model.surface import (
     ComplexPoints,
@@ -24,13 +23,23 @@ from segarena.users.stroke_model.surface import (
 )
 from segarena_people.fitting.cohesion_fit import SlicePair, fit_cohesion
 from segarena_people.fitting.network_training import TrainingConfig, train_network
-from segarena_people.fitting.plan_fit import fit_plan_model
 from segarena_people.fitting.stroke_tracing import resample_line, trace_strokes
 from segarena_people.fitting.training_rows import TrainingRows, infer_plan, record_drawing
 
 _REPLAYS = 2
-_DRAFTS = 24
+"""Each drawing is recorded this often, with other orders and directions of its lines."""
+_CANDIDATES = 24
 _LEAST_GOAL_PX = 4
+_VARIANTS = 8
+"""Rotations and reflections of a picture."""
+_FEW_DRAWINGS_SHARE = 4
+"""People with less than a quarter of the average number of drawings are augmented."""
+
+_RIDGE = 3.0
+_PERSON_RIDGE = 3e-3
+"""The mean of each person is hardly shrunk."""
+_LEAST_VARIANCE = 1e-4
+_LEAST_DEVIATION = 1e-3
 
 STEP_TRAINING = TrainingConfig(hidden=(80, 40), epochs=14)
 START_TRAINING = TrainingConfig(hidden=(32,), epochs=10)
@@ -40,14 +49,14 @@ LIKENESS_TRAINING = TrainingConfig(hidden=(32, 16), epochs=8, decay=1e-1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonDrawing:
-    """All that one person drew on one goal, on one side.
+    """All strokes of one sign that one person drew on one goal.
 
     Attributes:
-        person: who.
+        person: name of the person.
         goal: bool (H, W).
-        ink: the same.
-        series: what the slices of one volume have in common that one person drew on for one target; "" of an image.
-        plane: which of these slices it is.
+        ink: bool (H, W).
+        series: key shared by one person's slices of one target in a volume; "" for an image.
+        plane: index of the slice in its series.
     """
 
     person: str
@@ -58,136 +67,187 @@ class PersonDrawing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
+class _TracedDrawing:
+    """Drawing, or one of its rotations and reflections, traced on its surface.
+
+    Attributes:
+        variants: number of rotations and reflections that the drawing is used in.
+    """
+
     drawing: PersonDrawing
     surface: DrawingSurface
     habits: FloatArray
     lines: list[ComplexPoints]
-    weight: int
+    variants: int
 
 
 def fit_scribbler(drawings: Iterable[PersonDrawing], *, seed: int = 0) -> StrokeModel:
-    """Return a hand that draws as people drew; the same drawings, seed and machine give the same one.
+    """Fit a stroke model to drawings; the same drawings, seed and machine give the same model.
 
-    People of whom there are few drawings count as much as others: theirs are taken several times, turned and mirrored.
+    People with few drawings get as much weight as others: theirs are used in all rotations and reflections.
 
     Raises:
         InvalidInput: there is nothing to learn from.
         MissingExtra: scikit-learn is not installed.
     """
     rng = np.random.default_rng(seed)
-    kept = [
-        each
-        for each in drawings
-        if np.count_nonzero(each.goal) >= _LEAST_GOAL_PX and each.ink.any()
-    ]
-    if len(kept) < 2:
+    usable: list[PersonDrawing] = []
+    for drawing in drawings:
+        if np.count_nonzero(drawing.goal) >= _LEAST_GOAL_PX and drawing.ink.any():
+            usable.append(drawing)
+    if len(usable) < 2:
         raise InvalidInput(
-            f"expected two or more strokes on goals of {_LEAST_GOAL_PX} px or more, got {len(kept)}"
+            f"expected two or more strokes on goals of {_LEAST_GOAL_PX} px or more, got {len(usable)}"
         )
-    people = tuple(sorted({each.person for each in kept}))
-    seen = list(chain.from_iterable(_seen(each, people, kept) for each in kept))
-    rows = TrainingRows()
-    for each in seen:
-        for _ in range(_REPLAYS if each.weight == 1 else 1):
-            record_drawing(each.surface, each.lines, each.habits, rows, rng)
+    people = tuple(sorted({drawing.person for drawing in usable}))
+    traced: list[_TracedDrawing] = []
+    for drawing in usable:
+        traced += _trace_variants(drawing, people, usable)
+    rows = _record_all(traced, rng)
     if not rows.courses:
         raise InvalidInput(
             "expected strokes with a course to learn from, got only dots; collect lines"
         )
-    start, begun = _start_rows(rows.starts)
-    hand = StrokeModel(
+    starts, is_start = _start_rows(rows.starts)
+    course_rows = np.array(rows.courses)
+    model = StrokeModel(
         people=people,
-        planning=fit_plan_model(
-            np.array([each.surface.shape for each in seen]),
-            np.array([each.habits for each in seen]),
-            np.array([infer_plan(each.lines, each.surface) for each in seen]),
-        ),
+        planning=_fit_plans_of(traced),
         step=train_network(
             np.array(rows.steps), np.array(rows.turns), TURN_CLASSES + 1, STEP_TRAINING, seed
         ),
-        start=train_network(start, begun, 2, START_TRAINING, seed),
+        start=train_network(starts, is_start, 2, START_TRAINING, seed),
         course=train_network(
-            np.array(rows.courses), np.array(rows.chosen), START_DIRECTIONS, COURSE_TRAINING, seed
+            course_rows, np.array(rows.chosen), START_DIRECTIONS, COURSE_TRAINING, seed
         ),
-        likeness=_NOTHING,
+        likeness=_NO_LIKENESS,
     )
-    hand = replace(hand, likeness=_likeness(seen, hand, rng, seed))
-    return replace(hand, cohesion=fit_cohesion(_neighbours(seen), hand, rng))
+    # Each stage needs candidates of the stage before: likeness first, cohesion last.
+    model = replace(model, likeness=_train_likeness(traced, model, rng, seed))
+    return replace(model, cohesion=fit_cohesion(_slice_pairs(traced), model, rng))
 
 
 _NO_INPUT = np.zeros(1, np.float32)
-_NOTHING = Network(_NO_INPUT, _NO_INPUT + 1, [(_NO_INPUT[None], _NO_INPUT)])
-"""In place of what is learnt last: drafts are made without it."""
+_NO_LIKENESS = Network(_NO_INPUT, _NO_INPUT + 1, [(_NO_INPUT[None], _NO_INPUT)])
+"""Placeholder until the likeness is trained: candidates are drawn without it."""
 
 
-def _seen(
-    drawing: PersonDrawing, people: Sequence[str], everything: Sequence[PersonDrawing]
-) -> list[_Seen]:
-    """Return a drawing as hands see it; of people with few drawings turned and mirrored as well."""
+def _trace_variants(
+    drawing: PersonDrawing, people: Sequence[str], all_drawings: Sequence[PersonDrawing]
+) -> list[_TracedDrawing]:
+    """Return a traced drawing; for people with few drawings in all rotations and reflections."""
     habits = np.eye(len(people), dtype=np.float32)[people.index(drawing.person)]
-    own = sum(each.person == drawing.person for each in everything)
-    variants = 8 if own * 4 < len(everything) / len(people) else 1
-    found: list[_Seen] = []
+    own_count = sum(other.person == drawing.person for other in all_drawings)
+    average_count = len(all_drawings) / len(people)
+    variants = _VARIANTS if own_count * _FEW_DRAWINGS_SHARE < average_count else 1
+    traced: list[_TracedDrawing] = []
     for variant in range(variants):
-        surface = build_surface(_turned(drawing.goal, variant))
-        traced = trace_strokes(_turned(drawing.ink, variant))
+        surface = build_surface(_transform(drawing.goal, variant))
         step_px = surface.stride * surface.coarseness
-        lines = [surface.from_frame(resample_line(line, step_px)) for line in traced]
-        found.append(_Seen(drawing, surface, habits, lines, variants))
-    return found
+        lines: list[ComplexPoints] = []
+        for line in trace_strokes(_transform(drawing.ink, variant)):
+            lines.append(surface.from_frame(resample_line(line, step_px)))
+        traced.append(_TracedDrawing(drawing, surface, habits, lines, variants))
+    return traced
 
 
-def _turned(mask: Mask, variant: int) -> Mask:
-    """Return one of the eight ways in which a picture can lie."""
-    turned = np.rot90(mask, variant % 4)
-    return np.ascontiguousarray(turned[:, ::-1] if variant >= 4 else turned)
+def _transform(mask: Mask, variant: int) -> Mask:
+    """Return one of the eight rotations and reflections of a mask."""
+    rotated = np.rot90(mask, variant % 4)
+    is_reflected = variant >= 4
+    return np.ascontiguousarray(rotated[:, ::-1] if is_reflected else rotated)
+
+
+def _record_all(traced: Sequence[_TracedDrawing], rng: np.random.Generator) -> TrainingRows:
+    rows = TrainingRows()
+    for drawing in traced:
+        replays = _REPLAYS if drawing.variants == 1 else 1
+        for _ in range(replays):
+            record_drawing(drawing.surface, drawing.lines, drawing.habits, rows, rng)
+    return rows
 
 
 def _start_rows(starts: Sequence[FloatArray]) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return places where lines began and where they did not, and which is which; as many of either."""
+    """Return inputs at points where no line began and where one did, and their classes 0 and 1, balanced."""
     stacked = np.array(starts)
     others = stacked[:, 1:].reshape(-1, stacked.shape[-1])
-    begun = np.repeat(stacked[:, 0], stacked.shape[1] - 1, axis=0)
-    return np.concatenate([others, begun]), np.repeat([0, 1], [len(others), len(begun)])
+    real_starts = np.repeat(stacked[:, 0], stacked.shape[1] - 1, axis=0)
+    classes = np.repeat([0, 1], [len(others), len(real_starts)])
+    return np.concatenate([others, real_starts]), classes
 
 
-def _neighbours(seen: Sequence[_Seen]) -> list[SlicePair]:
-    """Return what somebody drew on two slices that follow each other, of each such pair."""
-    by_place = {
-        (each.drawing.series, each.drawing.plane): each for each in seen if each.drawing.series
-    }
-    found: list[SlicePair] = []
-    for (series, plane), each in by_place.items():
-        before = by_place.get((series, plane - 1))
+def _fit_plans_of(traced: Sequence[_TracedDrawing]) -> PlanModel:
+    shapes = np.array([drawing.surface.shape for drawing in traced])
+    habits = np.array([drawing.habits for drawing in traced])
+    plans = np.array([infer_plan(drawing.lines, drawing.surface) for drawing in traced])
+    return fit_plan_model(shapes, habits, plans)
+
+
+def fit_plan_model(shapes: FloatArray, habits: FloatArray, plans: FloatArray) -> PlanModel:
+    """Fit the distribution of plans by ridge regression.
+
+    Args:
+        shapes: shape features of goals, (n, shape).
+        habits: one-hot person of each drawing, (n, people).
+        plans: plans of the drawings, (n, 2).
+    """
+    rows_of_person = [habits[:, person] > 0 for person in range(habits.shape[1])]
+    unfitted = PlanModel(
+        mean=shapes.mean(axis=0).astype(np.float32),
+        scale=(1 / (shapes.std(axis=0) + _LEAST_DEVIATION)).astype(np.float32),
+        weights=np.zeros((0, 2), np.float32),
+        spread=np.zeros((0, 2, 2), np.float32),
+        low=np.array([plans[rows].min(axis=0) for rows in rows_of_person], np.float32),
+        high=np.array([plans[rows].max(axis=0) for rows in rows_of_person], np.float32),
+    )
+    inputs = unfitted.regression_inputs(shapes, habits).astype(np.float64)
+    ridge = np.full(inputs.shape[1], _RIDGE)
+    # Person indicators follow the shape features and their squares.
+    first_person_column = 2 * shapes.shape[1]
+    ridge[first_person_column : first_person_column + habits.shape[1]] = _PERSON_RIDGE
+    weights = np.linalg.solve(inputs.T @ inputs + np.diag(ridge), inputs.T @ plans)
+    residuals = plans - inputs @ weights
+    covariances: list[FloatArray] = []
+    for rows in rows_of_person:
+        covariances.append(np.cov(residuals[rows].T, bias=True) + _LEAST_VARIANCE * np.eye(2))
+    factors = np.linalg.cholesky(np.array(covariances))
+    return replace(unfitted, weights=weights.astype(np.float32), spread=factors.astype(np.float32))
+
+
+def _slice_pairs(traced: Sequence[_TracedDrawing]) -> list[SlicePair]:
+    """Return all pairs of drawings by one person on two slices that follow each other."""
+    by_slice: dict[tuple[str, int], _TracedDrawing] = {}
+    for drawing in traced:
+        if drawing.drawing.series:
+            by_slice[drawing.drawing.series, drawing.drawing.plane] = drawing
+    pairs: list[SlicePair] = []
+    for (series, plane), drawing in by_slice.items():
+        before = by_slice.get((series, plane - 1))
         if before is not None:
-            points = before.surface.to_frame(np.concatenate(before.lines))
-            found.append(
-                SlicePair(each.surface, each.habits, each.lines, each.surface.from_frame(points))
-            )
-    return found
+            positions = before.surface.to_frame(np.concatenate(before.lines))
+            former = drawing.surface.from_frame(positions)
+            pairs.append(SlicePair(drawing.surface, drawing.habits, drawing.lines, former))
+    return pairs
 
 
-def _likeness(
-    seen: Sequence[_Seen], hand: StrokeModel, rng: np.random.Generator, seed: int
+def _train_likeness(
+    traced: Sequence[_TracedDrawing], model: StrokeModel, rng: np.random.Generator, seed: int
 ) -> Network:
-    """Return what tells people's drawings from drafts, given shape and person."""
-    people: list[FloatArray] = []
-    made: list[FloatArray] = []
-    for each in seen:
-        board = CandidateMeter(each.surface)
-        known = context_features(each.surface, each.habits)
-        count = max(1, _DRAFTS // each.weight)
-        people += [np.concatenate([board.features(each.lines), known], dtype=np.float32)] * count
-        habits = np.repeat(each.habits[None], count, axis=0)
-        made += [
-            np.concatenate([board.features(lines), known], dtype=np.float32)
-            for lines in draw_candidates(each.surface, habits, hand, rng)
-        ]
+    """Train the network that tells people's drawings from candidates, given the goal's shape and the person."""
+    person_rows: list[FloatArray] = []
+    candidate_rows: list[FloatArray] = []
+    for drawing in traced:
+        meter = CandidateMeter(drawing.surface)
+        context = context_features(drawing.surface, drawing.habits)
+        # As many rows of the person as of candidates: classes are balanced.
+        count = max(1, _CANDIDATES // drawing.variants)
+        features = meter.features(drawing.lines)
+        person_rows += [np.concatenate([features, context], dtype=np.float32)] * count
+        repeated_habits = np.repeat(drawing.habits[None], count, axis=0)
+        for lines in draw_candidates(drawing.surface, repeated_habits, model, rng):
+            row = np.concatenate([meter.features(lines), context], dtype=np.float32)
+            candidate_rows.append(row)
+    classes = np.repeat([0, 1], [len(candidate_rows), len(person_rows)])
     return train_network(
-        np.array(made + people),
-        np.repeat([0, 1], [len(made), len(people)]),
-        2,
-        LIKENESS_TRAINING,
-        seed,
+        np.array(candidate_rows + person_rows), classes, 2, LIKENESS_TRAINING, seed
     )

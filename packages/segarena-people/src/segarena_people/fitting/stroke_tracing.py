@@ -1,7 +1,7 @@
-"""Lines in drawing order from what is left of them: pixels without order or time.
+"""Stroke tracing: lines in drawing order from rasterized strokes without order or time.
 
-What was drawn is thinned. Its pixels fall into stretches between ends and crossings; at a crossing a line goes on
-straight, so that a curl that crosses itself is one line. Which end came first cannot be known.
+The ink is thinned. Its pixels form segments between ends and crossings; at a crossing a line goes on straight, so that
+a curl that crosses itself is one line. The direction of a line cannot be recovered.
 """
 
 from __future__ import annotations
@@ -17,183 +17,213 @@ from segarena.arrays.lines import Points
 from segarena.arrays.thinning import thin
 from segarena.samples import Mask
 
-_SIDES = ((-1, 0), (0, -1), (0, 1), (1, 0))
-_CORNERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
-_SPUR = 3
-"""Stretches of so few pixels with a loose end are what thinning leaves, not what was drawn."""
-_BRIDGE = 5
-"""Stretches between two crossings of so few pixels are one crossing."""
-_LOOK = 5
-_STRAIGHT = 0.5
-"""Two stretches are one line where the cosine between their ways out of a crossing is less."""
+_SIDE_STEPS = ((-1, 0), (0, -1), (0, 1), (1, 0))
+_CORNER_STEPS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+_LONGEST_SPUR = 3
+"""Segments of up to this many pixels with one loose end are artefacts of thinning."""
+_LONGEST_BRIDGE = 5
+"""Segments of up to this many pixels between two crossings belong to one crossing."""
+_DIRECTION_PIXELS = 5
+"""Pixels from a crossing over which the direction of a segment is measured."""
+_LARGEST_COSINE = 0.5
+"""Two segments continue each other where the cosine between their ways out of a crossing is smaller."""
 
 Segment: TypeAlias = list[int]
+"""Indices of neighbouring pixels."""
 SegmentEnd: TypeAlias = tuple[int, bool]
-"""A stretch, and whether it is meant from its last pixel."""
+"""Index of a segment, and whether its last pixel is meant rather than its first."""
 
 
 def trace_strokes(ink: Mask, smooth_px: float = 1.0) -> list[Points]:
-    """Return the lines in `ink`, bool (H, W), each (n, 2) as (row, column); no ink gives none.
+    """Return the lines in `ink`, bool (H, W), each (n, 2) as (row, column); [] without ink.
 
     Args:
         ink: lines of any width.
         smooth_px: standard deviation of the Gaussian by which the steps between pixels are smoothed.
     """
     pixels = np.argwhere(thin(ink))
-    near = _neighbours(pixels)
-    stretches, crossings = _without_bridges(_without_spurs(_stretches(near), near), near)
-    lines = _joined(stretches, crossings, pixels)
-    lines += [[at] for at, around in enumerate(near) if not around]
+    neighbours = _neighbours(pixels)
+    segments = _remove_spurs(_find_segments(neighbours), neighbours)
+    segments, crossings = _merge_bridges(segments, neighbours)
+    lines = _join_segments(segments, crossings, pixels)
+    lines += [[pixel] for pixel, beside in enumerate(neighbours) if not beside]
     return [smooth_line(pixels[line].astype(np.float64), smooth_px) for line in lines]
 
 
 def smooth_line(line: Points, sigma_px: float) -> Points:
-    """Return a line whose places are means of those around, its ends where they were; closed lines stay closed."""
+    """Return a line smoothed by a Gaussian; its ends stay in place, and closed lines stay closed."""
     reach = round(3 * sigma_px)
     if len(line) <= reach + 1 or not reach:
         return line
     weights = np.exp(-0.5 * np.square(np.arange(-reach, reach + 1) / sigma_px))
-    if len(line) > 4 * reach and np.abs(line[0] - line[-1]).max() <= 1:
+    is_closed = len(line) > 4 * reach and np.abs(line[0] - line[-1]).max() <= 1
+    if is_closed:
         padded = np.concatenate([line[-reach - 1 : -1], line, line[1 : reach + 1]])
     else:
+        # Point reflection at either end keeps the ends where they are.
         before = 2 * line[0] - line[reach:0:-1]
         after = 2 * line[-1] - line[-2 : -reach - 2 : -1]
         padded = np.concatenate([before, line, after])
     weights /= weights.sum()
-    axes = [np.convolve(padded[:, axis], weights, "valid") for axis in (0, 1)]
-    return np.stack(axes, axis=1).astype(np.float64)
+    rows = np.convolve(padded[:, 0], weights, "valid")
+    columns = np.convolve(padded[:, 1], weights, "valid")
+    return np.stack([rows, columns], axis=1).astype(np.float64)
 
 
 def resample_line(line: Points, step: float) -> Points:
-    """Return places along a line about `step` apart, its ends among them; at least both ends unless it is a point."""
-    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
-    if len(line) < 2 or along[-1] == 0:
+    """Return points along a line about `step` apart, including both ends; a dot gives one point."""
+    steps = np.diff(line, axis=0)
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*steps.T))])
+    length = along[-1]
+    if len(line) < 2 or length == 0:
         return line[:1]
-    places = np.linspace(0, along[-1], max(1, round(along[-1] / step)) + 1)
-    return np.stack([np.interp(places, along, line[:, axis]) for axis in (0, 1)], axis=1)
+    positions = np.linspace(0, length, max(1, round(length / step)) + 1)
+    rows = np.interp(positions, along, line[:, 0])
+    columns = np.interp(positions, along, line[:, 1])
+    return np.stack([rows, columns], axis=1)
 
 
 def _neighbours(pixels: NDArray[np.int64]) -> list[list[int]]:
-    """Return of each pixel those beside it; one across a corner only where no way leads along the sides."""
-    number = {(row, column): at for at, (row, column) in enumerate(pixels.tolist())}
-    found: list[list[int]] = []
-    for row, column in number:
-        beside = [
-            number[row + down, column + right]
-            for down, right in _SIDES
-            if (row + down, column + right) in number
-        ]
-        beside += [
-            number[row + down, column + right]
-            for down, right in _CORNERS
-            if (row + down, column + right) in number
-            and (row + down, column) not in number
-            and (row, column + right) not in number
-        ]
-        found.append(beside)
-    return found
+    """Return the neighbours of each pixel; diagonal ones only where no path leads along the sides."""
+    index_of = {(row, column): index for index, (row, column) in enumerate(pixels.tolist())}
+    neighbours: list[list[int]] = []
+    for row, column in index_of:
+        beside: list[int] = []
+        for down, right in _SIDE_STEPS:
+            if (row + down, column + right) in index_of:
+                beside.append(index_of[row + down, column + right])
+        for down, right in _CORNER_STEPS:
+            has_side_path = (row + down, column) in index_of or (row, column + right) in index_of
+            if (row + down, column + right) in index_of and not has_side_path:
+                beside.append(index_of[row + down, column + right])
+        neighbours.append(beside)
+    return neighbours
 
 
-def _stretches(near: list[list[int]]) -> list[Segment]:
-    """Return the ways between pixels that have not two neighbours, then the loops that have no such pixel."""
+def _find_segments(neighbours: list[list[int]]) -> list[Segment]:
+    """Return the paths between ends and crossings, then the loops that have neither."""
     used: set[tuple[int, int]] = set()
-    found: list[Segment] = []
-    ends_first = sorted(range(len(near)), key=lambda at: len(near[at]) == 2)
-    for start in ends_first:
-        for after in near[start]:
-            if (start, after) in used:
+    segments: list[Segment] = []
+    # Pixels with two neighbours come last: what they then still begin are loops.
+    starts = sorted(range(len(neighbours)), key=lambda pixel: len(neighbours[pixel]) == 2)
+    for start in starts:
+        for second in neighbours[start]:
+            if (start, second) in used:
                 continue
-            way = [start, after]
-            while len(near[way[-1]]) == 2 and way[-1] != start:
-                way.append(next(at for at in near[way[-1]] if at != way[-2]))
-            for one, other in pairwise(way):
+            segment = _follow(start, second, neighbours)
+            for one, other in pairwise(segment):
                 used |= {(one, other), (other, one)}
-            found.append(way)
-    return found
+            segments.append(segment)
+    return segments
 
 
-def _without_spurs(stretches: list[Segment], near: list[list[int]]) -> list[Segment]:
-    def is_spur(way: Segment) -> bool:
-        return len(way) <= _SPUR and (len(near[way[0]]) == 1) != (len(near[way[-1]]) == 1)
+def _follow(start: int, second: int, neighbours: list[list[int]]) -> Segment:
+    """Return the path from `start` through `second` to the next end or crossing, or back to `start`."""
+    segment = [start, second]
+    while len(neighbours[segment[-1]]) == 2 and segment[-1] != start:
+        one, other = neighbours[segment[-1]]
+        segment.append(other if one == segment[-2] else one)
+    return segment
 
-    return [way for way in stretches if not is_spur(way)] or stretches
+
+def _remove_spurs(segments: list[Segment], neighbours: list[list[int]]) -> list[Segment]:
+    kept: list[Segment] = []
+    for segment in segments:
+        starts_loose = len(neighbours[segment[0]]) == 1
+        ends_loose = len(neighbours[segment[-1]]) == 1
+        if len(segment) > _LONGEST_SPUR or starts_loose == ends_loose:
+            kept.append(segment)
+    return kept or segments
 
 
-def _without_bridges(
-    stretches: list[Segment], near: list[list[int]]
+def _merge_bridges(
+    segments: list[Segment], neighbours: list[list[int]]
 ) -> tuple[list[Segment], dict[int, int]]:
-    """Return stretches without the short ones between two crossings, and which crossings are one without them.
+    """Return segments without bridges, and the crossing of each end pixel after merging bridged ones.
 
-    Thinning makes of two lines that cross two forks with a bridge between, which is of both lines.
+    Thinning makes of two lines that cross two forks with a bridge between, which belongs to both lines.
     """
 
-    def is_bridge(way: Segment) -> bool:
-        return (
-            len(way) <= _BRIDGE and way[0] != way[-1] and len(near[way[0]]) > 2 < len(near[way[-1]])
-        )
+    def is_bridge(segment: Segment) -> bool:
+        first = segment[0]
+        last = segment[-1]
+        joins_forks = len(neighbours[first]) > 2 and len(neighbours[last]) > 2
+        return len(segment) <= _LONGEST_BRIDGE and first != last and joins_forks
 
-    crossings = {way[end]: way[end] for way in stretches for end in (0, -1)}
+    # A union-find forest: each pixel points towards the representative of its crossing.
+    parents: dict[int, int] = {}
+    for segment in segments:
+        parents[segment[0]] = segment[0]
+        parents[segment[-1]] = segment[-1]
 
-    def crossing(at: int) -> int:
-        while crossings[at] != at:
-            at = crossings[at]
-        return at
+    def crossing_of(pixel: int) -> int:
+        while parents[pixel] != pixel:
+            pixel = parents[pixel]
+        return pixel
 
-    for way in stretches:
-        if is_bridge(way):
-            crossings[crossing(way[-1])] = crossing(way[0])
-    kept = [way for way in stretches if not is_bridge(way)] or stretches
-    return kept, {at: crossing(at) for at in crossings}
+    for segment in segments:
+        if is_bridge(segment):
+            parents[crossing_of(segment[-1])] = crossing_of(segment[0])
+    kept = [segment for segment in segments if not is_bridge(segment)] or segments
+    return kept, {pixel: crossing_of(pixel) for pixel in parents}
 
 
-def _joined(
-    stretches: list[Segment], crossings: dict[int, int], pixels: NDArray[np.int64]
+def _join_segments(
+    segments: list[Segment], crossings: dict[int, int], pixels: NDArray[np.int64]
 ) -> list[list[int]]:
-    """Return lines of stretches that go on straight into each other."""
-    onward = _links(stretches, crossings, pixels)
+    """Return lines made of segments that continue each other."""
+    continuations = _link_ends(segments, crossings, pixels)
+    numbers = range(len(segments))
+    ends = [(number, is_last) for number in numbers for is_last in (False, True)]
+    loose_ends = [end for end in ends if end not in continuations]
+    loops = [(number, False) for number in numbers]
     lines: list[list[int]] = []
     done: set[int] = set()
-    loose = [
-        (at, is_end)
-        for at in range(len(stretches))
-        for is_end in (False, True)
-        if (at, is_end) not in onward
-    ]
-    for at, enters_at_end in [*loose, *((at, False) for at in range(len(stretches)))]:
+    for number, enters_at_end in [*loose_ends, *loops]:
         line: list[int] = []
-        while at not in done:
-            done.add(at)
-            way = stretches[at][::-1] if enters_at_end else stretches[at]
-            line += way[1:] if line and line[-1] == way[0] else way
-            at, enters_at_end = onward.get((at, not enters_at_end), (at, enters_at_end))
+        while number not in done:
+            done.add(number)
+            segment = segments[number][::-1] if enters_at_end else segments[number]
+            shares_pixel = bool(line) and line[-1] == segment[0]
+            line += segment[1:] if shares_pixel else segment
+            exit_end = (number, not enters_at_end)
+            number, enters_at_end = continuations.get(exit_end, (number, enters_at_end))
         if line:
             lines.append(line)
     return lines
 
 
-def _links(
-    stretches: list[Segment], crossings: dict[int, int], pixels: NDArray[np.int64]
+def _link_ends(
+    segments: list[Segment], crossings: dict[int, int], pixels: NDArray[np.int64]
 ) -> dict[SegmentEnd, SegmentEnd]:
-    """Return which end of a stretch goes on into which end of another, the straightest first."""
-    meeting: defaultdict[int, list[SegmentEnd]] = defaultdict(list)
-    for at, way in enumerate(stretches):
-        meeting[crossings[way[0]]].append((at, False))
-        meeting[crossings[way[-1]]].append((at, True))
+    """Return the continuation of segment ends at their crossing; the straightest pairs are linked first."""
+    ends_at: defaultdict[int, list[SegmentEnd]] = defaultdict(list)
+    for number, segment in enumerate(segments):
+        ends_at[crossings[segment[0]]].append((number, False))
+        ends_at[crossings[segment[-1]]].append((number, True))
     links: dict[SegmentEnd, SegmentEnd] = {}
-    for ends in meeting.values():
-        ways = {end: _way_out(stretches[end[0]], pixels, from_end=end[1]) for end in ends}
+    for ends in ends_at.values():
+        directions = {
+            end: _direction_out(segments[end[0]], pixels, from_end=end[1]) for end in ends
+        }
         pairs = sorted(
-            (float(ways[one] @ ways[other]), one, other) for one, other in combinations(ends, 2)
+            (float(directions[one] @ directions[other]), one, other)
+            for one, other in combinations(ends, 2)
         )
         for cosine, one, other in pairs:
             is_free = one not in links and other not in links
-            if is_free and (cosine < _STRAIGHT or len(ends) == 2) and one[0] != other[0]:
-                links[one], links[other] = other, one
+            is_straight = cosine < _LARGEST_COSINE or len(ends) == 2
+            if is_free and is_straight and one[0] != other[0]:
+                links[one] = other
+                links[other] = one
     return links
 
 
-def _way_out(way: Segment, pixels: NDArray[np.int64], *, from_end: bool) -> NDArray[np.float64]:
-    """Return in which direction a stretch leaves one of its ends."""
-    ordered = way[::-1] if from_end else way
-    step = (pixels[ordered[min(_LOOK, len(ordered) - 1)]] - pixels[ordered[0]]).astype(np.float64)
+def _direction_out(
+    segment: Segment, pixels: NDArray[np.int64], *, from_end: bool
+) -> NDArray[np.float64]:
+    """Return the unit vector in which a segment leaves one of its ends."""
+    ordered = segment[::-1] if from_end else segment
+    inner = ordered[min(_DIRECTION_PIXELS, len(ordered) - 1)]
+    step = (pixels[inner] - pixels[ordered[0]]).astype(np.float64)
     return step / max(float(np.hypot(*step)), 1e-9)

@@ -1,4 +1,4 @@
-"""What collections hold, as fits take it."""
+"""Training data of the fits, read from collections: boxes, clicks and drawings."""
 
 from __future__ import annotations
 
@@ -9,65 +9,127 @@ import numpy as np
 from segarena.arrays.boxes import bounding_window, is_empty, window_shape
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click
-from segarena_people.collection import Collection
+from segarena.samples import Mask
+from segarena.users.stroke_model.stroke_goals import nearby_background
+from segarena_people.collection import CollectedPrompt, Collection
 from segarena_people.fitting.box_fit import PersonBoxes
 from segarena_people.fitting.click_fit import PersonClick
+from segarena_people.fitting.stroke_fit import PersonDrawing
 
 
 def read_boxes(collection: Collection) -> PersonBoxes:
-    """Return the boxes in a collection that count, beside the smallest ones around what they were drawn around.
+    """Return the boxes in a collection that count, with the smallest boxes around their goals.
 
     Raises:
-        InvalidInput: there are none.
+        InvalidInput: there are no boxes.
     """
     sides: list[tuple[int, ...]] = []
     offsets: list[list[float]] = []
     people: list[str] = []
-    for given in collection.only(kind="box", counts=True):
-        window = bounding_window(given.goal)
-        box = given.prompt
+    for collected in collection.only(kind="box", counts=True):
+        window = bounding_window(collected.goal)
+        box = collected.prompt
         if is_empty(window) or not isinstance(box, Box):
             continue
         rows, columns = window
-        (top, left), (bottom, right) = box.start[-2:], box.stop[-2:]
+        top, left = box.start[-2:]
+        bottom, right = box.stop[-2:]
         sides.append(window_shape(window))
+        # In the order of `BOX_EDGES`, positive outside the goal's box.
         offsets.append(
             [rows.start - top, columns.start - left, bottom - rows.stop, right - columns.stop]
         )
-        people.append(given.row.person)
+        people.append(collected.row.person)
     if not sides:
-        raise InvalidInput(f"{collection.name}: expected boxes of people, got {_kinds(collection)}")
+        raise InvalidInput(
+            f"{collection.name}: expected boxes of people, got {_kinds_text(collection)}"
+        )
     return PersonBoxes(
         np.array(sides, dtype=np.float64), np.array(offsets, dtype=np.float64), people
     )
 
 
 def read_person_clicks(collection: Collection) -> list[PersonClick]:
-    """Return the clicks in a collection that count, with what was to be clicked and what was clicked before.
+    """Return the clicks in a collection that count, with their goals and the person's earlier clicks.
 
     Raises:
-        InvalidInput: there are none.
+        InvalidInput: there are no clicks.
     """
-    found: list[PersonClick] = []
-    before: defaultdict[tuple[str, ...], list[tuple[int, tuple[float, float]]]] = defaultdict(list)
-    for given in sorted(
-        collection.only(kind="click", counts=True), key=lambda given: given.row.round
-    ):
-        row = given.row
-        click = given.prompt
+    clicks: list[PersonClick] = []
+    history: defaultdict[tuple[str, ...], list[tuple[int, tuple[float, float]]]]
+    history = defaultdict(list)
+    by_round = sorted(
+        collection.only(kind="click", counts=True), key=lambda collected: collected.row.round
+    )
+    for collected in by_round:
+        row = collected.row
+        click = collected.prompt
         if not isinstance(click, Click):
             continue
-        place = (float(click.position[-2]), float(click.position[-1]))
-        theirs = before[row.study, row.dataset, row.sample, row.target, row.person]
-        earlier = [where for round_, where in theirs if row.person and round_ < row.round]
-        found.append(PersonClick(given.goal, place, earlier, row.person, row.pointer))
-        theirs.append((row.round, place))
-    if not found:
+        position = (float(click.position[-2]), float(click.position[-1]))
+        former = history[row.study, row.dataset, row.sample, row.target, row.person]
+        earlier: list[tuple[float, float]] = []
+        for former_round, former_position in former:
+            # Clicks of unknown people may be of several people.
+            if row.person and former_round < row.round:
+                earlier.append(former_position)
+        clicks.append(PersonClick(collected.goal, position, earlier, row.person, row.pointer))
+        former.append((row.round, position))
+    if not clicks:
         raise InvalidInput(
-            f"{collection.name}: expected clicks of people, got {_kinds(collection)}"
+            f"{collection.name}: expected clicks of people, got {_kinds_text(collection)}"
         )
-    return found
+    return clicks
 
 
-def _kinds(collection: Collection) -> str:
+def read_drawings(collection: Collection, *, background: bool = False) -> list[PersonDrawing]:
+    """Return all strokes that count, one drawing for each person, goal and round.
+
+    Strokes on an object, on a missing part and on a surplus part are taken; with `background` instead those beside an
+    object, whose goal is the background near it. People without a name get the name of the collection.
+
+    Args:
+        collection: collection with scribbles.
+        background: take strokes on the background instead.
+
+    Raises:
+        InvalidInput: there are no such strokes.
+    """
+    drawings: dict[tuple[object, ...], PersonDrawing] = {}
+    for collected in collection.only(kind="scribble", counts=True):
+        row = collected.row
+        is_on_background = row.goal == "object" and not row.is_positive
+        is_on_goal = row.is_positive != (row.goal == "surplus")
+        is_wanted = is_on_background if background else is_on_goal
+        if not is_wanted:
+            continue
+        target_key = (row.dataset, row.sample, row.target, row.object_id)
+        question = (*target_key, row.plane, row.goal, row.goal_mask)
+        key = (*question, row.person, row.batch, row.place, row.round)
+        person = row.person or collection.name
+        ink = collected.ink()
+        before = drawings.get(key)
+        if before is None:
+            goal = _stroke_goal(collected, background=background)
+        else:
+            goal = before.goal
+            ink = before.ink | ink
+        if row.plane is None:
+            series = ""
+        else:
+            series = "/".join((*map(str, target_key), person, str(row.round)))
+        drawings[key] = PersonDrawing(person, goal, ink, series, row.plane or 0)
+    if not drawings:
+        kinds = ", ".join(collection.kinds) or "nothing"
+        where = "the background" if background else "goals"
+        raise InvalidInput(f"{collection.name}: expected strokes of people on {where}, got {kinds}")
+    return list(drawings.values())
+
+
+def _stroke_goal(collected: CollectedPrompt, *, background: bool) -> Mask:
+    goal = collected.goal
+    return nearby_background(goal) if background and goal.any() else goal
+
+
+def _kinds_text(collection: Collection) -> str:
     return "prompts of " + ", ".join(collection.kinds) if collection.kinds else "no prompts"

@@ -1,4 +1,4 @@
-"""What a hand would have known at every step of what a person drew: the rows that networks learn from."""
+"""Training rows of the stroke networks: the inputs of an agent at every step of a person's drawing."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from segarena.users.stroke_model.candidates import TURN_CLASSES, TURN_EDGES, sam
 from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS, DrawingAgents
 from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
-_OTHERS = 24
-"""Places at which a line might have begun but did not, for each that did."""
-_CLOSED = 8
-_ME = np.zeros(1, np.intp)
+_OTHER_STARTS = 24
+"""Points at which a line might have begun but did not, for each that did."""
+_FEWEST_POINTS_OF_LOOP = 8
+_LOOP_GAP_STRIDES = 1.5
+_AGENT = np.zeros(1, np.intp)
+"""Index of the one agent that draws the lines again."""
 
 
 @dataclass(slots=True)
 class TrainingRows:
-    """What networks learn from; see `segarena.users.stroke_model.model.StrokeModel` for what each learns.
+    """Rows for the networks of `segarena.users.stroke_model.model.StrokeModel`.
 
     Attributes:
-        steps, turns: what was known before each step, and which class of turn followed.
-        starts: what speaks for where each line began, and then for other places, (1 + others, inputs) each.
-        courses, chosen: what was known where a line began, and in which direction it set out.
+        steps, turns: inputs before each step, and the turn class that followed.
+        starts: inputs at the start of each line, followed by those at other points, (1 + others, inputs) each.
+        courses, chosen: inputs at the start of each line, and the direction class in which it begins.
     """
 
     steps: list[FloatArray] = field(default_factory=list[FloatArray])
@@ -36,8 +38,12 @@ class TrainingRows:
 
 
 def infer_plan(lines: Sequence[ComplexPoints], surface: DrawingSurface) -> FloatArray:
-    """Return what somebody must have planned who drew `lines`, steps apart; see `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`."""
+    """Return the plan that `lines`, in steps of a stride, carry out.
+
+    Its fields are `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`.
+    """
     steps = sum(len(line) - 1 for line in lines)
+    # Dots count as half a step: the logarithm must stay finite.
     ink = max(steps, 0.5) * surface.stride / surface.size
     return np.array([math.log(ink), math.log(len(lines))], np.float32)
 
@@ -49,58 +55,64 @@ def record_drawing(
     rows: TrainingRows,
     rng: np.random.Generator,
 ) -> None:
-    """Draw what a person drew once more and note in `rows` what was known on the way.
+    """Draw a person's lines again and add the inputs and outputs of every step to `rows`.
 
-    Neither the order of the lines nor their directions are known: they are drawn at random, as is where a closed line
-    begins.
+    The order of the lines, their directions and the start of closed lines are unknown: they are sampled.
 
     Args:
-        surface: of the goal.
-        lines: places on the surface, a stride apart.
-        habits: of the person, (people,).
-        rows: are added to.
-        rng: draws order, directions, and the places where lines did not begin.
+        surface: surface of the goal.
+        lines: points on the surface, a stride apart.
+        habits: habits of the person, (people,).
+        rows: rows to append to.
+        rng: samples order, directions, and the points where lines did not begin.
     """
-    ordered = [_as_drawn(lines[at], surface, rng) for at in rng.permutation(len(lines))]
+    order = rng.permutation(len(lines))
+    ordered = [_randomize_direction(lines[index], surface, rng) for index in order]
     plan = infer_plan(lines, surface)
-    hands = DrawingAgents(surface, habits[None], plan[None], sum(map(len, ordered)) + 1)
+    capacity = sum(map(len, ordered)) + 1
+    agent = DrawingAgents(surface, habits[None], plan[None], capacity)
     for number, line in enumerate(ordered):
-        places = sample_start_points(surface, 1, 1 + _OTHERS, rng)
-        places[0, 0] = line[0]
-        rows.starts.append(hands.start_inputs(_ME, places)[0])
-        hands.put_down(_ME, line[:1])
-        _follow(hands, line, rows, rng)
+        points = sample_start_points(surface, 1, 1 + _OTHER_STARTS, rng)
+        points[0, 0] = line[0]
+        rows.starts.append(agent.start_inputs(_AGENT, points)[0])
+        agent.put_down(_AGENT, line[:1])
+        _record_line(agent, line, rows, rng)
+        # The end of the last line is no example of a lift: the plan is carried out by then.
         if number + 1 < len(ordered):
-            rows.steps.append(hands.step_inputs(_ME)[0])
+            rows.steps.append(agent.step_inputs(_AGENT)[0])
             rows.turns.append(TURN_CLASSES)
-        hands.lift(_ME)
+        agent.lift(_AGENT)
 
 
-def _as_drawn(
+def _randomize_direction(
     line: ComplexPoints, surface: DrawingSurface, rng: np.random.Generator
 ) -> ComplexPoints:
-    if len(line) > _CLOSED and abs(line[0] - line[-1]) < 1.5 * surface.stride:
+    """Return a line in a random direction; a closed line also begins at a random point."""
+    gap = abs(line[0] - line[-1])
+    if len(line) > _FEWEST_POINTS_OF_LOOP and gap < _LOOP_GAP_STRIDES * surface.stride:
         start = int(rng.integers(len(line) - 1))
         line = np.concatenate([line[start:-1], line[: start + 1]])
     return line[::-1] if rng.random() < 0.5 else line
 
 
-def _follow(
-    hands: DrawingAgents, line: ComplexPoints, rows: TrainingRows, rng: np.random.Generator
+def _record_line(
+    agent: DrawingAgents, line: ComplexPoints, rows: TrainingRows, rng: np.random.Generator
 ) -> None:
-    """Move the hand along a line."""
+    """Move the agent along a line and record each step."""
     angles = np.angle(np.diff(line))
-    part = 2 * math.pi / START_DIRECTIONS
-    # A hand that was put down faces any direction of the class, as it does when it draws by itself.
-    facing = float(rng.uniform(-0.5, 0.5)) * part
+    class_width = 2 * math.pi / START_DIRECTIONS
+    # A sampled course is anywhere within its direction class, so the recorded one must be, too.
+    facing = float(rng.uniform(-0.5, 0.5)) * class_width
     if len(angles):
-        rows.courses.append(hands.course_inputs(_ME)[0])
-        rows.chosen.append(round(float(angles[0]) / part) % START_DIRECTIONS)
-        facing += rows.chosen[-1] * part
-    hands.set_course(_ME, np.array([facing]))
-    for place, angle in zip(line[1:], angles.tolist(), strict=True):
-        rows.steps.append(hands.step_inputs(_ME)[0])
+        direction = round(float(angles[0]) / class_width) % START_DIRECTIONS
+        rows.courses.append(agent.course_inputs(_AGENT)[0])
+        rows.chosen.append(direction)
+        facing += direction * class_width
+    agent.set_course(_AGENT, np.array([facing]))
+    for point, angle in zip(line[1:], angles.tolist(), strict=True):
+        rows.steps.append(agent.step_inputs(_AGENT)[0])
         turn = math.remainder(angle - facing, 2 * math.pi)
-        rows.turns.append(int(np.clip(np.searchsorted(TURN_EDGES, turn) - 1, 0, TURN_CLASSES - 1)))
-        hands.move(_ME, place[None], np.exp([1j * angle]), np.array([turn]))
+        turn_class = np.searchsorted(TURN_EDGES, turn) - 1
+        rows.turns.append(int(np.clip(turn_class, 0, TURN_CLASSES - 1)))
+        agent.move(_AGENT, point[None], np.exp([1j * angle]), np.array([turn]))
         facing = angle

@@ -1,1 +1,1 @@
-"""Clicks tables: what people clicked, checks and filters, and a synthetic crowd."""
+"""Clicks tables: human clicks, their checks and filters, and a synthetic crowd."""

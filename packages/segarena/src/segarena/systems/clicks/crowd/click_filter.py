@@ -1,9 +1,10 @@
-"""Which clicks of a collection count.
+"""Filter for the valid clicks of a collection.
 
-People are paid by the batch, and some click anywhere. A batch counts when at least 7 of its 10 clicks fall inside
-their object; a click of it counts when it falls inside or not farther than one click radius from it.
+People are paid by the batch, and some click anywhere. A batch is valid when at least 7 of its 10
+clicks fall inside their object. A click of a valid batch is valid when it falls inside the object
+or at most one click radius from it.
 
-Source: RClicks, section 3.2. No code for this rule is published.
+Source: RClicks, section 3.2. The authors published no code for this rule.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ValidClicks:
-    """A collection with the clicks that do not count set apart.
+    """A collection, split into valid and invalid clicks.
 
     Attributes:
         kept: the valid clicks, columns and order as given.
-        dropped: the others, with a column `reason`: "batch" (too few of its batch inside) or "far" (farther than one
-            radius from the object, or outside the image).
-        batches: batches in the collection.
-        dropped_batches: batches in which too few clicks were inside.
+        dropped: the invalid clicks, with a column `reason`: "batch" (too few clicks of the batch
+            inside) or "far" (more than one radius from the object, or outside the image).
+        batches: number of batches in the collection.
+        dropped_batches: number of batches with too few clicks inside.
     """
 
     kept: pl.DataFrame
@@ -42,10 +43,12 @@ class ValidClicks:
     dropped_batches: int
 
     def __str__(self) -> str:
-        far = self.dropped.filter(self.dropped["reason"] == "far").height
+        is_far = self.dropped["reason"] == "far"
+        far = self.dropped.filter(is_far).height
         return (
             f"kept {self.kept.height} of {self.kept.height + self.dropped.height} clicks; dropped "
-            f"{self.dropped.height - far} in {self.dropped_batches} of {self.batches} batches, and {far} far clicks"
+            f"{self.dropped.height - far} in {self.dropped_batches} of {self.batches} batches, "
+            f"and {far} far clicks"
         )
 
 
@@ -56,13 +59,13 @@ def filter_valid(
     required_share: float = 0.7,
     radius_share: float = 0.01,
 ) -> ValidClicks:
-    """Return the clicks of a collection that count, and the others with the reason.
+    """Split a collection into valid clicks and invalid clicks with the reason.
 
     Args:
-        collection: a clicks table with one more column, `batch`: which clicks were made together. A batch of fewer
-            than 10 is judged by the same share.
-        masks: full stem to what was to be clicked, bool (h, w) of the table's w and h.
-        required_share: how much of a batch must fall inside.
+        collection: a clicks table with one more column, `batch`, equal for clicks made in one go.
+            The same share is required of batches with fewer than 10 clicks.
+        masks: full stem to the mask to click, bool (h, w) of the table's w and h.
+        required_share: share of a batch that must fall inside.
         radius_share: the click radius as a share of the image diagonal.
 
     Raises:
@@ -74,36 +77,38 @@ def filter_valid(
         raise InvalidInput(
             "a collection needs a column 'batch' that says which clicks were made in one go"
         )
-    judged = _judge(collection.with_row_index("_index"), masks, radius_share)
-    shares = judged.group_by("batch", maintain_order=True).agg(share=pl.col("_inside").mean())
-    # The share is a ratio of small whole numbers: 7 / 10 must pass 0.7 whatever the last bit says.
-    good = shares.filter(pl.col("share") >= required_share - 1e-9)["batch"]
+    located = _locate(collection.with_row_index("_index"), masks, radius_share)
+    shares = located.group_by("batch", maintain_order=True).agg(share=pl.col("_inside").mean())
+    # The share is a ratio of small whole numbers; the tolerance lets 7 / 10 pass 0.7 despite
+    # rounding.
+    valid_batches = shares.filter(pl.col("share") >= required_share - 1e-9)["batch"]
     reason = (
-        pl.when(~pl.col("batch").is_in(good.implode()))
+        pl.when(~pl.col("batch").is_in(valid_batches.implode()))
         .then(pl.lit("batch"))
         .otherwise(pl.when(~pl.col("_near")).then(pl.lit("far")))
     )
-    judged = judged.with_columns(reason=reason).drop("_index", "_inside", "_near")
+    located = located.with_columns(reason=reason).drop("_index", "_inside", "_near")
     return ValidClicks(
-        kept=judged.filter(pl.col("reason").is_null()).drop("reason"),
-        dropped=judged.filter(pl.col("reason").is_not_null()),
+        kept=located.filter(pl.col("reason").is_null()).drop("reason"),
+        dropped=located.filter(pl.col("reason").is_not_null()),
         batches=shares.height,
-        dropped_batches=shares.height - len(good),
+        dropped_batches=shares.height - len(valid_batches),
     )
 
 
-def _judge(table: pl.DataFrame, masks: Callable[[str], Mask], radius_share: float) -> pl.DataFrame:
-    """Return the table with `_inside` and `_near`."""
+def _locate(table: pl.DataFrame, masks: Callable[[str], Mask], radius_share: float) -> pl.DataFrame:
+    """Add the boolean columns `_inside` and `_near`."""
     import polars as pl
 
     inside = np.zeros(table.height, dtype=np.bool_)
     near = np.zeros(table.height, dtype=np.bool_)
     for clicks in table.partition_by("full_stem", maintain_order=True):
-        mask = masks(clicks["full_stem"][0])
+        full_stem = clicks["full_stem"][0]
+        mask = masks(full_stem)
         size = (clicks["h"][0], clicks["w"][0])
         if mask.shape != size:
             raise InvalidInput(
-                f"{clicks['full_stem'][0]}: its clicks are for a size of {size}, the mask has {mask.shape}"
+                f"{full_stem}: its clicks are for a size of {size}, the mask has {mask.shape}"
             )
         rows = clicks["_index"].to_numpy()
         positions = clicks.select("y", "x").to_numpy()
@@ -114,13 +119,15 @@ def _judge(table: pl.DataFrame, masks: Callable[[str], Mask], radius_share: floa
 
 
 def is_near(mask: Mask, position: Sequence[int] | NDArray[np.int64], radius_px: float) -> bool:
-    """Tell whether a click at (row, column) is on the image, and within `radius_px` of a pixel of the mask."""
-    row, column = (int(p) for p in position)
+    """Test whether a (row, column) lies in the image and at most `radius_px` from the mask."""
+    row = int(position[0])
+    column = int(position[1])
     if not (0 <= row < mask.shape[0] and 0 <= column < mask.shape[1]):
         return False
-    window = grow_window(
-        (slice(row, row + 1), slice(column, column + 1)), int(radius_px), mask.shape
-    )
+    pixel = (slice(row, row + 1), slice(column, column + 1))
+    window = grow_window(pixel, int(radius_px), mask.shape)
     rows, columns = np.nonzero(mask[window])
-    away = (rows + window[0].start - row) ** 2 + (columns + window[1].start - column) ** 2
-    return bool(len(away)) and float(away.min()) <= radius_px**2
+    row_offsets = rows + window[0].start - row
+    column_offsets = columns + window[1].start - column
+    squared_px = row_offsets**2 + column_offsets**2
+    return bool(len(squared_px)) and float(squared_px.min()) <= radius_px**2

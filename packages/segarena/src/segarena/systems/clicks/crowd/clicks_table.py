@@ -1,9 +1,10 @@
-"""The clicks table: one row per click that a person made; read, checked, written, counted.
+"""The clicks table, one row per human click: reading, checking, writing and counting.
 
-Columns (strings, empty where they do not apply): `dataset`, `image_stem`, `object_stem` (the object's code, empty when
-the image has one), `model_type` (whose mask is corrected, empty in the first round), `click_type` (first, fn, fp),
-`full_stem` (the *instance*: one object in one round, the unit of all statistics), `device` (pc, mobile); and whole
-numbers `x`, `y` from the top-left corner of an image of `w` x `h` pixels. Further columns are kept.
+Columns (strings, empty where they do not apply): `dataset`, `image_stem`, `object_stem` (the
+object's code, empty when the image has one object), `model_type` (the model whose mask is
+corrected, empty in the first round), `click_type` (first, fn, fp), `full_stem` (the *instance*:
+one object in one round, the unit of all statistics), `device` (pc, mobile); and whole numbers `x`,
+`y` from the top-left corner of an image of `w` x `h` pixels. Further columns are kept.
 
 Source: RClicks, the published clicks.csv; the paper does not describe it.
 """
@@ -44,6 +45,7 @@ DISPLAY_MODES = (
     "Highlighted_Instance",
 )
 OBJECT_SEPARATOR = "_" * 7
+# The models whose masks were corrected; the paper does not name MiVOS, but the data has it.
 MODEL_MARKS = ("_ritm", "_sam", "_simple", "_mivos")
 
 Stems = Literal["columns", "published"]
@@ -51,14 +53,20 @@ Stems = Literal["columns", "published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClicksTableReport:
-    """What is in a clicks table, and what is wrong with it; `findings` says what each number counts.
+    """Counts of a clicks table and of its problems; `findings` describes each count.
 
     Attributes:
+        rows: number of clicks.
         instances: distinct (dataset, full_stem).
-        duplicates: rows that repeat an earlier one in all columns. Two people may click the same pixel, and the
-            table does not say who clicked, so this is no error.
-        outside: clicks outside [0, w - 1] x [0, h - 1]; they are clipped when used.
-        unknown_click_types, unknown_devices: value to number of rows.
+        duplicates: rows that repeat an earlier one in all columns. This is no error: two people
+            may click the same pixel, and the table does not identify people.
+        outside: clicks outside [0, w - 1] x [0, h - 1]; readers clip them.
+        changing_sizes: instances whose rows differ in w or h.
+        changing_instances: instances whose rows differ in image, object, model or click type.
+        without_size: rows with w or h below 1.
+        without_stem: rows with an empty dataset, image_stem or full_stem.
+        unknown_click_types: value to number of rows.
+        unknown_devices: value to number of rows.
         without_clicks: expected instances that have no row.
     """
 
@@ -76,59 +84,59 @@ class ClicksTableReport:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything odd, errors first."""
+        """All problems with a count above 0, errors first."""
         types = self.unknown_click_types
         devices = self.unknown_devices
-        lines = [
+        examples = ", ".join(self.without_clicks[:3])
+        errors = [
             (
-                True,
                 sum(types.values()),
                 f"rows with a click_type other than {', '.join(CLICK_TYPES)}: {types}",
             ),
             (
-                True,
                 sum(devices.values()),
                 f"rows with a device other than {', '.join(DEVICES)}: {devices}",
             ),
-            (True, self.without_size, "rows with w or h below 1"),
-            (True, self.without_stem, "rows with an empty dataset, image_stem or full_stem"),
+            (self.without_size, "rows with w or h below 1"),
+            (self.without_stem, "rows with an empty dataset, image_stem or full_stem"),
             (
-                True,
                 self.changing_instances,
                 "instances whose rows differ in image, object, model or click type",
             ),
+        ]
+        warnings = [
             (
-                False,
                 self.changing_sizes,
                 "instances whose rows differ in w or h; the first row's are used",
             ),
-            (False, self.outside, "clicks outside the image; they are clipped"),
-            (False, self.duplicates, "rows that repeat an earlier one"),
-            (
-                False,
-                len(self.without_clicks),
-                f"instances without clicks: {', '.join(self.without_clicks[:3])}",
-            ),
+            (self.outside, "clicks outside the image; they are clipped"),
+            (self.duplicates, "rows that repeat an earlier one"),
+            (len(self.without_clicks), f"instances without clicks: {examples}"),
         ]
-        return tuple(
-            Finding(is_error=error, message=f"{n} {text}") for error, n, text in lines if n
-        )
+        findings: list[Finding] = []
+        for is_error, counts in ((True, errors), (False, warnings)):
+            for count, text in counts:
+                if count:
+                    findings.append(Finding(is_error=is_error, message=f"{count} {text}"))
+        return tuple(findings)
 
 
 def read_clicks(
     path: Path | str, *, stems: Stems = "columns", is_checked: bool = True
 ) -> pl.DataFrame:
-    """Return the clicks table in a CSV file, checked.
+    """Read a clicks table from a CSV file.
 
     Args:
         path: the file.
-        stems: "columns" takes the image_stem column as it is. "published" cuts it out of full_stem as the published
-            code does: at the first model name after an underscore, so that `my_simple_photo` becomes `my`.
-        is_checked: False leaves the errors of `check_clicks` in, so that all of them can be listed.
+        stems: "columns" reads the column image_stem. "published" derives it from full_stem as the
+            published code does: it cuts at the first model name after an underscore, so that
+            `my_simple_photo` becomes `my`.
+        is_checked: False does not raise the errors of `check_clicks`, so that a caller can list
+            them all.
 
     Raises:
-        InvalidInput: no such file, missing columns, coordinates that are not whole numbers, or any error of
-            `check_clicks`; duplicates, clicks outside and the like only show in its report.
+        InvalidInput: no such file, missing columns, coordinates that are not whole numbers, or any
+            error of `check_clicks`; its warnings, such as duplicates, are not raised.
     """
     import polars as pl
 
@@ -140,47 +148,43 @@ def read_clicks(
     }
     try:
         header = pl.read_csv(path, n_rows=0).columns
-        _need_columns(header, str(path))
+        _require_columns(header, str(path))
         known = {column: types[column] for column in header if column in types}
-        table = pl.read_csv(path, schema_overrides=known).with_columns(
-            pl.col(*TEXT_COLUMNS).fill_null("")
-        )
+        table = pl.read_csv(path, schema_overrides=known)
+        table = table.with_columns(pl.col(*TEXT_COLUMNS).fill_null(""))
     except pl.exceptions.PolarsError as error:
-        raise InvalidInput(
-            f"{path} cannot be read as a clicks table: {str(error).splitlines()[0]}"
-        ) from error
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f"{path} cannot be read as a clicks table: {reason}") from error
     if stems == "published":
         marks = "|".join((*MODEL_MARKS, OBJECT_SEPARATOR))
         table = table.with_columns(
             image_stem=pl.col("full_stem").str.replace(f"(?s)({marks}).*", "")
         )
     if is_checked:
-        errors = [finding.message for finding in check_clicks(table).findings if finding.is_error]
-    else:
-        errors = []
-    if errors:
-        raise InvalidInput(f"{path}: {'; '.join(errors)}")
+        findings = check_clicks(table).findings
+        errors = [finding.message for finding in findings if finding.is_error]
+        if errors:
+            raise InvalidInput(f"{path}: {'; '.join(errors)}")
     return table
 
 
 def write_clicks(table: pl.DataFrame, path: Path | str) -> None:
-    """Write a clicks table as CSV, the named columns first.
+    """Write a clicks table as CSV, the standard columns first.
 
     Raises:
         InvalidInput: columns are missing.
-        StoreError: it cannot be written.
+        StoreError: the file cannot be written.
     """
-    _need_columns(table.columns, "the table")
-    ordered = table.select(
-        *CLICK_COLUMNS, *(column for column in table.columns if column not in CLICK_COLUMNS)
-    )
+    _require_columns(table.columns, "the table")
+    further = [column for column in table.columns if column not in CLICK_COLUMNS]
+    ordered = table.select(*CLICK_COLUMNS, *further)
     write_whole(Path(path), ordered.write_csv())
 
 
 def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:
-    """Return the clicks of the display-mode study, by mode, in the paper's order.
+    """Read the clicks of the display-mode study, grouped by mode in the paper's order.
 
-    There the `dataset` column names how the target was shown.
+    In this table the column `dataset` names the display mode of the target.
 
     Raises:
         InvalidInput: see `read_clicks`; or a mode that is not in `DISPLAY_MODES`.
@@ -191,48 +195,59 @@ def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:
         raise InvalidInput(
             f"{path}: {unknown} are not display modes; expected {', '.join(DISPLAY_MODES)}"
         )
-    parts = {mode: table.filter(table["dataset"] == mode) for mode in DISPLAY_MODES}
-    return {mode: part for mode, part in parts.items() if part.height}
+    by_mode: dict[str, pl.DataFrame] = {}
+    for mode in DISPLAY_MODES:
+        rows = table.filter(table["dataset"] == mode)
+        if rows.height:
+            by_mode[mode] = rows
+    return by_mode
 
 
 def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> ClicksTableReport:
-    """Return what is in a clicks table; nothing is changed or refused. Full stems in `expected` should have clicks.
+    """Check a clicks table and report counts and problems; the table is not changed.
+
+    Args:
+        table: the clicks.
+        expected: full stems that should have clicks.
 
     Raises:
         InvalidInput: columns are missing, or coordinates are missing in some rows.
     """
     import polars as pl
 
-    _need_columns(table.columns, "the table")
+    _require_columns(table.columns, "the table")
     empty = sum(table[column].null_count() for column in CLICK_COLUMNS)
     if empty:
         raise InvalidInput(
             f"the clicks table has {empty} empty cells in {', '.join(CLICK_COLUMNS)}"
         )
     x, y, w, h = (pl.col(column) for column in CLICK_NUMBER_COLUMNS)
-    same = ["image_stem", "object_stem", "model_type", "click_type"]
-    by_instance = table.select("dataset", "full_stem", *same, "w", "h").unique()
-    instances = by_instance.group_by("dataset", "full_stem").agg(pl.col(*same, "w", "h").n_unique())
-    seen = set(table["full_stem"].unique())
+    key = ("dataset", "full_stem")
+    constant = ("image_stem", "object_stem", "model_type", "click_type")
+    variants = table.select(*key, *constant, "w", "h").unique()
+    instances = variants.group_by(*key).agg(pl.col(*constant, "w", "h").n_unique())
+    clicked = set(table["full_stem"].unique())
+    has_empty_stem = pl.any_horizontal(pl.col("dataset", "image_stem", "full_stem") == "")
+    without_clicks = [stem for stem in dict.fromkeys(expected) if stem not in clicked]
     return ClicksTableReport(
         rows=table.height,
         instances=instances.height,
         duplicates=table.height - table.unique().height,
         outside=table.filter((x < 0) | (y < 0) | (x >= w) | (y >= h)).height,
         changing_sizes=instances.filter((w > 1) | (h > 1)).height,
-        changing_instances=instances.filter(pl.any_horizontal(pl.col(*same) > 1)).height,
+        changing_instances=instances.filter(pl.any_horizontal(pl.col(*constant) > 1)).height,
         without_size=table.filter((w < 1) | (h < 1)).height,
-        without_stem=table.filter(
-            pl.any_horizontal(pl.col("dataset", "image_stem", "full_stem") == "")
-        ).height,
-        unknown_click_types=_unknown(table["click_type"], CLICK_TYPES),
-        unknown_devices=_unknown(table["device"], DEVICES),
-        without_clicks=tuple(stem for stem in dict.fromkeys(expected) if stem not in seen),
+        without_stem=table.filter(has_empty_stem).height,
+        unknown_click_types=_count_unknown(table["click_type"], CLICK_TYPES),
+        unknown_devices=_count_unknown(table["device"], DEVICES),
+        without_clicks=tuple(without_clicks),
     )
 
 
 def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of clicks per dataset: columns dataset, first, subsequent, sum; the last row is "all".
+    """Count the clicks of each dataset: columns dataset, first, subsequent, sum.
+
+    The last row is "all".
 
     Source: RClicks, table 2.
     """
@@ -244,9 +259,11 @@ def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
         subsequent=(~is_first).sum().cast(pl.Int64),
         sum=pl.len().cast(pl.Int64),
     )
-    order = {name: i for i, name in enumerate(DATASETS)}
-    # The order of the paper's table; unknown datasets follow in their own.
-    rank = pl.col("dataset").replace_strict(order, default=len(order), return_dtype=pl.Int64)
+    paper_order = {name: i for i, name in enumerate(DATASETS)}
+    # Datasets that the paper lacks follow its own in order of first appearance.
+    rank = pl.col("dataset").replace_strict(
+        paper_order, default=len(paper_order), return_dtype=pl.Int64
+    )
     counts = counts.sort(rank, maintain_order=True)
     total = counts.select(
         pl.lit("all").alias("dataset"), pl.col("first", "subsequent", "sum").sum()
@@ -254,15 +271,17 @@ def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([counts, total])
 
 
-def _need_columns(columns: Iterable[str], name: str) -> None:
+def _require_columns(columns: Iterable[str], name: str) -> None:
     present = set(columns)
     missing = [column for column in CLICK_COLUMNS if column not in present]
     if missing:
         raise InvalidInput(
-            f"{name}: the columns {', '.join(missing)} are missing; a clicks table has {CLICK_COLUMNS}"
+            f"{name}: the columns {', '.join(missing)} are missing; "
+            f"a clicks table has {CLICK_COLUMNS}"
         )
 
 
-def _unknown(values: pl.Series, known: tuple[str, ...]) -> dict[str, int]:
-    counts = values.filter(~values.is_in(known)).value_counts(sort=True)
+def _count_unknown(values: pl.Series, known: tuple[str, ...]) -> dict[str, int]:
+    is_unknown = ~values.is_in(known)
+    counts = values.filter(is_unknown).value_counts(sort=True)
     return dict(counts.iter_rows())

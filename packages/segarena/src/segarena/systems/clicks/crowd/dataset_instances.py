@@ -125,10 +125,8 @@ def target_loader(dataset: Dataset) -> TargetLoader:
 
     def load(_: str, image_stem: str, object_stem: str) -> tuple[NDArray[np.uint8], Mask]:
         sample = load_image(image_stem)
-        masks: list[Mask] = []
-        for target in sample.targets:
-            if object_stem in ("", target.id):
-                masks.append(np.asarray(target.mask > 0))
+        chosen = [target for target in sample.targets if object_stem in ("", target.id)]
+        masks = [np.asarray(target.mask > 0) for target in chosen]
         if not masks:
             ids = ", ".join(target.id for target in sample.targets) or "none"
             raise SampleInvalid(

@@ -1,14 +1,15 @@
-"""A synthetic crowd: people with habits who click on errors.
+"""Synthetic crowd: simulated annotators with habits who click on errors.
 
-With it, collection, filtering, training and evaluation can be tried and tested without anyone's data.
+With it you can try and test collection, filtering, training and evaluation without human data.
 
-A person has a device, a steady or unsteady hand, and a mixture of habits (`habits.py`) around that
-of the crowd. A click draws one of the person's habits, a position from that habit's map, and a jitter that is larger on
-a mobile device, where it also falls a little low. Some people are careless and click anywhere in the image; the others'
-clicks slip off the error now and then. People work in batches of 10 different images, about three batches each, and
-nobody sees an image twice, as in the paper's collection.
+Each person has a device, a steady or unsteady hand, and a mixture of habits (`habit_maps.py`) that
+varies around the crowd's mixture. A click samples one of the person's habits, a position from that
+habit's map, and a jitter. On a mobile device the jitter is larger and clicks fall a little low.
+Careless people click anywhere in the image; other people's clicks sometimes slip off the error.
+People work in batches of 10 different images, about three batches each, and nobody sees an image
+twice, as in the paper's collection.
 
-It is a model for exercise, not of anyone: do not report it as real behaviour.
+This is a model for exercises, not a model of real people: do not report it as real behaviour.
 """
 
 from __future__ import annotations
@@ -28,23 +29,33 @@ from segarena.errors import InvalidInput
 from segarena.samples import Mask
 from segarena.systems.clicks.crowd.habit_maps import habit_maps
 from segarena.systems.clicks.crowd.instances import Instance
+from segarena.systems.clicks.models.click_maps import ClickType
 
 if TYPE_CHECKING:
     import polars as pl
 
 CROWD_HABITS = {"deep": 0.2, "conspicuous": 0.4, "off_edge": 0.05, "upper": 0.3, "anywhere": 0.05}
-"""How much of each habit the crowd has on average."""
+"""Mean weight of each habit in the crowd."""
 JITTER_SHARE = {"pc": 0.0015, "mobile": 0.004}
 """Standard deviation of the jitter, as a share of the image diagonal."""
 LOW_SHARE = {"pc": 0.0, "mobile": 0.0015}
-"""How far clicks fall low, as a share of the image diagonal."""
+"""Downward shift of clicks, as a share of the image diagonal."""
+HABIT_CONCENTRATION = 4
+"""Scale of the Dirichlet distribution of habits: the higher, the more alike people are."""
 BATCH_SIZE = 10
 BATCHES_PER_PERSON = 3
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPerson:
-    """One of the crowd: "pc" or "mobile", the weight of each habit, a factor on the jitter, whether careless."""
+    """Member of the synthetic crowd.
+
+    Attributes:
+        device: "pc" or "mobile".
+        habits: weight of each habit; the weights sum to 1.
+        unsteadiness: factor on the jitter.
+        is_careless: whether the person clicks anywhere in the image.
+    """
 
     device: str
     habits: dict[str, float]
@@ -52,8 +63,8 @@ class SyntheticPerson:
     is_careless: bool
 
 
-class _Turn(NamedTuple):
-    """One click to be made: by whom, in which batch, on which instance."""
+class _ClickJob(NamedTuple):
+    """Assignment of one click to a person, a batch and an instance, each by number."""
 
     person: int
     batch: int
@@ -69,94 +80,99 @@ def collect_clicks(
     careless_share: float = 0.04,
     slip_share: float = 0.02,
 ) -> pl.DataFrame:
-    """Return what the crowd clicks: a clicks table with `batch` and `person`, unfiltered, in order of the instances.
+    """Let the crowd click, and return an unfiltered clicks table with `batch` and `person`.
 
-    Equal arguments give equal tables.
+    Rows are in the order of the instances. Equal arguments give equal tables.
 
     Args:
-        instances: what is shown; their own positions are not looked at. Instances of one dataset and image_stem (full
-            stem when that is empty) are one image.
+        instances: the errors to click; their own positions are ignored. Instances of one dataset
+            and image_stem (full stem when that is empty) count as one image.
         clicks: per instance.
         seed: of all randomness.
         mobile_share: share of people with a mobile device.
         careless_share: share of people who click anywhere in the image.
-        slip_share: share of the other people's clicks that miss the error on purpose of the model: anywhere off it.
+        slip_share: share of the other people's clicks that the model places off the error.
 
     Raises:
-        InvalidInput: no clicks asked for, or a share outside [0, 1].
+        InvalidInput: `clicks` is below 1, or a share is outside [0, 1].
     """
     import polars as pl
 
-    if clicks < 1 or not all(
-        0 <= share <= 1 for share in (mobile_share, careless_share, slip_share)
-    ):
+    shares = (mobile_share, careless_share, slip_share)
+    if clicks < 1 or not all(0 <= share <= 1 for share in shares):
         raise InvalidInput("the crowd needs clicks >= 1 and shares in [0, 1]")
-    turns: list[list[_Turn]] = [[] for _ in instances]
-    for turn in _plan(instances, clicks, np.random.default_rng([seed, 0])):
-        turns[turn.instance].append(turn)
+    jobs_by_instance: list[list[_ClickJob]] = [[] for _ in instances]
+    for job in _assign_clicks(instances, clicks, np.random.default_rng([seed, 0])):
+        jobs_by_instance[job.instance].append(job)
     rows: list[dict[str, Any]] = []
-    for instance, todo in zip(instances, turns, strict=True):
-        drawer = _Drawer(instance, slip_share)
-        stream = zlib.crc32(f"{instance.dataset}/{instance.full_stem}".encode())
-        for i, turn in enumerate(todo):
-            # Streams are named after what they decide, so that other instances change nothing here.
-            person = _person(
-                np.random.default_rng([seed, 1, turn.person]), mobile_share, careless_share
-            )
-            row, column = drawer.draw(person, np.random.default_rng([seed, 2, stream, i]))
-            rows.append(_record(instance, turn, person, row, column))
+    for instance, jobs in zip(instances, jobs_by_instance, strict=True):
+        sampler = _ClickSampler(instance, slip_share)
+        instance_key = zlib.crc32(f"{instance.dataset}/{instance.full_stem}".encode())
+        for i, job in enumerate(jobs):
+            # Random streams are keyed by what they decide, so that other instances do not
+            # change them.
+            person_rng = np.random.default_rng([seed, 1, job.person])
+            click_rng = np.random.default_rng([seed, 2, instance_key, i])
+            person = _sample_person(person_rng, mobile_share, careless_share)
+            row, column = sampler.sample(person, click_rng)
+            rows.append(_table_row(instance, job, person, row, column))
     return pl.DataFrame(rows)
 
 
 def crowd_map(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
-    """Return where the crowd clicks on average: the `ClickMap` that a perfect click model would find.
+    """Return the crowd's mean click map, which a perfect click model would predict.
 
-    Careless people and slips are left out; the map is confined to the error and sums to 1, all zero when there is none.
+    Careless people and slips are left out. The map is zero outside the error and sums to 1; it is
+    all zero without an error.
     """
     window, maps = habit_maps(image, error)
     result = np.zeros(np.shape(error), dtype=np.float32)
     if not maps:
         return result
-    mean = np.asarray(
-        sum(weight * maps[name] for name, weight in CROWD_HABITS.items()), dtype=np.float64
-    )
-    size = (window[1].stop - window[1].start, window[0].stop - window[0].start)
-    result[window] = cv2.resize(mean, size, interpolation=cv2.INTER_LINEAR)
-    blurred = [_blurred(result, share) for share in JITTER_SHARE.values()]
-    result = np.where(np.asarray(error) >= 0.5, sum(blurred), 0).astype(np.float32)
+    weighted = [weight * maps[name] for name, weight in CROWD_HABITS.items()]
+    mean = np.asarray(sum(weighted), dtype=np.float64)
+    height, width = window_shape(window)
+    result[window] = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
+    jittered = sum(_blur(result, share) for share in JITTER_SHARE.values())
+    result = np.where(np.asarray(error) >= 0.5, jittered, 0).astype(np.float32)
     return result / result.sum()
 
 
 def later_rounds(instance: Instance, *, seed: int = 0) -> tuple[Instance, ...]:
-    """Return the fn and the fp instance of a made-up wrong mask: a part is missing, another is too much.
+    """Return the fn and the fp instance of a synthetic wrong mask.
 
-    An instance without pixels missing or surplus is left out. The mistakes depend on `seed` and the instance's name.
+    The wrong mask lacks a part of the target and has a surplus part beside it. An instance without
+    missing (fn) or surplus (fp) pixels is left out. The parts depend on `seed` and the instance's
+    name.
     """
     rng = np.random.default_rng([seed, 3, zlib.crc32(instance.full_stem.encode())])
     target = instance.target
-    box = bounding_window(target)
-    reach = max(2, (box[0].stop - box[0].start + box[1].stop - box[1].start) // 6)
-    away = cv2.distanceTransform((~target).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    grown = np.asarray(away) <= reach
-    missing = _far_side(target, rng, share=0.3) & target
-    surplus = _far_side(grown & ~target, rng, share=0.35) & grown & ~target
+    height, width = window_shape(bounding_window(target))
+    growth_px = max(2, (height + width) // 6)
+    background = (~target).astype(np.uint8)
+    distances = cv2.distanceTransform(background, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    grown = np.asarray(distances) <= growth_px
+    missing = _random_side(target, rng, share=0.3) & target
+    surplus = _random_side(grown & ~target, rng, share=0.35) & grown & ~target
     previous = ((target & ~missing) | surplus).astype(np.float32)
-    rounds = (
-        replace(
+    rounds: list[Instance] = []
+    parts: tuple[tuple[ClickType, Mask], ...] = (("fn", missing), ("fp", surplus))
+    for click_type, part in parts:
+        if not part.any():
+            continue
+        later = replace(
             instance,
-            full_stem=f"{instance.full_stem}_crowd_{kind}",
+            full_stem=f"{instance.full_stem}_crowd_{click_type}",
             model_type="crowd",
-            click_type=kind,
+            click_type=click_type,
             previous=previous,
         )
-        for kind, part in (("fn", missing), ("fp", surplus))
-        if part.any()
-    )
+        rounds.append(later)
     return tuple(rounds)
 
 
-class _Drawer:
-    """Draws clicks on one instance; looks at it once."""
+class _ClickSampler:
+    """Samples clicks on one instance; the habit maps are computed once."""
 
     def __init__(self, instance: Instance, slip_share: float) -> None:
         self._error = instance.error >= 0.5
@@ -168,81 +184,95 @@ class _Drawer:
         self._slip_share = slip_share
         self._diagonal = math.hypot(*self._error.shape)
 
-    def draw(self, person: SyntheticPerson, rng: np.random.Generator) -> tuple[int, int]:
+    def sample(self, person: SyntheticPerson, rng: np.random.Generator) -> tuple[int, int]:
         """Return the (row, column) of one click."""
         if person.is_careless:
             position = rng.random(2) * self._error.shape
         elif rng.random() < self._slip_share:
-            position = self._slip(rng)
+            position = self._sample_slip(rng)
         else:
-            position = self._aim(person, rng)
-            position += rng.normal(
-                0, person.unsteadiness * JITTER_SHARE[person.device] * self._diagonal, 2
-            )
+            position = self._sample_habit(person, rng)
+            jitter_px = person.unsteadiness * JITTER_SHARE[person.device] * self._diagonal
+            position += rng.normal(0, jitter_px, 2)
             position[0] += LOW_SHARE[person.device] * self._diagonal
-        row, column = np.clip(position, 0, np.array(self._error.shape) - 1).astype(int).tolist()
+        last = np.array(self._error.shape) - 1
+        row, column = np.clip(position, 0, last).astype(int).tolist()
         return row, column
 
-    def _aim(self, person: SyntheticPerson, rng: np.random.Generator) -> NDArray[np.float64]:
-        habit = str(rng.choice(list(person.habits), p=list(person.habits.values())))
+    def _sample_habit(
+        self, person: SyntheticPerson, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        names = list(person.habits)
+        probabilities = list(person.habits.values())
+        habit = str(rng.choice(names, p=probabilities))
         sums = self._sums[habit]
         cell = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
-        inside = (
-            np.array(np.unravel_index(cell, self._size), dtype=np.float64) + rng.random(2)
-        ) / self._size
+        row_column = np.array(np.unravel_index(cell, self._size), dtype=np.float64)
+        relative = (row_column + rng.random(2)) / self._size
         start = np.array(window_start(self._window))
-        return start + inside * np.array(window_shape(self._window))
+        return start + relative * np.array(window_shape(self._window))
 
-    def _slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return a position off the error; anywhere when there is hardly any such place."""
+    def _sample_slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return a position off the error; any position when hardly any pixel is off it."""
         candidates = rng.random((100, 2)) * self._error.shape
         rows, columns = candidates.astype(int).T
-        return candidates[int(np.argmin(self._error[rows, columns]))]
+        first_off_error = int(np.argmin(self._error[rows, columns]))
+        return candidates[first_off_error]
 
 
-def _plan(instances: Sequence[Instance], clicks: int, rng: np.random.Generator) -> Iterator[_Turn]:
-    """Give every click a person and a batch; within a batch, and for a person, all images differ."""
+def _assign_clicks(
+    instances: Sequence[Instance], clicks: int, rng: np.random.Generator
+) -> Iterator[_ClickJob]:
+    """Assign every click to a person and a batch.
+
+    All images differ within a batch, and so do all images of a person.
+    """
     images: dict[tuple[str, str], list[int]] = {}
     for i, instance in enumerate(instances):
-        images.setdefault((instance.dataset, instance.image_stem or instance.full_stem), []).append(
-            i
-        )
+        key = (instance.dataset, instance.image_stem or instance.full_stem)
+        images.setdefault(key, []).append(i)
     person = -1
     batch = -1
-    done = BATCHES_PER_PERSON
-    seen: set[int] = set()
+    batches_of_person = BATCHES_PER_PERSON
+    seen_images: set[int] = set()
     for _ in range(clicks):
-        left = [rng.permutation(members).tolist() for members in images.values()]
-        while any(left):
-            # Taking from the images with most left keeps the last batches of a pass full.
-            order = sorted(rng.permutation(len(left)).tolist(), key=lambda image: -len(left[image]))
-            chosen = [image for image in order[:BATCH_SIZE] if left[image]]
+        remaining = [rng.permutation(members).tolist() for members in images.values()]
+        while any(remaining):
+            # Starting with the images that have most instances left keeps late batches full.
+            shuffled = rng.permutation(len(remaining)).tolist()
+            order = sorted(shuffled, key=lambda image: -len(remaining[image]))
+            chosen = [image for image in order[:BATCH_SIZE] if remaining[image]]
             batch += 1
-            if done == BATCHES_PER_PERSON or seen.intersection(chosen):
-                person = person + 1
-                done = 0
-                seen = set()
-            done += 1
-            seen.update(chosen)
+            if batches_of_person == BATCHES_PER_PERSON or seen_images.intersection(chosen):
+                person += 1
+                batches_of_person = 0
+                seen_images = set()
+            batches_of_person += 1
+            seen_images.update(chosen)
             for image in chosen:
-                yield _Turn(person, batch, left[image].pop())
+                yield _ClickJob(person, batch, remaining[image].pop())
 
 
-def _person(
+def _sample_person(
     rng: np.random.Generator, mobile_share: float, careless_share: float
 ) -> SyntheticPerson:
-    # The higher the factor, the more alike people are.
-    weights = rng.dirichlet([4 * weight for weight in CROWD_HABITS.values()])
+    concentrations = [HABIT_CONCENTRATION * weight for weight in CROWD_HABITS.values()]
+    weights = rng.dirichlet(concentrations)
+    weights = (weights / weights.sum()).tolist()
+    # The draws below must stay in this order: they share one random stream.
+    device = "mobile" if rng.random() < mobile_share else "pc"
+    unsteadiness = float(rng.lognormal(0, 0.3))
+    is_careless = bool(rng.random() < careless_share)
     return SyntheticPerson(
-        device="mobile" if rng.random() < mobile_share else "pc",
-        habits=dict(zip(CROWD_HABITS, (weights / weights.sum()).tolist(), strict=True)),
-        unsteadiness=float(rng.lognormal(0, 0.3)),
-        is_careless=bool(rng.random() < careless_share),
+        device=device,
+        habits=dict(zip(CROWD_HABITS, weights, strict=True)),
+        unsteadiness=unsteadiness,
+        is_careless=is_careless,
     )
 
 
-def _record(
-    instance: Instance, turn: _Turn, person: SyntheticPerson, row: int, column: int
+def _table_row(
+    instance: Instance, job: _ClickJob, person: SyntheticPerson, row: int, column: int
 ) -> dict[str, Any]:
     height, width = instance.target.shape
     return {
@@ -257,22 +287,23 @@ def _record(
         "y": row,
         "w": width,
         "h": height,
-        "batch": turn.batch,
-        "person": turn.person,
+        "batch": job.batch,
+        "person": job.person,
     }
 
 
-def _far_side(mask: Mask, rng: np.random.Generator, *, share: float) -> Mask:
+def _random_side(mask: Mask, rng: np.random.Generator, *, share: float) -> Mask:
     """Return the side of a random line that holds `share` of the mask."""
     angle = rng.random() * 2 * math.pi
+    if not mask.any():
+        return mask
     rows = np.arange(mask.shape[0])[:, None]
     columns = np.arange(mask.shape[1])
-    along = math.sin(angle) * rows + math.cos(angle) * columns
-    return along > np.quantile(along[mask], 1 - share) if mask.any() else mask
+    projection = math.sin(angle) * rows + math.cos(angle) * columns
+    return projection > np.quantile(projection[mask], 1 - share)
 
 
-def _blurred(values: NDArray[np.float32], share: float) -> NDArray[np.float32]:
-    sigma = share * math.hypot(*values.shape)
-    return np.asarray(
-        cv2.GaussianBlur(values, (0, 0), sigma, borderType=cv2.BORDER_CONSTANT), dtype=np.float32
-    )
+def _blur(values: NDArray[np.float32], share: float) -> NDArray[np.float32]:
+    sigma_px = share * math.hypot(*values.shape)
+    blurred = cv2.GaussianBlur(values, (0, 0), sigma_px, borderType=cv2.BORDER_CONSTANT)
+    return np.asarray(blurred, dtype=np.float32)

@@ -1,8 +1,9 @@
-"""How near two sets of clicks are: PL1, WD, and whether a KS test tells them apart.
+"""Distances between two sets of clicks: PL1, WD, and a two-sample KS test.
 
-Clicks are arrays (n, 2) of (row, column). Distances are in units of the object's box, given as (height,
-width). Used between people shown the target in different ways (RClicks, Table 1), between devices (Table 8), and, with
-draws from a map in place of one set, to judge a click model (`segarena.systems.clicks.measures.click_model_quality`).
+Clicks are arrays (n, 2) of (row, column). Distances are in units of the object's box, given as
+(height, width). They compare people who saw the target in different display modes (RClicks,
+Table 1), devices (Table 8), and, with draws from a map as one set, click models with people
+(`segarena.systems.clicks.measures.click_model_quality`).
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ BoxSize: TypeAlias = tuple[int, int]
 
 DistanceUnit: TypeAlias = Literal["box_diagonal", "box_sides"]
 KS_SIGNIFICANCE = 0.05
-"""Two sets pass for one distribution when the p-value is above this."""
-_AT_ONCE = 1 << 20  # distances held at once: 8 MB
+"""Two sets count as equally distributed when the p-value is above this."""
+_CHUNK_SIZE = 1 << 20  # distances in memory at once: 8 MB
 
 
 @dataclass(frozen=True, slots=True)
 class ClickSetComparison:
-    """Two sets of clicks compared.
+    """Agreement of two sets of clicks.
 
     Attributes:
         pl1: mean L1 distance of all pairs, rows in box heights and columns in box widths.
         wd: Wasserstein distance, in box diagonals.
         ks: 1.0 when the p-value is above 0.05, otherwise 0.0, also when it is NaN.
         p_value: of the two-dimensional KS test; NaN when it is not defined, see `KsTests`.
-        clicks: how many clicks the two sets have.
+        clicks: number of clicks in each set.
     """
 
     pl1: float
@@ -65,10 +66,10 @@ def box_size(target: Mask) -> BoxSize:
 
 
 def box_unit(box: BoxSize, normalise: DistanceUnit) -> NDArray[np.float64]:
-    """Return by how many pixels (rows, columns) are divided, see `wasserstein`.
+    """Return the divisors of row and column distances in pixels, see `wasserstein`.
 
     Raises:
-        InvalidInput: an empty box, or another word for `normalise`.
+        InvalidInput: an empty box, or an unknown value of `normalise`.
     """
     if min(box) < 1:
         raise InvalidInput(f"box: expected a height and width of at least 1 pixel, got {box}")
@@ -94,20 +95,22 @@ def check_clicks_array(clicks: ArrayLike) -> NDArray[np.float64]:
 
 
 def pairwise_l1(first: ArrayLike, second: ArrayLike, box: BoxSize) -> float:
-    """Return PL1: the mean over all pairs of |row difference| / height + |column difference| / width.
+    """Return PL1: the mean over all pairs of |row diff.| / height + |column diff.| / width.
 
-    The two coordinates add up, so each is summed by itself over sorted values: n log n instead of n * n. Not 0
-    between equal sets, unless they are a single point.
+    The two coordinates add up, so each is summed separately over sorted values: n log n instead of
+    n * n. PL1 of equal sets is not 0, unless they are a single point.
 
     Raises:
-        InvalidInput: an empty box, or clicks as in `as_clicks`.
+        InvalidInput: an empty box, or clicks as in `check_clicks_array`.
 
     Source: RClicks, section 4.2 (a).
     """
     unit = box_unit(box, "box_sides")
     one = check_clicks_array(first) / unit
     two = check_clicks_array(second) / unit
-    return _mean_distance(one[:, 0], two[:, 0]) + _mean_distance(one[:, 1], two[:, 1])
+    row_distance = _mean_distance(one[:, 0], two[:, 0])
+    column_distance = _mean_distance(one[:, 1], two[:, 1])
+    return row_distance + column_distance
 
 
 def wasserstein(
@@ -115,17 +118,20 @@ def wasserstein(
 ) -> float:
     """Return WD: the least mean Euclidean distance by which one set is moved onto the other.
 
-    Sets of equal size are matched one to one, which is exact and fast; others go through scipy's linear program.
+    Sets of equal size are matched one to one, which is exact and fast; others go through scipy's
+    linear program.
 
     Args:
         first: (n, 2).
         second: (m, 2).
         box: of the object.
-        normalise: "box_diagonal" measures pixels and divides by the diagonal of the box, as the published code and
-            numbers do; "box_sides" measures rows in heights and columns in widths, as the paper's text can be read.
+        normalise: "box_diagonal" measures pixels and divides by the diagonal of the box, as the
+            published code and numbers do; "box_sides" measures rows in heights and columns in
+            widths, a possible reading of the paper's text.
 
     Raises:
-        InvalidInput: another word for `normalise`, an empty box, or clicks as in `as_clicks`.
+        InvalidInput: an unknown value of `normalise`, an empty box, or clicks as in
+            `check_clicks_array`.
 
     Source: RClicks, section 4.2 (b).
     """
@@ -142,30 +148,33 @@ def wasserstein(
 def matched_distances(
     sets: NDArray[np.float64], points: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the Wasserstein distance of each of `sets` (B, n, 2) to `points` (n, 2), by optimal assignment."""
+    """Return the Wasserstein distance of each of `sets` (B, n, 2) to `points` (n, 2).
+
+    Computed by optimal assignment.
+    """
     from scipy.optimize import linear_sum_assignment
 
     distances = np.empty(len(sets))
-    for part in chunks(len(sets), len(points) ** 2, most=_AT_ONCE):
-        squares = np.square(sets[part, :, None, 0] - points[:, 0])
-        squares += np.square(sets[part, :, None, 1] - points[:, 1])
+    for chunk in chunks(len(sets), len(points) ** 2, most=_CHUNK_SIZE):
+        squares = np.square(sets[chunk, :, None, 0] - points[:, 0])
+        squares += np.square(sets[chunk, :, None, 1] - points[:, 1])
         costs = np.sqrt(squares, out=squares)
-        # The best assignment stays the best when a row or column is lowered; the solver then has less to do.
+        # Subtracting a constant from a row or column keeps the best assignment and speeds up the
+        # solver.
         reduced = costs - costs.min(axis=1, keepdims=True)
         reduced -= reduced.min(axis=2, keepdims=True)
-        # Distances are picked for all sets at once: doing so set by set takes as long as the assignments.
+        # Distances are gathered for all sets at once: set by set would double the time.
         matches = np.array([linear_sum_assignment(table)[1] for table in reduced])
-        distances[part] = np.take_along_axis(costs, matches[:, :, None], axis=2)[:, :, 0].mean(
-            axis=1
-        )
+        matched = np.take_along_axis(costs, matches[:, :, None], axis=2)
+        distances[chunk] = matched[:, :, 0].mean(axis=1)
     return distances
 
 
 def compare_click_sets(first: ArrayLike, second: ArrayLike, box: BoxSize) -> ClickSetComparison:
-    """Return how near two sets of real clicks on one object are; both directly, without bootstrap.
+    """Compare two sets of real clicks on one object directly, without bootstrap.
 
     Raises:
-        InvalidInput: an empty box, or clicks as in `as_clicks`.
+        InvalidInput: an empty box, or clicks as in `check_clicks_array`.
 
     Source: RClicks, Table 1.
     """
@@ -189,20 +198,21 @@ def compare_devices(
     least_clicks: int = 10,
     protocol: Protocol = "careful",
 ) -> ClickSetComparison | None:
-    """Return how near clicks made with a mouse are to those made on a phone; None with too few of either.
+    """Compare clicks made with a mouse and on a phone; None with too few clicks of either.
 
     Args:
         pc: (n, 2), may be empty.
         mobile: (m, 2), may be empty.
         box: of the object.
-        least_clicks: instances with fewer clicks of a device are left out. The published code takes 10 and more; the
-            paper says "more than 10".
-        protocol: "published" repeats the published PL1 and WD, which take the column of the PC clicks for their row
-            too; KS is not touched by that.
+        least_clicks: instances with fewer clicks of a device are left out. The published code
+            takes 10 and more; the paper says "more than 10".
+        protocol: "published" repeats the published PL1 and WD, which use the column of the PC
+            clicks as their row too; KS is not affected.
 
     Source: RClicks, Table 8.
     """
-    if min(len(np.asarray(pc)), len(np.asarray(mobile))) < max(1, least_clicks):
+    fewest = min(len(np.asarray(pc)), len(np.asarray(mobile)))
+    if fewest < max(1, least_clicks):
         return None
     compared = compare_click_sets(pc, mobile, box)
     if protocol == "careful":
@@ -217,10 +227,11 @@ def compare_devices(
 
 def _mean_distance(first: NDArray[Any], second: NDArray[Any]) -> float:
     """Return the mean absolute difference over all pairs of two lists of numbers."""
-    # Of the values below one, the difference is it less them; of those above, them less it: running sums give both.
+    # |a - b| is a - b for every b below a, and b - a for every b above it; running sums of the
+    # sorted values give both parts.
     ordered = np.sort(second)
     below = np.searchsorted(ordered, first)
     sums = np.concatenate(([0.0], np.cumsum(ordered)))
-    left = below * first - sums[below]
-    right = sums[-1] - sums[below] - (len(ordered) - below) * first
-    return float((left + right).mean()) / len(ordered)
+    distance_to_lower = below * first - sums[below]
+    distance_to_higher = sums[-1] - sums[below] - (len(ordered) - below) * first
+    return float((distance_to_lower + distance_to_higher).mean()) / len(ordered)

@@ -1,9 +1,9 @@
-"""How a segmenter fares with users who click differently: RClicks' statistics over clicking groups.
+"""RClicks' statistics over clicking groups: how a segmenter fares with different users.
 
-Values are arrays (instances, groups), the groups from least to most likely clicks (G1 .. G10), and the baseline
-user's (instances,). Functions named for a statistic return one value per instance; the summaries below
-average them over instances, with bootstrap intervals. All are means of ratios, never ratios of means, and
-fractions, which the paper prints times 100. Source: RClicks, section 5.
+Values are arrays (instances, groups), the groups from least to most likely clicks (G1 .. G10), and
+the baseline user's (instances,). Functions named for a statistic return one value per instance; the
+summaries below average them over instances, with bootstrap intervals. All are means of ratios,
+never ratios of means, and fractions, which the paper prints times 100. Source: RClicks, section 5.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ ChangeKind: TypeAlias = Literal["ratio", "difference"]
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """What the clicking groups say of one segmenter on one dataset; of failures everything counts instances.
+    """Statistics of one segmenter on one dataset over the clicking groups.
+
+    For failures (NoF), all fields are numbers of instances.
 
     Attributes:
-        base: of the baseline user.
+        base: value of the baseline user.
         sample: the value itself, mean over groups.
-        sample_std: its population deviation over groups, mean over instances. Of failures that of the number of
-            failures; no mean over instances, so without interval.
+        sample_std: its population deviation over groups, mean over instances. For failures, the
+            deviation of the number of failures; it is no mean over instances, so it has no
+            interval.
         asb: change from the baseline user to the mean of the groups.
         agr: change from the most likely group to the least likely one.
         ahh: change from the more likely half of the groups to the less likely half.
@@ -57,25 +60,27 @@ def group_means(values: ArrayLike) -> GroupArray:
 
 
 def group_stds(values: ArrayLike) -> GroupArray:
-    """Return the population deviation over groups of each instance; Raises as `group_means`."""
+    """Return the population deviation over groups of each instance; raises as `group_means`."""
     return _groups(values).std(axis=1)
 
 
 def average_vs_baseline(
     values: ArrayLike, base: ArrayLike, *, change: ChangeKind = "ratio"
 ) -> GroupArray:
-    """Return ASB of each instance: the change from the baseline user's value, (instances,), to the mean over groups.
+    """Return ASB of each instance: the change from the baseline user to the mean over groups.
 
     Raises:
-        InvalidInput: as `group_means`; other lengths; a ratio to a value that is not above 0.
+        InvalidInput: as `group_means`; `base` is not (instances,) and finite; a ratio to a value
+            that is not above 0.
     """
     mean = group_means(values)
-    one = np.asarray(base, dtype=np.float64)
-    if one.shape != mean.shape or not np.isfinite(one).all():
+    baseline = np.asarray(base, dtype=np.float64)
+    if baseline.shape != mean.shape or not np.isfinite(baseline).all():
         raise InvalidInput(
-            f"base: expected one finite value for each of {len(mean)} instances, got shape {one.shape}"
+            f"base: expected one finite value for each of {len(mean)} instances, "
+            f"got shape {baseline.shape}"
         )
-    return _change(mean, one, change)
+    return _change(mean, baseline, change)
 
 
 def least_over_most_likely(values: ArrayLike, *, change: ChangeKind = "ratio") -> GroupArray:
@@ -87,14 +92,15 @@ def least_over_most_likely(values: ArrayLike, *, change: ChangeKind = "ratio") -
 def lower_over_upper_half(
     values: ArrayLike, *, change: ChangeKind = "ratio", protocol: Protocol = "careful"
 ) -> GroupArray:
-    """Return AHH of each instance: the change from the more likely half of the groups to the less likely half.
+    """Return AHH of each instance: the change from the more likely half of the groups to the less.
 
-    A half stands for 50 % of the probability; its value is the mean of its groups. That is not the user who draws from
-    the whole half again at each click, which only another run could tell. The published protocol takes the change group
-    by group (G1 from G6, .., G5 from G10) and averages those, instead of merging the halves as the paper says.
+    A half stands for 50 % of the probability; its value is the mean of its groups. This differs
+    from a user who draws from the whole half again at each click, which only another run could
+    measure. The published protocol takes the change group by group (G1 from G6, .., G5 from G10)
+    and averages those, instead of merging the halves as the paper says.
 
     Raises:
-        InvalidInput: as `average_over_baseline`; an odd number of groups.
+        InvalidInput: as `average_vs_baseline`; an odd number of groups.
     """
     groups = _groups(values)
     half, odd = divmod(groups.shape[1], 2)
@@ -121,20 +127,23 @@ def group_statistics(
         values: (instances, groups), from least to most likely.
         base: (instances,), the baseline user's.
         clusters: image of each instance, see `bootstrap_mean`.
-        change: how values are compared.
+        change: how two values are compared.
         protocol: of AHH, see `lower_over_upper_half`.
     """
 
     def mean(per_instance: GroupArray) -> Interval:
         return bootstrap_mean(per_instance, clusters)
 
+    asb = average_vs_baseline(values, base, change=change)
+    agr = least_over_most_likely(values, change=change)
+    ahh = lower_over_upper_half(values, change=change, protocol=protocol)
     return GroupStatistics(
         base=mean(np.asarray(base, dtype=np.float64)),
         sample=mean(group_means(values)),
         sample_std=mean(group_stds(values)),
-        asb=mean(average_vs_baseline(values, base, change=change)),
-        agr=mean(least_over_most_likely(values, change=change)),
-        ahh=mean(lower_over_upper_half(values, change=change, protocol=protocol)),
+        asb=mean(asb),
+        agr=mean(agr),
+        ahh=mean(ahh),
     )
 
 
@@ -173,7 +182,7 @@ def _change(new: GroupArray, old: GroupArray, change: ChangeKind) -> GroupArray:
     if change not in ("ratio", "difference"):
         raise InvalidInput(f"change: expected 'ratio' or 'difference', got {change!r}")
     if change == "difference":
-        return new - old  # of what may be 0, where a ratio is not defined
+        return new - old
     if (old <= 0).any():
         raise InvalidInput(
             "change: a ratio needs values above 0 to divide by; take change='difference'"
@@ -182,5 +191,5 @@ def _change(new: GroupArray, old: GroupArray, change: ChangeKind) -> GroupArray:
 
 
 def _total(share: Interval) -> Interval:
-    """Return a mean over instances, and its interval, as a number of instances."""
+    """Convert a mean over instances, and its interval, to a number of instances."""
     return Interval(share.mean * share.n, share.low * share.n, share.high * share.n, share.n)

@@ -1,8 +1,8 @@
-"""How much the result depends on who clicks: deviation over people or groups against the mean.
+"""Noise-to-signal ratio (NSR): dependence of a result on who clicks.
 
-The ratio of the two is the noise-to-signal ratio (NSR); of a segmenter over clicking groups it is
-`noise_to_signal(group_stds(auc), group_means(auc))` averaged over instances. Source: RClicks, section 5 and
-appendix D.
+NSR is the deviation over people or groups divided by the mean. A segmenter's NSR over clicking
+groups is `noise_to_signal(group_stds(auc), group_means(auc))` averaged over instances. Source:
+RClicks, section 5 and appendix D.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from segarena.statistics.intervals import Interval, bootstrap_mean
 
 @dataclass(frozen=True, slots=True)
 class FirstClickStatistics:
-    """What many people's first clicks on each instance say ("User IoU@1").
+    """Statistics of the IoU after many people's first clicks on each instance ("User IoU@1").
 
     Attributes:
         mean: mean over an instance's clicks, then over instances.
@@ -36,23 +36,25 @@ class FirstClickStatistics:
 def noise_to_signal(
     stds: ArrayLike, means: ArrayLike, *, epsilon: float = 0.0
 ) -> NDArray[np.float64]:
-    """Return NSR, deviation over mean, elementwise; 0 where both are 0: nothing there varies.
+    """Return NSR, deviation over mean, elementwise; 0 where both are 0.
 
     Args:
         stds: deviations, at least 0.
         means: same shape; above 0 wherever the deviation is.
-        epsilon: added to the mean. The published code adds 1e-9 for real users and nothing for groups.
+        epsilon: added to the mean. The published code adds 1e-9 for real users and nothing for
+            groups.
 
     Raises:
-        InvalidInput: shapes differ, or there is noise without signal.
+        InvalidInput: the shapes differ, or a deviation above 0 has a mean of 0 or less.
     """
     noise = np.asarray(stds, dtype=np.float64)
     signal = np.asarray(means, dtype=np.float64) + epsilon
-    if noise.shape != signal.shape or not ((signal > 0) | ((noise == 0) & (signal == 0))).all():
+    has_same_shape = noise.shape == signal.shape
+    if not has_same_shape or not ((signal > 0) | ((noise == 0) & (signal == 0))).all():
         raise InvalidInput(
             "noise-to-signal ratio: expected as many deviations as means, and means above 0"
         )
-    # Without noise and signal nothing varies; dividing would give NaN.
+    # 0 / 0 would give NaN, but a result that is always 0 does not vary.
     return np.divide(noise, signal, out=np.zeros_like(noise), where=signal > 0)
 
 
@@ -62,34 +64,34 @@ def first_click_statistics(
     *,
     epsilon: float = 0.0,
 ) -> FirstClickStatistics:
-    """Return what people's first clicks say; instances without a click are left out.
+    """Return the statistics of people's first clicks; instances without a click are left out.
 
     Args:
         ious: for each instance the IoU after each person's first click.
         clusters: image of each instance, see `bootstrap_mean`.
         epsilon: see `noise_to_signal`; the published numbers have 1e-9.
     """
-    given = [np.asarray(of_instance, dtype=np.float64) for of_instance in ious]
-    clicked = [index for index, of_instance in enumerate(given) if len(of_instance)]
-    means = np.array([given[index].mean() for index in clicked])
-    stds = np.array([given[index].std() for index in clicked])
+    values = [np.asarray(of_instance, dtype=np.float64) for of_instance in ious]
+    clicked = [index for index, of_instance in enumerate(values) if len(of_instance)]
+    means = np.array([values[index].mean() for index in clicked])
+    stds = np.array([values[index].std() for index in clicked])
+    nsr = noise_to_signal(stds, means, epsilon=epsilon)
     kept = None if clusters is None else [clusters[index] for index in clicked]
-
-    def mean(per_instance: NDArray[np.float64]) -> Interval:
-        return bootstrap_mean(per_instance, kept)
-
     return FirstClickStatistics(
-        mean(means), mean(stds), mean(noise_to_signal(stds, means, epsilon=epsilon))
+        mean=bootstrap_mean(means, kept),
+        std=bootstrap_mean(stds, kept),
+        nsr=bootstrap_mean(nsr, kept),
     )
 
 
 def instance_hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
-    """Return how hard each instance is for people: NSR of deviation and mean averaged over segmenters first.
+    """Return how hard each instance is for people: NSR of deviation and mean over segmenters.
 
-    Both are (segmenters, instances), of the IoU over first clicks.
+    Deviation and mean are averaged over segmenters first. Both arguments are (segmenters,
+    instances), of the IoU over first clicks.
 
     Source: RClicks, Figure 8; its legend gives the mean over instances.
     """
-    noise = np.asarray(stds, dtype=np.float64)
-    signal = np.asarray(means, dtype=np.float64)
-    return noise_to_signal(noise.mean(axis=0), signal.mean(axis=0))
+    mean_noise = np.asarray(stds, dtype=np.float64).mean(axis=0)
+    mean_signal = np.asarray(means, dtype=np.float64).mean(axis=0)
+    return noise_to_signal(mean_noise, mean_signal)

@@ -1,1 +1,1 @@
-"""Click models: how likely each pixel of an error is to be clicked."""
+"""Click models: the likelihood of a click on each pixel of an error."""

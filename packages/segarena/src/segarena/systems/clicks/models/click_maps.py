@@ -1,8 +1,8 @@
-"""Click maps: from the clicks that people made on one error to a map of how likely each pixel is clicked.
+"""Click maps: from human clicks on one error to a map of the click likelihood of each pixel.
 
-A click map is a sum of Gaussians around the clicks, times the smoothed error mask (the training target of the
-clickability network). Both factors differ from a constant only near clicks and near the mask's border, so only
-there is anything computed; the values are those of the plain full-frame convolutions.
+A click map is a sum of Gaussians around the clicks, times the smoothed error mask; the clickability
+network is trained on it. Both factors differ from a constant only near clicks and near the mask's
+border, so only these regions are computed; the values equal those of full-frame convolutions.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, as_mask
 
+# The published code states its blur for this size.
 FULL_HD_DIAGONAL_PX = math.hypot(1920, 1080)
 TILE_PX = 192
+"""Side of the tiles in which a mask is smoothed."""
 
 MapScale = Literal["sum", "none"]
 RadiusRule = Literal["paper", "published"]
@@ -28,29 +30,32 @@ ClickType = Literal["first", "fn", "fp"]
 
 
 class ImageClickMap(Protocol):
-    """A model of where people click: from an image and what is to be corrected to a map over the image.
-
-    `image` is uint8 (H, W, 3) RGB, `target` bool (H, W), `error` bool or float in [0, 1] (H, W): the part of the
-    target that is missing, or the surplus. The answer is float32 (H, W), not negative, of any scale; it is all
-    zero when there is nothing to click.
-    """
+    """Model of where people click: from an image and an error to a map over the image."""
 
     def __call__(
         self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
     ) -> NDArray[np.float32]:
-        """Return the map."""
+        """Return the map, float32 (H, W), not negative, of any scale; all zero without an error.
+
+        Args:
+            image: uint8 (H, W, 3), RGB.
+            target: bool (H, W).
+            error: bool or float in [0, 1] (H, W): the missing part of the target, or the surplus.
+        """
         ...
 
 
 def error_mask(
     target: Mask, previous: NDArray[Any] | None, click_type: ClickType
 ) -> NDArray[np.float32]:
-    """Return what a click of `click_type` corrects: float32 (H, W) in [0, 1].
+    """Return the error that a click of `click_type` corrects: float32 (H, W) in [0, 1].
 
     Args:
         target: bool (H, W).
-        previous: the mask the person saw, float in [0, 1] (H, W), possibly grey; not looked at for "first".
-        click_type: "first" (the target itself), "fn" (target missed by `previous`), "fp" (its surplus).
+        previous: the mask the person saw, float in [0, 1] (H, W), possibly grey; not read for
+            "first".
+        click_type: "first" (the target itself), "fn" (target missed by `previous`), "fp" (its
+            surplus).
 
     Raises:
         InvalidInput: no previous mask for "fn" or "fp", or an unknown click type.
@@ -68,11 +73,13 @@ def error_mask(
     if previous.shape != truth.shape:
         raise InvalidMask(f"previous mask: expected shape {truth.shape}, got {previous.shape}")
     before = previous.astype(np.float32)
-    return truth * (1 - before) if click_type == "fn" else (1 - truth) * before
+    if click_type == "fn":
+        return truth * (1 - before)
+    return (1 - truth) * before
 
 
 def blur_sigma_px(shape: tuple[int, int], sigma: float = 5.0) -> float:
-    """Return the blur for an image of `shape`; `sigma` is in pixels of a Full-HD image and scales with the diagonal."""
+    """Scale `sigma`, in pixels of a Full-HD image, to the diagonal of an image of `shape`."""
     return sigma * math.hypot(*shape) / FULL_HD_DIAGONAL_PX
 
 
@@ -98,31 +105,35 @@ def click_map(
 ) -> NDArray[np.float32]:
     """Return the click map of one instance, float32 (H, W).
 
-    Each click adds a Gaussian cut at 3.5 sigma; what would fall outside the frame is lost. The sum is divided
-    by its maximum and multiplied by `error` smoothed by one click radius.
+    Each click adds a Gaussian, truncated at 3.5 sigma and clipped to the frame. The sum is divided
+    by its maximum and multiplied by `error`, smoothed by one click radius.
 
     Args:
-        positions: (n, 2) whole (row, column) positions inside the frame, n >= 1; clicks may coincide.
+        positions: (n, 2) whole (row, column) positions inside the frame, n >= 1; clicks may
+            coincide.
         error: bool or float in [0, 1], (H, W): where the click was asked for.
         sigma: blur in pixels of a Full-HD image.
-        radius: smoothing of the error mask, see `click_radius_px`. The published code uses "published".
-        normalise: "sum" makes the map sum to 1, as the paper says; "none" leaves the product as it is, as the
-            published code does. A map without any mass (all clicks far outside the error) stays zero.
+        radius: smoothing of the error mask, see `click_radius_px`. The published code uses
+            "published".
+        normalise: "sum" makes the map sum to 1, as the paper says; "none" leaves the product as it
+            is, as the published code does. A map without any mass (all clicks far outside the
+            error) stays zero.
 
     Raises:
         InvalidInput: no clicks, or clicks outside the frame.
         InvalidMask: the error mask is not (H, W) in [0, 1].
 
-    Source: RClicks, section 4.1 and appendix B.3; without a final sum and with its own radius in the published code.
+    Source: RClicks, section 4.1 and appendix B.3; the published code does not divide by the sum
+    and uses its own radius.
     """
     error = _check_error(error)
     rows_columns, counts = _check_positions(positions, error.shape)
     blur_px = blur_sigma_px(error.shape, sigma)
-    windows, density = _stamp(rows_columns, counts, error.shape, blur_px)
+    windows, density = _add_gaussians(rows_columns, counts, error.shape, blur_px)
     density_max = max(float(density[window].max()) for window in windows)
     result = np.zeros(error.shape, dtype=np.float32)
     smoothing_px = click_radius_px(error.shape, radius)
-    for window, smoothed in _smoothed(error, windows, smoothing_px):
+    for window, smoothed in _smoothed_windows(error, windows, smoothing_px):
         result[window] = density[window] / density_max * smoothed
     total = float(result.sum(dtype=np.float64))
     if normalise == "sum" and total > 0:
@@ -131,13 +142,16 @@ def click_map(
 
 
 def smooth_mask(mask: NDArray[Any], sigma_px: float) -> NDArray[np.float32]:
-    """Return `mask` blurred as `scipy.ndimage.gaussian_filter(mask, sigma_px)` does, float32 (H, W).
+    """Blur `mask` as `scipy.ndimage.gaussian_filter(mask, sigma_px)` does, float32 (H, W).
 
-    Only tiles that the mask's border can reach are computed. A `sigma_px` of 0 returns the mask as it is.
+    Only tiles that the mask's border can reach are computed. A `sigma_px` of 0 returns the mask
+    unchanged.
     """
     values = _check_error(mask)
     result = np.zeros(values.shape, dtype=np.float32)
-    for tile in _tiles(grow_window(bounding_window(values != 0), _reach(sigma_px), values.shape)):
+    box = bounding_window(values != 0)
+    affected = grow_window(box, _reach_px(sigma_px), values.shape)
+    for tile in _tiles(affected):
         result[tile] = _smooth_window(values, tile, sigma_px)
     return result
 
@@ -158,13 +172,14 @@ def _check_error(error: NDArray[Any]) -> NDArray[Any]:
 def _check_positions(
     positions: NDArray[Any], shape: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct positions and how often each was clicked."""
+    """Return the distinct positions and the number of clicks on each."""
     given = np.asarray(positions)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "ui":
         raise InvalidInput(
             f"clicks: expected (n, 2) whole (row, column), n >= 1, got {given.dtype} {given.shape}"
         )
-    outside = int((((given < 0) | (given >= np.asarray(shape))).any(axis=1)).sum())
+    is_outside = ((given < 0) | (given >= np.asarray(shape))).any(axis=1)
+    outside = int(is_outside.sum())
     if outside:
         raise InvalidInput(
             f"{outside} of {len(given)} clicks lie outside the frame {shape}; clip them first"
@@ -173,44 +188,50 @@ def _check_positions(
     return distinct, counts
 
 
-def _stamp(
+def _add_gaussians(
     positions: NDArray[np.int64], counts: NDArray[np.int64], shape: tuple[int, ...], blur_px: float
 ) -> tuple[list[Window], NDArray[np.float32]]:
-    """Return the windows that the Gaussians cover, and their sum."""
+    """Return the windows that the Gaussians cover, and the sum of the Gaussians."""
     side = math.ceil(7 * blur_px)
-    side += 1 - side % 2  # a kernel has a middle
+    side += 1 - side % 2  # a kernel side must be odd
     profile = cv2.getGaussianKernel(side, blur_px, cv2.CV_64F)[:, 0]
     half = side // 2
+    # Each click peaks at 1, so that the sum counts clicks whatever the blur.
+    peak = profile.max() ** 2
     windows: list[Window] = []
     density = np.zeros(shape, dtype=np.float32)
     for (row, column), count in zip(positions.tolist(), counts.tolist(), strict=True):
-        window = grow_window((slice(row, row + 1), slice(column, column + 1)), half, shape)
-        down, across = (
-            profile[s.start - c + half : s.stop - c + half]
-            for s, c in zip(window, (row, column), strict=True)
-        )
-        # Each click peaks at 1, so that the sum counts clicks whatever the blur.
-        density[window] += (count / profile.max() ** 2) * np.outer(down, across)
+        pixel = (slice(row, row + 1), slice(column, column + 1))
+        window = grow_window(pixel, half, shape)
+        rows, columns = window
+        down = profile[rows.start - row + half : rows.stop - row + half]
+        across = profile[columns.start - column + half : columns.stop - column + half]
+        density[window] += (count / peak) * np.outer(down, across)
         windows.append(window)
     return windows, density
 
 
-def _smoothed(
+def _smoothed_windows(
     values: NDArray[Any], windows: list[Window], sigma_px: float
 ) -> Iterator[tuple[Window, NDArray[np.float32]]]:
-    """Give the smoothed mask on windows that together cover all of `windows`."""
-    reach = _reach(sigma_px)
-    area = sum((s.stop - s.start + 2 * reach) * (t.stop - t.start + 2 * reach) for s, t in windows)
+    """Yield the smoothed mask on windows that together cover all of `windows`."""
+    reach_px = _reach_px(sigma_px)
+    area = 0
+    for rows, columns in windows:
+        height = rows.stop - rows.start + 2 * reach_px
+        width = columns.stop - columns.start + 2 * reach_px
+        area += height * width
     if area > 2 * values.size:
         # The windows overlap so much that smoothing the frame once is cheaper.
-        yield (slice(0, values.shape[0]), slice(0, values.shape[1])), smooth_mask(values, sigma_px)
+        frame = (slice(0, values.shape[0]), slice(0, values.shape[1]))
+        yield frame, smooth_mask(values, sigma_px)
         return
     for window in windows:
         yield window, _smooth_window(values, window, sigma_px)
 
 
-def _reach(sigma_px: float) -> int:
-    return int(4 * sigma_px + 0.5)  # where scipy cuts its Gaussian off
+def _reach_px(sigma_px: float) -> int:
+    return int(4 * sigma_px + 0.5)  # the radius at which scipy truncates its Gaussian
 
 
 def _tiles(window: Window) -> Iterator[Window]:
@@ -218,41 +239,45 @@ def _tiles(window: Window) -> Iterator[Window]:
         return
     rows, columns = window
     for top in range(rows.start, rows.stop, TILE_PX):
+        bottom = min(top + TILE_PX, rows.stop)
         for left in range(columns.start, columns.stop, TILE_PX):
-            yield (
-                slice(top, min(top + TILE_PX, rows.stop)),
-                slice(left, min(left + TILE_PX, columns.stop)),
-            )
+            right = min(left + TILE_PX, columns.stop)
+            yield (slice(top, bottom), slice(left, right))
 
 
 def _smooth_window(values: NDArray[Any], window: Window, sigma_px: float) -> NDArray[np.float32]:
-    """Return one window of the smoothed mask: two products with banded matrices that know the frame's border."""
-    if _reach(sigma_px) == 0:
+    """Return one window of the smoothed mask, by a product with a banded matrix per axis."""
+    reach_px = _reach_px(sigma_px)
+    if reach_px == 0:
         return values[window].astype(np.float32)
-    near = values[grow_window(window, _reach(sigma_px), values.shape)]
-    size = window_shape(window)
-    if near.min() == near.max():  # far from any border there is nothing to blur
-        return np.full(size, near.min(), dtype=np.float32)
-    down, rows = _band(window[0], values.shape[0], sigma_px)
-    across, columns = _band(window[1], values.shape[1], sigma_px)
-    return (down @ values[rows, columns].astype(np.float64) @ across.T).astype(np.float32)
+    surroundings = values[grow_window(window, reach_px, values.shape)]
+    low = surroundings.min()
+    if low == surroundings.max():  # a blurred constant stays constant
+        return np.full(window_shape(window), low, dtype=np.float32)
+    down, rows = _blur_matrix(window[0], values.shape[0], sigma_px)
+    across, columns = _blur_matrix(window[1], values.shape[1], sigma_px)
+    source = values[rows, columns].astype(np.float64)
+    return (down @ source @ across.T).astype(np.float32)
 
 
-def _band(window: slice, length: int, sigma_px: float) -> tuple[NDArray[np.float64], slice]:
+def _blur_matrix(window: slice, length: int, sigma_px: float) -> tuple[NDArray[np.float64], slice]:
     """Return the matrix that blurs one axis, and the part of the axis it reads.
 
     Positions beyond the frame are reflected about its edge (d c b a | a b c d | d c b a).
     """
-    reach = _reach(sigma_px)
-    offsets = np.arange(-reach, reach + 1)
+    reach_px = _reach_px(sigma_px)
+    offsets = np.arange(-reach_px, reach_px + 1)
     weights = np.exp(-0.5 * (offsets / sigma_px) ** 2)
     weights /= weights.sum()
-    source = np.mod(np.arange(window.start, window.stop)[:, None] + offsets, 2 * length)
+    positions = np.arange(window.start, window.stop)[:, None] + offsets
+    source = np.mod(positions, 2 * length)
     source = np.where(source >= length, 2 * length - 1 - source, source)
     first = int(source.min())
-    width = int(source.max() - source.min()) + 1
-    flat = source - first + np.arange(len(source))[:, None] * width
-    matrix = np.bincount(flat.ravel(), np.tile(weights, len(source)), minlength=len(source) * width)
-    return matrix.reshape(len(source), width).astype(np.float64, copy=False), slice(
-        first, first + width
-    )
+    width = int(source.max()) - first + 1
+    height = len(source)
+    # One bincount over flat indices adds up the weights of reflected positions.
+    flat = source - first + np.arange(height)[:, None] * width
+    repeated = np.tile(weights, height)
+    matrix = np.bincount(flat.ravel(), repeated, minlength=height * width)
+    matrix = matrix.reshape(height, width).astype(np.float64, copy=False)
+    return matrix, slice(first, first + width)

@@ -1,7 +1,8 @@
-"""Click models by name: where people click in a photograph.
+"""Click models as plug-ins: where people click in a photograph.
 
-A click model is a plug-in of its own kind, `click-model`: NAME, NAME(option=value, ...) or file.py:Name, built into a
-`ImageClickMap` of `maps.py`. Users sample from it, and `segarena clicks judge` compares it with real clicks.
+A click model is a plug-in of its own kind, `click-model`: NAME, NAME(option=value, ...) or
+file.py:Name, built into an `ImageClickMap` of `click_maps.py`. Users sample from it, and
+`segarena clicks judge` compares it with real clicks.
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ from segarena.systems.clicks.sampling.error_weights import DepthWeighting, Frame
 
 CONTRAST = "contrast"
 CLICK_MODEL_KIND = "click-model"
-"""The kind of these plug-ins, which this system brings."""
+"""Plug-in kind that this system adds."""
 
 click_model = partial(register, CLICK_MODEL_KIND)
+"""Decorator that registers a click model under a name."""
 
 
 class ImageModelAdapter:
-    """A click model as users call it: with a sample, which must be an image.
+    """Adapter from an `ImageClickMap` to a `ClickMap`, whose samples must be images.
 
     Args:
-        model: with a method `predict_maps(images, targets, errors)` it is called in batches.
+        model: if it has a method `predict_maps(images, targets, errors)`, it is called in batches.
     """
 
     def __init__(self, model: ImageClickMap) -> None:
@@ -47,77 +49,87 @@ class ImageModelAdapter:
         self.of_depths: DepthWeighting | None = getattr(model, "of_depths", None)
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
-        """Return the model's map; raises `InvalidInput` when the sample is not an image."""
-        return self._model(_image(sample), target, error)
+        """Return the model's map.
+
+        Raises:
+            InvalidInput: the sample is not an image.
+        """
+        return self._model(_require_pixels(sample), target, error)
 
     def many(
         self, samples: Sequence[Sample], targets: Sequence[Mask], errors: Sequence[Mask]
     ) -> Sequence[NDArray[Any]]:
-        """Return one map for each, all at once if the model can; raises as a single one."""
-        images = [_image(sample) for sample in samples]
+        """Return one map per sample, in one batch if the model supports it; raises as a call."""
+        images = [_require_pixels(sample) for sample in samples]
         predict_maps = getattr(self._model, "predict_maps", None)
         if predict_maps is not None:
             return predict_maps(images, targets, errors)
-        return [self._model(*each) for each in zip(images, targets, errors, strict=True)]
+        inputs = zip(images, targets, errors, strict=True)
+        return [self._model(image, target, error) for image, target, error in inputs]
 
 
 def shared_map(text: str) -> SharedMap:
-    """Return the click model written as `text`, one for all users of this process who name it.
+    """Return the click model written as `text`, one object for all users of this process.
 
     Raises:
         UnknownPlugin, PluginInvalid: see `segarena.registry.build`.
-        MissingExtra: it needs torch, which is not installed.
+        MissingExtra: the model needs torch, which is not installed.
     """
     file = weights_file(text)
-    return _shared_map(str(PluginSpec.parse(text)), 0 if file is None else file.stat().st_mtime_ns)
+    changed_ns = 0 if file is None else file.stat().st_mtime_ns
+    return _shared_map(str(PluginSpec.parse(text)), changed_ns)
 
 
 @cache
 def _shared_map(text: str, changed_ns: int) -> SharedMap:
-    del changed_ns  # weights that were replaced are another map
+    del changed_ns  # only a cache key: replaced weights make another model
     return SharedMap(ImageModelAdapter(build(CLICK_MODEL_KIND, text)))
 
 
 @click_model("uniform")
 def uniform_model() -> ImageClickMap:
-    """Every pixel of the error alike (the paper's UD)."""
+    """Give every pixel of the error the same likelihood (the paper's UD)."""
     return uniform_click_map
 
 
 @click_model("depth")
 def depth_model(*, border: FrameBorder = "background") -> ImageClickMap:
-    """By distance from the edge of the error (the paper's DT).
+    """Prefer pixels far from the edge of the error (the paper's DT).
 
     Args:
-        border: "background": the frame is an edge. "published": it is not, and an error that fills the frame is
-            uniform.
+        border: "background": the frame is an edge. "published": it is not, and an error that fills
+            the frame is uniform.
     """
     return DepthClickModel(border=border)
 
 
 @click_model("saliency-crop")
 def saliency_crop_model(*, saliency: str = CONTRAST) -> ImageClickMap:
-    """By what stands out in the crop around the error (the paper's SI), confined to the error.
+    """Prefer pixels that stand out in the crop around the error (the paper's SI).
+
+    The map is confined to the error.
 
     Args:
-        saliency: "contrast", which needs no weights, or file.py:Name of a `Saliency` of `models/reference.py`.
+        saliency: "contrast", which needs no weights, or file.py:Name of a `SaliencyModel` of
+            `models/reference_models.py`.
     """
-    return SaliencyClickModel(_saliency(saliency), background="image")
+    return SaliencyClickModel(_build_saliency(saliency), background="image")
 
 
 @click_model("saliency-cutout")
 def saliency_cutout_model(*, saliency: str = CONTRAST) -> ImageClickMap:
-    """By what stands out in the crop when everything off the error is grey (the paper's SM).
+    """Prefer pixels that stand out when everything off the error is grey (the paper's SM).
 
     Args:
         saliency: as for `saliency-crop`.
     """
-    return SaliencyClickModel(_saliency(saliency), background="grey")
+    return SaliencyClickModel(_build_saliency(saliency), background="grey")
 
 
 @click_model("crowd")
 def crowd_model() -> ImageClickMap:
-    """Where the synthetic crowd clicks on average: what the best model of that crowd would find."""
+    """Follow the mean click map of the synthetic crowd: the best possible model of that crowd."""
+    # Imported late: the crowd's instances import the click maps of this package.
     from segarena.systems.clicks.crowd.synthetic_crowd import crowd_map
 
     return crowd_map
@@ -132,15 +144,16 @@ def network_model(
     antialias: bool = True,
     call_path: Literal["benchmark", "evaluation"] = "benchmark",
 ) -> ImageClickMap:
-    """The clickability network with the weights in a file. Needs torch.
+    """Predict clicks with the clickability network. Needs torch.
 
     Args:
-        path: the checkpoint.
-        size: of the network; by default as noted in the file, or the paper's.
-        device: "cpu", "cuda", ...; "auto" takes a GPU when there is one.
-        antialias: smooth when a map is made smaller; False as published.
+        path: the checkpoint with the weights.
+        size: of the network; by default the size stored in the file, or the paper's.
+        device: "cpu", "cuda", ...; "auto" uses a GPU when there is one.
+        antialias: smooth when a map is reduced; False as published.
         call_path: "benchmark" or "evaluation", the two published ways from the canvas to the map.
     """
+    # Imported late: needs torch, which is optional.
     from segarena.systems.clicks.network.prediction import ClickabilityModel
 
     return ClickabilityModel.load(
@@ -149,12 +162,17 @@ def network_model(
 
 
 def weights_file(text: str) -> Path | None:
-    """Return the file that a click model is read from, if it has one: its contents are part of what it is."""
+    """Return the file with the weights of a click model written as `text`; None without a file.
+
+    The contents of the file are part of the model's identity.
+    """
     path = PluginSpec.parse(text).options.get("path")
-    return Path(path) if isinstance(path, str) and Path(path).is_file() else None
+    if isinstance(path, str) and Path(path).is_file():
+        return Path(path)
+    return None
 
 
-def _saliency(text: str) -> SaliencyModel:
+def _build_saliency(text: str) -> SaliencyModel:
     if text == CONTRAST:
         return contrast_saliency
     if ".py:" not in text:
@@ -162,7 +180,7 @@ def _saliency(text: str) -> SaliencyModel:
     return build("saliency", text)
 
 
-def _image(sample: Sample) -> NDArray[np.uint8]:
+def _require_pixels(sample: Sample) -> NDArray[np.uint8]:
     if not isinstance(sample, ImageSample):
         raise InvalidInput(
             f"sample {sample.id}: click models look at images, this is a {type(sample).__name__}"

@@ -1,7 +1,8 @@
-"""The reference click models of the paper: uniform, by depth, and by saliency on or around the object.
+"""Reference click models of the paper: uniform, by depth, and by saliency on or around the object.
 
-Each is a `ImageClickMap`: called with image, target and error it returns how likely each pixel is clicked. An error
-without pixels gives a map of zeros; the published saliency models crash on it, the others divide by zero.
+Each is an `ImageClickMap`: from image, target and error it computes how likely each pixel is
+clicked. An error without pixels gives a map of zeros; there the published saliency models crash,
+and the other published models divide by zero.
 
 Source: RClicks, section 4.4 and appendix B.2.
 """
@@ -24,10 +25,15 @@ CropBackground = Literal["image", "grey"]
 
 
 class SaliencyModel(Protocol):
-    """How much each pixel of a crop stands out."""
+    """Model of how much each pixel of a crop stands out."""
 
     def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[Any]:
-        """Return numbers of at least 0, (h, w), for a crop (h, w, 3) RGB cut at `window` out of the image."""
+        """Return saliency of 0 or more, (h, w).
+
+        Args:
+            crop: uint8 (h, w, 3), RGB.
+            window: position of the crop in the image.
+        """
         ...
 
 
@@ -39,51 +45,53 @@ def contrast_saliency(crop: NDArray[np.uint8], window: Window) -> NDArray[np.flo
 def uniform_click_map(
     image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
 ) -> NDArray[np.float32]:
-    """Return UD: the error itself, divided by its maximum; grey errors are clicked in proportion."""
-    values = _values(error)
+    """Return UD: the error divided by its maximum; grey errors weigh in proportion."""
+    values = _as_float_mask(error)
     highest = values.max()
     return values / highest if highest > 0 else values
 
 
 class DepthClickModel:
-    """DT: in proportion to the distance from the edge of the error.
+    """DT: click likelihood proportional to the distance from the edge of the error.
 
     Args:
-        border: what lies beyond the frame. "background": the frame is an edge, as it is for people and in the
-            clicks of `CentreClicker`; "published": it is not, and a whole frame of error is uniform.
+        border: treatment of the frame. "background": the frame is an edge, as for people and in
+            the clicks of `CentreClicker`. "published": it is not, and an error that fills the
+            frame is uniform.
     """
 
     def __init__(self, *, border: FrameBorder = "background") -> None:
         self._frame_is_edge = border == "background"
-        self.of_depths: DepthWeighting | None = _by_depth if self._frame_is_edge else None
+        self.of_depths: DepthWeighting | None = _relative_depth if self._frame_is_edge else None
 
     def __call__(
         self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
     ) -> NDArray[np.float32]:
-        """Return distances divided by the largest; an error pixel counts from 1 / 255 on."""
-        values = np.asarray(error)
-        if values.dtype != np.bool_ or values.ndim != 2:
-            # As published: grey errors go through 8 bits, so that less than 1 / 255 is none.
-            values = (255 * _values(values)).astype(np.uint8) > 0
-        depth = np.zeros(values.shape, dtype=np.float32)
-        window, squared = squared_distance_in_window(values, frame_is_edge=self._frame_is_edge)
+        """Return distances divided by the largest; values from 1 / 255 on count as error."""
+        is_error = np.asarray(error)
+        if is_error.dtype != np.bool_ or is_error.ndim != 2:
+            # The published code converts grey errors to 8 bits, so less than 1 / 255 is lost.
+            is_error = (255 * _as_float_mask(is_error)).astype(np.uint8) > 0
+        depth = np.zeros(is_error.shape, dtype=np.float32)
+        window, squared = squared_distance_in_window(is_error, frame_is_edge=self._frame_is_edge)
         if not is_empty(window):
-            depth[window] = _by_depth(squared)
+            depth[window] = _relative_depth(squared)
         return depth
 
 
-def _by_depth(squared: NDArray[Any]) -> NDArray[np.float32]:
-    """Return depths divided by the largest."""
+def _relative_depth(squared: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the square roots divided by the largest."""
     values = squared.astype(np.float32)
     return np.sqrt(values / max(values.max(initial=0), np.float32(1)))
 
 
 class SaliencyClickModel:
-    """SI and SM: what stands out in a crop around the error, confined to the error.
+    """SI and SM: saliency of a crop around the error, confined to the error.
 
     Args:
-        saliency: the paper's is TranSalNet, ours needs no weights.
-        background: "image" shows the saliency the crop as it is (SI); "grey" hides what is not error (SM).
+        saliency: the saliency model; the paper's is TranSalNet, ours needs no weights.
+        background: "image" passes the crop unchanged (SI); "grey" hides everything off the error
+            (SM).
     """
 
     def __init__(
@@ -95,38 +103,44 @@ class SaliencyClickModel:
     def __call__(
         self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
     ) -> NDArray[np.float32]:
-        """Return a map that sums to 1; the error itself, not divided, where nothing in it stands out."""
-        values = _values(error)
+        """Return a map that sums to 1; without saliency inside, the error itself, not divided."""
+        values = _as_float_mask(error)
         result = np.zeros_like(values)
-        # Grey errors count from a half on; the published code takes 1.0, and crashes when no pixel reaches it.
-        box = bounding_window(values >= min(0.5, float(values.max())))
+        # Errors count from 0.5 on, or from the maximum where it is lower. The published code takes
+        # 1.0, and crashes when no pixel reaches it.
+        threshold = min(0.5, float(values.max()))
+        box = bounding_window(values >= threshold)
         if not values.any():
             return result
-        window = _enlarged(box, values.shape)
+        window = _enlarge(box, values.shape)
         inside = values[window]
         crop = as_image(image)[window]
         if self._background == "grey":
-            crop = np.where(
-                inside[:, :, None] > 0, crop, np.uint8(127)
-            )  # half of 255, cut, as published
+            grey = np.uint8(127)  # half of 255, truncated as in the published code
+            crop = np.where(inside[:, :, None] > 0, crop, grey)
         weights = np.asarray(self._saliency(crop, window), dtype=np.float64) * inside
         total = float(weights.sum())
         result[window] = weights / total if total > 0 else inside
         return result
 
 
-def _values(error: NDArray[Any]) -> NDArray[np.float32]:
+def _as_float_mask(error: NDArray[Any]) -> NDArray[np.float32]:
     values = np.asarray(error)
     if values.ndim != 2 or not values.size:
         raise InvalidMask(f"error mask: expected (H, W), got {values.shape}")
     return values.astype(np.float32)
 
 
-def _enlarged(box: Window, shape: tuple[int, ...]) -> Window:
-    """Return a window 1.4 times as large as the box, centred on it, cut at the frame; rounded as published."""
+def _enlarge(box: Window, shape: tuple[int, ...]) -> Window:
+    """Return a window 1.4 times as large as the box, centred on it and clipped to the frame.
+
+    Rounded as in the published code.
+    """
     sides: list[slice] = []
-    for s, length in zip(box, shape, strict=True):
-        size = s.stop - s.start
+    for side, length in zip(box, shape, strict=True):
+        size = side.stop - side.start
         margin = int((int(1.4 * size) - size) / 2)
-        sides.append(slice(max(0, s.start - margin), min(length, s.stop + margin)))
+        start = max(0, side.start - margin)
+        stop = min(length, side.stop + margin)
+        sides.append(slice(start, stop))
     return tuple(sides)

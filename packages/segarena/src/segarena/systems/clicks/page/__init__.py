@@ -1,1 +1,1 @@
-"""What the report of RClicks has of its own."""
+"""Additions of rclicks to the report."""

@@ -1,4 +1,4 @@
-"""Tables about clicks: how good click models are, and how people's clicks differ by display mode and device.
+"""Comparisons of clicks: click models, display modes and devices against real clicks.
 
 Source: RClicks, tables 1, 3, 6 and 8.
 """
@@ -43,12 +43,12 @@ CLICK_ROUNDS = ("first", "fn", "fp")
 ALL_ROUNDS = "all"
 BASE_MODE = "Text_Description"
 SkipCallback = Callable[[str, str], None]
-"""Called with the name of an instance that cannot be judged, and why."""
+"""Called with the name of a skipped instance and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickModelEvaluation:
-    """One click model on one instance."""
+    """Quality of one click model on one instance."""
 
     model: str
     dataset: str
@@ -58,19 +58,19 @@ class ClickModelEvaluation:
     quality: ClickModelQuality
 
     def row(self) -> dict[str, Any]:
-        """Return it as one flat row."""
+        """Return the evaluation as one flat row."""
         values = asdict(self)
         return values | values.pop("quality")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanRow:
-    """A line of a table.
+    """A row of a table of means.
 
     Attributes:
-        names: what the line is about.
+        names: the values of the row's key columns.
         means: by metric, with intervals over images.
-        instances: how many instances are behind it.
+        instances: number of instances averaged.
     """
 
     names: tuple[str, ...]
@@ -87,20 +87,21 @@ def evaluate_click_models(
     protocol: Protocol = "careful",
     on_skip: SkipCallback | None = None,
 ) -> list[ClickModelEvaluation]:
-    """Judge every model's map by the real clicks of every instance.
+    """Evaluate every model's map with the real clicks of every instance.
 
-    Draws depend on the seed, the model and the instance alone. An instance without clicks, and a map that is empty, not
-    finite or negative, are skipped and passed to `on_skip`; without it they are an error.
+    Draws depend only on the seed, the model and the instance. An instance without clicks, and a
+    map that is empty, not finite or negative, are skipped and passed to `on_skip`; without it they
+    raise.
 
     Args:
         instances: with clicks.
         models: by name.
-        draws: sets of clicks drawn from each map.
+        draws: number of sets of clicks drawn from each map.
         seed: of the draws.
         protocol: see `click_model_quality`.
-        on_skip: called for what is left out.
+        on_skip: called for each skipped instance and model.
     """
-    judged: list[ClickModelEvaluation] = []
+    evaluations: list[ClickModelEvaluation] = []
     for instance in instances:
         for name, model in models.items():
             try:
@@ -108,7 +109,7 @@ def evaluate_click_models(
                     raise InvalidInput("no clicks")
                 probability = model(instance.image, instance.target, instance.error)
                 box = box_size(instance.target)
-                rng = _stream(seed, name, instance.full_stem)
+                rng = _random_stream(seed, name, instance.full_stem)
                 quality = click_model_quality(
                     probability, instance.positions, box, rng, draws=draws, protocol=protocol
                 )
@@ -117,85 +118,97 @@ def evaluate_click_models(
                     raise
                 on_skip(instance.full_stem, f"{name}: {error}")
                 continue
-            names = {
-                key: getattr(instance, key)
-                for key in ("dataset", "image_stem", "full_stem", "click_type")
-            }
-            judged.append(ClickModelEvaluation(model=name, quality=quality, **names))
-    return judged
+            evaluation = ClickModelEvaluation(
+                model=name,
+                dataset=instance.dataset,
+                image_stem=instance.image_stem,
+                full_stem=instance.full_stem,
+                click_type=instance.click_type,
+                quality=quality,
+            )
+            evaluations.append(evaluation)
+    return evaluations
 
 
-def quality_rows(judged: Sequence[ClickModelEvaluation]) -> list[MeanRow]:
-    """Return the mean of each model by dataset and round, then over all rounds: names (dataset, round, model).
+def quality_rows(evaluations: Sequence[ClickModelEvaluation]) -> list[MeanRow]:
+    """Return the mean of each model by dataset and round, then over all rounds.
 
-    Every instance weighs the same.
+    The names of a row are (dataset, round, model). Every instance has the same weight.
     """
-    datasets = dict.fromkeys(one.dataset for one in judged)
-    models = dict.fromkeys(one.model for one in judged)
+    datasets = dict.fromkeys(one.dataset for one in evaluations)
+    models = dict.fromkeys(one.model for one in evaluations)
     rows: list[MeanRow] = []
     for names in product(datasets, (*CLICK_ROUNDS, ALL_ROUNDS), models):
         dataset, round_, model = names
-        own = [one for one in judged if (one.dataset, one.model) == (dataset, model)]
-        chosen = [one for one in own if round_ in (ALL_ROUNDS, one.click_type)]
-        if chosen:
-            means = mean_quality(
-                [one.quality for one in chosen], [one.image_stem for one in chosen]
-            )
-            rows.append(MeanRow(names=names, means=means, instances=len(chosen)))
+        own = [one for one in evaluations if (one.dataset, one.model) == (dataset, model)]
+        selected = [one for one in own if round_ in (ALL_ROUNDS, one.click_type)]
+        if selected:
+            qualities = [one.quality for one in selected]
+            images = [one.image_stem for one in selected]
+            means = mean_quality(qualities, images)
+            rows.append(MeanRow(names=names, means=means, instances=len(selected)))
     return rows
 
 
-def difference_rows(judged: Sequence[ClickModelEvaluation], base: str) -> list[MeanRow]:
-    """Return the `quality_rows` of every other model's values less those of `base`, on the instances that both have.
+def difference_rows(evaluations: Sequence[ClickModelEvaluation], base: str) -> list[MeanRow]:
+    """Return the `quality_rows` of every other model's values minus those of `base`.
 
-    Intervals of such differences are narrower than those of the models, which mostly say how images differ.
+    Differences are paired on the instances that both models have. Their intervals are narrower
+    than those of the models, which mostly reflect how images differ.
 
     Raises:
-        InvalidInput: nothing was judged by `base`, or by it alone.
+        InvalidInput: `base` has no evaluation, or no instance in common with another model.
     """
-    own = {(one.dataset, one.full_stem): one.quality for one in judged if one.model == base}
-    others = [one for one in judged if one.model != base and (one.dataset, one.full_stem) in own]
-    if not others:
-        names = ", ".join(dict.fromkeys(one.model for one in judged))
-        raise InvalidInput(f"nothing to compare with {base!r}: judged were {names or 'none'}")
-    return quality_rows(
-        [
-            replace(one, quality=_less(one.quality, own[one.dataset, one.full_stem]))
-            for one in others
-        ]
-    )
+    base_quality: dict[tuple[str, str], ClickModelQuality] = {}
+    for one in evaluations:
+        if one.model == base:
+            base_quality[one.dataset, one.full_stem] = one.quality
+    differences: list[ClickModelEvaluation] = []
+    for one in evaluations:
+        key = (one.dataset, one.full_stem)
+        if one.model != base and key in base_quality:
+            differences.append(replace(one, quality=_subtract(one.quality, base_quality[key])))
+    if not differences:
+        names = ", ".join(dict.fromkeys(one.model for one in evaluations)) or "none"
+        raise InvalidInput(f"nothing to compare with {base!r}: judged were {names}")
+    return quality_rows(differences)
 
 
 def display_mode_rows(
     modes: Mapping[str, pl.DataFrame], load: TargetLoader, dataset: str
 ) -> list[MeanRow]:
-    """Return how near the clicks under each display mode are to those under text descriptions: names (mode,).
+    """Compare the clicks under each display mode with those under text descriptions.
+
+    The names of a row are (mode,).
 
     Args:
         modes: see `read_display_modes`.
-        load: gives image and object.
-        dataset: the name of the set that the images are from, for its size limit.
+        load: returns image and object.
+        dataset: name of the dataset of the images, for its size limit.
 
     Raises:
-        InvalidInput: there are no text descriptions, or a mode has no instance in common with them.
+        InvalidInput: there are no text descriptions, or a mode has no instance in common with
+            them.
     """
     if BASE_MODE not in modes:
         raise InvalidInput(
-            f"expected clicks under {BASE_MODE}, which the others are compared with, got {list(modes)}"
+            f"expected clicks under {BASE_MODE}, which the others are compared with, "
+            f"got {list(modes)}"
         )
-    placed = {mode: _positions(table, dataset) for mode, table in modes.items()}
-    base = placed.pop(BASE_MODE)
+    positions = {mode: _positions_by_object(table, dataset) for mode, table in modes.items()}
+    base = positions.pop(BASE_MODE)
     rows: list[MeanRow] = []
-    for mode, found in placed.items():
-        both = [key for key in base if key in found]
-        if not both:
+    for mode, own in positions.items():
+        shared = [key for key in base if key in own]
+        if not shared:
             raise InvalidInput(f"{mode} and {BASE_MODE} have no instance in common")
-        compared = [
-            compare_click_sets(base[key], found[key], box_size(load(dataset, *key)[1]))
-            for key in both
-        ]
-        means = mean_quality(compared, [image_stem for image_stem, _ in both])
-        rows.append(MeanRow(names=(mode,), means=means, instances=len(both)))
+        comparisons: list[ClickSetComparison] = []
+        for key in shared:
+            _, target = load(dataset, *key)
+            comparisons.append(compare_click_sets(base[key], own[key], box_size(target)))
+        images = [image_stem for image_stem, _ in shared]
+        means = mean_quality(comparisons, images)
+        rows.append(MeanRow(names=(mode,), means=means, instances=len(shared)))
     return rows
 
 
@@ -207,56 +220,77 @@ def device_rows(
     protocol: Protocol = "careful",
     on_skip: SkipCallback | None = None,
 ) -> list[MeanRow]:
-    """Return how near clicks on a phone are to those with a mouse: names (dataset,); see `compare_devices`.
+    """Compare clicks on a phone with clicks of a mouse, see `compare_devices`.
 
-    Instances with fewer than `least_clicks` of either device are left out, and passed to `on_skip`.
+    The names of a row are (dataset,). Instances with fewer than `least_clicks` of either device
+    are left out, and passed to `on_skip`.
     """
-    import polars as pl
-
-    compared: dict[str, list[tuple[str, ClickSetComparison]]] = {}
     placed = place_clicks(table)
-    none = np.zeros((0, 2))
-    devices: dict[str, dict[tuple[str, str], NDArray[np.int64]]] = {"pc": {}, "mobile": {}}
-    for device, own in devices.items():
-        for row in group_clicks(placed.filter(pl.col("device") == device)).iter_rows(named=True):
-            own[row["dataset"], row["full_stem"]] = click_positions(row)
+    pc_clicks = _positions_of_device(placed, "pc")
+    mobile_clicks = _positions_of_device(placed, "mobile")
+    none = np.zeros((0, 2), dtype=np.int64)
+    comparisons: dict[str, list[tuple[str, ClickSetComparison]]] = {}
     for row in group_clicks(placed).iter_rows(named=True):
         key = (row["dataset"], row["full_stem"])
-        pc, mobile = (devices[device].get(key, none) for device in ("pc", "mobile"))
+        pc = pc_clicks.get(key, none)
+        mobile = mobile_clicks.get(key, none)
         if min(len(pc), len(mobile)) < least_clicks:
             if on_skip is not None:
                 on_skip(row["full_stem"], f"{len(pc)} clicks on a PC and {len(mobile)} on a phone")
             continue
-        box = box_size(load(row["dataset"], row["image_stem"], row["object_stem"])[1])
-        one = compare_devices(pc, mobile, box, least_clicks=least_clicks, protocol=protocol)
-        if one is not None:
-            compared.setdefault(row["dataset"], []).append((row["image_stem"], one))
-    rows: list[MeanRow] = []
-    for name, found in compared.items():
-        images, values = zip(*found, strict=True)
-        rows.append(
-            MeanRow(names=(name,), means=mean_quality(values, images), instances=len(found))
+        _, target = load(row["dataset"], row["image_stem"], row["object_stem"])
+        comparison = compare_devices(
+            pc, mobile, box_size(target), least_clicks=least_clicks, protocol=protocol
         )
+        if comparison is not None:
+            comparisons.setdefault(row["dataset"], []).append((row["image_stem"], comparison))
+    rows: list[MeanRow] = []
+    for dataset, of_dataset in comparisons.items():
+        images, values = zip(*of_dataset, strict=True)
+        means = mean_quality(values, images)
+        rows.append(MeanRow(names=(dataset,), means=means, instances=len(of_dataset)))
     return rows
 
 
-def _less(value: ClickModelQuality, base: ClickModelQuality) -> ClickModelQuality:
-    names = ("pl1", "wd", "ks", "nss", "pde")
-    return replace(value, **{name: getattr(value, name) - getattr(base, name) for name in names})
+def _positions_of_device(
+    placed: pl.DataFrame, device: str
+) -> dict[tuple[str, str], NDArray[np.int64]]:
+    import polars as pl
+
+    grouped = group_clicks(placed.filter(pl.col("device") == device))
+    positions: dict[tuple[str, str], NDArray[np.int64]] = {}
+    for row in grouped.iter_rows(named=True):
+        positions[row["dataset"], row["full_stem"]] = click_positions(row)
+    return positions
 
 
-def _stream(seed: int, *names: str) -> np.random.Generator:
+def _subtract(value: ClickModelQuality, base: ClickModelQuality) -> ClickModelQuality:
+    return replace(
+        value,
+        pl1=value.pl1 - base.pl1,
+        wd=value.wd - base.wd,
+        ks=value.ks - base.ks,
+        nss=value.nss - base.nss,
+        pde=value.pde - base.pde,
+    )
+
+
+def _random_stream(seed: int, *names: str) -> np.random.Generator:
     entropy = [seed]
     for name in names:
-        entropy += [*name.encode(), 256]  # 256 is no byte: ("ab", "c") and ("a", "bc") differ
+        # 256 is no byte, so that ("ab", "c") and ("a", "bc") differ.
+        entropy += [*name.encode(), 256]
     return np.random.default_rng(np.random.SeedSequence(entropy))
 
 
-def _positions(table: pl.DataFrame, dataset: str) -> dict[tuple[str, str], NDArray[np.int64]]:
+def _positions_by_object(
+    table: pl.DataFrame, dataset: str
+) -> dict[tuple[str, str], NDArray[np.int64]]:
     import polars as pl
 
-    grouped = group_clicks(place_clicks(table.with_columns(dataset=pl.lit(dataset))))
-    return {
-        (row["image_stem"], row["object_stem"]): click_positions(row)
-        for row in grouped.iter_rows(named=True)
-    }
+    # The column `dataset` holds the display mode here, but size limits need the dataset.
+    placed = place_clicks(table.with_columns(dataset=pl.lit(dataset)))
+    positions: dict[tuple[str, str], NDArray[np.int64]] = {}
+    for row in group_clicks(placed).iter_rows(named=True):
+        positions[row["image_stem"], row["object_stem"]] = click_positions(row)
+    return positions

@@ -1,4 +1,4 @@
-"""Where people clicked first, beside models of that: both as heat over the photograph."""
+"""Pictures of people's first clicks beside click models, as heat on the photograph."""
 
 from __future__ import annotations
 
@@ -17,35 +17,34 @@ from segarena.systems.clicks.page.heat_maps import click_density, heat_image, he
 from segarena.systems.clicks.page.robustness_pictures import click_dot_svg, click_pane
 
 MAX_PICTURES = 6
-"""Targets, those with the most clicks."""
+"""Number of pictured targets, those with the most clicks."""
 
 _LEAD = (
-    '<p class="lead">Where people clicked first, with the density that their clicks have, and for each model of where '
-    "people click its map, with the same clicks on it. NSS says how far above its mean the map is where they clicked, "
-    "in standard deviations.</p>"
+    '<p class="lead">The density of people’s first clicks, and each click model’s map with the '
+    "same clicks on it. NSS is the height of the map at their clicks above its mean, in standard "
+    "deviations.</p>"
     f'<p class="keys">{heat_legend("few clicks, or unlikely", "many, or likely")}</p>'
 )
 
 
 class MostClickedTargets:
-    """Keeps the few targets with the most clicks of all that go by."""
+    """Collector of the few targets with the most clicks."""
 
     def __init__(self) -> None:
         self.kept: list[Instance] = []
         self.count = 0
 
-    def see(self, instance: Instance) -> Instance:
-        """Take note of one, and return it."""
+    def add(self, instance: Instance) -> Instance:
+        """Consider one instance, and return it."""
         self.count += 1
-        ranked = sorted(
-            [*self.kept, instance], key=lambda one: -len(one.positions)
-        )  # the first ones, of as many
+        # The sort is stable: among equally many clicks, earlier instances stay.
+        ranked = sorted([*self.kept, instance], key=lambda one: -len(one.positions))
         self.kept = ranked[:MAX_PICTURES]
         return instance
 
 
 def human_click_gallery(
-    seen: MostClickedTargets,
+    most_clicked: MostClickedTargets,
     models: Mapping[str, ImageClickMap],
     nss: Mapping[tuple[str, str], float],
     anchor: str,
@@ -53,52 +52,51 @@ def human_click_gallery(
     """Return cards of the targets with the most clicks.
 
     Args:
-        seen: all targets went by there.
-        models: by name; "uniform" has nothing to show.
-        nss: by name of a model and full stem of a target; a model without one could not be judged there.
-        anchor: that those of the cards begin with.
+        most_clicked: the targets.
+        models: by name; "uniform" is not pictured.
+        nss: by name of a model and full stem of a target; a missing entry means that the model
+            could not be evaluated there.
+        anchor: prefix of the cards' anchors.
     """
-    cards = [_card(one, models, nss, f"{anchor}-{place}") for place, one in enumerate(seen.kept, 1)]
-    told = f"{len(cards)} of {count_text(seen.count, 'target')} are shown"
+    cards: list[Card] = []
+    for number, instance in enumerate(most_clicked.kept, 1):
+        cards.append(_card(instance, models, nss, f"{anchor}-{number}"))
+    told = f"{len(cards)} of {count_text(most_clicked.count, 'target')} are shown"
     return Gallery(lead=_LEAD, cards=cards, told=told)
 
 
 def _card(
-    one: Instance,
+    instance: Instance,
     models: Mapping[str, ImageClickMap],
     nss: Mapping[tuple[str, str], float],
     anchor: str,
 ) -> Card:
-    shape = (one.target.shape[0], one.target.shape[1])
-    places = [(float(row), float(column)) for row, column in one.positions]
-    view = view_of(shape, [bounding_window(one.target)], places)
-    dots = "".join(click_dot_svg(view, place, "person") for place in places)
-    people = click_pane(
-        "people",
-        len(places),
-        dots,
-        heat_image(click_density(places, shape, view), view, is_fading=True),
-    )
-    maps = [
-        _map_pane(name, one, model, nss[name, one.full_stem], view, dots)
-        for name, model in models.items()
-        if name != "uniform" and (name, one.full_stem) in nss
-    ]
-    plate = Plate(picture=jpeg_uri(one.image, view), targets=[outline(one.target, view)])
+    shape = (instance.target.shape[0], instance.target.shape[1])
+    positions = [(float(row), float(column)) for row, column in instance.positions]
+    view = view_of(shape, [bounding_window(instance.target)], positions)
+    dots = "".join([click_dot_svg(view, position, "person") for position in positions])
+    heat = heat_image(click_density(positions, shape, view), view, is_fading=True)
+    panes = [click_pane("people", len(positions), dots, heat)]
+    for name, model in models.items():
+        value = nss.get((name, instance.full_stem))
+        if name != "uniform" and value is not None:
+            panes.append(_map_pane(name, instance, model, value, view, dots))
+    plate = Plate(picture=jpeg_uri(instance.image, view), targets=[outline(instance.target, view)])
+    stack = Stack(view=view, plates=[plate], panes=panes)
     return Card(
         anchor=anchor,
-        name=one.object_stem,
-        where=f"{one.dataset} / {one.image_stem} / {one.object_stem}",
+        name=instance.object_stem,
+        where=f"{instance.dataset} / {instance.image_stem} / {instance.object_stem}",
         user="",
-        viewers=[
-            viewer_html(anchor, [Stack(view=view, plates=[plate], panes=[people, *maps])], "click")
-        ],
+        viewers=[viewer_html(anchor, [stack], "click")],
     )
 
 
 def _map_pane(
-    name: str, one: Instance, model: ImageClickMap, nss: float, view: View, dots: str
+    name: str, instance: Instance, model: ImageClickMap, nss: float, view: View, dots: str
 ) -> Pane:
-    values = np.asarray(model(one.image, one.target, one.error), dtype=np.float64)
+    click_map = model(instance.image, instance.target, instance.error)
+    values = np.asarray(click_map, dtype=np.float64)
+    # The tiny divisor keeps an all-zero map at zero.
     heat = heat_image(values / max(values.max(), 1e-300), view, is_fading=True)
-    return click_pane(name, len(one.positions), dots, heat, told=f"NSS {nss:.2f}")
+    return click_pane(name, len(instance.positions), dots, heat, told=f"NSS {nss:.2f}")

@@ -1,4 +1,4 @@
-"""What the report of the click benchmark has of people: where they clicked first, against models of that."""
+"""Section of the click benchmark's report on people: their first clicks against click models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.reports.pages import Page, page
 from segarena.reports.people_section import HumanRounds, human_rounds_of
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import TargetKey
-from segarena.reports.sheets import Column, Sheet, Value
+from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.roles import Dataset
 from segarena.samples import ImageSample
 from segarena.statistics.intervals import Interval
@@ -35,48 +35,50 @@ from segarena.systems.clicks.page.human_click_pictures import (
     human_click_gallery,
 )
 
-_FORMATS = {
-    "nss": ".2f",
-    "pde": ".2e",
-    "pl1": ".3f",
-    "wd": ".3f",
-}  # KS says nothing of a single click
+_FORMATS = {"nss": ".2f", "pde": ".2e", "pl1": ".3f", "wd": ".3f"}
+"""Number formats by metric; KS is not defined for the single clicks that are usual here."""
+
+
+_LOWER_IS_BETTER = ("pl1", "wd")
 
 _NOTES = (
-    "Each model's map read at the people's first clicks: NSS and PDE (higher is better); and as many clicks drawn from "
-    "it beside theirs: PL1 and WD (lower is better). Further models, and one trained on such clicks: segarena clicks "
-    "judge, segarena clicks train."
+    "NSS and PDE (higher is better) read each model's map at people's first clicks; PL1 and WD "
+    "(lower is better) compare as many clicks drawn from the map with theirs. For further models, "
+    "and one trained on such clicks: segarena clicks judge, segarena clicks train."
 )
 
 
 @page("clicks")
 class HumanClicksPage(Page):
-    """The general report, and where people clicked."""
+    """The general report, and a section on where people clicked."""
 
     @classmethod
     def applies(cls, run: Run) -> bool:
-        """Tell whether the run is one of the click benchmark that asked people."""
+        """Test whether the run is of the click benchmark and has human users."""
         return run.config.benchmark.name in cls.benchmarks and human_rounds_of(run) is not None
 
     def of_people(self) -> Sequence[Part]:
-        """Return the maps at the people's clicks."""
+        """Return tables and pictures of click models at people's clicks."""
         parts: list[Part] = []
-        for number, asked in enumerate(filter(None, map(human_rounds_of, self.runs)), 1):
-            dataset, problem = open_run_dataset(asked.run)
-            parts += [Note(problem)] if problem else []
-            parts += (
-                click_model_parts(asked, dataset, f"people-{number}") if dataset is not None else []
-            )
+        with_people = filter(None, map(human_rounds_of, self.runs))
+        for number, rounds in enumerate(with_people, 1):
+            dataset, problem = open_run_dataset(rounds.run)
+            if problem:
+                parts.append(Note(problem))
+            if dataset is not None:
+                parts += click_model_parts(rounds, dataset, f"people-{number}")
         return parts
 
 
-def click_model_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "people") -> list[Part]:
-    """Return how well models without weights tell where a run's people clicked first, and pictures of both.
+def click_model_parts(rounds: HumanRounds, dataset: Dataset, anchor: str = "people") -> list[Part]:
+    """Compare people's first clicks with models that need no weights: table, notes and pictures.
+
+    Without any usable click the list is empty.
 
     Args:
-        asked: the run.
+        rounds: the run with human users.
         dataset: its data.
-        anchor: that those of the pictures begin with.
+        anchor: prefix of the pictures' anchors.
     """
     models: Mapping[str, ImageClickMap] = {
         "uniform": uniform_model(),
@@ -85,86 +87,84 @@ def click_model_parts(asked: HumanRounds, dataset: Dataset, anchor: str = "peopl
     }
     skipped: list[str] = []
 
-    def on_skip(name: str, why: str) -> None:
-        skipped.append(f"{name}: {why}")
+    def on_skip(name: str, reason: str) -> None:
+        skipped.append(f"{name}: {reason}")
 
-    seen = MostClickedTargets()
-    instances = map(seen.see, _instances(asked, dataset, on_skip))
-    judged = evaluate_click_models(instances, models, on_skip=on_skip)
-    rows = [
-        (
-            row.names[2],
-            row.instances,
-            *(_value(row.means[name], form) for name, form in _FORMATS.items()),
-        )
-        for row in quality_rows(judged)
-        if row.names[1] == ALL_ROUNDS
-    ]
+    most_clicked = MostClickedTargets()
+    instances = map(most_clicked.add, _instances(rounds, dataset, on_skip))
+    evaluations = evaluate_click_models(instances, models, on_skip=on_skip)
+    rows: list[tuple[Cell, ...]] = []
+    for row in quality_rows(evaluations):
+        _, round_, model = row.names
+        if round_ == ALL_ROUNDS:
+            values = [_value(row.means[name], form) for name, form in _FORMATS.items()]
+            rows.append((model, row.instances, *values))
     if not rows:
         return []
-    head = (
-        "Click model",
-        Column("Targets", "number"),
-        *(
-            Column(name.upper(), "interval", higher_is_better=name not in ("pl1", "wd"))
-            for name in _FORMATS
-        ),
+    metric_columns = [
+        Column(name.upper(), "interval", higher_is_better=name not in _LOWER_IS_BETTER)
+        for name in _FORMATS
+    ]
+    sheet = Sheet(
+        name="click-models",
+        caption="Where people clicked first: models of where people click, read there.",
+        head=("Click model", Column("Targets", "number"), *metric_columns),
+        rows=tuple(rows),
     )
     left_out = f" Left out: {'; '.join(skipped[:3])}." if skipped else ""
-    caption = "Where people clicked first: models of where people click, read there."
-    sheet = Sheet(name="click-models", caption=caption, head=head, rows=tuple(rows))
-    nss = {(one.model, one.full_stem): one.quality.nss for one in judged}
-    return [sheet, Note(_NOTES + left_out), human_click_gallery(seen, models, nss, anchor)]
+    nss = {(one.model, one.full_stem): one.quality.nss for one in evaluations}
+    gallery = human_click_gallery(most_clicked, models, nss, anchor)
+    return [sheet, Note(_NOTES + left_out), gallery]
 
 
 def _instances(
-    asked: HumanRounds, dataset: Dataset, on_skip: Callable[[str, str], None]
+    rounds: HumanRounds, dataset: Dataset, on_skip: Callable[[str, str], None]
 ) -> Iterator[Instance]:
-    """Yield the targets of images on which people clicked first."""
-    clicked = _first_clicks(asked)
-    for name in dict.fromkeys(sample for sample, _ in clicked):
+    """Yield the targets of images that people clicked first."""
+    positions_by_target = _first_clicks(rounds)
+    for name in dict.fromkeys(sample for sample, _ in positions_by_target):
         try:
             sample = dataset.load(name)
-        except (
-            Exception
-        ) as error:  # a dataset is foreign code; without it the report still has its other numbers
+        except Exception as error:
+            # A dataset is third-party code; the report keeps its other numbers when it fails.
             on_skip(name, " ".join(str(error).split()))
             continue
         if not isinstance(sample, ImageSample):
             continue
         for target in sample.targets:
-            positions = clicked.get((name, target.id), [])
+            positions = positions_by_target.get((name, target.id), [])
             if positions:
                 yield Instance(
                     full_stem=f"{name}/{target.id}",
                     image=sample.image,
                     target=target.mask.astype(np.bool_),
                     positions=np.array(positions, dtype=np.int64),
-                    dataset=asked.run.data,
+                    dataset=rounds.run.data,
                     image_stem=name,
                     object_stem=target.id,
                 )
 
 
-def _first_clicks(asked: HumanRounds) -> dict[TargetKey, list[tuple[int, ...]]]:
-    found: dict[TargetKey, list[tuple[int, ...]]] = {}
-    for user in asked.users:
-        for dialogue in asked.run.finished(user):
-            own = [
-                prompt.position
-                for prompt in dialogue.prompts[0]
-                if isinstance(prompt, Click) and prompt.is_positive
-            ]
-            found.setdefault(dialogue.key[:2], []).extend(own)
-    return found
+def _first_clicks(rounds: HumanRounds) -> dict[TargetKey, list[tuple[int, ...]]]:
+    """Return people's positive clicks of the first round by target."""
+    positions: dict[TargetKey, list[tuple[int, ...]]] = {}
+    for user in rounds.users:
+        for dialogue in rounds.run.finished(user):
+            own = positions.setdefault(dialogue.key[:2], [])
+            for prompt in dialogue.prompts[0]:
+                if isinstance(prompt, Click) and prompt.is_positive:
+                    own.append(prompt.position)
+    return positions
 
 
-def _value(found: Interval, form: str) -> Value:
-    bounds = "" if math.isnan(found.low) else f"{found.low:{form}} to {found.high:{form}}"
+def _value(interval: Interval, form: str) -> Value:
+    bounds = ""
+    if not math.isnan(interval.low):
+        bounds = f"{interval.low:{form}} to {interval.high:{form}}"
     return Value(
-        mean=found.mean,
-        low=found.low,
-        high=found.high,
-        printed=f"{found.mean:{form}}",
+        mean=interval.mean,
+        low=interval.low,
+        high=interval.high,
+        printed=f"{interval.mean:{form}}",
         printed_bounds=bounds,
     )

@@ -1,4 +1,4 @@
-"""The charts of the rclicks report: curves by clicking group, mean against deviation, correlations."""
+"""Charts of the rclicks report: curves by clicking group, mean against deviation, correlations."""
 
 from __future__ import annotations
 
@@ -26,54 +26,64 @@ from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
 from segarena.systems.clicks.page.run_values import user_roles
 
 GROUP_COLOURS = 10
-"""Steps of the page's palette from least to most likely, CSS classes `g1` to `g10`."""
+"""Number of palette steps from least to most likely, CSS classes `g1` to `g10`."""
 
 NUMBERED_TARGETS = 6
-"""Instances with a number in the scatter; the pictures have the same numbers."""
+"""Number of instances with a number in the scatter chart; the pictures have the same numbers."""
 
 
-def group_colour(place: int, count: int) -> str:
-    """Return the CSS class of the group at `place`, from 0, of `count`: the palette is spread over them."""
-    return f"g{1 + round(place * (GROUP_COLOURS - 1) / max(1, count - 1))}"
+DENSE_CELL = 0.65
+"""Correlation from which on the text in a cell needs a light colour."""
+
+
+def group_colour(index: int, count: int) -> str:
+    """Return the CSS class of group number `index` of `count`, spread over the palette."""
+    return f"g{1 + round(index * (GROUP_COLOURS - 1) / max(1, count - 1))}"
 
 
 def group_legend(run: Run) -> list[tuple[str, ChartColour]]:
-    """Return what the groups are called and their colours, from least to most likely."""
+    """Return the names and colours of the groups, from least to most likely."""
     groups = user_roles(run).groups
-    return [(name, group_colour(place, len(groups))) for place, name in enumerate(groups)]
+    return [(name, group_colour(index, len(groups))) for index, name in enumerate(groups)]
 
 
 def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | None:
-    """Return Figure 7: a panel per run, the curve of the base user over those of the groups, and that of each floor."""
+    """Return Figure 7: a panel per run with the curves of base user, groups and floors."""
     metric = summary_metrics(runs[0])[0]
     name = metric_name(metric)
-    curves = {
-        run.label: [*_curves(run, metric), *_floor_curves(run, floors, metric)]
-        for run in runs
-        if run.finished()
-    }
-    ends = chain.from_iterable((*curve.low, *curve.y) for curve in chain(*curves.values()))
-    lowest = min(filterfalse(math.isnan, ends), default=0.0)
-    floor = math.floor(lowest * 10) / 10
-    shown = [run for run in runs if run.label in curves]
-    charts = [
-        (run.label, _group_chart(run, curves[run.label], metric, floor, len(curves)))
-        for run in shown
+    finished = [run for run in runs if run.finished()]
+    curves: dict[str, list[Curve]] = {}
+    for run in finished:
+        curves[run.label] = [*_user_curves(run, metric), *_floor_curves(run, floors, metric)]
+    values = [
+        value
+        for curve in chain.from_iterable(curves.values())
+        for value in chain(curve.low, curve.y)
     ]
+    lowest = min(filterfalse(math.isnan, values), default=0.0)
+    # The axis starts at the next lower tenth.
+    axis_start = math.floor(lowest * 10) / 10
+    charts: list[tuple[str, str]] = []
+    for run in finished:
+        chart = _group_chart(run, curves[run.label], metric, axis_start, len(curves))
+        charts.append((run.label, chart))
     caption = (
-        f"Mean {name} over targets after each click: base user dashed, clicking groups from the least (G1) to the most "
-        "likely clicks. Bands, of base user, first and last group, are 95 % intervals; numbers are AuC."
+        f"Mean {name} over targets after each click: base user dashed, clicking groups from the "
+        "least (G1) to the most likely clicks. Bands, of base user, first and last group, are 95 % "
+        "intervals; numbers are AuC."
     )
-    caption = f"{caption} {FLOOR_NOTE}" if floors else caption
-    made = make_figure(f"{name} against clicks, by clicking group", caption, charts)
-    return made and replace(made, is_wide=True)
+    if floors:
+        caption = f"{caption} {FLOOR_NOTE}"
+    figure = make_figure(f"{name} against clicks, by clicking group", caption, charts)
+    return figure and replace(figure, is_wide=True)
 
 
-def hardness_scatter(found: Sequence[DatasetHardness]) -> Figure | None:
-    """Return Figure 8: a dot per instance, its deviation and mean of the IoU after the first click."""
-    clouds = [_cloud(order, one) for order, one in enumerate(found) if one.keys]
-    if not clouds:
+def hardness_scatter(hardness: Sequence[DatasetHardness]) -> Figure | None:
+    """Return Figure 8: a dot per instance, deviation and mean of the IoU after the first click."""
+    clicked = [(order, one) for order, one in enumerate(hardness) if one.keys]
+    if not clicked:
         return None
+    clouds = [_point_cloud(order, one) for order, one in clicked]
     highest = max(max(cloud.x) for cloud in clouds)
     chart = scatter_chart(
         clouds,
@@ -84,127 +94,147 @@ def hardness_scatter(found: Sequence[DatasetHardness]) -> Figure | None:
         size_px=(760.0, 380.0),
     )
     clicks_of = {"real": "real clicks", "groups": "one click of each group"}
-    means = "; ".join(
-        f"{one.dataset} {one.nsr.mean():.3f} ({clicks_of[one.who]})" for one in found if one.keys
-    )
+    means = [
+        f"{one.dataset} {one.nsr.mean():.3f} ({clicks_of[one.user_kind]})" for _, one in clicked
+    ]
     caption = (
-        "One dot per target, averaged over segmenters. To the lower right is what depends most on where the first "
-        f"click falls: noise-to-signal ratio (NSR), deviation over mean. Mean NSR: {means}. Numbers are those of the "
-        "pictures below."
+        "One dot per target, averaged over segmenters. Targets to the lower right depend most on "
+        "the position of the first click: noise-to-signal ratio (NSR), deviation over mean. "
+        f"Mean NSR: {'; '.join(means)}. Numbers are those of the pictures below."
     )
     return make_figure("Mean against deviation of the first click’s IoU", caption, [("", chart)])
 
 
 def correlation_figure(table: CorrelationTable, about: str) -> Figure:
-    """Return Figure 14: the size of the correlation of every pair of measures."""
+    """Return Figure 14: the absolute correlation of every pair of measures."""
     caption = (
-        f"Size of the correlation over {about}: Spearman below the diagonal, Pearson above it, mean over datasets. "
-        "With few segmenters only large ones mean something."
+        f"Size of the correlation over {about}: Spearman below the diagonal, Pearson above it, "
+        "mean over datasets. With few segmenters only large correlations are meaningful."
     )
     return Figure(
-        title="How measures go together",
+        title="Correlations of measures",
         caption=caption,
-        charts=[("", _matrix(table))],
+        charts=[("", _correlation_matrix(table))],
         is_wide=True,
     )
 
 
-def _curves(run: Run, metric: str) -> list[Curve]:
+def _user_curves(run: Run, metric: str) -> list[Curve]:
     roles = user_roles(run)
-    ends = (roles.base, *roles.groups[:1], *roles.groups[-1:])
-    users = [
-        (name, group_colour(place, len(roles.groups))) for place, name in enumerate(roles.groups)
+    # Only these curves are labelled and have bands; ten would cover one another.
+    labelled = (roles.base, *roles.groups[:1], *roles.groups[-1:])
+    users = [(name, str(colour)) for name, colour in group_legend(run)]
+    if roles.base:
+        users.append((roles.base, "base"))
+    return [
+        _curve(run, user, colour, metric, is_labelled=user in labelled) for user, colour in users
     ]
-    users += [(roles.base, "base")] if roles.base else []
-    return [_curve(run, user, colour, metric, is_named=user in ends) for user, colour in users]
 
 
 def _floor_curves(run: Run, floors: Sequence[Run], metric: str) -> list[Curve]:
-    """Return what the base user reached with each floor on the same data."""
+    """Return the base user's curve with each floor segmenter on the same data."""
     base = user_roles(run).base
-    curves = list[Curve]()
-    for place, floor in enumerate(floors):
-        if base is not None and floor.data == run.data and floor.finished(base):
-            curve = _curve(floor, base, floor_colour(place), metric, is_named=True)
-            curves.append(
-                replace(curve, label=curve.label.replace(base, floor.segmenter, 1), is_floor=True)
-            )
+    if base is None:
+        return []
+    curves: list[Curve] = []
+    for index, floor in enumerate(floors):
+        if floor.data != run.data or not floor.finished(base):
+            continue
+        curve = _curve(floor, base, floor_colour(index), metric, is_labelled=True)
+        label = curve.label.replace(base, floor.segmenter, 1)
+        curves.append(replace(curve, label=label, is_floor=True))
     return curves
 
 
-def _group_chart(run: Run, curves: Sequence[Curve], metric: str, floor: float, panels: int) -> str:
+def _group_chart(
+    run: Run, curves: Sequence[Curve], metric: str, axis_start: float, panels: int
+) -> str:
+    legend = group_legend(run)
+    if user_roles(run).base:
+        legend.insert(0, ("base", "base"))
     return line_chart(
         curves,
         title=f"{metric_name(metric)} against clicks by clicking group, {run.label}",
         x_label="clicks",
         y_label=f"mean {metric_name(metric)}",
         marks=summary_thresholds(run, metric),
-        y_range=(floor, 1.0),
-        legend=[*([("base", "base")] if user_roles(run).base else []), *group_legend(run)],
+        y_range=(axis_start, 1.0),
+        legend=legend,
         size_px=chart_size_px(panels, 380.0),
     )
 
 
-def _curve(run: Run, user: str, colour: str, metric: str, *, is_named: bool) -> Curve:
-    means = curve_intervals(run, user, metric)
-    y = [interval.mean for interval in means]
+def _curve(run: Run, user: str, colour: ChartColour, metric: str, *, is_labelled: bool) -> Curve:
+    intervals = curve_intervals(run, user, metric)
     area = mean_over_targets(target_values(run, user, area_statistic(run))).mean
-    name = "base" if colour == "base" else user
+    label = ""
+    low = [math.nan] * len(intervals)
+    high = low
+    if is_labelled:
+        low = [interval.low for interval in intervals]
+        high = [interval.high for interval in intervals]
+        if not math.isnan(area):
+            name = "base" if colour == "base" else user
+            label = f"{name} {area:.3f}"
     return Curve(
-        label=f"{name} {area:.3f}" if is_named and not math.isnan(area) else "",
+        label=label,
         colour=colour,
-        x=range(1, len(means) + 1),
-        y=y,
-        low=[interval.low for interval in means] if is_named else [math.nan] * len(y),
-        high=[interval.high for interval in means] if is_named else [math.nan] * len(y),
+        x=range(1, len(intervals) + 1),
+        y=[interval.mean for interval in intervals],
+        low=low,
+        high=high,
     )
 
 
-def _cloud(order: int, one: DatasetHardness) -> PointCloud:
-    numbers = {i: str(place) for place, i in enumerate(one.ranking[:NUMBERED_TARGETS], 1)}
+def _point_cloud(order: int, one: DatasetHardness) -> PointCloud:
+    numbers = {i: str(rank) for rank, i in enumerate(one.ranking[:NUMBERED_TARGETS], 1)}
+    names: list[str] = []
+    for key, nsr in zip(one.keys, one.nsr, strict=True):
+        names.append(f"{' / '.join(key)}: NSR {nsr:.3f}")
     return PointCloud(
         label=one.dataset,
         colour=order,
         x=one.stds.tolist(),
         y=one.means.tolist(),
-        names=[
-            f"{' / '.join(key)}: NSR {nsr:.3f}" for key, nsr in zip(one.keys, one.nsr, strict=True)
-        ],
+        names=names,
         notes=[numbers.get(i, "") for i in range(len(one.keys))],
     )
 
 
-def _matrix(table: CorrelationTable) -> str:
-    cell = 34.0
-    room = max(map(len, table.names)) * CHARACTER_PX + 12
-    count = len(table.names)
-    frame = Frame(room + count * cell + 4, room + count * cell + 4, "correlations of measures")
+def _correlation_matrix(table: CorrelationTable) -> str:
+    cell_px = 34.0
+    label_px = max(map(len, table.names)) * CHARACTER_PX + 12
+    side_px = label_px + len(table.names) * cell_px + 4
+    frame = Frame(side_px, side_px, "correlations of measures")
     for i, name in enumerate(table.names):
-        frame.text(room - 8, room + (i + 0.5) * cell + 4, name, css="name", anchor="end")
-        x = px(room + (i + 0.5) * cell + 4)
-        y = px(room - 8)
+        centre_px = label_px + (i + 0.5) * cell_px + 4
+        frame.text(label_px - 8, centre_px, name, css="name", anchor="end")
         frame.draw(
-            f'<text transform="translate({x} {y}) rotate(-90)" class="name">{escape(name)}</text>'
+            f'<text transform="translate({px(centre_px)} {px(label_px - 8)}) rotate(-90)" '
+            f'class="name">{escape(name)}</text>'
         )
         for j, other in enumerate(table.names):
-            _cell(
-                frame,
-                room + j * cell,
-                room + i * cell,
-                cell,
-                float(table.values[i, j]),
-                f"{name}, {other}",
-            )
+            x = label_px + j * cell_px
+            y = label_px + i * cell_px
+            value = float(table.values[i, j])
+            _draw_cell(frame, x, y, cell_px, value, f"{name}, {other}")
     return frame.svg()
 
 
-def _cell(frame: Frame, x: float, y: float, side: float, value: float, what: str) -> None:
-    is_known = not math.isnan(value)
-    text = f"{value:.2f}".removeprefix("0") if is_known else "–"
-    css = "dense" if is_known and value >= 0.65 else ""
+def _draw_cell(frame: Frame, x: float, y: float, side_px: float, value: float, pair: str) -> None:
+    text = "–"
+    css = ""
+    opacity = 0.0
+    if not math.isnan(value):
+        text = f"{value:.2f}".removeprefix("0")
+        css = "dense" if value >= DENSE_CELL else ""
+        opacity = value
+    inner_px = px(side_px - 1)
     frame.draw(
-        f'<g class="cell"><rect x="{px(x + 0.5)}" y="{px(y + 0.5)}" width="{px(side - 1)}" height="{px(side - 1)}" '
-        f'fill-opacity="{value if is_known else 0:.2f}"/><title>{escape(what)}: {text}</title>'
-        f'<text x="{px(x + side / 2)}" y="{px(y + side / 2 + 4)}" text-anchor="middle" class="tick {css}">{text}</text>'
+        f'<g class="cell"><rect x="{px(x + 0.5)}" y="{px(y + 0.5)}" '
+        f'width="{inner_px}" height="{inner_px}" '
+        f'fill-opacity="{opacity:.2f}"/><title>{escape(pair)}: {text}</title>'
+        f'<text x="{px(x + side_px / 2)}" y="{px(y + side_px / 2 + 4)}" '
+        f'text-anchor="middle" class="tick {css}">{text}</text>'
         "</g>"
     )

@@ -1,4 +1,4 @@
-"""What the report of rclicks runs has of its own."""
+"""Sections that the report of rclicks runs adds to the general report."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from segarena.systems.clicks.page.robustness_charts import (
 from segarena.systems.clicks.page.robustness_pictures import robustness_pictures
 from segarena.systems.clicks.page.robustness_statistics import (
     MIN_SEGMENTERS,
+    DatasetHardness,
     dataset_hardness,
     first_click_rows,
     group_rows,
@@ -54,23 +55,23 @@ from segarena.systems.clicks.page.run_values import (
 
 @page("rclicks")
 class RobustnessPage(Page):
-    """Clicking groups, first clicks, where people click; the general parts show the base user."""
+    """Clicking groups, first clicks, where people click; general sections show the base user."""
 
     @classmethod
     def applies(cls, run: Run) -> bool:
-        """Tell whether the run's benchmark names a base user and clicking groups."""
+        """Test whether the run's benchmark names a base user and clicking groups."""
         return is_robustness_run(run)
 
     def whole(self, run: Run) -> Run:
-        """Return the run without first-click users, whose one round says nothing of NoC or AuC."""
+        """Return the run without first-click users, whose one round gives no NoC or AuC."""
         return without_first_click_users(run)
 
     def usual(self, run: Run) -> Run:
-        """Return the run with its base user alone, what the click benchmark would show."""
+        """Return the run with its base user alone, as the click benchmark would show it."""
         return base_user_run(run)
 
     def rules(self, run: Run) -> dict[str, Any]:
-        """Return the options that the first section does not tell."""
+        """Return the options that the first section does not mention."""
         options = run.config.benchmark.options
         return {name: options[name] for name in ("solved_at_last", "clicks") if name in options}
 
@@ -81,51 +82,54 @@ class RobustnessPage(Page):
 
     def sections(self) -> list[Section]:
         """Return the groups, the first clicks, the pictures and the correlations."""
-        runs = self.runs
-        rows = group_rows(self.runs)
-        hard = dataset_hardness(runs)
-        pictures = robustness_pictures(runs, hard, _pictures_lead(runs[0]))
-        matrix, about = measure_correlations(runs)
-        groups = [
-            *(Note(text, is_lead=True) for text in dict.fromkeys(map(protocol_text, runs))),
-            *map(Note, missing_texts(runs)),
-            visible_group_sheet(runs) if any(row.targets for row in rows) else None,
-            Note(" ".join(filter(None, [GROUP_NOTES, left_out_text(rows, runs)]))),
-            group_curves(runs, self.floors),
-        ]
-        first = [
-            visible_first_click_sheet(runs),
-            Note(
-                " ".join(
-                    filter(None, [FIRST_CLICK_NOTES, unclicked_text(first_click_rows(runs), runs)])
-                )
-            ),
-            hardness_scatter(hard),
-        ]
+        hardness = dataset_hardness(self.runs)
+        pictures = robustness_pictures(self.runs, hardness, _pictures_lead(self.runs[0]))
         where = [*map(Note, pictures.notes), pictures]
-        needed = len({run.segmenter for run in runs}) >= MIN_SEGMENTERS
-        if matrix:
-            correlated = correlation_figure(matrix, about)
-        else:
-            correlated = Note(about) if needed else None
         return [
-            Section("robustness", "Clicking groups", groups),
-            Section("first", "First clicks", first),
+            Section("robustness", "Clicking groups", self._group_parts()),
+            Section("first", "First clicks", self._first_click_parts(hardness)),
             Section("where", "Where people click", where),
-            Section("correlations", "Correlations", [correlated]),
+            Section("correlations", "Correlations", [self._correlation_part()]),
         ]
+
+    def _group_parts(self) -> list[Part | None]:
+        runs = self.runs
+        rows = group_rows(runs)
+        protocols = dict.fromkeys(map(protocol_text, runs))
+        parts: list[Part | None] = [Note(text, is_lead=True) for text in protocols]
+        parts += map(Note, missing_texts(runs))
+        if any(row.targets for row in rows):
+            parts.append(visible_group_sheet(runs))
+        notes = filter(None, [GROUP_NOTES, left_out_text(rows, runs)])
+        parts.append(Note(" ".join(notes)))
+        parts.append(group_curves(runs, self.floors))
+        return parts
+
+    def _first_click_parts(self, hardness: Sequence[DatasetHardness]) -> list[Part | None]:
+        unclicked = unclicked_text(first_click_rows(self.runs), self.runs)
+        notes = filter(None, [FIRST_CLICK_NOTES, unclicked])
+        return [
+            visible_first_click_sheet(self.runs),
+            Note(" ".join(notes)),
+            hardness_scatter(hardness),
+        ]
+
+    def _correlation_part(self) -> Part | None:
+        matrix, about = measure_correlations(self.runs)
+        if matrix:
+            return correlation_figure(matrix, about)
+        # With too few segmenters, correlations are not missing but undefined: say nothing.
+        has_enough = len({run.segmenter for run in self.runs}) >= MIN_SEGMENTERS
+        return Note(about) if has_enough else None
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> list[Part]:
-        """Return the summary of the base user, that of everyone folded away below."""
-        return [
-            summary_of(
-                self.usual_runs, "Means over targets with the base user: the click benchmark."
-            ),
-            Fold("Every clicking group", [summary_of(self.whole_runs, "Means over targets.")]),
-        ]
+        """Return the summary of the base user, with that of all users folded below it."""
+        base_user = "Means over targets with the base user: the click benchmark."
+        every_user = summary_of(self.whole_runs, "Means over targets.")
+        return [summary_of(self.usual_runs, base_user), Fold("Every clicking group", [every_user])]
 
     def terminal(self) -> list[RenderableType]:
-        """Return both tables, and what the summary below them is of."""
+        """Return both tables, and the heading of the summary below them."""
         return [robustness_terminal(self.runs), Text("\nbase user", style="bold")]
 
     def files(self) -> dict[str, str]:
@@ -134,11 +138,14 @@ class RobustnessPage(Page):
 
 
 def _pictures_lead(run: Run) -> str:
+    click_legend = heat_legend("few clicks", "many clicks")
+    mask_legend = heat_legend("no prediction", "all predictions")
     return (
-        '<p class="lead">The targets whose result depends most on where the first click falls, then some where it '
-        "hardly does. Clicks lie on the photograph with the density they have; mean masks show for each pixel the "
-        "share of predictions that hold it; outlines and errors are those of the pixels that half of them hold. The "
+        '<p class="lead">The targets whose result depends most on the position of the first click, '
+        "then some whose result hardly depends on it. The colour over a photograph shows the "
+        "density of clicks. Mean masks show for each pixel the share of predictions that contain "
+        "it; outlines and errors are those of the pixels that half of the predictions contain. The "
         "target is outlined too.</p>"
-        f'<p class="keys">{heat_legend("few clicks", "many clicks")}{heat_legend("no prediction", "all predictions")}</p>'
+        f'<p class="keys">{click_legend}{mask_legend}</p>'
         f"{legend(group_legend(run))}"
     )

@@ -1,6 +1,6 @@
-"""The numbers of the rclicks report: groups against the base user, first clicks, hardness, correlations.
+"""Statistics of the rclicks report: group values, first clicks, hardness and correlations.
 
-No formatting here. Source: RClicks, section 5 and appendix D.
+This module does no formatting. Source: RClicks, section 5 and appendix D.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +44,13 @@ from segarena.systems.clicks.page.run_values import (
 )
 
 PUBLISHED_EPSILON = 1e-9
-"""What the published code adds to the mean in the noise-to-signal ratio of real people."""
+"""Value that the published code adds to the mean in the noise-to-signal ratio of real people."""
 
 MIN_SEGMENTERS = 3
-"""With two, every correlation is 1 or -1."""
+"""Fewest segmenters for correlations: with two, every correlation is 1 or -1."""
+
+
+STATISTIC_ORDER = ("noc", "nof", "auc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,11 @@ class GroupRow:
     Attributes:
         run: position of the run in the report.
         statistic: NoC, NoF or AuC.
-        groups: base user, mean over groups and changes; relative changes of NoC, differences otherwise.
+        groups: base user, mean over groups and changes; relative changes of NoC, differences
+            otherwise.
         nsr: deviation over mean, mean over instances; for AuC only.
-        targets: instances.
-        left_out: targets that not everyone finished.
+        targets: number of instances.
+        left_out: number of targets that not every user finished.
     """
 
     run: int
@@ -74,20 +77,22 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstClickRow:
-    """IoU after the first click of one kind of user.
+    """IoU after the first click for one kind of user.
 
     Attributes:
         run: position of the run in the report.
-        who: "base", "groups", "real" or "sampled".
-        mean, std, nsr: over an instance's clicks, then over instances; the base user clicks once, so has no std.
-        to_real: the mean minus that of real people, instance by instance; None without real people.
-        targets: instances.
-        clicks: dialogues behind them.
-        without: targets on which nobody clicked.
+        user_kind: "base", "groups", "real" or "sampled".
+        mean: over an instance's clicks, then over instances.
+        std: as `mean`; None for the base user, who clicks once.
+        nsr: as `mean`; None for the base user.
+        to_real: the mean minus that of real people, paired by instance; None without real people.
+        targets: number of instances.
+        clicks: number of dialogues.
+        without: number of targets without a real click.
     """
 
     run: int
-    who: str
+    user_kind: str
     mean: Interval
     std: Interval | None
     nsr: Interval | None
@@ -99,19 +104,21 @@ class FirstClickRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DatasetHardness:
-    """How much the first click's place matters on each instance of a dataset, averaged over its runs.
+    """Effect of the first click's position on each instance, averaged over a dataset's runs.
 
     Attributes:
-        dataset: as tables call it.
-        runs: positions of its runs.
-        who: "real", or "groups" where there are no real clicks.
+        dataset: name as in tables.
+        runs: positions of its runs in the report.
+        user_kind: "real", or "groups" where there are no real clicks.
         keys: the instances that all runs have.
-        means, stds, nsr: of the IoU, one per instance.
+        means: mean IoU per instance.
+        stds: deviation of the IoU per instance.
+        nsr: noise-to-signal ratio per instance.
     """
 
     dataset: str
     runs: tuple[int, ...]
-    who: str
+    user_kind: str
     keys: tuple[TargetKey, ...]
     means: NDArray[np.float64]
     stds: NDArray[np.float64]
@@ -119,99 +126,123 @@ class DatasetHardness:
 
     @property
     def ranking(self) -> list[int]:
-        """Positions of the instances, the hardest first; of equals the one with the lower mean."""
+        """Indices of the instances, the hardest first; ties are broken by the lower mean."""
         return sorted(range(len(self.keys)), key=lambda i: (-self.nsr[i], self.means[i]))
 
 
 def group_rows(runs: Sequence[Run]) -> tuple[GroupRow, ...]:
-    """Return a row per statistic and run, the runs of one statistic together."""
-    kinds = ("noc", "nof", "auc")
-    shown = [s for s in runs[0].summary if s.kind in kinds]
-    chosen = sorted(shown, key=lambda s: (kinds.index(s.kind), s.threshold))
+    """Return a row per statistic and run, grouped by statistic."""
+    statistics = [each for each in runs[0].summary if each.kind in STATISTIC_ORDER]
+    statistics.sort(key=lambda each: (STATISTIC_ORDER.index(each.kind), each.threshold))
     rows: list[GroupRow] = []
-    for statistic in chosen:
-        rows += [_group_row(place, run, statistic) for place, run in enumerate(runs)]
+    for statistic in statistics:
+        rows += [_group_row(index, run, statistic) for index, run in enumerate(runs)]
     return tuple(rows)
 
 
 def first_click_rows(runs: Sequence[Run]) -> tuple[FirstClickRow, ...]:
-    """Return a row per run and kind of user, of the instances that all kinds of users of the run have."""
-    return tuple(chain.from_iterable(_first_rows_of(place, run) for place, run in enumerate(runs)))
+    """Return a row per run and kind of user, over the instances that all its kinds of users have."""
+    rows: list[FirstClickRow] = []
+    for index, run in enumerate(runs):
+        rows += _first_click_rows_of(index, run)
+    return tuple(rows)
 
 
 def dataset_hardness(runs: Sequence[Run]) -> tuple[DatasetHardness, ...]:
-    """Return the hardness of each dataset's instances."""
-    found: dict[str, dict[int, Run]] = {}
-    for place, run in enumerate(runs):
-        found.setdefault(run.data, {})[place] = run
-    return tuple(_hardness(data, list(own.values()), list(own)) for data, own in found.items())
+    """Return the hardness of the instances of each dataset."""
+    by_dataset: dict[str, dict[int, Run]] = {}
+    for index, run in enumerate(runs):
+        by_dataset.setdefault(run.data, {})[index] = run
+    return tuple(
+        _hardness(dataset, list(own.values()), list(own)) for dataset, own in by_dataset.items()
+    )
 
 
 def measure_correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
-    """Return how measures go together over segmenters, mean over datasets; or None and the reason why not."""
+    """Return the correlations of measures over segmenters, mean over datasets, and a description.
+
+    Without enough segmenters the table is None and the description gives the reason.
+    """
     by_dataset: dict[str, dict[str, dict[str, float]]] = {}
     if len({run.segmenter for run in runs}) >= MIN_SEGMENTERS:
         for run in runs:
             by_dataset.setdefault(run.data, {})[run.segmenter] = run_measures(run)
     tables = list(by_dataset.values())
-    segmenters = [name for name in (tables[0] if tables else ()) if _has_measures(name, tables)]
+    candidates = tables[0] if tables else {}
+    segmenters = [name for name in candidates if _has_measures(name, tables)]
     if len(segmenters) < MIN_SEGMENTERS:
-        return (
-            None,
-            "Correlations need at least three segmenters that have every measure on every dataset given.",
+        reason = (
+            "Correlations need at least three segmenters that have every measure on every "
+            "dataset given."
         )
+        return None, reason
     rows = [[table[segmenter] for segmenter in segmenters] for table in tables]
-    shared = set(rows[0][0]).intersection(*chain(*rows))
+    shared = set(rows[0][0])
+    for row in rows:
+        shared.intersection_update(*row)
     names = [name for name in rows[0][0] if name in shared]
 
-    def columns(measures: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-        return {name: [one[name] for one in measures] for name in names}
+    def columns(of_segmenters: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+        return {name: [measures[name] for measures in of_segmenters] for name in names}
 
     about = f"{len(segmenters)} segmenters on {count_text(len(tables), 'dataset')}"
-    return correlation_table([columns(measures) for measures in rows]), about
+    return correlation_table([columns(row) for row in rows]), about
 
 
 def _has_measures(segmenter: str, tables: Sequence[Mapping[str, Mapping[str, float]]]) -> bool:
-    """Tell whether a segmenter has measures on every dataset, and finite ones."""
-    return all(
-        segmenter in table and all(map(math.isfinite, table[segmenter].values()))
-        for table in tables
-    )
+    """Test whether a segmenter has finite measures on every dataset."""
+    for table in tables:
+        if segmenter not in table:
+            return False
+        if not all(map(math.isfinite, table[segmenter].values())):
+            return False
+    return True
 
 
 def run_measures(run: Run) -> dict[str, float]:
-    """Return what is correlated: averages and robustness of NoC, NoF, AuC, and of IoU after first and last click."""
-    found: dict[str, float] = {}
-    for statistic in _last_thresholds(run):
+    """Return the measures to correlate, by name.
+
+    They are averages and robustness of NoC, NoF and AuC, and of the IoU after the first and the
+    last click.
+    """
+    measures: dict[str, float] = {}
+    for statistic in _correlated_statistics(run):
         row = _group_row(0, run, statistic)
         name = statistic.name
-        over = row.groups
-        found |= {f"base {name}": over.base.mean, f"sample {name}": over.sample.mean}
+        groups = row.groups
+        measures[f"base {name}"] = groups.base.mean
+        measures[f"sample {name}"] = groups.sample.mean
         if statistic.kind == "at_round":
             continue
-        found |= {f"std {name}": over.sample_std.mean, f"ASB {name}": over.asb.mean}
-        found |= {f"AGR {name}": over.agr.mean, f"AHH {name}": over.ahh.mean}
-        found |= {} if row.nsr is None else {f"NSR {name}": row.nsr.mean}
-    for row in _first_rows_of(0, run):
-        if row.std is not None and row.nsr is not None:
-            means = {} if row.who == "groups" else {f"{row.who} IoU@1": row.mean.mean}
-            found |= {**means, f"{row.who} NSR IoU@1": row.nsr.mean}
-    return found
+        measures[f"std {name}"] = groups.sample_std.mean
+        measures[f"ASB {name}"] = groups.asb.mean
+        measures[f"AGR {name}"] = groups.agr.mean
+        measures[f"AHH {name}"] = groups.ahh.mean
+        if row.nsr is not None:
+            measures[f"NSR {name}"] = row.nsr.mean
+    for row in _first_click_rows_of(0, run):
+        if row.std is None or row.nsr is None:
+            continue
+        # The groups' mean IoU@1 is already there, as a sample of the statistic IoU@1.
+        if row.user_kind != "groups":
+            measures[f"{row.user_kind} IoU@1"] = row.mean.mean
+        measures[f"{row.user_kind} NSR IoU@1"] = row.nsr.mean
+    return measures
 
 
 def ahh_protocol(run: Run) -> Protocol:
-    """Return by which rules AHH is taken."""
+    """Return the protocol by which AHH is computed."""
     return "published" if run.config.benchmark.protocol == "published" else "careful"
 
 
-def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:
+def _group_row(run_index: int, run: Run, statistic: Statistic) -> GroupRow:
     values = group_values(run, statistic)
     images = image_clusters(values.keys).tolist()
     if statistic.kind == "nof":
-        found = failure_statistics(values.groups, values.base, images)
+        statistics = failure_statistics(values.groups, values.base, images)
     else:
         change = "ratio" if statistic.kind == "noc" else "difference"
-        found = group_statistics(
+        statistics = group_statistics(
             values.groups, values.base, images, change=change, protocol=ahh_protocol(run)
         )
     nsr = None
@@ -219,74 +250,81 @@ def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:
         ratios = noise_to_signal(group_stds(values.groups), group_means(values.groups))
         nsr = bootstrap_mean(ratios, images)
     return GroupRow(
-        run=place,
+        run=run_index,
         statistic=statistic,
-        groups=found,
+        groups=statistics,
         nsr=nsr,
         targets=len(values.keys),
         left_out=values.left_out,
     )
 
 
-def _first_rows_of(place: int, run: Run) -> list[FirstClickRow]:
+def _first_click_rows_of(run_index: int, run: Run) -> list[FirstClickRow]:
     roles = user_roles(run)
-    users = {
-        "base": (roles.base,),
-        "groups": roles.groups,
-        "real": (roles.real,),
-        "sampled": (roles.sampled,),
+    users_by_kind: dict[str, list[str]] = {
+        "base": [roles.base] if roles.base else [],
+        "groups": list(roles.groups),
+        "real": [roles.real] if roles.real else [],
+        "sampled": [roles.sampled] if roles.sampled else [],
     }
     tables = {
-        who: first_click_values(run, list(filter(None, of))) for who, of in users.items() if any(of)
+        kind: first_click_values(run, users) for kind, users in users_by_kind.items() if users
     }
     keys = shared_targets(list(tables.values()))
-    targets = {(d.sample, d.target) for d in run.dialogues if d.target}
-    clicked = {(d.sample, d.target) for d in run.dialogues if d.user == roles.real}
-    without = len(targets - clicked) if roles.real else 0
-    epsilon = PUBLISHED_EPSILON if ahh_protocol(run) == "published" else 0.0
+    without = _count_unclicked(run, roles.real) if roles.real else 0
+    people_epsilon = PUBLISHED_EPSILON if ahh_protocol(run) == "published" else 0.0
     images = image_clusters(keys)
     rows: list[FirstClickRow] = []
-    for who, table in tables.items():
+    for kind, table in tables.items():
         ious = [table[key] for key in keys]
-        # As published: the epsilon is for people, never for groups.
-        found = first_click_statistics(
-            ious, images.tolist(), epsilon=0.0 if who == "groups" else epsilon
+        # The published code adds its epsilon for people, never for groups.
+        epsilon = 0.0 if kind == "groups" else people_epsilon
+        statistics = first_click_statistics(ious, images.tolist(), epsilon=epsilon)
+        difference = None
+        if kind != "real" and "real" in tables:
+            means = [of_instance.mean() for of_instance in ious]
+            real_means = [tables["real"][key].mean() for key in keys]
+            difference = paired_difference(means, real_means, images)
+        has_deviation = kind != "base"
+        row = FirstClickRow(
+            run=run_index,
+            user_kind=kind,
+            mean=statistics.mean,
+            std=statistics.std if has_deviation else None,
+            nsr=statistics.nsr if has_deviation else None,
+            to_real=difference,
+            targets=len(keys),
+            clicks=sum(map(len, ious)),
+            without=without,
         )
-        against = None
-        if who != "real" and "real" in tables:
-            real = [tables["real"][key].mean() for key in keys]
-            against = paired_difference([of_instance.mean() for of_instance in ious], real, images)
-        rows.append(
-            FirstClickRow(
-                run=place,
-                who=who,
-                mean=found.mean,
-                std=None if who == "base" else found.std,
-                nsr=None if who == "base" else found.nsr,
-                to_real=against,
-                targets=len(keys),
-                clicks=sum(map(len, ious)),
-                without=without,
-            )
-        )
+        rows.append(row)
     return rows
 
 
-def _hardness(data: str, runs: Sequence[Run], places: Sequence[int]) -> DatasetHardness:
+def _count_unclicked(run: Run, real_user: str) -> int:
+    """Return the number of targets without a real click."""
+    targets = {(each.sample, each.target) for each in run.dialogues if each.target}
+    clicked = {(each.sample, each.target) for each in run.dialogues if each.user == real_user}
+    return len(targets - clicked)
+
+
+def _hardness(dataset: str, runs: Sequence[Run], run_indices: Sequence[int]) -> DatasetHardness:
     roles = [user_roles(run) for run in runs]
-    is_real = all(one.real for one in roles)
-    users = [[one.real or ""] if is_real else [*one.groups] for one in roles]
-    tables = [first_click_values(run, of) for run, of in zip(runs, users, strict=True)]
+    has_real_clicks = all(each.real for each in roles)
+    tables: list[dict[TargetKey, NDArray[np.float64]]] = []
+    for run, of_run in zip(runs, roles, strict=True):
+        users = [of_run.real or ""] if has_real_clicks else list(of_run.groups)
+        tables.append(first_click_values(run, users))
     keys = shared_targets(tables)
     means = np.empty((len(tables), len(keys)))
     stds = np.empty((len(tables), len(keys)))
-    for place, table in enumerate(tables):
-        means[place] = [table[key].mean() for key in keys]
-        stds[place] = [table[key].std() for key in keys]
+    for index, table in enumerate(tables):
+        means[index] = [table[key].mean() for key in keys]
+        stds[index] = [table[key].std() for key in keys]
     return DatasetHardness(
-        dataset=data,
-        runs=tuple(places),
-        who="real" if is_real else "groups",
+        dataset=dataset,
+        runs=tuple(run_indices),
+        user_kind="real" if has_real_clicks else "groups",
         keys=tuple(keys),
         means=means.mean(axis=0),
         stds=stds.mean(axis=0),
@@ -294,14 +332,12 @@ def _hardness(data: str, runs: Sequence[Run], places: Sequence[int]) -> DatasetH
     )
 
 
-def _last_thresholds(run: Run) -> list[Statistic]:
-    """Return NoC and NoF at the highest threshold, AuC, and IoU after the first and the last round."""
-    highest = {
-        s.kind: s
-        for s in sorted(run.summary, key=lambda s: s.threshold)
-        if s.kind in ("noc", "nof", "auc")
-    }
-    ends = [
-        Statistic(name=f"IoU@{k}", kind="at_round", round=k) for k in dict.fromkeys((1, run.rounds))
-    ]
-    return [*highest.values(), *ends]
+def _correlated_statistics(run: Run) -> list[Statistic]:
+    """Return NoC and NoF at the highest threshold, AuC, and IoU after the first and last round."""
+    by_kind: dict[str, Statistic] = {}
+    for statistic in sorted(run.summary, key=lambda each: each.threshold):
+        if statistic.kind in STATISTIC_ORDER:
+            by_kind[statistic.kind] = statistic
+    rounds = dict.fromkeys((1, run.rounds))
+    ious = [Statistic(name=f"IoU@{k}", kind="at_round", round=k) for k in rounds]
+    return [*by_kind.values(), *ious]

@@ -1,4 +1,4 @@
-"""The tables of the rclicks report: each is one sheet, from which page, files and terminal pick columns."""
+"""Tables of the rclicks report, each a sheet whose columns page, files and terminal select."""
 
 from __future__ import annotations
 
@@ -32,60 +32,55 @@ from segarena.systems.clicks.page.robustness_wording import (
 def group_sheet(runs: Sequence[Run]) -> Sheet:
     """Return RClicks' Tables 4 and 9 to 11: a row per statistic, dataset and segmenter."""
     head = (
-        *(
-            Column(name.capitalize(), key=name)
-            for name in ("statistic", "segmenter", "dataset", "protocol")
-        ),
+        Column("Statistic", key="statistic"),
+        *_run_columns(),
         Column("Base", "interval", "base"),
         Column("Sample ± std", "interval", "sample ± std"),
         Column("Sample", "interval", "sample"),
         Column("± std", "interval", "sample_std"),
-        *(Column(name, "interval", name.lower()) for name in ("ASB", "AGR", "AHH", "NSR")),
+        Column("ASB", "interval", "asb"),
+        Column("AGR", "interval", "agr"),
+        Column("AHH", "interval", "ahh"),
+        Column("NSR", "interval", "nsr"),
         Column("Targets", "number", "targets"),
         Column("Left out", "number", "left_out"),
     )
-    rows = tuple(
-        (
-            group_statistic_label(row.statistic),
-            *_about(runs[row.run]),
-            *group_cells(row),
-            row.targets,
-            row.left_out,
-        )
-        for row in group_rows(runs)
+    rows: list[tuple[Cell, ...]] = []
+    for row in group_rows(runs):
+        label = group_statistic_label(row.statistic)
+        cells = group_cells(row)
+        rows.append((label, *_run_cells(runs[row.run]), *cells, row.targets, row.left_out))
+    return Sheet(
+        name="robustness", caption="Over the clicking groups.", head=head, rows=tuple(rows)
     )
-    return Sheet(name="robustness", caption="Over the clicking groups.", head=head, rows=rows)
 
 
 def first_click_sheet(runs: Sequence[Run]) -> Sheet:
     """Return RClicks' Table 12: a row per segmenter, dataset and kind of user."""
     head = (
-        *(Column(name.capitalize(), key=name) for name in ("segmenter", "dataset", "protocol")),
+        *_run_columns(),
         Column("Who", key="clicks_of"),
         Column("Clicks of", key="who"),
         Column("IoU@1", "interval", "mean"),
         Column("std", "interval", "std"),
         Column("NSR", "interval", "nsr"),
         Column("minus real", "interval", "minus_real"),
-        *(Column(name.capitalize(), "number", name) for name in ("targets", "clicks", "without")),
+        Column("Targets", "number", "targets"),
+        Column("Clicks", "number", "clicks"),
+        Column("Without", "number", "without"),
     )
-    rows = tuple(
-        (
-            *_about(runs[row.run]),
-            row.who,
-            USER_KIND_LABELS[row.who],
-            *first_click_cells(row),
-            row.targets,
-            row.clicks,
-            row.without,
-        )
-        for row in first_click_rows(runs)
+    rows: list[tuple[Cell, ...]] = []
+    for row in first_click_rows(runs):
+        kind = (row.user_kind, USER_KIND_LABELS[row.user_kind])
+        counts = (row.targets, row.clicks, row.without)
+        rows.append((*_run_cells(runs[row.run]), *kind, *first_click_cells(row), *counts))
+    return Sheet(
+        name="first-clicks", caption="IoU after the first click.", head=head, rows=tuple(rows)
     )
-    return Sheet(name="first-clicks", caption="IoU after the first click.", head=head, rows=rows)
 
 
 def visible_group_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the table over clicking groups as the page and LaTeX have it."""
+    """Return the table over clicking groups with the columns of page and LaTeX."""
     names = (
         "statistic",
         "segmenter",
@@ -102,98 +97,119 @@ def visible_group_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 def visible_first_click_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the table of first clicks as the page and LaTeX have it."""
+    """Return the table of first clicks with the columns of page and LaTeX."""
     numbers = ("mean", "std", "nsr", "minus_real", "targets", "clicks", "without")
     return first_click_sheet(runs).pick("segmenter", "dataset", "who", *numbers)
 
 
 def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tables as files by name, fractions as they are; equal records give equal bytes."""
+    """Return the tables as file contents by name, with fractions not scaled.
+
+    Equal records give equal bytes.
+    """
     groups = group_sheet(runs)
+    group_keys = [key for key in groups.keys if key != "sample ± std"]
     first = first_click_sheet(runs)
-    matrix, _ = measure_correlations(runs)
-    sheets = {
-        "robustness": groups.pick(*(key for key in groups.keys if key != "sample ± std")),
-        "first-clicks": first.pick(*(key for key in first.keys if key != "who")),
-        "instances": hardness_sheet(dataset_hardness(runs)),
-        **({} if matrix is None else {"correlations": correlations_sheet(matrix)}),
+    first_keys = [key for key in first.keys if key != "who"]
+    files = {
+        "robustness.csv": sheet_csv(groups.pick(*group_keys)),
+        "robustness.tex": robustness_latex(runs),
+        "first-clicks.csv": sheet_csv(first.pick(*first_keys)),
+        "instances.csv": sheet_csv(hardness_sheet(dataset_hardness(runs))),
     }
-    first_csv, *others = ((f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items())
-    return dict([first_csv, ("robustness.tex", robustness_latex(runs)), *others])
+    matrix, _ = measure_correlations(runs)
+    if matrix is not None:
+        files["correlations.csv"] = sheet_csv(correlations_sheet(matrix))
+    return files
 
 
-def hardness_sheet(found: Sequence[DatasetHardness]) -> Sheet:
-    """Return a line per dataset and instance, the hardest first, for programs."""
+def hardness_sheet(hardness: Sequence[DatasetHardness]) -> Sheet:
+    """Return the CSV table of instances: a row per dataset and instance, the hardest first."""
     rows: list[tuple[Cell, ...]] = []
-    for one in found:
+    for one in hardness:
         for i in one.ranking:
-            values = (Value(mean=float(of_all[i])) for of_all in (one.means, one.stds, one.nsr))
-            rows.append((one.dataset, *one.keys[i], one.who, *values))
-    numbers = (Column(name, "number") for name in ("mean_iou", "std_iou", "nsr"))
-    return Sheet(
-        name="instances",
-        caption="",
-        head=("dataset", "sample", "target", "clicks_of", *numbers),
-        rows=tuple(rows),
+            mean = Value(mean=float(one.means[i]))
+            std = Value(mean=float(one.stds[i]))
+            nsr = Value(mean=float(one.nsr[i]))
+            rows.append((one.dataset, *one.keys[i], one.user_kind, mean, std, nsr))
+    head = (
+        "dataset",
+        "sample",
+        "target",
+        "clicks_of",
+        Column("mean_iou", "number"),
+        Column("std_iou", "number"),
+        Column("nsr", "number"),
     )
+    return Sheet(name="instances", caption="", head=head, rows=tuple(rows))
 
 
 def correlations_sheet(matrix: CorrelationTable) -> Sheet:
-    """Return the matrix for programs: Spearman below the diagonal, Pearson above it."""
+    """Return the CSV table of correlations: Spearman below the diagonal, Pearson above it."""
     rows: list[tuple[Cell, ...]] = []
     for name, line in zip(matrix.names, matrix.values.tolist(), strict=True):
-        rows.append((name, *(Value(mean=value) for value in line)))
+        values = [Value(mean=value) for value in line]
+        rows.append((name, *values))
     return Sheet(name="correlations", caption="", head=("measure", *matrix.names), rows=tuple(rows))
 
 
 def robustness_latex(runs: Sequence[Run]) -> str:
     """Return both tables for booktabs."""
-    about = f"% {latex_comment(protocol_text(runs[0]))}\n% needs \\usepackage{{booktabs}}; brackets hold 95 % intervals\n"
+    protocol_comment = f"% {latex_comment(protocol_text(runs[0]))}"
+    usage_comment = "% needs \\usepackage{booktabs}; brackets hold 95 % intervals"
     groups = sheet_tex(replace(visible_group_sheet(runs), caption=""))
-    first = sheet_tex(replace(visible_first_click_sheet(runs), caption="IoU after the first click"))
-    return f"{about}{groups}\n{first}"
+    first_clicks = replace(visible_first_click_sheet(runs), caption="IoU after the first click")
+    return f"{protocol_comment}\n{usage_comment}\n{groups}\n{sheet_tex(first_clicks)}"
 
 
 def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
     """Return both tables for a terminal of 80 columns, run by run."""
-    parts: list[RenderableType] = [
-        Text(text, style="dim") for text in dict.fromkeys(map(protocol_text, runs))
-    ]
+    protocols = dict.fromkeys(map(protocol_text, runs))
+    parts: list[RenderableType] = [Text(text, style="dim") for text in protocols]
     parts += [Text(text, style="yellow") for text in missing_texts(runs)]
     groups = group_sheet(runs).pick(
         "statistic", "base", "sample", "sample_std", "asb", "agr", "ahh", "nsr"
     )
     first = first_click_sheet(runs).pick("who", "mean", "std", "nsr", "minus_real")
-    first = replace(
-        first, rows=tuple((str(who).split(" from ")[0], *cells) for who, *cells in first.rows)
-    )
-    for place, run in enumerate(runs):
-        told = [row.run == place and bool(row.targets) for row in group_rows(runs)]
-        firsts = [row.run == place for row in first_click_rows(runs)]
+    short_rows: list[tuple[Cell, ...]] = []
+    for user_kind, *cells in first.rows:
+        short_label = str(user_kind).split(" from ")[0]
+        short_rows.append((short_label, *cells))
+    first = replace(first, rows=tuple(short_rows))
+    for run_index, run in enumerate(runs):
+        has_groups = [row.run == run_index and bool(row.targets) for row in group_rows(runs)]
+        has_first = [row.run == run_index for row in first_click_rows(runs)]
         parts += [
             Text(f"\n{run.segmenter} on {run.data}", style="bold"),
-            _terminal(groups, told),
-            _terminal(first, firsts),
+            _terminal_table(groups, has_groups),
+            _terminal_table(first, has_first),
         ]
     return Group(*parts)
 
 
-def _terminal(sheet: Sheet, is_shown: Sequence[bool]) -> RenderableType:
-    """Return some rows of a table under its headings, without the columns in which they say nothing."""
+def _terminal_table(sheet: Sheet, is_shown: Sequence[bool]) -> RenderableType:
+    """Return some rows of a table, without the columns that are empty in these rows."""
     rows = [row for row, shown in zip(sheet.rows, is_shown, strict=True) if shown]
-    # 80 columns are few: what says nothing of these rows is left out.
-    told = [
-        column
-        for column, *cells in zip(sheet.columns, *rows, strict=True)
-        if any(map(_tells, cells))
-    ]
-    kept = replace(sheet, rows=tuple(rows)).pick(*(column.key for column in told))
-    return sheet_terminal(replace(kept, head=tuple(column.heading for column in told)))
+    # 80 columns leave no room for empty ones.
+    columns: list[Column] = []
+    for column, *cells in zip(sheet.columns, *rows, strict=True):
+        if any(map(_has_value, cells)):
+            columns.append(column)
+    keys = [column.key for column in columns]
+    headings = tuple(column.heading for column in columns)
+    picked = replace(sheet, rows=tuple(rows)).pick(*keys)
+    return sheet_terminal(replace(picked, head=headings))
 
 
-def _tells(cell: Cell) -> bool:
-    return (cell.text if isinstance(cell, Value) else str(cell)) != "–"
+def _has_value(cell: Cell) -> bool:
+    text = cell.text if isinstance(cell, Value) else str(cell)
+    return text != "–"
 
 
-def _about(run: Run) -> list[str]:
+def _run_cells(run: Run) -> list[str]:
     return [run.segmenter, run.data, run.config.benchmark.protocol]
+
+
+def _run_columns() -> list[Column]:
+    names = ("segmenter", "dataset", "protocol")
+    return [Column(name.capitalize(), key=name) for name in names]

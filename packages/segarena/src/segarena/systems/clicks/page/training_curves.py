@@ -1,4 +1,4 @@
-"""The curves of a training, as one SVG picture that stands alone: what falls on the left, what rises on the right."""
+"""Learning curves as one standalone SVG: losses on the left, SIM and CC on the right."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ STYLE = """
 .chart .end { font-weight: 600; stroke: none; }
 .chart text.c0 { fill: #0072b2; } .chart text.c1 { fill: #d55e00; }
 """
-"""The page's light colours; a picture in a document does not know the page's style."""
+"""The page's light colours, because a standalone picture cannot read the page's style."""
 
 
 def training_svg(history: Sequence[Mapping[str, float]]) -> str:
-    """Return the losses and the validation measures of a training of the clickability network over its epochs.
+    """Return the losses and validation measures of a training over its epochs.
 
     Args:
-        history: rows with epoch, train_loss, loss, sim and cc, at least one, as `TrainingResult.history` has them.
+        history: at least one row with epoch, train_loss, loss, sim and cc, as in
+            `TrainingResult.history`.
     """
     losses = [
         _curve(history, "train_loss", "training", 0),
@@ -36,32 +37,31 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
     ]
     measures = [_curve(history, "sim", "SIM", 0), _curve(history, "cc", "CC", 1)]
     highest = max(chain.from_iterable(curve.y for curve in losses))
+    loss_limit = 1.0
+    if math.isfinite(highest) and highest > 0:
+        loss_limit = highest * 1.05
     charts = [
-        line_chart(
-            curves,
-            title=title,
-            x_label="epoch",
-            y_label=title,
-            y_range=y_range,
-            size_px=CURVE_PANEL_PX,
-        )
-        for curves, title, y_range in (
-            (
-                losses,
-                "KL divergence",
-                (0.0, highest * 1.05 if math.isfinite(highest) and highest > 0 else 1.0),
-            ),
-            (measures, "SIM and CC, validation", (0.0, 1.0)),
-        )
+        _chart(losses, "KL divergence", loss_limit),
+        _chart(measures, "SIM and CC, validation", 1.0),
     ]
-    width = len(charts) * CURVE_PANEL_PX[0]
-    height = CURVE_PANEL_PX[1]
-    panels = "".join(
-        _placed(chart, number * CURVE_PANEL_PX[0]) for number, chart in enumerate(charts)
-    )
+    panel_width, height = CURVE_PANEL_PX
+    width = len(charts) * panel_width
+    panels = [_move_chart(chart, number * panel_width) for number, chart in enumerate(charts)]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}"><style>{STYLE}</style><rect width="100%" height="100%" fill="#fdfdfb"/>{panels}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}"><style>{STYLE}</style>'
+        f'<rect width="100%" height="100%" fill="#fdfdfb"/>{"".join(panels)}</svg>\n'
+    )
+
+
+def _chart(curves: Sequence[Curve], title: str, limit: float) -> str:
+    return line_chart(
+        curves,
+        title=title,
+        x_label="epoch",
+        y_label=title,
+        y_range=(0.0, limit),
+        size_px=CURVE_PANEL_PX,
     )
 
 
@@ -78,7 +78,8 @@ def _curve(history: Sequence[Mapping[str, float]], column: str, label: str, colo
     )
 
 
-def _placed(chart: str, x: float) -> str:
-    """Return a chart that lies at `x` inside another picture."""
-    place = f'x="{x:g}" width="{CURVE_PANEL_PX[0]:g}" height="{CURVE_PANEL_PX[1]:g}"'
-    return chart.replace("<svg ", f"<svg {place} ", 1)
+def _move_chart(chart: str, x: float) -> str:
+    """Return a chart that starts at `x` inside another picture."""
+    width, height = CURVE_PANEL_PX
+    attributes = f'x="{x:g}" width="{width:g}" height="{height:g}"'
+    return chart.replace("<svg ", f"<svg {attributes} ", 1)

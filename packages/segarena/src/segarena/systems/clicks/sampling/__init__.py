@@ -1,1 +1,1 @@
-"""Clicks drawn from click maps; one map for several users."""
+"""Sampling of clicks from click maps that several users share."""

@@ -1,4 +1,4 @@
-"""Drawing from weights: by their share of the whole, or between two shares of the sorted whole."""
+"""Weighted sampling: from all weights, or from a range of the cumulated sorted weights."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-_FEW = 1 << 14
+_FULL_SORT_LIMIT = 1 << 14
+"""Number of weights up to which a complete sort is cheaper than sorting one class."""
 _FLOAT32_DIGITS = 24
 _FLOAT64_DIGITS = 53
 _KEY_SHIFT = 16  # leaves sign, exponent and 7 bits of the mantissa of a float32
 
 
 class SamplingWeights:
-    """Weights that are drawn from, possibly many times; what the draws have in common is computed once.
+    """Weights for repeated draws; intermediate results are cached between draws.
 
     Args:
         values: float64 or float32 (n,), none negative. Sums are float64. Draws need a sum above 0.
@@ -34,66 +35,78 @@ class SamplingWeights:
 
     @cached_property
     def sums(self) -> NDArray[np.float64]:
-        """The running sum, in the order given."""
+        """The running sum, in the given order."""
         return np.cumsum(self.values, dtype=np.float64)
 
     def draw(self, low: float, high: float, uniform: float) -> int:
-        """Return the index drawn by `uniform`, in [0, 1), from the mass between `low` and `high` of sorted weights.
+        """Draw an index from the mass between `low` and `high` of the sorted weights.
 
-        Equal weights count in the order given. Between 0 and 1 the order does not matter, and the weights are
-        taken as they come.
+        Equal weights count in the given order. With bounds 0 and 1 the order does not affect the
+        distribution, and the weights are not sorted.
+
+        Args:
+            low: lower bound, as a share of the total.
+            high: upper bound, as a share of the total.
+            uniform: a random number in [0, 1).
         """
         if (low, high) == (0.0, 1.0):
             return _index_at(self.sums, uniform * self.sums[-1])
         return self._at_rank(low + uniform * (high - low))
 
     def draw_published(self, low: float, high: float, uniform: float) -> int:
-        """Return the index drawn by `uniform` from all weights between those found at the bounds.
+        """Draw an index from all weights between the weights found at the bounds, as published.
 
-        Sums are float64; the published code mixes two float32 sums and so loses the likeliest pixels of large maps.
+        Sums are float64. The published code compares two float32 sums that are rounded
+        differently, and so can never draw the likeliest pixels of large maps.
         """
         ordered, sums = self._ordered
         first = int(np.searchsorted(sums, low * sums[-1], side="left"))
-        last = min(int(np.searchsorted(sums, high * sums[-1], side="right")), len(sums) - 1)
+        last = int(np.searchsorted(sums, high * sums[-1], side="right"))
+        last = min(last, len(sums) - 1)
         inside = (self.values >= ordered[first]) & (self.values <= ordered[last])
         kept = np.cumsum(np.where(inside, self.values, 0), dtype=np.float64)
         return _index_at(kept, uniform * kept[-1])
 
     def _at_rank(self, share: float) -> int:
-        """Return the index where the running sum of the sorted weights passes `share` of the whole.
+        """Return the index where the running sum of the sorted weights passes `share` of the total.
 
-        Few weights are sorted as a whole, if their sums are the same in any order. Of others only one class is: those
-        about as large as the one that is looked for.
+        Few weights are sorted completely, if their sums are exact in any order. Of many weights
+        only one class is sorted: the weights about as large as the wanted one.
         """
-        if self._is_sorted_soon:
+        if self._can_sort_fully:
             ordered, sums = self._ordered
-            place = _index_at(sums, share * sums[-1])
-            equals = np.flatnonzero(self.values == ordered[place])
-            return int(equals[place - ordered.searchsorted(ordered[place])])
+            rank = _index_at(sums, share * sums[-1])
+            equals = np.flatnonzero(self.values == ordered[rank])
+            first_rank = ordered.searchsorted(ordered[rank])
+            return int(equals[rank - first_rank])
         _, sums = self._classes
         mass = share * sums[-1]
         key = _index_at(sums, mass)
         if key not in self._sorted:
             self._sorted[key] = self._sort_class(key)
-        inside, ordered, upto = self._sorted[key]
-        place = _index_at(upto, mass - (sums[key - 1] if key else 0.0))
+        inside, ordered, class_sums = self._sorted[key]
+        mass_below = sums[key - 1] if key else 0.0
+        rank = _index_at(class_sums, mass - mass_below)
         if ordered[0] == ordered[-1]:
-            return int(inside[place])
-        equals = inside[self.values[inside] == ordered[place]]
-        return int(equals[place - np.searchsorted(ordered, ordered[place])])
+            return int(inside[rank])
+        equals = inside[self.values[inside] == ordered[rank]]
+        first_rank = np.searchsorted(ordered, ordered[rank])
+        return int(equals[rank - first_rank])
 
     @cached_property
-    def _is_sorted_soon(self) -> bool:
-        """Tell whether there are few weights, of float32, whose sums are exact.
+    def _can_sort_fully(self) -> bool:
+        """Whether there are few weights, of float32, whose sums are exact.
 
-        Each is a multiple of the last digit of the smallest. No sum loses such a digit while it takes less than the 53
-        digits of a float64.
+        Every weight is a multiple of the last digit of the smallest one. A float64 sum keeps this
+        digit as long as it needs fewer than 53 binary digits.
         """
-        if self.values.dtype != np.float32 or len(self.values) > _FEW:
+        if self.values.dtype != np.float32 or len(self.values) > _FULL_SORT_LIMIT:
             return False
         ordered, sums = self._ordered
-        _, exponent = math.frexp(ordered[ordered.searchsorted(np.float32(0), side="right")])
-        return float(sums[-1]) < math.ldexp(1.0, exponent - _FLOAT32_DIGITS + _FLOAT64_DIGITS - 1)
+        smallest = ordered[ordered.searchsorted(np.float32(0), side="right")]
+        _, exponent = math.frexp(smallest)
+        exact_exponent = exponent - _FLOAT32_DIGITS + _FLOAT64_DIGITS - 1
+        return float(sums[-1]) < math.ldexp(1.0, exact_exponent)
 
     def _sort_class(
         self, key: int
@@ -106,9 +119,9 @@ class SamplingWeights:
 
     @cached_property
     def _classes(self) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
-        """Return each weight's class, ascending with the weight, and the running sum over classes.
+        """Size class of each weight, and the running sum over the classes in ascending order.
 
-        The leading bits of a float that is not negative, read as a whole number, order it by size.
+        The leading bits of a non-negative float, read as an integer, order floats by size.
         """
         values = self.values
         if values.dtype != np.float32:
@@ -128,7 +141,8 @@ class SamplingWeights:
 
 
 def _index_at(sums: NDArray[np.float64], mass: float) -> int:
-    """Return the index where a running sum passes `mass`; never one that adds nothing to it."""
+    """Return the index where a running sum passes `mass`; never an index of weight 0."""
     index = int(np.searchsorted(sums, mass, side="right"))
-    # Rounding can lift the mass to the total itself; then the last index that adds something is meant.
-    return min(index, int(np.searchsorted(sums, sums[-1], side="left")))
+    # Rounding can lift the mass to the total; then the last index with a weight is right.
+    last = int(np.searchsorted(sums, sums[-1], side="left"))
+    return min(index, last)

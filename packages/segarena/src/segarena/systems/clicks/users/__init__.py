@@ -1,1 +1,1 @@
-"""Users who click by a click map, in clicking groups, or as real people did."""
+"""Users who click by a click map, in clicking groups, or as recorded people did."""

@@ -1,4 +1,4 @@
-"""First clicks of real people, and as many drawn from a click model: one round each.
+"""Users of one round: people's recorded first clicks, and as many samples from a click model.
 
 Source: RClicks, section 5 ("User" and the sampled clicks it is compared with).
 """
@@ -19,6 +19,8 @@ from segarena.prompts import Click
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Sample, Target
+from segarena.systems.clicks.crowd.clicks_table import read_clicks
+from segarena.systems.clicks.crowd.instances import click_positions, group_clicks, place_clicks
 from segarena.systems.clicks.models.click_models import shared_map
 from segarena.systems.clicks.users.map_clicker import MapClicker
 
@@ -27,7 +29,13 @@ SizeMismatchRule = Literal["scale", "published"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Clicks:
-    """The first clicks on one instance: int (n, 2) in an image of `shape`."""
+    """First clicks on one instance.
+
+    Attributes:
+        dataset: the value in the clicks table.
+        positions: int (n, 2), rows and columns.
+        shape: (height, width) of the image that was clicked.
+    """
 
     dataset: str
     positions: NDArray[np.int64]
@@ -35,12 +43,12 @@ class _Clicks:
 
 
 class FirstClickLookup:
-    """The first clicks of a clicks table, found by sample and target.
+    """First clicks of a clicks table, by sample and target.
 
-    An instance belongs to the sample whose id is its `image_stem`, and to the target whose id is its `object_stem`;
-    without an `object_stem`, to the only target of a sample that has one.
+    An instance belongs to the sample whose id is its `image_stem`, and to the target whose id is
+    its `object_stem`; without an `object_stem`, to the only target of a sample that has one.
 
-    Args are those of `RealFirst`.
+    Args are those of `RealFirstClicks`.
 
     Raises:
         InvalidInput: the table cannot be read, or has no first clicks (of that dataset).
@@ -50,65 +58,77 @@ class FirstClickLookup:
         self, path: str, *, dataset: str | None = None, other_size: SizeMismatchRule = "scale"
     ) -> None:
         file = Path(path)
-        self._clicks = _read(path, dataset, file.stat().st_mtime_ns if file.is_file() else 0)
+        changed_ns = file.stat().st_mtime_ns if file.is_file() else 0
+        self._clicks = _read_first_clicks(path, dataset, changed_ns)
         self._path = path
         self._is_scaling = other_size == "scale"
 
     def count(self, sample: Sample, target: Target) -> int:
-        """Return how many people clicked first on this target; 0 when nobody did."""
-        found = self._find(sample, target)
-        return 0 if found is None else len(found.positions)
+        """Return the number of first clicks on this target; 0 without any."""
+        clicks = self._find(sample, target)
+        return 0 if clicks is None else len(clicks.positions)
 
     def click(self, turn: Turn) -> Click:
-        """Return the first click of person number `turn.repeat`: positive, wherever it fell, inside the image.
+        """Return the first click of person number `turn.repeat`.
+
+        The click is always positive and inside the image, also where it missed the target.
 
         Raises:
             InvalidInput: the image has other proportions than in the table.
         """
-        found = self._find(turn.sample, turn.target)
-        if found is None:
+        clicks = self._find(turn.sample, turn.target)
+        if clicks is None:
             raise InvalidInput(
                 f"sample {turn.sample.id}, target {turn.target.id}: nobody clicked on it"
             )
-        return Click(self._placed(found.positions[turn.repeat].tolist(), found.shape, turn.sample))
+        position = clicks.positions[turn.repeat].tolist()
+        return Click(self._fit_to_image(position, clicks.shape, turn.sample))
 
     def _find(self, sample: Sample, target: Target) -> _Clicks | None:
-        found = list(self._clicks.get((sample.id, target.id), ()))
+        candidates = list(self._clicks.get((sample.id, target.id), ()))
         if len(sample.targets) == 1:
-            found += self._clicks.get((sample.id, ""), ())
-        if len(found) > 1:
-            names = " and ".join(repr(clicks.dataset) for clicks in found)
+            candidates += self._clicks.get((sample.id, ""), ())
+        if len(candidates) > 1:
+            names = " and ".join(repr(clicks.dataset) for clicks in candidates)
             raise InvalidInput(
-                f"{self._path}: sample {sample.id} is in {names}; say which is meant with dataset=..."
+                f"{self._path}: sample {sample.id} is in {names}; "
+                "say which is meant with dataset=..."
             )
-        return found[0] if found else None
+        return candidates[0] if candidates else None
 
-    def _placed(
+    def _fit_to_image(
         self, position: Sequence[int], shape: tuple[int, int], sample: Sample
     ) -> tuple[int, ...]:
+        """Scale a position to the image's size if asked to, and clip it to the image."""
         size = sample.shape
         if self._is_scaling and size != shape:
-            # The same proportions: sides that were rounded to whole pixels differ by less than one.
+            # Equal proportions: sides rounded to whole pixels differ by less than one pixel.
             if len(size) != 2 or abs(size[0] * shape[1] - size[1] * shape[0]) > max(shape):
                 raise InvalidInput(
-                    f"sample {sample.id}: its clicks were made on an image of {shape}, this one is {size}; "
-                    "is it another image? other_size='published' takes the coordinates as they are"
+                    f"sample {sample.id}: its clicks were made on an image of {shape}, "
+                    f"this one is {size}; is it another image? "
+                    "other_size='published' takes the coordinates as they are"
                 )
             position = (position[0] * size[0] // shape[0], position[1] * size[1] // shape[1])
-        return tuple(min(p, n - 1) for p, n in zip(position, size, strict=True))
+        clipped = [
+            min(coordinate, side - 1) for coordinate, side in zip(position, size, strict=True)
+        ]
+        return tuple(clipped)
 
 
 @user("real-first")
 class RealFirstClicks:
-    """The first clicks that real people made: a dialogue of one round for each of them.
+    """Replay people's first clicks: a dialogue of one round per click.
 
-    A target without clicks in the table has no dialogue with this user; the run's `counts` say how many there are.
+    A target without clicks in the table has no dialogue with this user; the run's `counts` tell
+    the number of dialogues.
 
     Args:
         clicks: path of the clicks table.
         dataset: only rows of this dataset of the table; None takes all.
-        other_size: on an image of another size than in the table, "scale" moves the clicks with it, if the proportions
-            are the same; "published" takes the coordinates as they are and clips them.
+        other_size: on an image of another size than in the table, "scale" moves the clicks with
+            it, if the proportions are the same; "published" takes the coordinates as they are and
+            clips them.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -126,10 +146,10 @@ class RealFirstClicks:
 
 @user("sampled-first")
 class SampledFirstClicks:
-    """As many first clicks as real people made, drawn from a click model: what `real-first` is compared with.
+    """Sample as many first clicks from a click model as people made, to compare with `real-first`.
 
     Args:
-        clicks: path of the clicks table; only the number of clicks on each target is taken from it.
+        clicks: path of the clicks table; only the number of clicks on each target is read.
         click_model: where people click, as written in `segarena list click-models`.
         dataset: only rows of this dataset of the table; None takes all.
     """
@@ -140,7 +160,7 @@ class SampledFirstClicks:
         self, *, clicks: str, click_model: str = "depth", dataset: str | None = None
     ) -> None:
         self.repeats = FirstClickLookup(clicks, dataset=dataset).count
-        # Not offered as `shared`: there is nothing to prepare for after the first round.
+        # Not an attribute `shared`: after the first round there is no map to prepare.
         self._clicker = MapClicker(shared_map(click_model))
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
@@ -149,26 +169,27 @@ class SampledFirstClicks:
 
 
 @cache
-def _read(path: str, dataset: str | None, changed_ns: int) -> dict[tuple[str, str], list[_Clicks]]:
+def _read_first_clicks(
+    path: str, dataset: str | None, changed_ns: int
+) -> dict[tuple[str, str], list[_Clicks]]:
     """Read a table once in this process, and again when it has changed."""
     import polars as pl
 
-    from segarena.systems.clicks.crowd.clicks_table import read_clicks
-    from segarena.systems.clicks.crowd.instances import click_positions, group_clicks, place_clicks
-
-    del changed_ns
+    del changed_ns  # only a cache key
     table = read_clicks(path).filter(pl.col("click_type") == "first")
-    there = (
-        ", ".join(map(repr, table["dataset"].unique(maintain_order=True).head(8))) or "none at all"
-    )
+    names = table["dataset"].unique(maintain_order=True).head(8)
+    listed = ", ".join(map(repr, names)) or "none at all"
     if dataset is not None:
         table = table.filter(pl.col("dataset") == dataset)
     if not table.height:
         raise InvalidInput(
-            f"{path}: expected first clicks on {dataset or 'something'!r}, found those of {there}"
+            f"{path}: expected first clicks on {dataset or 'something'!r}, found those of {listed}"
         )
-    found: dict[tuple[str, str], list[_Clicks]] = {}
-    for row in group_clicks(place_clicks(table, max_side_px={})).iter_rows(named=True):
+    # Users scale clicks themselves, so no side limits apply here.
+    grouped = group_clicks(place_clicks(table, max_side_px={}))
+    by_target: dict[tuple[str, str], list[_Clicks]] = {}
+    for row in grouped.iter_rows(named=True):
         clicks = _Clicks(row["dataset"], click_positions(row), (row["height"], row["width"]))
-        found.setdefault((row["image_stem"], row["object_stem"]), []).append(clicks)
-    return found
+        target = (row["image_stem"], row["object_stem"])
+        by_target.setdefault(target, []).append(clicks)
+    return by_target

@@ -1,4 +1,4 @@
-"""Simulated people who click: by a click model, each with habits of their own."""
+"""Simulated people who click by a click model, each with personal habits."""
 
 from __future__ import annotations
 
@@ -25,21 +25,25 @@ PointingDevice = Literal["mouse", "pen", "touch"]
 
 @user("clicker")
 class HumanlikeClicker:
-    """Clicks where a click model expects people to, more or less in the middle, with a hand that slips, as a person.
+    """Click where a click model expects people to, with a person's centring and unsteady hand.
 
-    Which error is clicked, missing or surplus, is decided as by `CentreClicker`. Somebody is more centred and steadier
-    than others, or less so; now and then a click is anywhere in the error, and places near earlier clicks are avoided.
-    A click keeps its sign where the hand slips out of the error. Pixels clicked before are passed over.
+    The kind of error to click, missing or surplus, is chosen as by `CentreClicker`. Each person is
+    more or less centred and steady than others; some clicks fall anywhere in the error, and places
+    near earlier clicks are avoided. A click keeps its sign where the hand slips out of the error.
+    Pixels clicked before are not clicked again.
 
     Args:
-        click_model: as written, `depth` or `network(path='weights.pt')`; see `segarena list click-models`.
+        click_model: as written, `depth` or `network(path='weights.pt')`; see
+            `segarena list click-models`.
         pointer: the device; fingers are less steady.
-        fitted: a file that `segarena people fit clicks` wrote; None takes the habits that come with segarena.
-        people: how many people there are, each with a dialogue about every target; 1 is somebody else each time.
+        fitted: a file that `segarena people fit clicks` wrote; None takes the habits that come
+            with segarena.
+        people: number of people, each with a dialogue about every target; 1 samples a new person
+            for each dialogue.
         crowd: the seed of the crowd.
 
     Raises:
-        InvalidInput: a number out of range, or `fitted` cannot be read or says nothing of the pointer.
+        InvalidInput: a number out of range, or `fitted` is unreadable or lacks the pointer.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -68,36 +72,36 @@ class HumanlikeClicker:
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
         """Return one click, or None when nothing is left to correct."""
-        aimed = self._centre.click(turn)
-        if aimed is None:
+        centre_click = self._centre.click(turn)
+        if centre_click is None:
             return None
         shape = turn.sample.shape
         diagonal = math.hypot(*shape[-2:])
-        somebody = self._habits.of(self._crowd.person(turn), self._pointer)
-        error = self.shared.of(turn, aimed.is_positive)
+        person = self._habits.of(self._crowd.person(turn), self._pointer)
+        error = self.shared.of(turn, centre_click.is_positive)
         clicked = [click.position for click in turn.dialogue.clicks]
         values = error.without(clicked).values
-        places = np.stack(np.unravel_index(error.pixels, window_shape(error.window)), axis=1)[
-            :, -2:
-        ]
-        earlier = (
-            np.array([position[-2:] for position in clicked]).reshape(-1, 2)
-            - window_start(error.window)[-2:]
-        )
+        # Habits see the image plane: the last two axes, relative to the error's window.
+        pixels = np.unravel_index(error.pixels, window_shape(error.window))
+        places = np.stack(pixels, axis=1)[:, -2:]
+        earlier = np.array([position[-2:] for position in clicked]).reshape(-1, 2)
+        earlier = earlier - window_start(error.window)[-2:]
         is_hasty = turn.rng.random() < self._habits.anywhere
         if is_hasty:
             weights = (values > 0).astype(float)
         else:
-            weights = somebody.weigh(values, places, earlier.tolist(), diagonal)
-        drawn = SamplingWeights(weights)
+            weights = person.weigh(values, places, earlier.tolist(), diagonal)
+        sampling = SamplingWeights(weights)
         uniform = turn.rng.random()
-        *plane, row, column = (
-            error.position(drawn.draw(0.0, 1.0, uniform)) if drawn.total > 0 else aimed.position
-        )
-        down, right = somebody.slip(turn.rng, diagonal)
-        place = (_inside(row + down, shape[-2]), _inside(column + right, shape[-1]))
-        return (Click((*plane, *place), is_positive=aimed.is_positive),)
+        position = centre_click.position
+        if sampling.total > 0:
+            position = error.position(sampling.draw(0.0, 1.0, uniform))
+        *plane, row, column = position
+        down, right = person.slip(turn.rng, diagonal)
+        row = _clip(row + down, shape[-2])
+        column = _clip(column + right, shape[-1])
+        return (Click((*plane, row, column), is_positive=centre_click.is_positive),)
 
 
-def _inside(place: float, length: int) -> int:
-    return min(max(round(place), 0), length - 1)
+def _clip(coordinate: float, length: int) -> int:
+    return min(max(round(coordinate), 0), length - 1)

@@ -1,4 +1,4 @@
-"""Users who click where a map says that people click: uniform, by depth, or by a click model.
+"""Users who sample their clicks from a map: uniform, by depth, or by a click model.
 
 Source: the sampled clicks and the clicking groups of RClicks.
 """
@@ -27,25 +27,26 @@ Groups = Literal["exact", "published"]
 
 
 class MapClicker:
-    """Draws its clicks from a map of the error, wholly or between two bounds of its mass.
+    """User who samples clicks from a map of the error, or from a likelihood range of the map.
 
-    Which error is clicked, missing or surplus, is decided as by `CentreClicker`. The map over that error, without
-    pixels clicked before, is then sampled: a pixel's probability is its share of the sum. When the map is zero
-    there, the click is that of `CentreClicker`.
+    The kind of error to click, missing or surplus, is chosen as by `CentreClicker`. The click is
+    then sampled from the map over that error without the pixels clicked before, in proportion to
+    the map. When the map is zero there, the click is that of `CentreClicker`.
 
-    Bounds make clicking groups: with pixels sorted from the least to the most likely, only those between the shares
-    `low` and `high` of the total can be drawn. So 0.0 to 0.1 is where the unlikeliest tenth of all clicks falls, 0.9 to
-    1.0 the likeliest.
+    Bounds make clicking groups: with pixels sorted from the least to the most likely, only pixels
+    between the shares `low` and `high` of the total can be drawn. So 0.0 to 0.1 is where the
+    unlikeliest tenth of all clicks falls, 0.9 to 1.0 the likeliest.
 
     Args:
         click_map: the map, or one that several users share.
         low: lower bound, 0 to 1.
         high: upper bound, above `low`, at most 1.
-        groups: "exact" cuts at the bounds themselves: a pixel across a bound is in either group with its part
-            of the mass, equally likely pixels count in row-major order. "published" keeps every pixel whose value is
-            between those of the pixels at the bounds, which are wholly in both groups with all their equals.
-        when_solved: "stop" ends the dialogue when no error pixel is left to click; "published" goes on with negative
-            clicks in the first pixel of the frame.
+        groups: "exact" cuts at the bounds themselves: a pixel across a bound is in both groups
+            with its part of the mass, and equally likely pixels count in row-major order.
+            "published" keeps every pixel whose value is between those of the pixels at the bounds,
+            which are wholly in both groups with all their equals.
+        when_solved: "stop" ends the dialogue when no error pixel is left to click; "published"
+            goes on with negative clicks in the first pixel of the frame.
 
     Raises:
         InvalidInput: bounds out of range.
@@ -72,15 +73,16 @@ class MapClicker:
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
         """Return one click, or None when nothing is left to correct."""
-        click = self._centre.click(turn)
-        if click is None:
+        centre_click = self._centre.click(turn)
+        if centre_click is None:
             return None
-        error = self.shared.of(turn, click.is_positive)
-        weights = error.without([click.position for click in turn.dialogue.clicks])
+        error = self.shared.of(turn, centre_click.is_positive)
+        clicked = [click.position for click in turn.dialogue.clicks]
+        weights = error.without(clicked)
         if not weights.total > 0:
-            return (click,)
-        place = self._draw(weights, self._low, self._high, turn.rng.random())
-        return (Click(error.position(place), is_positive=click.is_positive),)
+            return (centre_click,)
+        index = self._draw(weights, self._low, self._high, turn.rng.random())
+        return (Click(error.position(index), is_positive=centre_click.is_positive),)
 
 
 @user("uniform")
@@ -91,7 +93,7 @@ def uniform_clicker(
     groups: Groups = "exact",
     when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
-    """Clicks anywhere in the error, every pixel being equally likely; options are those of `MapClicker`."""
+    """Click any pixel of the error with equal likelihood; options are those of `MapClicker`."""
     return MapClicker(uniform_map, low=low, high=high, groups=groups, when_solved=when_solved)
 
 
@@ -104,15 +106,18 @@ def depth_clicker(
     groups: Groups = "exact",
     when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
-    """Clicks deep in the error, with probability proportional to depth.
+    """Click deep in the error, with probability proportional to depth.
 
     Args:
-        border: what lies beyond the frame. "background": the frame is an edge. "published", as in the published
-            distance map: pixels along the frame are not near an edge, and an error that fills the frame is uniform.
+        border: treatment of the frame. "background": the frame is an edge. "published", as in the
+            published distance map: pixels along the frame are not near an edge, and an error that
+            fills the frame is uniform.
         low: lower bound of the share of all clicks, 0 to 1.
         high: upper bound, above `low`, at most 1.
-        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides of a bound.
-        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in the first pixel.
+        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides
+            of a bound.
+        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in
+            the first pixel.
     """
     return MapClicker(
         DepthMap(border=border), low=low, high=high, groups=groups, when_solved=when_solved
@@ -128,16 +133,19 @@ def group_clicker(
     groups: Groups = "exact",
     when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
-    """Clicks where a click model expects people to click, within bounds of likelihood.
+    """Click where a click model expects people to click, within bounds of likelihood.
 
-    All groups of one click model share it, and its map of the first round.
+    All groups with the same click model share it, and its map of the first round.
 
     Args:
-        click_model: as written, `depth` or `network(path='weights.pt')`; see `segarena list click-models`.
+        click_model: as written, `depth` or `network(path='weights.pt')`; see
+            `segarena list click-models`.
         low: lower bound of the share of all clicks, 0 to 1.
         high: upper bound, above `low`, at most 1.
-        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides of a bound.
-        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in the first pixel.
+        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides
+            of a bound.
+        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in
+            the first pixel.
     """
     return MapClicker(
         shared_map(click_model), low=low, high=high, groups=groups, when_solved=when_solved

@@ -1,4 +1,4 @@
-"""Strokes that real people drew on photographs, as first round; a simulated user corrects what is left."""
+"""User that replays strokes which people drew on photographs; a simulated user corrects them."""
 
 from __future__ import annotations
 
@@ -23,40 +23,51 @@ if TYPE_CHECKING:
     import polars as pl
 
 STROKE_COLUMNS = ("sample", "target", "person", "stroke", "is_positive", "row", "column")
-_MOST_PIXELS = 1_000_000
-"""Of centre lines in a picture: a photograph of 10,000 x 10,000 crossed a hundred times."""
+MAX_CENTRE_LINE_PIXELS = 1_000_000
+"""Limit per picture: a photograph of 10,000 x 10,000 crossed a hundred times."""
+POSITIVE_VALUE = 1
+NEGATIVE_VALUE = 2
+"""Pixel values of strokes on and off the object in picture files."""
 
-_WORDS = {"true": True, "1": True, "false": False, "0": False}
-_SIDES = ((-1, 0), (0, -1), (0, 1), (1, 0))
-_CORNERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+_TRUTH_WORDS = {"true": True, "1": True, "false": False, "0": False}
+_SIDE_NEIGHBOURS = ((-1, 0), (0, -1), (0, 1), (1, 0))
+_CORNER_NEIGHBOURS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
 PixelPosition: TypeAlias = tuple[int, int]
 
 
 class PersonStrokes(NamedTuple):
-    """What one person drew on one target, and the size of the picture it was drawn in, where that is known."""
+    """Strokes of one person on one target.
+
+    Attributes:
+        strokes: in drawing order.
+        shape: size of the picture they were drawn in; None when unknown.
+    """
 
     strokes: list[Scribble]
     shape: tuple[int, ...] | None = None
 
 
 StrokesByTarget: TypeAlias = dict[tuple[str, str], dict[str, PersonStrokes]]
-"""By sample and target what each person drew, in the order of the table or of the files' paths."""
+"""Strokes by (sample, target) and person, in the order of the table or of the file paths."""
 
 
 @user("drawn")
 class RecordedStrokes:
-    """The strokes that real people drew, all at once in the first round: a dialogue for each of them.
+    """Replay the strokes that people drew, all in the first round, with a dialogue per person.
 
-    A target without strokes has no dialogue with this user; the run's `counts` say how many there are.
+    A target without strokes has no dialogue with this user; the run's `counts` tell the number of
+    dialogues.
 
     Args:
-        path: a table (CSV or Parquet) with a row per point in drawing order, columns sample, target (may be empty when
-            the sample has one), person, stroke, is_positive, row, column (pixels); or a folder of
-            SAMPLE/TARGET/PERSON.png as large as the photographs, 1 where the object is, 2 where it is not. There
-            each connected part is a stroke: the pixels of its centre line.
+        path: a table (CSV or Parquet) with a row per point in drawing order, columns sample,
+            target (may be empty when the sample has one), person, stroke, is_positive, row, column
+            (pixels); or a folder of SAMPLE/TARGET/PERSON.png as large as the photographs, 1 on the
+            object, 2 off it. In pictures each connected part is a stroke: the pixels of its centre
+            line.
         person: only the strokes of this person; None takes all.
-        then: the user who corrects in later rounds, as written in `segarena list users`; None ends the dialogue.
+        then: the user that corrects in later rounds, as written in `segarena list users`; None
+            ends the dialogue.
 
     Raises:
         InvalidInput: the strokes cannot be read, or there are none (of that person).
@@ -66,64 +77,68 @@ class RecordedStrokes:
         self, *, path: str, person: str | None = None, then: str | None = "centre"
     ) -> None:
         self._path = path
-        self._then: User | None = None if then is None else build("user", then)
-        later = frozenset[str]() if then is None else prompt_kinds(self._then)
-        self.prompt_kinds = None if later is None else later | {"scribble"}
-        read = _read_folder(Path(path)) if Path(path).is_dir() else _read_table(Path(path))
-        people = sorted({name for drawn in read.values() for name in drawn})
+        self._correcting_user: User | None = None if then is None else build("user", then)
+        correction_kinds = frozenset[str]()
+        if then is not None:
+            correction_kinds = prompt_kinds(self._correcting_user)
+        # None stands for a user that may give every kind of prompt.
+        self.prompt_kinds = None if correction_kinds is None else correction_kinds | {"scribble"}
+        strokes = _read_folder(Path(path)) if Path(path).is_dir() else _read_table(Path(path))
+        people = sorted(set[str]().union(*strokes.values()))
         if person is not None and person not in people:
             raise InvalidInput(
-                f"{path}: expected strokes of person {person!r}, found those of {_listed(people)}"
+                f"{path}: expected strokes of person {person!r}, "
+                f"found those of {_quoted_list(people)}"
             )
-        self._strokes = read if person is None else _only(read, person)
+        self._strokes = strokes if person is None else _strokes_of_person(strokes, person)
 
     def repeats(self, sample: Sample, target: Target) -> int:
         """Return how many people drew on this target; 0 when nobody did.
 
         Raises:
-            InvalidInput: strokes of the sample are on a target that it has not.
+            InvalidInput: strokes of the sample name a target that the sample lacks.
         """
         return len(self._find(sample, target))
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the strokes of person number `turn.repeat`, then what the correcting user says.
+        """Return the strokes of person number `turn.repeat`, then the correcting user's prompts.
 
         Raises:
-            InvalidInput: nobody drew on it, or strokes lie outside the photograph.
+            InvalidInput: nobody drew on the target, or strokes lie outside the photograph.
         """
         if turn.round > 1:
-            return None if self._then is None else self._then.next(turn)
-        drawn = list(self._find(turn.sample, turn.target).items())
+            return None if self._correcting_user is None else self._correcting_user.next(turn)
+        by_person = list(self._find(turn.sample, turn.target).items())
         place = f"{self._path}: sample {turn.sample.id}, target {turn.target.id}"
-        if turn.repeat >= len(drawn):
+        if turn.repeat >= len(by_person):
             raise InvalidInput(f"{place}: nobody drew on it")
-        person, drawing = drawn[turn.repeat]
+        person, drawing = by_person[turn.repeat]
         if not _fits(drawing, turn.sample.shape):
             size = " x ".join(map(str, turn.sample.shape))
             raise InvalidInput(
-                f"{place}: expected strokes within {size} pixels (rows x columns), those of {person!r} were drawn "
-                "on another size; bring them to that of the photograph"
+                f"{place}: expected strokes within {size} pixels (rows x columns), those of "
+                f"{person!r} were drawn on another size; bring them to that of the photograph"
             )
         return tuple(drawing.strokes)
 
     def _find(self, sample: Sample, target: Target) -> Mapping[str, PersonStrokes]:
-        known = {each.id for each in sample.targets} | (
-            {""} if len(sample.targets) == 1 else set[str]()
-        )
-        unknown = sorted(
-            name for of, name in self._strokes if of == sample.id and name not in known
-        )
+        known = {each.id for each in sample.targets}
+        if len(sample.targets) == 1:
+            known.add("")
+        drawn_targets = [name for of, name in self._strokes if of == sample.id]
+        unknown = sorted(name for name in drawn_targets if name not in known)
         if unknown:
+            target_ids = [each.id for each in sample.targets]
             raise InvalidInput(
-                f"{self._path}: sample {sample.id} has strokes on {_listed(unknown)}; its targets are "
-                f"{_listed(each.id for each in sample.targets)}"
+                f"{self._path}: sample {sample.id} has strokes on {_quoted_list(unknown)}; "
+                f"its targets are {_quoted_list(target_ids)}"
             )
         unnamed = self._strokes.get((sample.id, ""), {})
         return self._strokes.get((sample.id, target.id), unnamed)
 
 
 def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
-    """Tell whether a picture has the size of the photograph, and whether all strokes lie within it."""
+    """Test whether all strokes lie in the photograph and the picture, if any, has its size."""
     try:
         for stroke in drawing.strokes:
             check_prompt(stroke, shape)
@@ -133,46 +148,57 @@ def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
 
 
 def centre_lines(drawn: Mask) -> list[tuple[PixelPosition, ...]]:
-    """Return for each 8-connected part of `drawn`, bool (H, W), a walk over all pixels of its centre line.
+    """Return for each 8-connected part of `drawn`, bool (H, W), a walk along its centre line.
 
-    Each step is to a neighbour. It starts at the first end in raster order, or the first pixel where there is no end;
-    where the line branches, the walk goes back over its own pixels.
+    The walk visits all pixels of the centre line, and each step goes to a neighbour. It starts at
+    the first end in raster order, or at the first pixel when there is no end. At branches the walk
+    returns over its own pixels.
 
     Raises:
         InvalidInput: the centre lines have more than a million pixels.
     """
     labels = component_labels(thin(drawn))
     pixels = np.argwhere(labels)
-    if len(pixels) > _MOST_PIXELS:
+    if len(pixels) > MAX_CENTRE_LINE_PIXELS:
         raise InvalidInput(
-            f"expected lines, got {len(pixels):,} pixels of centre lines, more than {_MOST_PIXELS:,}"
+            f"expected lines, got {len(pixels):,} pixels of centre lines, "
+            f"more than {MAX_CENTRE_LINE_PIXELS:,}"
         )
-    found: defaultdict[int, set[PixelPosition]] = defaultdict(set)
-    for (row, column), label in zip(pixels.tolist(), labels[labels > 0].tolist(), strict=True):
-        found[label].add((row, column))
-    return [_walk(found[label]) for label in sorted(found)]
+    parts: defaultdict[int, set[PixelPosition]] = defaultdict(set)
+    part_labels = labels[labels > 0].tolist()
+    for (row, column), label in zip(pixels.tolist(), part_labels, strict=True):
+        parts[label].add((row, column))
+    return [_walk(parts[label]) for label in sorted(parts)]
 
 
-def _walk(left: set[PixelPosition]) -> tuple[PixelPosition, ...]:
-    """Return a walk through connected pixels, depth first."""
-    start = min(left, key=lambda pixel: (len(_beside(pixel, left)) > 1, pixel))
-    left = left - {start}
+def _walk(pixels: set[PixelPosition]) -> tuple[PixelPosition, ...]:
+    """Return a depth-first walk through connected pixels."""
+
+    def end_first(pixel: PixelPosition) -> tuple[bool, PixelPosition]:
+        is_inner = len(_neighbours(pixel, pixels)) > 1
+        return is_inner, pixel
+
+    start = min(pixels, key=end_first)
+    unvisited = pixels - {start}
     trail = [start]
     walk = [start]
-    while left:
-        onward = _beside(trail[-1], left)
+    while unvisited:
+        onward = _neighbours(trail[-1], unvisited)
         if onward:
             trail.append(onward[0])
-            left.remove(onward[0])
+            unvisited.remove(onward[0])
         else:
             trail.pop()
         walk.append(trail[-1])
     return tuple(walk)
 
 
-def _beside(pixel: PixelPosition, among: set[PixelPosition]) -> list[PixelPosition]:
-    around = [(pixel[0] + row, pixel[1] + column) for row, column in (*_SIDES, *_CORNERS)]
-    return [each for each in around if each in among]
+def _neighbours(pixel: PixelPosition, among: set[PixelPosition]) -> list[PixelPosition]:
+    row, column = pixel
+    # Sides come before corners, so that a walk does not cut a corner and come back for it.
+    offsets = (*_SIDE_NEIGHBOURS, *_CORNER_NEIGHBOURS)
+    around = [(row + down, column + right) for down, right in offsets]
+    return [position for position in around if position in among]
 
 
 def _read_folder(folder: Path) -> StrokesByTarget:
@@ -181,26 +207,32 @@ def _read_folder(folder: Path) -> StrokesByTarget:
         *sample, target, _ = file.relative_to(folder).parts if file.parent != folder else ("", "")
         if not sample:
             raise InvalidInput(f"{file}: expected SAMPLE/TARGET/PERSON.png below {folder}")
-        values = read_values(file)
-        odd = sorted(set(np.unique(values).tolist()) - {0, 1, 2})
-        if odd:
-            raise InvalidInput(
-                f"{file}: expected 1 on the object, 2 off it and 0 elsewhere, found {_listed(odd)}"
-            )
-        try:
-            lines = [
-                (line, value == 1) for value in (1, 2) for line in centre_lines(values == value)
-            ]
-        except InvalidInput as error:
-            raise InvalidInput(f"{file}: {error}") from error
-        if lines:
-            found = [Scribble(line, is_positive=is_positive) for line, is_positive in lines]
-            strokes.setdefault(("/".join(sample), target), {})[file.stem] = PersonStrokes(
-                found, values.shape
-            )
+        drawing = _read_picture(file)
+        if drawing.strokes:
+            by_person = strokes.setdefault(("/".join(sample), target), {})
+            by_person[file.stem] = drawing
     if not strokes:
         raise InvalidInput(f"{folder}: expected strokes in SAMPLE/TARGET/PERSON.png, found none")
     return strokes
+
+
+def _read_picture(file: Path) -> PersonStrokes:
+    values = read_values(file)
+    unexpected = sorted(set(np.unique(values).tolist()) - {0, POSITIVE_VALUE, NEGATIVE_VALUE})
+    if unexpected:
+        raise InvalidInput(
+            f"{file}: expected 1 on the object, 2 off it and 0 elsewhere, "
+            f"found {_quoted_list(unexpected)}"
+        )
+    strokes: list[Scribble] = []
+    for value in (POSITIVE_VALUE, NEGATIVE_VALUE):
+        try:
+            lines = centre_lines(values == value)
+        except InvalidInput as error:
+            raise InvalidInput(f"{file}: {error}") from error
+        is_positive = value == POSITIVE_VALUE
+        strokes += [Scribble(line, is_positive=is_positive) for line in lines]
+    return PersonStrokes(strokes, values.shape)
 
 
 def _read_table(file: Path) -> StrokesByTarget:
@@ -211,69 +243,68 @@ def _read_table(file: Path) -> StrokesByTarget:
     if not file.is_file():
         raise InvalidInput(f"{file}: expected a table or a folder of strokes, found nothing there")
     try:
-        is_parquet = file.suffix == ".parquet"
-        if is_parquet:
+        if file.suffix == ".parquet":
             read = read_parquet(file, error=InvalidInput)
         else:
             read = pl.read_csv(file, infer_schema=False)
     except pl.exceptions.PolarsError as error:
-        raise InvalidInput(
-            f"{file} cannot be read as a table of strokes: {str(error).splitlines()[0]}"
-        ) from error
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f"{file} cannot be read as a table of strokes: {reason}") from error
     missing = [name for name in STROKE_COLUMNS if name not in read.columns]
     if missing or not read.height:
-        raise InvalidInput(
-            f"{file}: expected rows with {', '.join(STROKE_COLUMNS)}; {_lacking(missing)}"
-        )
+        problem = f"{', '.join(missing)} missing" if missing else "there are none"
+        raise InvalidInput(f"{file}: expected rows with {', '.join(STROKE_COLUMNS)}; {problem}")
+    truth_words = pl.col("is_positive").cast(pl.String).str.to_lowercase()
     table = read.select(
         pl.col("sample", "target", "person", "stroke").cast(pl.String).fill_null(""),
-        pl.col("is_positive")
-        .cast(pl.String)
-        .str.to_lowercase()
-        .replace_strict(_WORDS, default=None),
+        truth_words.replace_strict(_TRUTH_WORDS, default=None),
         pl.col("row", "column").cast(pl.Float64, strict=False),
     )
-    _check(table, file)
+    _check_rows(table, file)
+    return _group_strokes(table, file)
+
+
+def _group_strokes(table: pl.DataFrame, file: Path) -> StrokesByTarget:
     strokes: StrokesByTarget = {}
-    by_stroke = table.group_by("sample", "target", "person", "stroke", maintain_order=True)
-    for row in by_stroke.agg("is_positive", "row", "column").iter_rows(named=True):
+    grouped = table.group_by("sample", "target", "person", "stroke", maintain_order=True)
+    for row in grouped.agg("is_positive", "row", "column").iter_rows(named=True):
         if len(set(row["is_positive"])) > 1:
             raise InvalidInput(
                 f"{file}: stroke {row['stroke']} of sample {row['sample']} is positive and negative"
             )
         line = tuple(zip(row["row"], row["column"], strict=True))
-        drawn = strokes.setdefault((row["sample"], row["target"]), {})
-        drawn.setdefault(row["person"], PersonStrokes([])).strokes.append(
-            Scribble(line, is_positive=row["is_positive"][0])
-        )
+        scribble = Scribble(line, is_positive=row["is_positive"][0])
+        by_person = strokes.setdefault((row["sample"], row["target"]), {})
+        drawing = by_person.setdefault(row["person"], PersonStrokes([]))
+        drawing.strokes.append(scribble)
     return strokes
 
 
-def _check(table: pl.DataFrame, file: Path) -> None:
-    """Raise where a row has no place, no sign or no sample."""
+def _check_rows(table: pl.DataFrame, file: Path) -> None:
+    """Raise when a row lacks a position, a sign or a sample."""
     import polars as pl
 
-    is_place = pl.all_horizontal(pl.col("row", "column").is_finite().fill_null(value=False))
+    has_position = pl.all_horizontal(pl.col("row", "column").is_finite().fill_null(value=False))
     rules = {
-        "numbers as row and column": is_place,
+        "numbers as row and column": has_position,
         "true or false as is_positive": pl.col("is_positive").is_not_null(),
         "the name of a sample": pl.col("sample") != "",
     }
-    for wanted, is_kept in rules.items():
-        wrong = table.select((~is_kept).arg_true()).to_series()
+    for expected, is_valid in rules.items():
+        wrong = table.select((~is_valid).arg_true()).to_series()
         if len(wrong):
             raise InvalidInput(
-                f"{file}: expected {wanted}, {len(wrong)} rows lack it, first row {wrong[0] + 1}"
+                f"{file}: expected {expected}, {len(wrong)} rows lack it, first row {wrong[0] + 1}"
             )
 
 
-def _lacking(missing: Sequence[str]) -> str:
-    return f"{', '.join(missing)} missing" if missing else "there are none"
+def _strokes_of_person(strokes: StrokesByTarget, person: str) -> StrokesByTarget:
+    selected: StrokesByTarget = {}
+    for target, by_person in strokes.items():
+        if person in by_person:
+            selected[target] = {person: by_person[person]}
+    return selected
 
 
-def _only(strokes: StrokesByTarget, person: str) -> StrokesByTarget:
-    return {place: {person: drawn[person]} for place, drawn in strokes.items() if person in drawn}
-
-
-def _listed(names: Iterable[object]) -> str:
+def _quoted_list(names: Iterable[object]) -> str:
     return ", ".join(map(repr, names))

@@ -1,9 +1,8 @@
-"""The generated scenes as files: photographs, what everyone drew, and the truth."""
+"""Files of the generated scenes: photographs, drawings, and the ground truth."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from segarena.systems.scenes.demo.scene_generator import DemoDrawing, DemoScene
 from segarena.systems.scenes.files.cocoa import write_cocoa
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena.systems.scenes.files.record_encoding import write_json
-from segarena.systems.scenes.model.scene import SceneSet
+from segarena.systems.scenes.model.scene import Scene, SceneSet
 
 SCENES = "scenes.json"
 TRUE_SCENES = "true_scenes.json"
@@ -22,20 +21,20 @@ TRUTH = "truth.json"
 def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
     """Write generated scenes into a folder, and return the files.
 
-    They are `images/`, `scenes.json` (what the five annotators drew) and `true_scenes.json` (drawn without fault) as
-    COCO-Amodal, and `truth.json`: depth, occlusion and overlap as generated, and where each annotator went wrong.
+    They are `images/`, `scenes.json` (the drawings of the five annotators) and `true_scenes.json` (drawn without
+    errors) as COCO-Amodal, and `truth.json`: depth, occlusion and overlap as generated, and the annotators' errors.
     """
-    drawings = chain.from_iterable(scene.drawings for scene in scenes)
-    drawn = SceneSet(scenes=tuple(drawing.scene for drawing in drawings))
-    true = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
     photos: list[Path] = []
+    drawings: list[Scene] = []
     for scene in scenes:
+        drawings += [drawing.scene for drawing in scene.drawings]
         file = folder / "images" / scene.truth.scene.image.file_name
         photos.append(write_whole(file, encode_png(scene.truth.photo)))
+    true_scenes = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
     return [
         *photos,
-        *write_cocoa(drawn, folder / SCENES),
-        *write_cocoa(true, folder / TRUE_SCENES),
+        *write_cocoa(SceneSet(scenes=tuple(drawings)), folder / SCENES),
+        *write_cocoa(true_scenes, folder / TRUE_SCENES),
         write_json([_truth(scene) for scene in scenes], folder / TRUTH),
     ]
 

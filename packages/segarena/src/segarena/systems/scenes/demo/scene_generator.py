@@ -1,14 +1,13 @@
-"""Generated scenes of which everything is known, and five annotators who draw them with stated sloppiness.
+"""Generated scenes with known ground truth, and five annotators who draw them with stated error rates.
 
-Things are boxes with whole corners, whose pixels any rule fills alike, and ellipses, which are drawn as polygons and
-so differ a little from their true pixels. Sky and ground share the vertices of the horizon.
+Things are boxes with integer corners, which every fill rule fills alike, and ellipses, which are drawn as polygons and
+therefore differ slightly from their true pixels. Sky and ground share the vertices of the horizon.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -30,14 +29,23 @@ _OTHER_NAMES = {
     "stone": "rock",
     "drum": "tub",
 }
+# Smallest visible share of each thing.
 _LEAST_SEEN = 0.25
+# Distance of vertices along the sides of a box.
 _SIDE_PX = 40
 _ELLIPSE_VERTICES = 48
 
 
+# Room for things and horizon at every random draw.
+_LEAST_SIDE_PX = 120
+
+
+_LEAST_THING_PX = 36
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrueShape:
-    """What a region truly is: a box of whole corners, half-open, or the largest ellipse in it."""
+    """True shape of a region: a half-open box with integer corners, or the largest ellipse in it."""
 
     name: str
     kind: Literal["box", "ellipse"]
@@ -48,29 +56,29 @@ class TrueShape:
     is_stuff: bool = False
 
     def covers(self, shape: tuple[int, int]) -> Mask:
-        """Return the pixels whose centre lies in it, bool (H, W)."""
+        """Return the pixels whose centre lies in the shape, bool (H, W)."""
         rows, columns = np.ogrid[0.5 : shape[0] : 1.0, 0.5 : shape[1] : 1.0]
         if self.kind == "box":
-            return (
-                (rows > self.top)
-                & (rows < self.bottom)
-                & (columns > self.left)
-                & (columns < self.right)
-            )
-        across = (2 * rows - self.top - self.bottom) / (self.bottom - self.top)
-        along = (2 * columns - self.left - self.right) / (self.right - self.left)
-        return across**2 + along**2 <= 1
+            in_rows = (rows > self.top) & (rows < self.bottom)
+            in_columns = (columns > self.left) & (columns < self.right)
+            return in_rows & in_columns
+        # Relative to the centre, in half axes.
+        down = (2 * rows - self.top - self.bottom) / (self.bottom - self.top)
+        right = (2 * columns - self.left - self.right) / (self.right - self.left)
+        return down**2 + right**2 <= 1
 
     def outline(self) -> Points:
-        """Return it as a polygon: boxes exactly, ellipses of the same area."""
+        """Return the shape as a polygon: boxes exactly, ellipses with the same area."""
         if self.kind == "box":
             return _box_outline(self.top, self.left, self.bottom, self.right)
         angles = np.linspace(0, 2 * np.pi, _ELLIPSE_VERTICES, endpoint=False)
-        # A polygon inside an ellipse has less area; this factor makes up for it.
-        grown = 1 / np.sqrt(np.sin(2 * np.pi / _ELLIPSE_VERTICES) * _ELLIPSE_VERTICES / (2 * np.pi))
-        halves = np.array([self.bottom - self.top, self.right - self.left]) / 2 * grown
-        middle = np.array([self.top + self.bottom, self.left + self.right]) / 2
-        return np.round(middle + halves * np.stack([np.sin(angles), np.cos(angles)], axis=1), 2)
+        # A polygon inside an ellipse has a smaller area; this factor makes up for it.
+        step = 2 * np.pi / _ELLIPSE_VERTICES
+        growth = 1 / np.sqrt(np.sin(step) * _ELLIPSE_VERTICES / (2 * np.pi))
+        half_axes = np.array([self.bottom - self.top, self.right - self.left]) / 2 * growth
+        centre = np.array([self.top + self.bottom, self.left + self.right]) / 2
+        directions = np.stack([np.sin(angles), np.cos(angles)], axis=1)
+        return np.round(centre + half_axes * directions, 2)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,8 +87,8 @@ class TrueScene:
 
     Attributes:
         shapes: front first.
-        photo: uint8 (H, W, 3), what a camera would see.
-        scene: what somebody without fault would draw; region ids are "1" for the front, "2", ...
+        photo: uint8 (H, W, 3), the rendered photograph.
+        scene: the drawing of an annotator without errors; region ids are "1" for the front, "2", ...
     """
 
     shapes: tuple[TrueShape, ...]
@@ -102,53 +110,55 @@ class TrueScene:
     def occlusion(self) -> tuple[float, ...]:
         """Hidden share of each region."""
         areas = self.masks.sum(axis=(1, 2))
-        seen = self.visible.sum(axis=(1, 2))
-        return tuple(float(value) for value in (areas - seen) / areas)
+        visible_areas = self.visible.sum(axis=(1, 2))
+        hidden = (areas - visible_areas) / areas
+        return tuple(float(value) for value in hidden)
 
     @property
     def overlap_px(self) -> NDArray[np.int64]:
-        """Pixels that every two regions share, int64 (N, N); areas on the diagonal."""
+        """Number of pixels shared by each pair of regions, int64 (N, N); areas on the diagonal."""
         flat = self.masks.reshape(len(self.shapes), -1).astype(np.int64)
         return flat @ flat.T
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Places (in front, behind) of all regions that overlap, 0 for the front."""
-        return tuple((int(a), int(b)) for a, b in np.argwhere(np.triu(self.overlap_px, 1)))
+        """Indices (in front, behind) of all overlapping regions, 0 for the front."""
+        overlapping = np.argwhere(np.triu(self.overlap_px, 1))
+        return tuple((int(front), int(behind)) for front, behind in overlapping)
 
     @property
     def components(self) -> tuple[tuple[int, ...], ...]:
-        """Places of the regions that hang together by overlapping, each component ascending."""
-        group = list(range(len(self.shapes)))
+        """Indices of the regions connected by overlaps, each component ascending."""
+        group_of = list(range(len(self.shapes)))
         for front, behind in self.pairs:
-            old = group[behind]
-            new = group[front]
-            group = [new if value == old else value for value in group]
+            old = group_of[behind]
+            new = group_of[front]
+            group_of = [new if group == old else group for group in group_of]
         members: dict[int, list[int]] = {}
-        for place, value in enumerate(group):
-            members.setdefault(value, []).append(place)
-        return tuple(map(tuple, members.values()))
+        for index, group in enumerate(group_of):
+            members.setdefault(group, []).append(index)
+        return tuple(tuple(component) for component in members.values())
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """How many depth layers each component has: regions on its longest chain of occluders."""
+        """Number of depth layers of each component: regions on its longest chain of occluders."""
         depth = [1] * len(self.shapes)
         for front, behind in sorted(self.pairs, key=lambda pair: pair[1]):
             depth[behind] = max(depth[behind], depth[front] + 1)
-        return tuple(max(map(depth.__getitem__, component)) for component in self.components)
+        return tuple(max(depth[index] for index in component) for component in self.components)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sloppiness:
-    """How an annotator errs.
+    """Error rates of an annotator.
 
     Attributes:
-        annotator: who.
+        annotator: name of the annotator.
         vertex_noise_px: standard deviation of each vertex in rows and in columns; shared vertices stay shared, and
             those on the frame of the image stay on it.
-        missing: chance of each thing to be left out.
-        swapped: chance of each neighbouring pair in the order to change places.
-        renamed: chance of each thing to get another word.
+        missing: probability that a thing is left out.
+        swapped: probability that two neighbours in the order are swapped.
+        renamed: probability that a thing gets another name.
     """
 
     annotator: str
@@ -169,7 +179,7 @@ ANNOTATORS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoDrawing:
-    """What an annotator made of a scene, and where it went wrong: ids of regions, as in the true scene."""
+    """One annotator's drawing of a scene, and its errors as ids of regions of the true scene."""
 
     scene: Scene
     sloppiness: Sloppiness
@@ -180,7 +190,7 @@ class DemoDrawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoScene:
-    """A true scene and what everyone drew of it."""
+    """A true scene and the drawings of all annotators."""
 
     truth: TrueScene
     drawings: tuple[DemoDrawing, ...]
@@ -189,44 +199,43 @@ class DemoScene:
 def demo_scenes(
     *, images: int = 6, seed: int = 0, shape: tuple[int, int] = SHAPE
 ) -> tuple[DemoScene, ...]:
-    """Return generated scenes, each drawn by the five annotators; the same options give the same scenes.
+    """Generate scenes and the drawings of five annotators; the same options give the same scenes.
 
-    Every second scene has a sky and a ground behind its things. In the others, things stand alone or in groups. A side
-    has at least 120 pixels.
+    Every second scene has a sky and a ground behind its things. In the others, things stand alone or in groups. Each
+    side of an image has at least 120 pixels.
     """
-    if images < 1 or min(shape) < 120:
+    if images < 1 or min(shape) < _LEAST_SIDE_PX:
         raise InvalidInput(
             f"expected at least 1 image of 120 x 120 pixels, got {images} of {shape[0]} x {shape[1]}"
         )
-    truths = [
-        _true_scene(number, shape, np.random.default_rng((seed, number)))
-        for number in range(images)
-    ]
     scenes: list[DemoScene] = []
-    for number, truth in enumerate(truths):
-        rngs = (np.random.default_rng((seed, number, place)) for place in range(len(ANNOTATORS)))
-        drawings = map(draw_scene, repeat(truth), ANNOTATORS, rngs)
+    for number in range(images):
+        truth = _true_scene(number, shape, np.random.default_rng((seed, number)))
+        drawings: list[DemoDrawing] = []
+        for index, sloppiness in enumerate(ANNOTATORS):
+            rng = np.random.default_rng((seed, number, index))
+            drawings.append(draw_scene(truth, sloppiness, rng))
         scenes.append(DemoScene(truth=truth, drawings=tuple(drawings)))
     return tuple(scenes)
 
 
 def draw_scene(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> DemoDrawing:
-    """Return what an annotator of this sloppiness draws of a scene; at least one thing is always drawn."""
-    scene = replace(
-        _with_noise(truth.scene, sloppiness.vertex_noise_px, rng), annotator=sloppiness.annotator
-    )
+    """Return an annotator's drawing of a scene with these error rates; it has at least one thing."""
+    noisy = _with_noise(truth.scene, sloppiness.vertex_noise_px, rng)
+    scene = replace(noisy, annotator=sloppiness.annotator)
     things = [region.id for region in scene.regions if not region.is_stuff]
     missing = tuple(region_id for region_id in things[1:] if rng.random() < sloppiness.missing)
     for region_id in missing:
         scene = scene.without(region_id)
     order = [region.id for region in scene.regions]
     swapped: list[tuple[str, str]] = []
-    for place in range(len(order) - 1):
+    for index in range(len(order) - 1):
         if rng.random() < sloppiness.swapped:
-            swapped.append((order[place], order[place + 1]))
-            order[place : place + 2] = order[place + 1], order[place]
+            swapped.append((order[index], order[index + 1]))
+            order[index], order[index + 1] = order[index + 1], order[index]
     scene = scene.reordered(order)
-    renamed = tuple(i for i in things if i not in missing and rng.random() < sloppiness.renamed)
+    drawn = [region_id for region_id in things if region_id not in missing]
+    renamed = tuple(region_id for region_id in drawn if rng.random() < sloppiness.renamed)
     for region_id in renamed:
         scene = scene.renamed(region_id, _OTHER_NAMES[scene.region(region_id).name])
     return DemoDrawing(
@@ -237,11 +246,12 @@ def draw_scene(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generato
 def _true_scene(number: int, shape: tuple[int, int], rng: np.random.Generator) -> TrueScene:
     height, width = shape
     horizon = int(rng.integers(height // 3, height // 2))
-    stuff = (
-        TrueShape(
+    shapes = _things(shape, rng)
+    if number % 2 == 0:
+        sky = TrueShape(
             name="sky", kind="box", top=0, left=0, bottom=horizon, right=width, is_stuff=True
-        ),
-        TrueShape(
+        )
+        ground = TrueShape(
             name="ground",
             kind="box",
             top=horizon,
@@ -249,61 +259,80 @@ def _true_scene(number: int, shape: tuple[int, int], rng: np.random.Generator) -
             bottom=height,
             right=width,
             is_stuff=True,
-        ),
-    )
-    shapes = (*_things(shape, rng), *(stuff if number % 2 == 0 else ()))
+        )
+        shapes = (*shapes, sky, ground)
     image = ImageRecord(id=str(number + 1), shape=shape, file_name=f"scene-{number + 1}.png")
-    drawn = [
-        (Region(id=str(place), name=one.name, is_stuff=one.is_stuff), [one.outline()])
-        for place, one in enumerate(shapes, 1)
-    ]
-    scene = make_scene(image, drawn, annotator="truth")
+    regions: list[tuple[Region, list[Points]]] = []
+    for order, one in enumerate(shapes, 1):
+        region = Region(id=str(order), name=one.name, is_stuff=one.is_stuff)
+        regions.append((region, [one.outline()]))
+    scene = make_scene(image, regions, annotator="truth")
     truth = TrueScene(shapes=shapes, photo=np.zeros((*shape, 3), np.uint8), scene=scene)
     return replace(truth, photo=_photo(truth, rng))
 
 
 def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape, ...]:
-    """Return four to eight things, drawn again until a quarter of each is seen."""
+    """Return four to eight things, drawn again until a quarter of each is visible."""
     height, width = shape
-    wanted = int(rng.integers(4, 9))
+    count = int(rng.integers(4, 9))
     while True:
-        things = tuple(_thing(height, width, rng) for _ in range(wanted))
+        things = tuple(_thing(height, width, rng) for _ in range(count))
         masks = np.stack([thing.covers(shape) for thing in things])
-        seen = (masks & (np.cumsum(masks, axis=0) == 1)).sum(axis=(1, 2))
-        if (seen >= _LEAST_SEEN * masks.sum(axis=(1, 2))).all():
+        is_visible = masks & (np.cumsum(masks, axis=0) == 1)
+        visible_areas = is_visible.sum(axis=(1, 2))
+        if (visible_areas >= _LEAST_SEEN * masks.sum(axis=(1, 2))).all():
             return things
 
 
 def _thing(height: int, width: int, rng: np.random.Generator) -> TrueShape:
-    tall = int(rng.integers(36, height // 2))
-    wide = int(rng.integers(36, height // 2))
-    top = int(rng.integers(1, height - tall))
-    left = int(rng.integers(1, width - wide))
+    # The order of the draws is part of the generated scenes.
+    thing_height = int(rng.integers(_LEAST_THING_PX, height // 2))
+    thing_width = int(rng.integers(_LEAST_THING_PX, height // 2))
+    top = int(rng.integers(1, height - thing_height))
+    left = int(rng.integers(1, width - thing_width))
     kind: Literal["box", "ellipse"] = "box" if rng.random() < 0.5 else "ellipse"
-    name = str(rng.choice(_THINGS))
-    return TrueShape(name=name, kind=kind, top=top, left=left, bottom=top + tall, right=left + wide)
+    return TrueShape(
+        name=str(rng.choice(_THINGS)),
+        kind=kind,
+        top=top,
+        left=left,
+        bottom=top + thing_height,
+        right=left + thing_width,
+    )
 
 
 def _box_outline(top: int, left: int, bottom: int, right: int) -> Points:
-    """Return a box with a vertex every 40 pixels, which boxes side by side share."""
-    columns = [left, *range((left // _SIDE_PX + 1) * _SIDE_PX, right, _SIDE_PX), right]
-    rows = [top, *range((top // _SIDE_PX + 1) * _SIDE_PX, bottom, _SIDE_PX), bottom]
-    sides = [(top, column) for column in columns[:-1]] + [(row, right) for row in rows[:-1]]
-    sides += [(bottom, column) for column in columns[:0:-1]] + [(row, left) for row in rows[:0:-1]]
-    return np.array(sides, dtype=np.float64)
+    """Return a box with a vertex at every multiple of 40 pixels, so that adjacent boxes share vertices."""
+    columns = _side_positions(left, right)
+    rows = _side_positions(top, bottom)
+    corners = [(top, column) for column in columns[:-1]]
+    corners += [(row, right) for row in rows[:-1]]
+    corners += [(bottom, column) for column in columns[:0:-1]]
+    corners += [(row, left) for row in rows[:0:-1]]
+    return np.array(corners, dtype=np.float64)
+
+
+def _side_positions(start: int, stop: int) -> list[int]:
+    first = (start // _SIDE_PX + 1) * _SIDE_PX
+    return [start, *range(first, stop, _SIDE_PX), stop]
 
 
 def _with_noise(scene: Scene, noise_px: float, rng: np.random.Generator) -> Scene:
     points = np.array(scene.vertices)
     limit = np.array(scene.shape, dtype=np.float64)
-    on_frame = (points <= 0) | (points >= limit)
-    moved = np.clip(points + rng.normal(0.0, 1.0, points.shape) * noise_px, 0, limit)
-    kept = np.round(np.where(on_frame, points, moved), 2)  # two decimals, as people's tools store
-    return replace(scene, vertices=tuple((row, column) for row, column in kept.tolist()))
+    is_on_frame = (points <= 0) | (points >= limit)
+    noise = rng.normal(0.0, 1.0, points.shape) * noise_px
+    moved = np.clip(points + noise, 0, limit)
+    kept = np.where(is_on_frame, points, moved)
+    rounded = np.round(kept, 2)  # two decimals, as annotation tools store
+    return replace(scene, vertices=tuple((row, column) for row, column in rounded.tolist()))
 
 
 def _photo(truth: TrueScene, rng: np.random.Generator) -> NDArray[np.uint8]:
-    colours = rng.integers(40, 216, (len(truth.shapes) + 1, 3))
-    owner = (truth.visible * np.arange(1, len(truth.shapes) + 1)[:, None, None]).sum(axis=0)
+    """Render each region in one random colour, with noise."""
+    count = len(truth.shapes)
+    colours = rng.integers(40, 216, (count + 1, 3))
+    numbers = np.arange(1, count + 1)[:, None, None]
+    owner = (truth.visible * numbers).sum(axis=0)
     noise = rng.normal(0, 6, (*truth.scene.shape, 3))
     return np.clip(colours[owner] + noise, 0, 255).astype(np.uint8)

@@ -1,6 +1,6 @@
-"""The export of the original annotation tool: one `.ann` file for each image and annotator.
+"""Export format of the original annotation tool: one `.ann` file for each image and annotator.
 
-Coordinates are shares of the width and height, so the photograph must be at hand for its size.
+Coordinates are fractions of the width and height, so the size of the photograph must be known.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
 
 FindSize = Callable[[str], tuple[int, int]]
-"""Returns (H, W) of the photograph of a file name; raises InvalidInput when it is not at hand."""
+"""Returns (H, W) of the photograph of a file name; raises InvalidInput if it is missing."""
 
 _KNOWN = ("polygons_str", "namelist", "url", "user", "depth_str")
 
 
 def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
-    """Return the scene of an `.ann` file; regions are front first, as the tool lists them.
+    """Read an `.ann` file; regions are front first, as the tool lists them.
 
-    The tool stores no name of the annotator besides the file's, so what follows the last "_" of the file's stem is
-    taken when there is no `user`. Raises as `read_json`, `as_record` and `size_of_image`.
+    Without a `user`, the part of the file's stem after the last "_" is the annotator, since the tool stores the name
+    only there. Raises as `read_json`, `check_record` and `size_of_image`.
     """
     value, defects = read_json(path)
     record = check_record(value, path, "an .ann export")
@@ -74,7 +74,7 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a list that may be written as text, or lie under the number of the photograph."""
+    """Return a list that may be encoded as text, or stored under the number of the photograph."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

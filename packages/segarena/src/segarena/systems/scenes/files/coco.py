@@ -55,9 +55,9 @@ _NAME_KEYS = ("name", "isStuff")
 
 
 def read_coco_scenes(path: Path) -> SceneSet:
-    """Return one scene for each image of a COCO file; what of it cannot be used is left out and reported as defects.
+    """Read one scene for each image of a COCO file; unusable parts are left out and reported as defects.
 
-    Raises as `read_json` and `as_record`.
+    Raises as `read_json` and `check_record`.
     """
     value, defects = read_json(path)
     top = check_record(value, path, "COCO instances")
@@ -177,11 +177,15 @@ def _region(
 
 
 def _first(record: Record, keys: tuple[str, ...]) -> Any:
-    return next((record[key] for key in keys if record.get(key)), None)
+    """Return the value of the first of these keys that has one; None if none has."""
+    for key in keys:
+        if record.get(key):
+            return record[key]
+    return None
 
 
 def _mask(value: Any, image: ImageRecord) -> Rle | None:
-    """Return a visible or hidden part, which some sets hold as polygons; their pixels are kept."""
+    """Return a visible or hidden part; polygons, which some datasets use, are rasterized."""
     if value is None:
         return None
     if isinstance(value, dict):
@@ -191,8 +195,11 @@ def _mask(value: Any, image: ImageRecord) -> Rle | None:
 
 def _modal(raster: RegionRaster) -> dict[str, Any]:
     visible = raster.visible.full(raster.shape)
-    box = _box(crop_mask(visible).window)
-    return {"segmentation": mask_record(Rle.of(visible)), "area": raster.visible_px, "bbox": box}
+    return {
+        "segmentation": mask_record(Rle.of(visible)),
+        "area": raster.visible_px,
+        "bbox": _box(crop_mask(visible).window),
+    }
 
 
 def _amodal(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:

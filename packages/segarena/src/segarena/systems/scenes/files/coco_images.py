@@ -1,4 +1,4 @@
-"""The records of images, as COCO and all formats of its kind hold them under "images"."""
+"""Image records, as COCO and similar formats store them under "images"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KNOWN = ("id", "file_name", "width", "height")
 
 
 def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
-    """Return the images by id; those without an id or a possible size are left out and added to `defects`."""
+    """Return the images by id; leave out those without an id or a possible size, and add them to `defects`."""
     images: dict[str, ImageRecord] = {}
     for record in parse_records(value):
         name = parse_text(record.get("file_name"))
@@ -46,7 +46,7 @@ def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
 
 def image_records(scenes: Iterable[Scene]) -> list[dict[str, Any]]:
     """Return the records of the images of scenes, each once."""
-    # Twice reversed: of several scenes of an image the first one's record, in the order of the scenes.
+    # Reversed twice: the first scene of an image gives its record, the last one its position in the list.
     images = {scene.image.id: scene.image for scene in reversed(list(scenes))}
     return [
         {

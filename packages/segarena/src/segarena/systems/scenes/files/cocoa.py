@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,31 +55,29 @@ _REGION = (*_MASKS, "name", "order", "isStuff", "area", "occlude_rate")
 
 
 def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
-    """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and reported as defects.
+    """Read a COCO-Amodal file; unusable parts are left out and reported as defects.
 
-    The file may be one annotation, or a list of such, without the records around them: an image then has the size of
-    its masks, else that of its photograph, which is looked for in `photographs` or beside the file.
+    The file may be one annotation, or a list of annotations, without image records: an image then has the size of
+    its masks, else that of its photograph, which is searched in `photographs` or beside the file.
 
-    Raises as `read_json`, `as_record`, `mask_size` and `read_size`.
+    Raises as `read_json`, `check_record`, `parse_mask_size` and `read_size`.
     """
     value, defects = read_json(path)
     bare = bare_annotations(value)
-    top = check_record(
-        _wrapped(bare, photographs or path.parent) if bare else value,
-        path,
-        "COCO-Amodal annotations",
-    )
+    if bare:
+        value = _wrapped(bare, photographs or path.parent)
+    top = check_record(value, path, "COCO-Amodal annotations")
     images = read_images(top.get("images"), defects)
     scenes: list[Scene] = []
     for record in parse_records(top.get("annotations")):
-        image = images.get(parse_text(record.get("image_id")))
+        image_id = parse_text(record.get("image_id"))
+        image = images.get(image_id)
         if image is None:
             message = "expected the record of this image under 'images', found none; its annotation is left out"
-            image_id = parse_text(record.get("image_id"))
             author = parse_text(record.get("author"))
             defects.append(Defect("image-missing", message, image=image_id, annotator=author))
             continue
-        scenes.append(_Reader(image, record, defects).scene())
+        scenes.append(_AnnotationReader(image, record, defects).scene())
     return SceneSet(
         scenes=tuple(scenes), defects=tuple(defects), attributes=remaining_keys(top, _TOP)
     )
@@ -99,13 +96,13 @@ def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
 
 
 def bare_annotations(value: Any) -> list[Record]:
-    """Return what JSON holds if that is one annotation or a list of them, without the records of images around it."""
-    found = value if isinstance(value, list) else [value]
-    return [
-        one
-        for one in parse_records(found)
-        if {"image_id", "regions"} <= set(one) and "annotations" not in one
-    ]
+    """Return the annotations in JSON that is one annotation or a list of them, without image records; else none."""
+    listed = value if isinstance(value, list) else [value]
+    return [record for record in parse_records(listed) if _is_bare_annotation(record)]
+
+
+def _is_bare_annotation(record: Record) -> bool:
+    return "image_id" in record and "regions" in record and "annotations" not in record
 
 
 def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
@@ -120,21 +117,30 @@ def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
 
 
 def _image(annotations: Sequence[Record], photographs: Path) -> Record:
-    """Return the record of an image, from all that was annotated on it."""
-    image_id = parse_text(annotations[0].get("image_id"))
-    name = url_name(annotations[0].get("url")) or f"{image_id}.jpg"
-    regions = chain.from_iterable(
-        parse_records(annotation.get("regions")) for annotation in annotations
-    )
-    masks = [
-        region[key] for region in regions for key in _MASKS if isinstance(region.get(key), dict)
-    ]
-    height, width = parse_mask_size(masks[0]) if masks else read_size(within(photographs, name))
+    """Return the record of an image, from all its annotations."""
+    first = annotations[0]
+    image_id = parse_text(first.get("image_id"))
+    name = url_name(first.get("url")) or f"{image_id}.jpg"
+    mask = _first_mask(annotations)
+    if mask is None:
+        height, width = read_size(within(photographs, name))
+    else:
+        height, width = parse_mask_size(mask)
     return {"id": image_id, "file_name": name, "height": height, "width": width}
 
 
-class _Reader:
-    """Reads one annotation, and tells where each defect is."""
+def _first_mask(annotations: Sequence[Record]) -> Any:
+    """Return the first mask of any region; None if there is none."""
+    for annotation in annotations:
+        for region in parse_records(annotation.get("regions")):
+            for key in _MASKS:
+                if isinstance(region.get(key), dict):
+                    return region[key]
+    return None
+
+
+class _AnnotationReader:
+    """Reads one annotation, and reports its defects."""
 
     def __init__(self, image: ImageRecord, record: Record, defects: list[Defect]) -> None:
         self._image = image

@@ -1,4 +1,4 @@
-"""The formats by name: who reads it, who writes it, and what it can carry."""
+"""File formats by name: reader, writer, and the properties of a scene that they keep."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Format:
     """A format that scenes are written to.
 
     Attributes:
-        title: what it is.
-        write: writes a set of scenes.
-        carries: what comes back from it, or could: names of `LOSSES`.
+        title: a description.
+        write: function that writes a set of scenes.
+        carries: properties that the format keeps: names of `LOSSES`.
     """
 
     title: str
@@ -78,7 +78,7 @@ LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
         lambda scene: scene.fill_rule != "coco" and any(r.rings for r in scene.regions),
     ),
 }
-"""What a format may be unable to carry: how it is said, and whether a scene has it."""
+"""Properties that a format may lose: their description, and whether a scene has them."""
 
 _SHAPES = {"polygons", "hidden"}
 FORMATS = {
@@ -154,7 +154,7 @@ FORMATS = {
 
 
 class _OtherJson(DatasetError):
-    """A JSON file that holds no annotations, as folders may have."""
+    """A JSON file without annotations; folders may hold such files."""
 
 
 READABLE = ("coco-amodal", "coco", "ann", "labelme", "cvat", "rle")
@@ -163,19 +163,19 @@ READABLE = ("coco-amodal", "coco", "ann", "labelme", "cvat", "rle")
 def read_scenes(
     path: Path, *, file_format: str | None = None, images: Path | None = None
 ) -> SceneSet:
-    """Return the scenes in a file, or in all annotation files of a folder.
+    """Read the scenes in a file, or in all annotation files of a folder.
 
-    In a folder a file that cannot be read is a defect of the set, JSON of another kind a note, and the others are read.
+    In a folder an unreadable file is a defect of the set, JSON of another kind a note; the other files are read.
 
     Args:
         path: a file, or a folder with `.json`, `.ann` and `.xml` files.
-        file_format: one of `READABLE`; None looks at the file.
+        file_format: one of `READABLE`; None detects it from the file.
         images: folder of the photographs, for formats that do not state their size; by default that of the file.
 
     Raises:
         DatasetMissing: there is no such file, or no annotation file in the folder.
-        DatasetError: the file cannot be read.
-        InvalidInput: another format, or a size of the image that is impossible or not stated.
+        DatasetError: the file is unreadable.
+        InvalidInput: unknown format, or a size of the image that is impossible or not stated.
     """
     if file_format is not None and file_format not in READABLE:
         raise InvalidInput(f"format {file_format!r}: expected one of {', '.join(READABLE)}")
@@ -197,20 +197,23 @@ def read_scenes(
 
 
 def write_scenes(scenes: SceneSet, path: Path, file_format: str) -> list[Path]:
-    """Write scenes, and return the files; raises `InvalidInput` where the format does not exist or cannot hold them."""
+    """Write scenes, and return the files.
+
+    Raises:
+        InvalidInput: unknown format, or one that cannot hold these scenes.
+    """
     return _format(file_format).write(scenes, path)
 
 
 def format_losses(scenes: SceneSet, file_format: str) -> list[str]:
-    """Return what of these scenes a format cannot carry, in words; none when nothing is lost."""
+    """Describe the properties of these scenes that a format loses; empty if it keeps all."""
     carried = _format(file_format).carries
-    is_numbers = file_format == "csv" and any(scene.regions for scene in scenes.scenes)
-    lost = ["outlines and masks: only numbers are kept"] if is_numbers else []
-    lost += [
-        text
-        for key, (text, has) in LOSSES.items()
-        if key not in carried and any(map(has, scenes.scenes))
-    ]
+    lost: list[str] = []
+    if file_format == "csv" and any(scene.regions for scene in scenes.scenes):
+        lost.append("outlines and masks: only numbers are kept")
+    for key, (text, has_property) in LOSSES.items():
+        if key not in carried and any(has_property(scene) for scene in scenes.scenes):
+            lost.append(text)
     dropped = len(scenes.scenes) - len(kept_scenes(scenes, file_format))
     if dropped:
         lost.append(
@@ -220,7 +223,7 @@ def format_losses(scenes: SceneSet, file_format: str) -> list[str]:
 
 
 def kept_scenes(scenes: SceneSet, file_format: str) -> list[Scene]:
-    """Return the scenes that a format has room for: COCO instances hold one annotator's regions of each image."""
+    """Return the scenes that a format can hold: COCO instances hold one annotator's regions of each image."""
     if file_format in ("coco", "coco-modal"):
         return [found[0] for found in scenes.by_image().values()]
     return list(scenes.scenes)

@@ -1,9 +1,8 @@
-"""Label images: what each pixel shows, as the number of its region in the depth order; 0 where there is none."""
+"""Label images: the number in the depth order of the region that each pixel shows; 0 for uncovered pixels."""
 
 from __future__ import annotations
 
 import io
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -23,7 +22,7 @@ LARGEST_LABEL = {"16-bit": 65535, "palette": 255}
 
 
 def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: LabelDepth) -> list[Path]:
-    """Write IMAGE.png for each scene, or IMAGE.ANNOTATOR.png where an image has several.
+    """Write IMAGE.png for each scene, or IMAGE.ANNOTATOR.png for an image with several scenes.
 
     "16-bit" is grey, for any program; "palette", 8 bits, in colours, for at most 255 regions.
 
@@ -40,8 +39,7 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: LabelDepth) -> lis
     files: list[Path] = []
     for stem, scene in stems.items():
         owner = rasterise(scene).owner
-        is_deep = kind == "16-bit"
-        if is_deep:
+        if kind == "16-bit":
             png = encode_png(owner.astype(np.uint16))
         else:
             png = encode_png(owner.astype(np.uint8), palette(256))
@@ -50,17 +48,21 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: LabelDepth) -> lis
 
 
 def named_scenes(scenes: SceneSet) -> dict[str, Scene]:
-    """Return each scene by the stem of its files: the image's, with the annotator where it has several.
+    """Return each scene by the stem of its files: the image's, with the annotator if it has several scenes.
 
-    Where two would have the same, as of annotators without names, the later ones are numbered from 2.
+    Equal stems, as of annotators without names, are numbered from 2.
     """
     groups = scenes.by_image()
-    found: dict[str, Scene] = {}
+    named: dict[str, Scene] = {}
     for scene in scenes.scenes:
         stem = file_stem(scene, with_annotator=len(groups[scene.image.id]) > 1)
-        names = chain([stem], (f"{stem}.{number}" for number in count(2)))
-        found[next(name for name in names if name not in found)] = scene
-    return found
+        free = stem
+        number = 2
+        while free in named:
+            free = f"{stem}.{number}"
+            number += 1
+        named[free] = scene
+    return named
 
 
 def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -> bytes:
@@ -74,15 +76,14 @@ def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -
 
 
 def palette(size: int) -> NDArray[np.uint8]:
-    """Return `size` colours that are well apart, uint8 (size, 3), black first.
+    """Return `size` distinct colours, uint8 (size, 3), black first.
 
     Each colour takes its bits, from the highest, from the bits of its number (the order of PASCAL VOC).
     """
     numbers = np.arange(size)
     colours = np.zeros((size, 3), dtype=np.uint8)
-    for place in range(8):
+    for bit in range(8):
         for channel in range(3):
-            colours[:, channel] |= ((numbers >> (3 * place + channel) & 1) << (7 - place)).astype(
-                np.uint8
-            )
+            is_set = numbers >> (3 * bit + channel) & 1
+            colours[:, channel] |= (is_set << (7 - bit)).astype(np.uint8)
     return colours

@@ -1,7 +1,7 @@
 """labelme: one JSON file for each image. Later shapes are drawn over earlier ones, so the last is in front.
 
-What labelme has no words for is in keys that it keeps and does not show: a region's visible and hidden mask as stated,
-as COCO-Amodal has them, and the flag `depth_order`, off where the order of the shapes means nothing.
+Content that labelme cannot express is in keys that it keeps and does not show: a region's stated visible and hidden
+mask, in the format of COCO-Amodal, and the flag `depth_order`, off if the order of the shapes has no meaning.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ORDERED = "depth_order"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawn:
-    """A region with all that is drawn of it.
+    """A region with all its shapes.
 
     Attributes:
         region: the region.
@@ -59,22 +59,24 @@ class _Drawn:
     masks: list[Patch] = field(default_factory=list[Patch])
 
     def whole(self, image: ImageRecord) -> tuple[Region, list[Points]]:
-        """Return the region with its polygons; where part of it is a mask, all of it is one."""
+        """Return the region with its polygons; if part of it is a mask, all of it becomes one mask."""
         if not self.masks:
             return self.region, self.polygons
-        joined = join_patches([*self.masks, fill_polygons(self.polygons, image.shape)])
+        filled = fill_polygons(self.polygons, image.shape)
+        joined = join_patches([*self.masks, filled])
         rows, columns = joined.window
         band = np.zeros((image.shape[0], columns.stop - columns.start), dtype=np.bool_)
         band[rows] = joined.mask
-        return replace(self.region, mask=Rle.of_columns(band, columns.start, image.shape)), []
+        mask = Rle.of_columns(band, columns.start, image.shape)
+        return replace(self.region, mask=mask), []
 
 
 def read_labelme(path: Path) -> SceneSet:
-    """Return the scene of a labelme file: polygons, rectangles and masks are regions, other shapes become defects.
+    """Read a labelme file: polygons, rectangles and masks are regions, other shapes become defects.
 
-    Shapes of one label and `group_id` are one region, at the place of the front one, and `__ignore__` is none, as in
+    Shapes of one label and `group_id` are one region, at the position of the front one, and `__ignore__` is none, as in
     labelme's own converters.
-    Raises as `read_json` and `as_record`; `InvalidInput` when it states no possible size of the image.
+    Raises as `read_json` and `check_record`; `InvalidInput` if it states no possible size of the image.
     """
     value, defects = read_json(path)
     top = check_record(value, path, "a labelme file")

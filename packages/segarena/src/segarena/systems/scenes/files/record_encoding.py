@@ -1,4 +1,4 @@
-"""The values that several formats write alike."""
+"""Values that several file formats share: JSON, ids, numbers, polygons, masks, file names."""
 
 from __future__ import annotations
 
@@ -20,35 +20,41 @@ def write_json(value: Any, path: Path) -> Path:
 
 
 def raw_id(text: str) -> int | str:
-    """Return an id as COCO has it: a number where it is one."""
+    """Return an id as in COCO files: a number if it is one."""
     return int(text) if re.fullmatch(r"0|[1-9][0-9]{0,17}", text) else text
 
 
 def whole_or_float(number: float) -> float:
-    """Return a number as files have it: whole ones without a point."""
+    """Return a number as written to files: whole numbers without a decimal point."""
     return int(number) if number == int(number) else number
 
 
 def to_xy(points: Points) -> list[float]:
     """Return rows and columns as [x, y, x, y, ...]."""
-    return [whole_or_float(value) for value in points[:, ::-1].ravel().tolist()]
+    flat = points[:, ::-1].ravel()
+    return [whole_or_float(value) for value in flat.tolist()]
 
 
 def flat_outline(scene: Scene, region: Region, raster: RegionRaster) -> Any:
-    """Return the full extent as COCO-Amodal has it: a flat list, several of them, or run lengths without polygons."""
-    parts = [to_xy(points) for points in scene.polygons(region)]
-    if not parts:
-        return mask_record(region.mask or Rle.of(raster.amodal.full(scene.shape)))
-    return parts[0] if len(parts) == 1 else parts
+    """Encode the full extent as in COCO-Amodal: a flat list, several of them, or run lengths without polygons."""
+    outlines = [to_xy(points) for points in scene.polygons(region)]
+    if not outlines:
+        mask = region.mask or Rle.of(raster.amodal.full(scene.shape))
+        return mask_record(mask)
+    if len(outlines) == 1:
+        return outlines[0]
+    return outlines
 
 
 def mask_record(mask: Rle) -> dict[str, Any]:
-    """Return run lengths as COCO has them."""
+    """Return run lengths as in COCO files."""
     return {"size": list(mask.shape), "counts": mask.counts}
 
 
 def file_stem(scene: Scene, *, with_annotator: bool) -> str:
-    """Return a name for the files of a scene, of characters that every file system takes."""
-    stem = Path(scene.image.file_name).stem or scene.image.id
-    parts = [stem, scene.annotator] if with_annotator and scene.annotator else [stem]
-    return ".".join(re.sub(r"[^\w-]", "_", part) or "_" for part in parts)
+    """Return a stem for the files of a scene, of characters that every file system accepts."""
+    parts = [Path(scene.image.file_name).stem or scene.image.id]
+    if with_annotator and scene.annotator:
+        parts.append(scene.annotator)
+    safe = [re.sub(r"[^\w-]", "_", part) or "_" for part in parts]
+    return ".".join(safe)

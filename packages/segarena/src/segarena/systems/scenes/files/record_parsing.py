@@ -1,4 +1,4 @@
-"""Reading what others wrote: bytes, JSON, and the values in their records, with typed errors for all that is wrong."""
+"""Parsing of foreign files: bytes, JSON, and the values in their records, with typed errors."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LARGEST_BYTES = 2 << 30
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file holds.
+    """Read the bytes of a file.
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: it cannot be read, or has more than 2 GiB.
+        DatasetError: it is unreadable, or has more than 2 GiB.
     """
     try:
         size = path.stat().st_size
@@ -41,11 +41,11 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path) -> tuple[Any, list[Defect]]:
-    """Return the value in a JSON file, and a defect when its text is not UTF-8 and characters were replaced.
+    """Read a JSON file; return its value, and a defect if its text is not UTF-8 and characters were replaced.
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: it is no JSON, or nested too deep.
+        DatasetError: it is not JSON, or nested too deep.
     """
     data = read_bytes(path)
     defects: list[Defect] = []
@@ -68,21 +68,21 @@ def read_json(path: Path) -> tuple[Any, list[Defect]]:
 
 
 def check_record(value: Any, path: Path, what: str) -> dict[str, Any]:
-    """Return the object that a JSON file must hold; raises `DatasetError` when it holds something else."""
+    """Return the object that a JSON file must hold; raise `DatasetError` if it holds something else."""
     if not isinstance(value, dict):
         raise DatasetError(f"{path}: expected {what}, a JSON object; got {type(value).__name__}")
     return value
 
 
 def parse_records(value: Any) -> list[dict[str, Any]]:
-    """Return those items of a list that are JSON objects; none when it is no list."""
+    """Return the items of a list that are JSON objects; none if `value` is not a list."""
     if isinstance(value, list):
         return [item for item in value if isinstance(item, dict)]
     return []
 
 
 def parse_text(value: Any) -> str:
-    """Return a name as text that every file can hold; "" for None."""
+    """Return a name as valid UTF-8 text; "" for None."""
     if value is None:
         return ""
     return str(value).encode("utf-8", errors="replace").decode("utf-8")
@@ -94,7 +94,7 @@ def url_name(value: Any) -> str:
 
 
 def parse_number(value: Any) -> float | None:
-    """Return a finite number, or None when `value` is none."""
+    """Return a finite number; None if `value` is not one."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -103,19 +103,19 @@ def parse_number(value: Any) -> float | None:
 
 
 def parse_integer(value: Any) -> int | None:
-    """Return a whole number, or None when `value` is none."""
+    """Return a whole number; None if `value` is not one."""
     number = parse_number(value)
     return int(number) if number is not None and number == int(number) else None
 
 
 def parse_is_stuff(value: Any) -> bool | None:
-    """Return whether a region is stuff, from 0 or 1; None when it is not said."""
+    """Return whether a region is stuff, from 0 or 1; None if not stated."""
     number = parse_integer(value)
     return None if number is None else number != 0
 
 
 def parse_size(record: Record, height: str = "height", width: str = "width") -> tuple[int, int]:
-    """Return (H, W) as a record states it; raises `InvalidInput` when it states none."""
+    """Return (H, W) as stated in a record; raise `InvalidInput` if it is not stated."""
     size = parse_integer(record.get(height)), parse_integer(record.get(width))
     if size[0] is None or size[1] is None:
         raise InvalidInput(
@@ -125,7 +125,7 @@ def parse_size(record: Record, height: str = "height", width: str = "width") -> 
 
 
 def parse_flat_polygon(values: Any) -> Points:
-    """Return [x, y, x, y, ...] as rows and columns; raises `InvalidInput` when they are no finite pairs."""
+    """Return [x, y, x, y, ...] as rows and columns; raise `InvalidInput` unless they are finite pairs."""
     if not isinstance(values, list) or len(values) % 2:
         raise InvalidInput(
             "polygon: expected an even number of coordinates x, y, x, y, ...; got something else"
@@ -134,7 +134,7 @@ def parse_flat_polygon(values: Any) -> Points:
 
 
 def parse_polygon(pairs: Any) -> Points:
-    """Return [[x, y], ...] as rows and columns; raises `InvalidInput` when they are not finite pairs."""
+    """Return [[x, y], ...] as rows and columns; raise `InvalidInput` unless they are finite pairs."""
     return as_points(pairs)[:, ::-1]
 
 
@@ -153,7 +153,7 @@ def parse_mask(value: Any, shape: tuple[int, int]) -> Rle:
     """Return COCO run lengths as a mask.
 
     Raises:
-        InvalidMask: no run lengths, of another size than the image, or lengths that do not add up to it.
+        InvalidMask: not run lengths, another size than the image, or lengths that do not add up to it.
     """
     size = parse_mask_size(value)
     if size != shape:
@@ -170,7 +170,7 @@ def parse_mask(value: Any, shape: tuple[int, int]) -> Rle:
 
 
 def remaining_keys(record: Record, known: Iterable[str]) -> dict[str, Any]:
-    """Return what a record holds besides the known keys."""
+    """Return the keys and values of a record besides the known keys."""
     return {key: value for key, value in record.items() if key not in set(known)}
 
 

@@ -1,9 +1,8 @@
-"""Reductions as files: pictures for what is a value per pixel, JSON for what is a list."""
+"""Reductions as files: images for values per pixel, JSON for lists."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,24 +32,28 @@ REDUCTIONS = (*PICTURES, "shared-edges", "semantic", "boxes")
 
 
 def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
-    """Write a reduction of every scene: a folder of PNGs, or for `shared-edges` and `boxes` a JSON file.
+    """Write a reduction of every scene: a folder of PNGs, or a JSON file for `shared-edges` and `boxes`.
 
-    - `modal`, `figure-ground`: 16 bits, the region's place in the order from 1; 0 none; 65535 a shared edge
+    - `modal`, `figure-ground`: 16 bits, the region's number in the order from 1; 0 none; 65535 a shared edge
     - `edges`, `hidden-edges`: 8 bits, 255 on edges
     - `semantic`: 16 bits, and `classes.json` with the class of each name
-    - `shared-edges`, `boxes`: rows of image, author and what is found, in (x, y)
+    - `shared-edges`, `boxes`: rows of image, author and values, in (x, y)
     """
     if reduction in PICTURES:
-        return [
-            write_whole(out / f"{stem}.png", encode_png(PICTURES[reduction](rasterise(scene))))
-            for stem, scene in named_scenes(scenes).items()
-        ]
+        files: list[Path] = []
+        for stem, scene in named_scenes(scenes).items():
+            picture = PICTURES[reduction](rasterise(scene))
+            files.append(write_whole(out / f"{stem}.png", encode_png(picture)))
+        return files
     if reduction == "semantic":
         return _write_semantic(scenes, out)
-    rows = {"shared-edges": _shared_rows, "boxes": _box_rows}
-    if reduction not in rows:
+    rows_of = {"shared-edges": _shared_rows, "boxes": _box_rows}
+    if reduction not in rows_of:
         raise InvalidInput(f"reduction {reduction!r}: expected one of {', '.join(REDUCTIONS)}")
-    return [write_json(list(chain.from_iterable(map(rows[reduction], scenes.scenes))), out)]
+    rows: list[dict[str, Any]] = []
+    for scene in scenes.scenes:
+        rows += rows_of[reduction](scene)
+    return [write_json(rows, out)]
 
 
 def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
@@ -67,34 +70,40 @@ def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
 
 
 def _shared_rows(scene: Scene) -> list[dict[str, Any]]:
-    names = {region.id: region.name for region in scene.regions}
     rows: list[dict[str, Any]] = []
-    for edge, ids in scene.shared_edges().items():
-        (top, left), (bottom, right) = (scene.vertices[index] for index in edge)
-        orders = [scene.place(region_id) + 1 for region_id in ids]
-        line = [left, top, right, bottom]
-        rows.append(
-            {**_who(scene), "line": line, "names": [names[n] for n in ids], "orders": orders}
-        )
+    for (first, second), ids in scene.shared_edges().items():
+        top, left = scene.vertices[first]
+        bottom, right = scene.vertices[second]
+        row = {
+            **_image_and_author(scene),
+            "line": [left, top, right, bottom],
+            "names": [scene.region(region_id).name for region_id in ids],
+            "orders": [scene.place(region_id) + 1 for region_id in ids],
+        }
+        rows.append(row)
     return rows
 
 
 def _box_rows(scene: Scene) -> list[dict[str, Any]]:
+    boxes = reductions.region_boxes(scene, rasterise(scene))
     return [
         {
-            **_who(scene),
+            **_image_and_author(scene),
             "order": order,
             "name": found.name,
             "bbox": _as_xywh(found.amodal),
             "visible_bbox": _as_xywh(found.visible),
         }
-        for order, found in enumerate(reductions.region_boxes(scene, rasterise(scene)), 1)
+        for order, found in enumerate(boxes, 1)
     ]
 
 
-def _who(scene: Scene) -> dict[str, Any]:
+def _image_and_author(scene: Scene) -> dict[str, Any]:
     return {"image_id": raw_id(scene.image.id), "author": scene.annotator}
 
 
 def _as_xywh(box: reductions.Box | None) -> list[int] | None:
-    return None if box is None else [box[1], box[0], box[3] - box[1], box[2] - box[0]]
+    if box is None:
+        return None
+    top, left, bottom, right = box
+    return [left, top, right - left, bottom - top]

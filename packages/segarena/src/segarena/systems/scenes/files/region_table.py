@@ -1,4 +1,4 @@
-"""One row for each region: masks as JSON, numbers as CSV."""
+"""Tables with one row per region: masks as JSON, numbers as CSV."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput
@@ -61,24 +60,24 @@ def write_rle(scenes: SceneSet, path: Path) -> list[Path]:
 
 
 def read_rle(path: Path) -> SceneSet:
-    """Return the scenes of a flat list of regions, as `write_rle` leaves it or as COCO results are; all masks.
+    """Read a flat list of regions, as `write_rle` writes it or as COCO results are; all regions are masks.
 
-    Regions that follow one another, of the same image and author, are one scene. It has a depth order when their
-    `order` is 1, 2, 3 and so on. Raises as `read_json`; `DatasetError` also for JSON that is no list.
+    Consecutive regions of the same image and author form a scene. It has a depth order if their `order` is 1, 2, 3 and
+    so on. Raises as `read_json`; `DatasetError` also for JSON that is not a list.
     """
     value, defects = read_json(path)
     if not isinstance(value, list):
         raise DatasetError(f"{path}: expected a JSON list of regions, got {type(value).__name__}")
-    groups = groupby(
-        parse_records(value),
-        key=lambda row: (parse_text(row.get("image_id")), parse_text(row.get("author"))),
-    )
-    scenes = [
-        scene
-        for (image, author), rows in groups
-        if (scene := _scene(image, author, list(rows), defects))
-    ]
+    scenes: list[Scene] = []
+    for (image_id, author), rows in groupby(parse_records(value), key=_image_and_author):
+        scene = _scene(image_id, author, list(rows), defects)
+        if scene:
+            scenes.append(scene)
     return SceneSet(scenes=tuple(scenes), defects=tuple(defects))
+
+
+def _image_and_author(row: Record) -> tuple[str, str]:
+    return parse_text(row.get("image_id")), parse_text(row.get("author"))
 
 
 def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
@@ -87,58 +86,59 @@ def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for scene, region, raster, order in _regions(scenes):
-        rows, columns = crop_mask(raster.amodal.full(scene.shape)).window
-        drawn = scene.polygons(region)
-        exact: list[Any] = [sum(len(points) for points in drawn)]
-        exact += (
-            [sum(map(polygons.area, drawn)), sum(map(polygons.perimeter, drawn))]
-            if drawn
-            else ["", ""]
-        )
+        outlines = scene.polygons(region)
+        vertices = sum(len(points) for points in outlines)
+        area: float | str = ""
+        perimeter: float | str = ""
+        if outlines:
+            area = sum(polygons.area(points) for points in outlines)
+            perimeter = sum(polygons.perimeter(points) for points in outlines)
         stuff = "" if region.is_stuff is None else int(region.is_stuff)
+        rows, columns = crop_mask(raster.amodal.full(scene.shape)).window
         head = [scene.image.id, scene.annotator, region.id, order, region.name, stuff]
-        numbers = [raster.area_px, raster.visible_px, raster.occlusion]
-        writer.writerow(
-            [*head, *numbers, *exact, rows.start, columns.start, rows.stop, columns.stop]
-        )
+        pixels = [raster.area_px, raster.visible_px, raster.occlusion]
+        outline = [vertices, area, perimeter]
+        box = [rows.start, columns.start, rows.stop, columns.stop]
+        writer.writerow([*head, *pixels, *outline, *box])
     return [write_whole(path, text.getvalue())]
 
 
 def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]) -> Scene | None:
+    """Return the scene of consecutive rows; None if no row states the size of the image."""
     regions: list[Region] = []
     image: ImageRecord | None = None
     for number, row in enumerate(rows, 1):
         try:
-            image = image or ImageRecord(
-                id=image_id, shape=parse_mask_size(row.get("segmentation"))
-            )
+            if image is None:
+                shape = parse_mask_size(row.get("segmentation"))
+                image = ImageRecord(id=image_id, shape=shape)
             regions.append(_region(row, str(number), image.shape))
         except InvalidInput as error:
-            defects.append(
-                Defect(
-                    "mask",
-                    f"{error}; it is left out",
-                    image=image_id,
-                    annotator=author,
-                    regions=(str(number),),
-                )
+            defect = Defect(
+                "mask",
+                f"{error}; it is left out",
+                image=image_id,
+                annotator=author,
+                regions=(str(number),),
             )
+            defects.append(defect)
+    if image is None:
+        return None
     orders = [row.get("order") for row in rows]
     has_depth = orders == list(range(1, len(rows) + 1))
-    return image and Scene(
-        image=image, regions=tuple(regions), annotator=author, has_depth=has_depth
-    )
+    return Scene(image=image, regions=tuple(regions), annotator=author, has_depth=has_depth)
 
 
 def _region(row: Record, region_id: str, shape: tuple[int, int]) -> Region:
-    visible, hidden = (parse_mask(row[key], shape) if row.get(key) else None for key in _MASKS[1:])
+    visible = row.get("visible_mask")
+    hidden = row.get("invisible_mask")
     return Region(
         id=region_id,
         name=parse_text(row.get("name")),
         is_stuff=parse_is_stuff(row.get("isStuff")),
         mask=parse_mask(row.get("segmentation"), shape),
-        visible_mask=visible,
-        hidden_mask=hidden,
+        visible_mask=parse_mask(visible, shape) if visible else None,
+        hidden_mask=parse_mask(hidden, shape) if hidden else None,
         stated_area_px=parse_number(row.get("area")),
         stated_occlusion=parse_number(row.get("occlude_rate")),
         attributes=remaining_keys(row, _KEYS),

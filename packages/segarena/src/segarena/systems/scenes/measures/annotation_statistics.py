@@ -1,6 +1,6 @@
-"""What a set of annotations looks like: how many regions, how much is hidden, what shapes, how deep.
+"""Statistics of annotations: number of regions, occlusion, shapes, depth layers.
 
-One record per annotation is computed and can be kept; summaries are read from records alone, so that images can be
+One record per annotation is computed and can be stored; summaries need only the records, so images can be
 measured one at a time.
 
 Source: Zhu et al., Semantic Amodal Segmentation, section 3, Figures 6 to 8 and Table 1.
@@ -38,17 +38,17 @@ from segarena.systems.scenes.model.shape_measures import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionRecord:
-    """One region in numbers.
+    """Measurements of one region.
 
     Attributes:
-        name: trimmed and in lower case; "" for a region of a label map.
+        name: stripped and in lower case; "" for a region of a label map.
         is_stuff: None if unknown.
-        area_px: of the full extent.
-        occlusion: share of it that is hidden.
-        points: vertices of its polygons; 0 when it has none.
+        area_px: number of pixels of the full extent.
+        occlusion: hidden share of the full extent.
+        points: number of vertices of its polygons; 0 if it has none.
         amodal: convexity and simplicity of the full extent, in pixels.
-        modal: of the visible part.
-        polygon: of the polygons, exactly; NaN without.
+        modal: the same of the visible part.
+        polygon: exact measures of the polygons; NaN without polygons.
     """
 
     name: str
@@ -63,15 +63,15 @@ class RegionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationRecord:
-    """One annotation in numbers.
+    """Measurements of one annotation.
 
     Attributes:
-        image: its id.
-        annotator: who.
-        pixels: of the image.
-        covered_px: pixels that show a region.
-        edge_px: visible edges, one pixel wide.
-        hidden_edge_px: edges of regions behind others, see `reductions.hidden_edges`.
+        image: image id.
+        annotator: name of the annotator.
+        pixels: number of pixels of the image.
+        covered_px: number of pixels that show a region.
+        edge_px: number of pixels of visible edges, one pixel wide.
+        hidden_edge_px: the same of hidden edges, see `reductions.hidden_edges`.
         regions: front first.
         components: (regions, layers) of each connected component of the occlusion graph.
     """
@@ -87,34 +87,33 @@ class AnnotationRecord:
 
 
 def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") -> AnnotationRecord:
-    """Return one annotation in numbers.
+    """Measure one annotation.
 
     Every value of a label map is a region, and the whole image is covered. Regions of a scene without pixels inside
-    the image count as regions, and have no shape.
+    the image count as regions without a shape.
     """
     scene = drawing.scene
     rasters = drawing.rasters
-    pixels = covered = drawing.labels.size
-    hidden_edge_px = 0
-    depth = list[OcclusionGroup]()
+    groups: list[OcclusionGroup] = []
     if scene is None or rasters is None:
+        covered_px = drawing.labels.size
+        hidden_edge_px = 0
         regions = _label_regions(drawing, estimator)
     else:
-        covered = int(np.count_nonzero(drawing.labels))
+        covered_px = int(np.count_nonzero(drawing.labels))
         hidden_edge_px = int(np.count_nonzero(hidden_edges(rasters)))
         regions = _scene_regions(scene, rasters, estimator)
-        depth = (
-            occlusion_components(occlusion_graph(rasters.overlap_px())) if scene.has_depth else []
-        )
+        if scene.has_depth:
+            groups = occlusion_components(occlusion_graph(rasters.overlap_px()))
     return AnnotationRecord(
         image=drawing.image,
         annotator=drawing.annotator,
-        pixels=pixels,
-        covered_px=covered,
+        pixels=drawing.labels.size,
+        covered_px=covered_px,
         edge_px=int(np.count_nonzero(drawing.edges)),
         hidden_edge_px=hidden_edge_px,
         regions=tuple(regions),
-        components=tuple(depth),
+        components=tuple(groups),
     )
 
 
@@ -130,24 +129,26 @@ class ShapeSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsSummary:
-    """A set of annotations in numbers; means of nothing are NaN.
+    """Statistics of a set of annotations; means of nothing are NaN.
 
     Attributes:
-        regions: how many, over all annotations.
+        images: number of images.
+        annotations: number of annotations.
+        regions: number of regions over all annotations.
         regions_per_annotation: mean.
         points_per_region: mean over regions with polygons.
-        covered: mean share of the image that some region covers.
-        occluded: share of regions of which something is hidden.
+        covered: mean share of the image that regions cover.
+        occluded: share of regions that are partly hidden.
         occlusion: mean hidden share over all regions.
-        occlusion_of_occluded: mean over those of which something is hidden.
-        occlusions: hidden share of each of those.
-        names: how often each name occurs.
-        things, stuff: regions said to be such.
+        occlusion_of_occluded: mean hidden share over partly hidden regions.
+        occlusions: hidden share of each partly hidden region.
+        names: frequency of each name.
+        things, stuff: number of regions marked as such.
         modal: shape of the visible regions, density of the visible edges.
         amodal: shape of the full extents, density of visible and hidden edges.
-        polygon: shape of the polygons, exactly; density as amodal.
+        polygon: exact shape of the polygons; density as amodal.
         components: of the occlusion graphs.
-        growth: how layers grow with size.
+        growth: growth of layers with size.
     """
 
     images: int
@@ -171,35 +172,38 @@ class StatisticsSummary:
 
 
 def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSummary:
-    """Return a set of annotations in numbers; means of nothing are NaN. Every region weighs the same."""
-    given = list(records)
-    regions = list(chain.from_iterable(record.regions for record in given))
+    """Summarize a set of annotations; means of nothing are NaN. Every region has the same weight."""
+    annotations = list(records)
+    regions = list(chain.from_iterable(record.regions for record in annotations))
+    components = tuple(chain.from_iterable(record.components for record in annotations))
     hidden = [region.occlusion for region in regions if region.occlusion > 0]
-    found = tuple(chain.from_iterable(record.components for record in given))
-    visible = _mean([record.edge_px / record.pixels for record in given])
-    all_edges = _mean(
-        [(record.edge_px + record.hidden_edge_px) / record.pixels for record in given]
+    edge_density = _mean([record.edge_px / record.pixels for record in annotations])
+    all_edges_px = [record.edge_px + record.hidden_edge_px for record in annotations]
+    full_density = _mean(
+        [px / record.pixels for px, record in zip(all_edges_px, annotations, strict=True)]
     )
     names = Counter(region.name for region in regions if region.name)
+    by_frequency = sorted(names.items(), key=lambda item: (-item[1], item[0]))
+    count = len(annotations)
     return StatisticsSummary(
-        images=len({record.image for record in given}),
-        annotations=len(given),
+        images=len({record.image for record in annotations}),
+        annotations=count,
         regions=len(regions),
-        regions_per_annotation=len(regions) / len(given) if given else math.nan,
+        regions_per_annotation=len(regions) / count if count else math.nan,
         points_per_region=_mean([float(region.points) for region in regions if region.points]),
-        covered=_mean([record.covered_px / record.pixels for record in given]),
+        covered=_mean([record.covered_px / record.pixels for record in annotations]),
         occluded=len(hidden) / len(regions) if regions else math.nan,
         occlusion=_mean([region.occlusion for region in regions]),
         occlusion_of_occluded=_mean(hidden),
         occlusions=tuple(hidden),
-        names=dict(sorted(names.items(), key=lambda item: (-item[1], item[0]))),
+        names=dict(by_frequency),
         things=sum(region.is_stuff is False for region in regions),
         stuff=sum(region.is_stuff is True for region in regions),
-        modal=_shape([region.modal for region in regions], visible),
-        amodal=_shape([region.amodal for region in regions], all_edges),
-        polygon=_shape([region.polygon for region in regions], all_edges),
-        components=found,
-        growth=layer_growth(found),
+        modal=_mean_shape([region.modal for region in regions], edge_density),
+        amodal=_mean_shape([region.amodal for region in regions], full_density),
+        polygon=_mean_shape([region.polygon for region in regions], full_density),
+        components=components,
+        growth=layer_growth(components),
     )
 
 
@@ -207,17 +211,30 @@ def _scene_regions(scene: Scene, rasters: Rasters, estimator: Estimator) -> Iter
     for region, raster in zip(scene.regions, rasters.regions, strict=True):
         polygons = scene.polygons(region)
         amodal = mask_shape(raster.amodal.mask, estimator=estimator)
-        is_whole = raster.visible_px == raster.area_px
+        modal = amodal
+        if raster.visible_px < raster.area_px:
+            modal = mask_shape(raster.visible.mask, estimator=estimator)
         yield RegionRecord(
             name=plain_name(region.name),
             is_stuff=region.is_stuff,
             area_px=raster.area_px,
             occlusion=raster.occlusion,
-            points=sum(map(len, polygons)),
+            points=sum(len(points) for points in polygons),
             amodal=amodal,
-            modal=amodal if is_whole else mask_shape(raster.visible.mask, estimator=estimator),
+            modal=modal,
             polygon=polygon_shape(polygons),
         )
+
+
+def _mean_shape(measures: Sequence[ShapeMeasures], edge_density: float) -> ShapeSummary:
+    simplicity = [measure.simplicity for measure in measures]
+    convexity = [measure.convexity for measure in measures]
+    return ShapeSummary(
+        simplicity=_mean([value for value in simplicity if math.isfinite(value)]),
+        convexity=_mean([value for value in convexity if math.isfinite(value)]),
+        edge_density=edge_density,
+        regions=len(measures),
+    )
 
 
 def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRecord]:
@@ -236,19 +253,6 @@ def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRec
             modal=shape,
             polygon=nothing,
         )
-
-
-def _shape(measures: Sequence[ShapeMeasures], edge_density: float) -> ShapeSummary:
-    return ShapeSummary(
-        simplicity=_mean(
-            [measure.simplicity for measure in measures if math.isfinite(measure.simplicity)]
-        ),
-        convexity=_mean(
-            [measure.convexity for measure in measures if math.isfinite(measure.convexity)]
-        ),
-        edge_density=edge_density,
-        regions=len(measures),
-    )
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
-"""Where drawings of several people come from: folders of human segmentations, and files of amodal scenes.
+"""Images with annotations of several people: folders of human segmentations, and files of amodal scenes.
 
-A source names the images and reads one at a time; it can be sent to another process.
+A source lists the images and reads them one at a time; it can be sent to another process.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ HUMAN_LAYOUT = (
 
 @dataclass(frozen=True, slots=True)
 class HumanImage:
-    """One image that several people annotated.
+    """One image with annotations of several people.
 
     Attributes:
-        id: of the image.
-        split: "train", "val", ...; "" when there are none.
+        id: image id.
+        split: "train", "val", ...; "" if there are no splits.
         path: the file of its segmentations; None for scenes.
         scenes: its scenes, one per annotator.
     """
@@ -47,40 +47,47 @@ class HumanImage:
     scenes: tuple[Scene, ...] = ()
 
     def drawings(self) -> list[Drawing]:
-        """Read what people drew; raises `InvalidMask` when a file is missing or damaged, or a mask cannot be used."""
+        """Read the drawings of all annotators.
+
+        Raises:
+            InvalidMask: a file is missing or damaged, or a mask is unusable.
+        """
         if self.path is None:
             return [drawing_of_scene(scene) for scene in self.scenes]
         labels = read_segmentations(self.path)
         edges = read_boundaries(self.path, labels)
-        return [
-            drawing_of_labels(one, edge, image=self.id, annotator=str(number))
-            for number, (one, edge) in enumerate(zip(labels, edges, strict=True), 1)
-        ]
+        drawings: list[Drawing] = []
+        for number, (one, edge) in enumerate(zip(labels, edges, strict=True), 1):
+            drawing = drawing_of_labels(one, edge, image=self.id, annotator=str(number))
+            drawings.append(drawing)
+        return drawings
 
 
 def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
-    """Return the annotated images of a folder or file, see `LAYOUT`, by split and id; of these splits, or of all.
+    """Return the annotated images of a folder or file (see `HUMAN_LAYOUT`), by split and id.
+
+    Args:
+        path: the folder or file.
+        splits: only these; none means all.
 
     Raises:
-        DatasetMissing: nothing there, or none of these splits.
-        DatasetError: a file of scenes that cannot be read.
+        DatasetMissing: there is nothing, or none of these splits.
+        DatasetError: a file of scenes is unreadable.
     """
     path = path.expanduser()
     found = _segmentation_files(path)
     if not found and path.exists():
-        return [
-            HumanImage(id=key, split="", scenes=group)
-            for key, group in read_scenes(path).by_image().items()
-        ]
-    images = [
-        HumanImage(id=file.stem, split=split, path=file)
-        for split, file in found
-        if not splits or split in splits
-    ]
+        groups = read_scenes(path).by_image()
+        return [HumanImage(id=key, split="", scenes=group) for key, group in groups.items()]
+    images: list[HumanImage] = []
+    for split, file in found:
+        if not splits or split in splits:
+            images.append(HumanImage(id=file.stem, split=split, path=file))
     if not images:
         known = ", ".join(sorted({split for split, _ in found})) or "none"
+        wanted = f" of {list(splits)}" if splits else ""
         raise DatasetMissing(
-            f"{path}: expected annotations{f' of {list(splits)}' if splits else ''}, found splits: {known}; "
+            f"{path}: expected annotations{wanted}, found splits: {known}; "
             f"the layout is {HUMAN_LAYOUT}"
         )
     return images
@@ -92,10 +99,10 @@ def read_segmentations(path: Path) -> list[NDArray[np.int32]]:
 
 
 def read_boundaries(path: Path, labels: Sequence[NDArray[Any]]) -> list[Mask]:
-    """Return the thin boundaries that a file stores for its segmentations, or those of `labels` if it stores none.
+    """Return the thin boundaries stored with segmentations; those of `labels` if the file stores none.
 
     Raises:
-        InvalidMask: the file is damaged, or stores boundaries of other number or size.
+        InvalidMask: the file is damaged, or its boundaries differ in number or size.
     """
     stored = _packed(path) if path.suffix == ".npz" else _matlab(path)
     if stored is None:
@@ -107,7 +114,7 @@ def read_boundaries(path: Path, labels: Sequence[NDArray[Any]]) -> list[Mask]:
         raise InvalidMask(
             f"{path}: expected boundaries of each segmentation in its size, got others; copy it again"
         )
-    # Packed rows are whole bytes: what lies beyond the image is padding.
+    # Packed rows are whole bytes, padded beyond the width of the image.
     return [edge[:, : one.shape[1]] for edge, one in zip(stored, labels, strict=True)]
 
 
@@ -137,9 +144,13 @@ def _matlab(path: Path) -> list[Mask] | None:
 
 
 def _segmentation_files(path: Path) -> list[tuple[str, Path]]:
-    for root in (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data"):
+    """Return (split, file) of all segmentations, looking in every folder layout of the BSDS500 release."""
+    roots = (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data")
+    for root in roots:
         for folder, suffix in (("human", ".npz"), ("groundTruth", ".mat")):
             files = sorted((root / folder).glob(f"*/*{suffix}"))
             if files:
                 return [(file.parent.name, file) for file in files]
-    return [("", file) for file in (*sorted(path.glob("*.npz")), *sorted(path.glob("*.mat")))]
+    compact = sorted(path.glob("*.npz"))
+    original = sorted(path.glob("*.mat"))
+    return [("", file) for file in (*compact, *original)]

@@ -1,4 +1,4 @@
-"""Statistics and agreement image by image, one line of a file for each that is done: interrupted work resumes."""
+"""Resumable measurement of statistics and agreement, with one line in a file per finished image."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LEDGER = "images.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class MeasurementJob:
-    """What is asked of every image.
+    """The measurement to make on every image.
 
     Attributes:
-        request: it in plain values, which a folder of results remembers.
-        work: what one image gives.
+        request: the measurement and its options as plain values, which a results folder stores.
+        work: function that measures one image.
     """
 
     request: dict[str, Any]
@@ -41,10 +41,10 @@ class MeasurementJob:
 
     @classmethod
     def of_statistics(cls, estimator: str = "centres") -> MeasurementJob:
-        """Return the survey of statistics; results have `annotations`, one record each.
+        """Return the job for statistics; results hold `annotations`, one record each.
 
         Raises:
-            InvalidInput: no such estimator.
+            InvalidInput: unknown estimator.
         """
         if estimator not in ("centres", "cracks"):
             raise InvalidInput(f"estimator {estimator!r}: expected centres or cracks")
@@ -57,7 +57,7 @@ class MeasurementJob:
     def of_agreement(
         cls, *, is_strict: bool = False, with_regions: bool = True, with_edges: bool = True
     ) -> MeasurementJob:
-        """Return the survey of agreement; results are those of an `ImageAgreement`."""
+        """Return the job for agreement; results are those of an `ImageAgreement`."""
         options = {"is_strict": is_strict, "with_regions": with_regions, "with_edges": with_edges}
         return cls({"survey": "agreement", **options}, partial(_agreement, **options))
 
@@ -71,9 +71,9 @@ class MeasurementJob:
         share: bool = False,
         on_progress: OnProgress = ignore_progress,
     ) -> dict[str, Record]:
-        """Return the result of every image of `find_images` by split/id, see `work_on_images`.
+        """Return the result of every image of `find_images` by split/id, see `measure_images`.
 
-        `data` says where the images come from: results of others are not taken for these.
+        `data` names the source of the images, so that results of another source are not reused.
         """
         items = {f"{image.split}/{image.id}": image for image in images}
         request = {**self.request, "data": data}
@@ -106,21 +106,21 @@ def measure_images(
     share: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> dict[str, Record]:
-    """Return the result of every item, in their order; with a folder, those done before are not done again.
+    """Return the result of every item, in their order; reuse the results in a folder.
 
     Args:
-        items: what to work on, by key.
-        work: a function of a module, so that it can be sent to a process.
-        request: what is asked for, in plain values.
-        folder: where `images.jsonl` is kept; None keeps nothing.
-        workers: processes, or an executor; 0 works in this one.
-        share: take part in the work of other processes on the same request and folder.
-        on_progress: called when it starts and after every image.
+        items: the images, by key.
+        work: a module-level function, so that it can be sent to a process.
+        request: the measurement and its options, as plain values.
+        folder: folder of `images.jsonl`; None stores nothing.
+        workers: number of processes, or an executor; 0 works in this process.
+        share: share the work with other processes on the same request and folder.
+        on_progress: called at the start and after every image.
 
     Raises:
         RunConflict: the folder holds the results of another request.
-        StoreError: nothing can be written there.
-        SegarenaError: images that cannot be used, once all others are done; of the type that the first of them raised.
+        StoreError: the folder is not writable.
+        SegarenaError: images are unusable; raised after all others are done, with the type of the first error.
     """
     file = folder and folder / LEDGER
     if file is not None:
@@ -139,6 +139,6 @@ def measure_images(
 
 
 def _read_earlier(lines: list[Any]) -> tuple[Any, dict[str, Any]]:
-    """Read what an earlier version kept: the request in the first line, then a key and a result in each."""
+    """Read the format of an earlier version: the request in the first line, then a key and a result per line."""
     request, *records = lines
     return request, {record["key"]: record["result"] for record in records}

@@ -1,8 +1,8 @@
-"""How well proposed segments find the regions of a scene: average recall over IoU thresholds, by occlusion and kind.
+"""Average recall of proposed segments over IoU thresholds, by occlusion and kind of region.
 
-Images are added one at a time; of each only which regions were found is kept, so that a set of any size streams.
+Images are added one at a time, and only the matches are kept, so sets of any size can be streamed.
 
-Source: the amodalAPI evaluation (2017), which follows COCO; every step of it, its defects as options.
+Source: the amodalAPI evaluation (2017), which follows COCO, in every step; its defects are options.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ OCCLUSIONS: Mapping[str, tuple[float, float]] = {
 """Ranges of the hidden share, both ends included: exactly .25 counts as partial and as heavy."""
 KINDS: tuple[RegionKind, ...] = ("all", "things", "stuff")
 SEGMENT_LIMITS = (1, 10, 100)
-"""How many of the best segments of an image count."""
-_AT_ONCE = 64  # segments compared at once: bounds the memory
+"""Numbers of best segments per image that count."""
+_AT_ONCE = 64  # segments compared at once, which bounds the memory
+
+
+_NOT_FOUND = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,7 +48,7 @@ class TrueRegion:
 
 
 class SegmentRecall(NamedTuple):
-    """Average recall of one kind and occlusion with the best `most` segments; NaN without any region of that sort."""
+    """Average recall of one kind and occlusion range with the best `most` segments; NaN without regions."""
 
     kind: RegionKind
     occlusion: str
@@ -57,14 +60,14 @@ class SegmentRecall(NamedTuple):
 class SegmentRecallMeter:
     """Average recall of class-agnostic segments.
 
-    A segment may find each region once; each takes, in the order of its score, the free region with the highest IoU.
-    Regions outside a kind or range of occlusion are ignored, and so is a segment that can find no other. Recall is
+    A segment can match each region once; each takes, in the order of its score, the free region with the highest IoU.
+    Regions outside a kind or occlusion range are ignored, and so is a segment that can match no other. Recall is
     pooled over all regions of all images, and averaged over the IoU thresholds .50, .55, ... .95.
 
     Args:
         most: numbers of segments per image that count, ascending.
-        open_upper_end: whether an occlusion of exactly .25 is heavy only; published it is partial as well.
-        none_value: what a kind without regions gives: NaN, or -1 as published.
+        open_upper_end: whether an occlusion of exactly .25 is heavy only; as published it is partial too.
+        none_value: result of a kind without regions: NaN, or -1 as published.
     """
 
     def __init__(
@@ -79,13 +82,14 @@ class SegmentRecallMeter:
                 f"most={list(most)}: expected numbers of segments, 1 or more, ascending"
             )
         self._most = tuple(most)
-        self._open = open_upper_end
+        self._has_open_end = open_upper_end
         self._none_value = none_value
-        sorts = list(itertools.product(KINDS, OCCLUSIONS))
-        self._found = {
-            sort: np.zeros((len(self._most), len(IOU_THRESHOLDS)), np.int64) for sort in sorts
-        }
-        self._regions = dict.fromkeys(sorts, 0)
+        # Both by (kind, occlusion range); hits are (numbers of segments, IoU thresholds).
+        self._hits: dict[tuple[RegionKind, str], NDArray[np.int64]] = {}
+        self._regions: dict[tuple[RegionKind, str], int] = {}
+        for group in itertools.product(KINDS, OCCLUSIONS):
+            self._hits[group] = np.zeros((len(self._most), len(IOU_THRESHOLDS)), np.int64)
+            self._regions[group] = 0
         self.images = 0
 
     def add(
@@ -93,111 +97,118 @@ class SegmentRecallMeter:
     ) -> None:
         """Add one image: its segments, bool (H, W), with a score each, and the regions of one annotation.
 
-        Of equal scores the first comes first.
+        Segments of equal score keep their order.
 
         Raises:
             InvalidMask: masks of different shape.
-            InvalidInput: other scores than segments, or NaN.
+            InvalidInput: not one finite score per segment.
         """
-        if len(segments) != len(scores) or not np.isfinite(np.asarray(scores, np.float64)).all():
+        values = np.asarray(scores, np.float64)
+        if len(segments) != len(scores) or not np.isfinite(values).all():
             raise InvalidInput(
                 f"expected a finite score per segment, got {len(scores)} for {len(segments)} segments"
             )
-        order = np.argsort(-np.asarray(scores, np.float64), kind="stable")[: self._most[-1]]
-        ious = mask_ious([segments[k] for k in order], [region.mask for region in regions])
-        self.add_ious(
-            ious, [region.occlusion for region in regions], [region.is_stuff for region in regions]
-        )
+        order = np.argsort(-values, kind="stable")[: self._most[-1]]
+        best = [segments[index] for index in order]
+        ious = mask_ious(best, [region.mask for region in regions])
+        occlusion = [region.occlusion for region in regions]
+        is_stuff = [region.is_stuff for region in regions]
+        self.add_ious(ious, occlusion, is_stuff)
 
     def add_ious(
         self, ious: NDArray[np.float64], occlusion: Sequence[float], is_stuff: Sequence[bool]
     ) -> None:
-        """Add one image whose IoUs are known, (segments, regions), the segments by descending score."""
+        """Add one image with known IoUs, (segments, regions), the segments by descending score."""
         hidden = np.asarray(occlusion, np.float64)
         stuff = np.asarray(is_stuff, np.bool_)
         self.images += 1
-        for kind, name in self._found:
-            counts = _counts(hidden, stuff, kind, name, is_open=self._open)
+        for (kind, name), hits in self._hits.items():
+            counts = _counted_regions(hidden, stuff, kind, name, has_open_end=self._has_open_end)
             self._regions[kind, name] += int(counts.sum())
-            if counts.any():
-                rank = _found_by(ious[: self._most[-1]], counts)
-                for place, most in enumerate(self._most):
-                    self._found[kind, name][place] += (rank < most).sum(axis=1)
+            if not counts.any():
+                continue
+            found_by = _first_segment(ious[: self._most[-1]], counts)
+            for row, most in enumerate(self._most):
+                hits[row] += (found_by < most).sum(axis=1)
 
     def results(self) -> list[SegmentRecall]:
-        """Return the average recall of every kind, occlusion and number of segments."""
+        """Return the average recall of every kind, occlusion range and number of segments."""
         results: list[SegmentRecall] = []
-        for (kind, name), found in self._found.items():
+        for (kind, name), hits in self._hits.items():
             regions = self._regions[kind, name]
-            for most, hits in zip(self._most, found, strict=True):
-                recall = float((hits / regions).mean()) if regions else self._none_value
+            for most, found in zip(self._most, hits, strict=True):
+                recall = float((found / regions).mean()) if regions else self._none_value
                 results.append(SegmentRecall(kind, name, most, recall, regions))
         return results
 
 
 def mask_ious(segments: Sequence[Mask], regions: Sequence[Mask]) -> NDArray[np.float64]:
-    """Return the IoU of every segment with every region, (segments, regions); 0 where both are empty.
+    """Return the IoU of every segment with every region, (segments, regions); 0 if both are empty.
 
     Raises:
         InvalidMask: masks of different shape.
     """
-    if len({mask.shape for mask in (*segments, *regions)}) > 1:
-        raise InvalidMask(
-            f"masks: expected one shape, got {sorted({m.shape for m in (*segments, *regions)})}"
-        )
+    shapes = {mask.shape for mask in (*segments, *regions)}
+    if len(shapes) > 1:
+        raise InvalidMask(f"masks: expected one shape, got {sorted(shapes)}")
     if not segments or not regions:
         return np.zeros((len(segments), len(regions)))
-    # Float32 sums are exact up to 2 ** 24 pixels; beyond that the slower type.
+    # Float32 sums are exact up to 2 ** 24 pixels; larger images need the slower type.
     dtype = np.float32 if segments[0].size <= 1 << 24 else np.float64
-    second = np.stack([mask.reshape(-1) for mask in regions]).astype(dtype)
-    areas = np.array([np.count_nonzero(mask) for mask in regions])
-    rows: list[NDArray[np.float64]] = []
+    region_rows = np.stack([mask.reshape(-1) for mask in regions]).astype(dtype)
+    region_px = np.array([np.count_nonzero(mask) for mask in regions])
+    tables: list[NDArray[np.float64]] = []
     for start in range(0, len(segments), _AT_ONCE):
         part = segments[start : start + _AT_ONCE]
-        shared = (np.stack([mask.reshape(-1) for mask in part]).astype(dtype) @ second.T).astype(
-            np.float64
-        )
-        own = np.array([np.count_nonzero(mask) for mask in part])
-        rows.append(shared / np.maximum(own[:, None] + areas[None] - shared, 1))
-    return np.concatenate(rows)
+        segment_rows = np.stack([mask.reshape(-1) for mask in part]).astype(dtype)
+        shared = (segment_rows @ region_rows.T).astype(np.float64)
+        segment_px = np.array([np.count_nonzero(mask) for mask in part])
+        union = segment_px[:, None] + region_px[None] - shared
+        tables.append(shared / np.maximum(union, 1))
+    return np.concatenate(tables)
 
 
-def _counts(
+def _counted_regions(
     hidden: NDArray[np.float64],
     is_stuff: NDArray[np.bool_],
     kind: RegionKind,
     name: str,
     *,
-    is_open: bool,
+    has_open_end: bool,
 ) -> NDArray[np.bool_]:
-    """Return which regions count; the others are ignored."""
+    """Return which regions are of a kind and occlusion range; the others are ignored."""
     low, high = OCCLUSIONS[name]
-    inside = (hidden >= low) & (
-        (hidden < high) if is_open and name == "partial" else (hidden <= high)
-    )
-    return inside if kind == "all" else inside & (is_stuff == (kind == "stuff"))
+    if has_open_end and name == "partial":
+        inside = (hidden >= low) & (hidden < high)
+    else:
+        inside = (hidden >= low) & (hidden <= high)
+    if kind == "all":
+        return inside
+    return inside & (is_stuff == (kind == "stuff"))
 
 
-def _found_by(ious: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return by which segment each region that counts is found, (thresholds, regions); a huge number for none.
+def _first_segment(ious: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the segment that matches each counted region, (thresholds, regions); `_NOT_FOUND` for none.
 
-    A segment looks at ignored regions only when no region that counts is left for it; of equal IoUs the last is taken.
+    A segment matches an ignored region only if no counted region is left for it; of equal IoUs the last one counts.
     """
     columns = np.concatenate((np.flatnonzero(counts), np.flatnonzero(~counts)))
-    real = int(counts.sum())
-    rank = np.full((len(IOU_THRESHOLDS), real), np.iinfo(np.int64).max)
+    counted = int(counts.sum())
+    found_by = np.full((len(IOU_THRESHOLDS), counted), _NOT_FOUND)
+    best = ious.max(axis=1, initial=0)
     for level, threshold in enumerate(IOU_THRESHOLDS):
         least = min(threshold, 1 - 1e-10)  # as published: an IoU of 1 counts in spite of rounding
         is_free = np.ones(len(columns), dtype=np.bool_)
-        for segment in np.flatnonzero(ious.max(axis=1, initial=0) >= least):
-            allowed = np.where(is_free, ious[segment, columns], -1.0)
-            for part in (slice(0, real), slice(real, None)):
-                values = allowed[part]
-                if len(values) and values.max() >= least:
-                    # argmax finds the first of equals, the published loop keeps the last.
-                    at = len(values) - 1 - int(np.argmax(values[::-1])) + part.start
-                    is_free[at] = False
-                    if at < real:
-                        rank[level, at] = segment
-                    break
-    return rank
+        for segment in np.flatnonzero(best >= least):
+            free_ious = np.where(is_free, ious[segment, columns], -1.0)
+            for part in (slice(0, counted), slice(counted, None)):
+                values = free_ious[part]
+                if not len(values) or values.max() < least:
+                    continue
+                # argmax finds the first of equal values, but the published loop keeps the last.
+                column = len(values) - 1 - int(np.argmax(values[::-1])) + part.start
+                is_free[column] = False
+                if column < counted:
+                    found_by[level, column] = segment
+                break
+    return found_by

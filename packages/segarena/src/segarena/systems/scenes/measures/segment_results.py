@@ -1,6 +1,6 @@
-"""Detected segments in COCO results files, judged against amodal scenes.
+"""Evaluation of detected segments in COCO results files against amodal scenes.
 
-Source: amodalAPI (2017): a flat list of {image_id, score, segmentation, amodal_mask?}; several files are one.
+Source: amodalAPI (2017): a flat list of {image_id, score, segmentation, amodal_mask?}; several files count as one.
 """
 
 from __future__ import annotations
@@ -109,7 +109,11 @@ def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegi
 
 def _mask(segment: dict[str, Any], scene: Scene, given: str) -> Mask:
     keys = (*_AMODAL_KEYS, "segmentation") if given == "amodal" else ("segmentation",)
-    value = next((segment[key] for key in keys if segment.get(key) is not None), None)
+    value = None
+    for key in keys:
+        value = segment.get(key)
+        if value is not None:
+            break
     try:
         return parse_mask(value, scene.shape).decode()
     except InvalidMask as cause:

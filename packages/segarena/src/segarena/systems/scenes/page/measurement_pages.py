@@ -29,23 +29,18 @@ PANEL_PX = (540, 300)
 
 
 def write_statistics_page(folder: Path, summary: StatisticsSummary, *, estimator: str) -> Path:
-    """Write statistics.json and statistics.html into a folder that exists; return the page."""
+    """Write statistics.json and statistics.html into an existing folder; return the page."""
     charts = {"layers": _layer_charts(summary)}
     if summary.occlusions:
         counts = np.histogram(summary.occlusions, bins=20, range=(0, 1))[0]
-        charts["numbers"] = [
-            (
-                "How much is hidden",
-                _histogram(counts, "hidden share of partly hidden regions", "regions"),
-            )
-        ]
-    sheets = statistics_sheets(summary, estimator)
+        chart = _histogram(counts, "hidden share of partly hidden regions", "regions")
+        charts["numbers"] = [("How much is hidden", chart)]
     return _write(
         folder,
         "statistics",
         asdict(summary),
         title="Statistics of annotations",
-        sheets=sheets,
+        sheets=statistics_sheets(summary, estimator),
         charts=charts,
     )
 
@@ -58,30 +53,24 @@ def write_agreement_page(
     *,
     overlays: int = 6,
 ) -> Path:
-    """Write agreement.json and agreement.html into a folder that exists; return the page.
+    """Write agreement.json and agreement.html into an existing folder; return the page.
 
-    `overlays` of the images are drawn: from the best agreement to the worst, evenly spaced.
+    The page shows `overlays` of the images: from the best agreement to the worst, evenly spaced.
     """
-    histograms = [
-        (
-            "Regions",
-            summary.regions,
-            summary.region_histogram,
-            "F of the regions of two annotators",
-        ),
-        ("Edges", summary.edges, summary.edge_histogram, "F of the edges of two annotators"),
-    ]
+    charts: list[tuple[str, str]] = []
+    if summary.regions.n:
+        label = "F of the regions of two annotators"
+        charts.append(("Regions", _histogram(summary.region_histogram, label, "pairs")))
+    if summary.edges.n:
+        label = "F of the edges of two annotators"
+        charts.append(("Edges", _histogram(summary.edge_histogram, label, "pairs")))
     return _write(
         folder,
         "agreement",
         asdict(summary),
         title="Agreement between annotators",
         sheet=agreement_sheet(summary),
-        charts=[
-            (name, _histogram(counts, label, "pairs"))
-            for name, value, counts, label in histograms
-            if value.n
-        ],
+        charts=charts,
         pictures=_pictures(images, found, overlays),
     )
 
@@ -117,42 +106,38 @@ def _pictures(
     images: Sequence[HumanImage], found: Sequence[ImageAgreement], overlays: int
 ) -> list[tuple[float, SupportPicture]]:
     """Return pictures with the mean F of their pairs of annotators, from the best to the worst."""
-    means = {
-        one.image: float(np.mean([pair.regions for pair in one.pairs]))
-        for one in found
-        if one.pairs
-    }
-    ranked = sorted(
-        (image for image in images if image.id in means),
-        key=lambda image: (-means[image.id], image.id),
-    )
+    means: dict[str, float] = {}
+    for agreement in found:
+        if agreement.pairs:
+            means[agreement.image] = float(np.mean([pair.regions for pair in agreement.pairs]))
+    ranked = [image for image in images if image.id in means]
+    ranked.sort(key=lambda image: (-means[image.id], image.id))
     if not overlays or not ranked or math.isnan(means[ranked[0].id]):
         return []
-    # Fewer images than places give some place twice.
-    places = np.unique(
-        np.linspace(0, len(ranked) - 1, min(overlays, len(ranked))).round().astype(int)
-    )
-    return [
-        (means[ranked[place].id], support_picture(ranked[place].drawings())) for place in places
-    ]
+    spaced = np.linspace(0, len(ranked) - 1, min(overlays, len(ranked)))
+    # Rounding can give the same index twice.
+    indices = np.unique(spaced.round().astype(int))
+    chosen = [ranked[index] for index in indices]
+    return [(means[image.id], support_picture(image.drawings())) for image in chosen]
 
 
 def _layer_charts(summary: StatisticsSummary) -> list[tuple[str, str]]:
     if not summary.components:
         return []
-    layers = np.bincount([component.layers for component in summary.components])[1:]
-    bars = [Bars(label="components", colour=0, heights=layers.tolist())]
-    sizes = [float(size) for size, _, _ in summary.growth.sizes]
-    means = [mean for _, mean, _ in summary.growth.sizes]
-    curve = Curve(label="", colour=0, x=sizes, y=means, low=means, high=means)
+    # Every component has at least one layer.
+    counts = np.bincount([component.layers for component in summary.components])[1:]
+    bars = [Bars(label="components", colour=0, heights=counts.tolist())]
     by_layers = bar_chart(
         bars,
-        [str(k) for k in range(1, len(layers) + 1)],
+        [str(layers) for layers in range(1, len(counts) + 1)],
         title="Components by layers",
         x_label="layers",
         y_label="components",
         size_px=PANEL_PX,
     )
+    sizes = [float(size) for size, _, _ in summary.growth.sizes]
+    means = [mean for _, mean, _ in summary.growth.sizes]
+    curve = Curve(label="", colour=0, x=sizes, y=means, low=means, high=means)
     by_size = line_chart(
         [curve],
         title="Layers by size",
@@ -189,11 +174,13 @@ def _write(
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: arrays as lists, NaN as null."""
+    """Return a value that JSON can hold: arrays as lists, NaN as null."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value

@@ -1,6 +1,6 @@
-"""The page a reviewer of amodal annotations works from: every drawing over its photograph, and what is wrong where.
+"""Review page for amodal annotations: every drawing over its photograph, with its defects and their positions.
 
-One HTML file that needs nothing else. Decisions stay in the browser until they are saved as a file.
+It is a self-contained HTML file. Decisions stay in the browser until the reviewer saves them as a file.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _COLOURS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionView:
-    """A region as the page has it.
+    """A region on the page.
 
     Attributes:
         id: as in the file.
-        name: "" where it has none.
+        name: "" if it has none.
         order: from the front, from 1.
-        path: SVG path data in pixels of the image; "" where there is nothing to draw.
-        centre: (row, column) of its number; None where it has no pixels.
-        hidden: share that others hide, as text; "" where it has no pixels.
+        path: SVG path data in pixels of the image; "" if there is nothing to draw.
+        centre: (row, column) of its number; None if it has no pixels.
+        hidden: hidden share as text; "" if it has no pixels.
     """
 
     id: str
@@ -51,13 +51,13 @@ class RegionView:
 
     @property
     def colour(self) -> str:
-        """The CSS class."""
+        """CSS class of its colour."""
         return f"c{(self.order - 1) % _COLOURS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationView:
-    """A drawing as the page has it, with its findings, the worst first; `photograph` is a data URI or ""."""
+    """An annotation on the page, with its defects, the worst first; `photograph` is a data URI or ""."""
 
     number: int
     scene: Scene
@@ -67,32 +67,35 @@ class AnnotationView:
 
     @property
     def key(self) -> str:
-        """What its decision is kept under."""
+        """Key under which the browser stores its decision."""
         return f"{self.scene.image.id} {self.scene.annotator} {self.scene.attributes.get('id', '')}"
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Errors, warnings, notes."""
+        """Number of errors, warnings, notes."""
         return _counts(self.defects)
 
 
 def review_page(
     scenes: SceneSet, *, images: Path, title: str = "annotations", most: int = MOST_ANNOTATIONS
 ) -> str:
-    """Return the page of a set: the annotations with the most errors first.
+    """Render the review page of a set, with the annotations with the most errors first.
 
     Args:
-        scenes: what to review.
-        images: folder of the photographs; where one is missing the drawing is shown on grey.
-        title: what the set is called.
-        most: annotations shown; the page says how many were left out.
+        scenes: the annotations to review.
+        images: folder of the photographs; a drawing without a photograph is shown on grey.
+        title: name of the set.
+        most: largest number of annotations on the page; the page says how many were left out.
     """
-    found, general = _found(scenes)
-    pairs = sorted(
-        zip(scenes.scenes, found, strict=True), key=lambda pair: _counts(pair[1]), reverse=True
-    )
-    counts = zip(_counts([*chain(*found), *general]), _SEVERITIES, strict=True)
-    told = ", ".join(f"{count} {severity}s" for count, severity in counts)
+    defects_of, general = _split_defects(scenes)
+    pairs = list(zip(scenes.scenes, defects_of, strict=True))
+    pairs.sort(key=lambda pair: _counts(pair[1]), reverse=True)
+    totals = _counts([*chain.from_iterable(defects_of), *general])
+    counts = zip(totals, _SEVERITIES, strict=True)
+    counted = ", ".join(f"{count} {severity}s" for count, severity in counts)
+    views: list[AnnotationView] = []
+    for number, (scene, defects) in enumerate(pairs[:most]):
+        views.append(_annotation_view(number, scene, defects, images))
     return document(
         "segarena.systems.scenes.page",
         "review.html",
@@ -100,25 +103,27 @@ def review_page(
         scripts=("review.js",),
         title=f"Review of {title}",
         name=title,
-        counted=f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images: {told}",
+        counted=f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images: {counted}",
         general=_worst_first(general),
         left_out=max(0, len(pairs) - most),
-        annotations=[
-            _shown(number, scene, defects, images)
-            for number, (scene, defects) in enumerate(pairs[:most])
-        ],
+        annotations=views,
     )
 
 
-def _found(scenes: SceneSet) -> tuple[list[list[Defect]], list[Defect]]:
-    """Return the findings of each scene, and those that are of no scene."""
-    found = check_each(scenes)
-    places = {(scene.image.id, scene.annotator): place for place, scene in enumerate(scenes.scenes)}
+def _split_defects(scenes: SceneSet) -> tuple[list[list[Defect]], list[Defect]]:
+    """Return the defects of each scene, and those of no scene."""
+    defects_of = check_each(scenes)
+    index_of: dict[tuple[str, str], int] = {}
+    for index, scene in enumerate(scenes.scenes):
+        index_of[scene.image.id, scene.annotator] = index
     general: list[Defect] = []
     for defect in scenes.defects:
-        place = places.get((defect.image, defect.annotator))
-        (general if place is None else found[place]).append(defect)
-    return found, general
+        index = index_of.get((defect.image, defect.annotator))
+        if index is None:
+            general.append(defect)
+        else:
+            defects_of[index].append(defect)
+    return defects_of, general
 
 
 def _counts(defects: Sequence[Defect]) -> tuple[int, ...]:
@@ -128,22 +133,6 @@ def _counts(defects: Sequence[Defect]) -> tuple[int, ...]:
 
 def _worst_first(defects: Sequence[Defect]) -> list[Defect]:
     return sorted(defects, key=lambda defect: _SEVERITIES.index(defect.severity))
-
-
-def _shown(number: int, scene: Scene, defects: Sequence[Defect], images: Path) -> AnnotationView:
-    try:
-        rasters = rasterise(scene)
-    except InvalidMask:
-        rasters = None
-    return AnnotationView(
-        number=number,
-        scene=scene,
-        defects=_worst_first(defects),
-        photograph=_photograph(scene, images),
-        regions=[
-            _region(scene, place, region, rasters) for place, region in enumerate(scene.regions)
-        ],
-    )
 
 
 def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -> RegionView:
@@ -159,10 +148,12 @@ def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -
 
 
 def _path(scene: Scene, region: Region, rasters: Rasters | None, place: int) -> str:
+    """Return the SVG path of a region: its polygons, else the outline of its mask."""
     parts: list[str] = []
     for points in scene.polygons(region):
-        corners = " ".join(f"{column:.1f},{row:.1f}" for row, column in points.tolist())
-        parts += [f"M{corners}Z"] if corners else []
+        corners = [f"{column:.1f},{row:.1f}" for row, column in points.tolist()]
+        if corners:
+            parts.append(f"M{' '.join(corners)}Z")
     if not parts and rasters is not None:
         return outline(rasters.amodal(place), _view(scene))
     return "".join(parts)
@@ -173,18 +164,35 @@ def _view(scene: Scene, scale: float = 1.0) -> View:
 
 
 def _photograph(scene: Scene, folder: Path) -> str:
-    """Return the photograph as a data URI; "" where there is none of the scene's size."""
-    # An annotation must not be able to put other files of this machine on the page; it may have been made on another.
+    """Return the photograph as a data URI; "" if there is none of the scene's size."""
+    # `within` keeps an annotation from putting other files of this machine on the page. The name may be a Windows path
+    # from another machine.
     stated = PureWindowsPath(scene.image.file_name)
-    for place, name in (
-        (folder, stated.relative_to(stated.anchor).as_posix()),
-        (folder / "images", stated.name),
-    ):
+    relative = stated.relative_to(stated.anchor).as_posix()
+    for root, name in ((folder, relative), (folder / "images", stated.name)):
         try:
-            image = read_image(within(place, name))
+            image = read_image(within(root, name))
         except (DatasetError, InvalidImage):
             continue
         if image.shape[:2] != scene.shape:
             return ""
-        return jpeg_uri(image, _view(scene, min(1.0, LONGEST_PX / max(scene.shape))))
+        scale = min(1.0, LONGEST_PX / max(scene.shape))
+        return jpeg_uri(image, _view(scene, scale))
     return ""
+
+
+def _annotation_view(
+    number: int, scene: Scene, defects: Sequence[Defect], images: Path
+) -> AnnotationView:
+    try:
+        rasters = rasterise(scene)
+    except InvalidMask:
+        rasters = None  # the defects say which mask is damaged
+    regions = [_region(scene, index, region, rasters) for index, region in enumerate(scene.regions)]
+    return AnnotationView(
+        number=number,
+        scene=scene,
+        defects=_worst_first(defects),
+        photograph=_photograph(scene, images),
+        regions=regions,
+    )

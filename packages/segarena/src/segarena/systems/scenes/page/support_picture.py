@@ -1,4 +1,4 @@
-"""Pictures of how far annotators agree on the regions of one image."""
+"""Pictures of the agreement of annotators on the regions of one image."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ HIDDEN_EDGE = (200, 30, 30)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SupportPicture:
-    """One annotator's regions, coloured by how far the others have them.
+    """One annotator's regions, coloured by their support from the other annotators.
 
     Attributes:
-        image: its id.
-        annotator: whose regions.
+        image: image id.
+        annotator: owner of the regions.
         pixels: uint8 (H, W, 3).
         support: mean IoU over all regions.
-        occlusion: mean hidden share over all regions; None where nobody said what is hidden.
+        occlusion: mean hidden share over all regions; None if hidden parts were not annotated.
     """
 
     image: str
@@ -44,7 +44,7 @@ class SupportPicture:
 
 
 def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPicture:
-    """Return one annotator's regions in the colour of their mean IoU with the others': dark 0, bright 1.
+    """Colour one annotator's regions by their mean IoU with those of the others: dark 0, bright 1.
 
     Visible edges are blue. Outlines inside regions in front are red. Pixels without a region are white.
     """
@@ -56,18 +56,20 @@ def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPictu
         numbers = np.asarray(drawing.labels, dtype=np.int64)
     levels = np.concatenate(([0.0], np.nan_to_num(support)))
     grey = np.round(255 * levels[numbers]).astype(np.uint8)
-    pixels = np.array(cv2.applyColorMap(grey, cv2.COLORMAP_VIRIDIS)[:, :, ::-1], dtype=np.uint8)
+    coloured = cv2.applyColorMap(grey, cv2.COLORMAP_VIRIDIS)
+    pixels = np.array(coloured[:, :, ::-1], dtype=np.uint8)  # OpenCV's colours are BGR
     pixels[numbers == 0] = 255
     pixels[drawing.edges] = VISIBLE_EDGE
+    occlusion = None
     if drawing.rasters is not None:
         pixels[hidden_edges(drawing.rasters)] = HIDDEN_EDGE
-    hidden: list[float] = []
-    if drawing.rasters is not None and drawing.scene is not None and drawing.scene.tells_hidden:
         hidden = [raster.occlusion for raster in drawing.rasters.regions]
+        if hidden and drawing.scene is not None and drawing.scene.tells_hidden:
+            occlusion = float(np.mean(hidden))
     return SupportPicture(
         image=drawing.image,
         annotator=drawing.annotator,
         pixels=pixels,
         support=float(np.mean(support)) if len(support) else 0.0,
-        occlusion=float(np.mean(hidden)) if hidden else None,
+        occlusion=occlusion,
     )

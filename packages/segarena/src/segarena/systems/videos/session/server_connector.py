@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from segarena.client.participate import join, standing
+from segarena.client.participate import join, read_standing
 from segarena.client.participation import forget_turns
 from segarena.client.session import RemoteSession
 from segarena.dialogue import Dialogue, Prediction
@@ -167,7 +167,7 @@ class ServerConnector:
 
     def summary(self) -> dict[str, Any]:
         """Return what the server shows of the run: its state, its scores, its place on the board."""
-        _, told = standing(self._run.path, token=self._token)
+        _, told = read_standing(self._run.path, token=self._token)
         return {"session_id": self.session_id, **told}
 
     def finish(self) -> None:

@@ -120,7 +120,7 @@ def test_photographs_are_found_from_any_directory_and_where_they_moved(
     (kitchen / "photos").rename(kitchen / "moved")
     segarena("report", run, "-o", str(out))
     assert "data:image/jpeg" not in page_of(out)
-    assert "If its files moved, say where they are" in page_of(out)
+    assert "If its files have moved, pass their location" in page_of(out)
     segarena("report", run, "-o", str(out), "--data", str(kitchen / "moved"))
     assert "data:image/jpeg" in page_of(out)
     assert "has changed since the run" not in page_of(out)

@@ -87,7 +87,7 @@ def test_the_report_shows_quality_against_seconds_beside_quality_against_prompts
     own = page_of([run])
     html = report_html(own)
     assert "against clicks" in html or "against rounds" in html
-    assert "IoU against a person&#39;s seconds" in html
+    assert "IoU against human time" in html
     assert "MacKenzie" not in html  # sources are told in short
     assert "published figures" in html
 

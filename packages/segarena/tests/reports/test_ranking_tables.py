@@ -66,7 +66,7 @@ def test_every_pair_of_a_dataset_is_there_once_and_only_clear_ones_are_marked(ma
 def test_of_many_runs_the_differences_to_the_first_are_folded(many):
     html = report_html(page_of(many))
     assert html.index('id="ranks"') < html.index('id="differences"')
-    assert "<summary>To the first one on the same dataset</summary>" in html
+    assert "<summary>Differences to the first one on the same dataset</summary>" in html
     assert "<summary>Every pair of runs, 30 rows</summary>" in html
 
 

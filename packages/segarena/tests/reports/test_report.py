@@ -339,7 +339,7 @@ def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps):
         own, own.pictures, all_dialogue_keys(own), every=all_dialogue_keys(own), budget_bytes=20_000
     )
     assert 1 <= len(made.shown) < 8
-    assert any("are shown, to keep this file small" in note for note in made.notes)
+    assert any("are shown, to limit the size of this file" in note for note in made.notes)
 
 
 def test_every_prediction_that_was_kept_is_there_with_its_value_and_the_last_one_stands_first(

@@ -1,6 +1,6 @@
-"""The gallery: dialogues with their photograph or slices, prompts and predictions.
+"""The gallery: dialogues with pictures, prompts and predictions.
 
-Only the samples that are shown are loaded, from the dataset that run.json names.
+It loads only the samples that it shows, from the dataset in run.json.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 
 BUDGET_BYTES = 12_000_000
-"""The gallery takes no further dialogue once it is this large."""
+"""The gallery takes no further dialogue once it has reached this size."""
 
-DATA_FOLDER_HINT = "If its files moved, say where they are: segarena report --data FOLDER."
+DATA_FOLDER_HINT = "If its files have moved, pass their location: segarena report --data FOLDER."
 
 
 def all_dialogue_keys(own: Page) -> list[DialogueId]:
-    """Return what a page can show: the worst dialogue of each target, the hardest first, then others that failed."""
+    """Return the dialogues that a page can show.
+
+    These are the worst dialogue of each target, the hardest first, then other failed dialogues.
+    """
     return list(
         dict.fromkeys(
             [*(target.worst for target in own.ranked), *failed_dialogue_keys(own.shown_runs)]
@@ -47,10 +50,17 @@ def make_gallery(
     every: Sequence[DialogueId],
     budget_bytes: float = BUDGET_BYTES,
 ) -> Gallery:
-    """Return cards for `keys`, in this order; each shows that dialogue in every run that has it, drawn by `drawn`.
+    """Return a gallery with a card for each of `keys`; a card shows the dialogue in all runs.
 
-    What cannot be loaded is said in a note and left out: a report never fails for want of its photographs. Of `every`
-    target the page tells how many it shows; it takes no further card once it has `budget_bytes`.
+    A sample that cannot be loaded is left out with a note, so that a report never fails because of
+    missing pictures.
+
+    Args:
+        own: the page of the runs.
+        drawn: draws the dialogues.
+        keys: the dialogues of the cards, in order.
+        every: all dialogues of the page; the gallery states how many of them it shows.
+        budget_bytes: size after which the gallery takes no further card.
     """
     sources = [open_run_dataset(run) for run in own.drawn_runs]
     notes = list(dict.fromkeys(note for _, note in sources if note))
@@ -59,7 +69,7 @@ def make_gallery(
     size = 0
     for key in keys:
         if size >= budget_bytes:
-            notes.append(f"Only {len(shown)} dialogues are shown, to keep this file small.")
+            notes.append(f"Only {len(shown)} dialogues are shown, to limit the size of this file.")
             break
         anchor = f"dialogue-{len(shown) + 1}"
         card, problem = make_card(own, [dataset for dataset, _ in sources], drawn, key, anchor)
@@ -69,30 +79,40 @@ def make_gallery(
             shown[key] = anchor
             cards.append(card)
             size += sum(map(len, card.viewers))
-    targets, there = ({key[:2] for key in some} for some in (every, shown))
+    targets = {key[:2] for key in every}
+    shown_targets = {key[:2] for key in shown}
+    others: dict[int, str] = {}
+    for number, key in enumerate(every):
+        if key not in shown:
+            others[number] = _target_text(key)
     return Gallery(
         lead=drawn.lead(),
         cards=cards,
-        told=f"{len(there)} of {count_text(len(targets), own.target_word)} are shown",
-        others={
-            place: " / ".join(filter(None, key[:2]))
-            for place, key in enumerate(every)
-            if key not in shown
-        },
+        told=f"{len(shown_targets)} of {count_text(len(targets), own.target_word)} are shown",
+        others=others,
         shown=shown,
         notes=list(dict.fromkeys(notes)),
     )
 
 
+def _target_text(key: DialogueId) -> str:
+    """Return "sample / target", or only the sample if it failed as a whole."""
+    sample, target, _, _ = key
+    return f"{sample} / {target}" if target else sample
+
+
 def open_run_dataset(run: Run) -> tuple[Dataset | None, str]:
-    """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
+    """Return the dataset of a run, or None, and a note about any problem with it."""
     return open_configured_dataset(run.config, run.data_folder, trust=run.trust)
 
 
 def open_configured_dataset(
     config: RunConfiguration, data: str | None, *, trust: bool
 ) -> tuple[Dataset | None, str]:
-    """Return the dataset that a configuration names, or a line about why not; `data` is where its files are now."""
+    """Return the dataset of a configuration, or None, and a note about any problem with it.
+
+    `data` is the current location of its files, if they have moved.
+    """
     described = resolve_paths(config.dataset, config.directory)
     if data is not None:
         described = move_data(described, data)
@@ -111,7 +131,7 @@ def open_configured_dataset(
             f"No photographs: dataset {described.name} cannot be opened ({error_line(error)}). {DATA_FOLDER_HINT}",
         )
     if changed:
-        return dataset, f"{changed}; pictures may not be what was judged."
+        return dataset, f"{changed}; the pictures may differ from the evaluated samples."
     return dataset, ""
 
 
@@ -122,7 +142,7 @@ def make_card(
     key: DialogueId,
     anchor: str,
 ) -> tuple[Card | None, str]:
-    """Return one card, if there is one, and a line about what went wrong, if anything did."""
+    """Return the card of a dialogue, or None, and a note about any problem with it."""
     found: dict[str, list[RunDialogue]] = {}
     sources = {
         run.data: dataset
@@ -150,12 +170,13 @@ def make_card(
     if not viewers:
         return None, problem
     every = [dialogue for _, dialogue in chain.from_iterable(found.values())]
-    told = max(every, key=lambda dialogue: bool(dialogue.target))
+    # Prefer a dialogue with a target: in some runs, the sample may have failed as a whole.
+    named = max(every, key=lambda dialogue: bool(dialogue.target))
     repeat = f", repeat {key[3]}" if key[3] else ""
     return Card(
         anchor=anchor,
-        name=own.name_of(told) if told.target else "whole sample",
-        where=f"{' / '.join(filter(None, key[:2]))}{repeat}",
+        name=own.name_of(named) if named.target else "whole sample",
+        where=f"{_target_text(key)}{repeat}",
         user=key[2],
         viewers=viewers,
         address=own.viewer(key) if own.viewer else "",
@@ -163,7 +184,7 @@ def make_card(
 
 
 def _dialogue_of(run: Run, key: DialogueId) -> DialogueRecord | None:
-    """Return a run's dialogue, or the failure of the sample as a whole; None where it has neither."""
+    """Return the dialogue of a run, or else the failure of its sample as a whole; None without both."""
     there = (*run.about(*key[:3]), *run.about(key[0], "", ""))
     return next(
         (dialogue for dialogue in there if dialogue.key == key or not dialogue.target), None
@@ -171,7 +192,7 @@ def _dialogue_of(run: Run, key: DialogueId) -> DialogueRecord | None:
 
 
 def _with_runs(stack: Stack, shown: Sequence[RunDialogue], own: Page) -> Stack:
-    """Return a stack whose panes, one for each dialogue, say what became of it, in the colour of the run."""
+    """Return a stack whose panes have the label, colour, state and failure of their runs."""
     colours = dict(labelled_colours(own.shown_runs))
     columns = run_column_names(own.drawn_runs)
     panes: list[Pane] = []
@@ -184,7 +205,7 @@ def _with_runs(stack: Stack, shown: Sequence[RunDialogue], own: Page) -> Stack:
 
 
 def _state(run: Run, dialogue: DialogueRecord) -> str:
-    """Return whether a run solved it: reached the highest threshold; "" without thresholds."""
+    """Return whether a dialogue reached the highest threshold; "" if there are no thresholds."""
     if dialogue.failure is not None:
         return "failed"
     metric = area_statistic(run).metric
@@ -197,5 +218,5 @@ def _state(run: Run, dialogue: DialogueRecord) -> str:
 
 
 def error_line(error: Exception) -> str:
-    """Return what happened and why, in one line."""
+    """Return type and message of an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

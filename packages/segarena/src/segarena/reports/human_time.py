@@ -1,6 +1,7 @@
-"""Quality against the seconds of a person that the prompts of a run would take, predicted from the prompts alone.
+"""Quality against human time, predicted from the prompts of a run.
 
-Nothing of it is in the records: what a person takes is computed when they are read (`segarena.users.habits.prompt_time`).
+The records do not contain these seconds; the model in `segarena.users.habits.prompt_time` computes
+them for a report.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from segarena.reports.chart_series import (
     series_by_user,
 )
 from segarena.reports.charts import Curve, line_chart
-from segarena.reports.figures import highlight_best
+from segarena.reports.figures import highest_value, highlight_best
 from segarena.reports.page_parts import FigureRow, Note, Part
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
@@ -37,22 +38,29 @@ from segarena.statistics.mixtures import mixture_quantile, mixture_shares
 from segarena.users.habits.prompt_time import PromptTimeModel
 
 MAX_TIMED_DIALOGUES = 300
-"""Dialogues of a user that are looked at, evenly chosen of more."""
+"""Maximum number of dialogues of a user in the prediction, spaced evenly among all."""
+
+_MIN_SPREAD = 1e-9
+"""Keeps quantiles of the log-normal mixture defined for prompts without spread."""
 
 _MOMENTS = 40
+"""Number of points of a curve against seconds."""
+
 _MIDDLE = (0.1, 0.9)
-"""Between these shares lies what tables show as the range of people and prompts."""
+"""Quantiles of the range over people and prompts that tables show."""
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedSeconds:
-    """What a user's dialogues would take people.
+    """Predicted human seconds for the dialogues of a user, as log-normal distributions.
 
     Attributes:
-        dialogues: those looked at.
-        values: of the first metric, (dialogues, rounds); ended dialogues hold their last.
-        centres, spreads: of the logarithm of the seconds until each round, (dialogues, rounds); infinite after the end.
-        round_centres, round_spreads: the same of each single round, (all rounds,).
+        dialogues: the dialogues in the prediction.
+        values: values of the first metric, (dialogues, rounds); a dialogue that ended early repeats
+            its last value.
+        centres, spreads: mean and standard deviation of the logarithm of the seconds until the end
+            of each round, (dialogues, rounds); the mean is infinite after the end of the dialogue.
+        round_centres, round_spreads: the same for the seconds of single rounds, (all rounds,).
     """
 
     dialogues: Sequence[DialogueRecord]
@@ -64,13 +72,13 @@ class PredictedSeconds:
 
     @cached_property
     def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Centre and spread of the logarithm of what each whole dialogue takes."""
+        """Centres and spreads of the logarithm of the seconds of whole dialogues."""
         last = [min(dialogue.rounds, self.values.shape[1]) - 1 for dialogue in self.dialogues]
         every = np.arange(len(last))
         return self.centres[every, last], self.spreads[every, last]
 
     def values_at(self, moments: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the value that is expected at each moment, (dialogues, moments); 0 before the first answer."""
+        """Return the expected value at each moment, (dialogues, moments); 0 before the first answer."""
         steps = np.diff(self.values, axis=1, prepend=0.0)
         return np.stack(
             [
@@ -81,7 +89,7 @@ class PredictedSeconds:
         )
 
     def solved(self, threshold: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return centre and spread of the seconds until a value is reached, of the dialogues that reach it."""
+        """Return centres and spreads of the log-seconds until `threshold`, for dialogues that reach it."""
         reached = self.values >= threshold
         rows = np.flatnonzero(reached.any(axis=1))
         first = reached[rows].argmax(axis=1)
@@ -112,19 +120,14 @@ def _predict(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | N
     spreads = np.ones(centres.shape)
     single: list[tuple[float, float]] = []
     for row, dialogue in enumerate(dialogues):
-        given = dialogue.prompts[: run.rounds]
-        size = sizes.get(dialogue.sample, 0.0) or _reach(dialogue)
-        for place, seconds in enumerate(pace.until(given, size)):
-            centres[row, place], spreads[row, place] = (
-                _logarithm(seconds.median),
-                max(seconds.spread, 1e-9),
-            )
-        rounds = (
-            one.wider(pace.habits.between_people)
-            for one in pace.of_rounds(given, size)
-            if one.median
-        )
-        single += [(math.log(one.median), max(one.spread, 1e-9)) for one in rounds]
+        prompts = dialogue.prompts[: run.rounds]
+        size = sizes.get(dialogue.sample, 0.0) or _prompt_extent(dialogue)
+        for round_, seconds in enumerate(pace.until(prompts, size)):
+            centres[row, round_] = _logarithm(seconds.median)
+            spreads[row, round_] = max(seconds.spread, _MIN_SPREAD)
+        taking_time = [seconds for seconds in pace.of_rounds(prompts, size) if seconds.median]
+        wider = [seconds.wider(pace.habits.between_people) for seconds in taking_time]
+        single += [(math.log(one.median), max(one.spread, _MIN_SPREAD)) for one in wider]
     if not single:
         return None
     round_centres, round_spreads = np.array(single).T
@@ -138,19 +141,20 @@ def _logarithm(seconds: float) -> float:
 
 
 def _diagonals(run: Run) -> Mapping[str, float]:
-    """Return the diagonal of each sample's picture, slice or frame, in px, where predictions were kept."""
+    """Return the diagonal of each sample's image, slice or frame in px, if predictions were stored."""
     shapes = (
         run.folder.read("masks", ["sample", "shape"]).unique("sample").select("sample", "shape")
     )
     return {sample: math.hypot(*shape[-2:]) for sample, shape in shapes.rows()}
 
 
-def _reach(dialogue: DialogueRecord) -> float:
-    """Return the diagonal of a picture as far as prompts reach into it; 1 where they tell nothing."""
+def _prompt_extent(dialogue: DialogueRecord) -> float:
+    """Return a lower bound of the image diagonal from the prompts, in px; 1 without positions."""
     ends = [(0.0, 0.0)]
     for prompt in chain.from_iterable(dialogue.prompts):
         for name in ("position", "stop"):
-            ends += [tuple(getattr(prompt, name)[-2:])] if hasattr(prompt, name) else []
+            if hasattr(prompt, name):
+                ends.append(tuple(getattr(prompt, name)[-2:]))
         ends += [point[-2:] for point in getattr(prompt, "points", ())]
     return math.hypot(*np.max(ends, axis=0)) or 1.0
 
@@ -185,9 +189,7 @@ def human_time_sheet(runs: Sequence[Run], pace: PromptTimeModel) -> Sheet:
         Column("Seconds / dialogue", "interval"),
         *_until(statistic),
     )
-    caption = (
-        "Seconds that the prompts would take a person: the median, and where the middle 80 % lie."
-    )
+    caption = "Predicted seconds of a person for the prompts: the median and the range of the middle 80 %."
     return Sheet(name="person-seconds", caption=caption, head=head, rows=tuple(rows))
 
 
@@ -212,9 +214,9 @@ def _cells(found: PredictedSeconds, statistic: Statistic | None) -> list[Cell]:
 
 
 def _range(centres: NDArray[np.float64], spreads: NDArray[np.float64]) -> Value:
-    low, median, high = (
-        mixture_quantile(centres, spreads, share) for share in (_MIDDLE[0], 0.5, _MIDDLE[1])
-    )
+    low = mixture_quantile(centres, spreads, _MIDDLE[0])
+    median = mixture_quantile(centres, spreads, 0.5)
+    high = mixture_quantile(centres, spreads, _MIDDLE[1])
     bounds = f"{seconds_text(low)} to {seconds_text(high)}"
     return Value(
         mean=median, low=low, high=high, printed=seconds_text(median), printed_bounds=bounds
@@ -228,45 +230,32 @@ def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
         panels = [("", list(chain.from_iterable(group for _, group in panels)))]
     charts: list[tuple[str, str]] = []
     for user, group in panels:
-        known = [
-            (one, found)
-            for one in group
-            if (found := predict_seconds(one.run, one.user, pace)) is not None
-        ]
+        known: list[tuple[Series, PredictedSeconds]] = []
+        for series in group:
+            found = predict_seconds(series.run, series.user, pace)
+            if found is not None:
+                known.append((series, found))
         if not known:
             continue
+        # The axis ends when the slowest series has finished 90 % of its dialogues.
         until = max(mixture_quantile(*found.ends, share=_MIDDLE[1]) for _, found in known)
         moments = np.linspace(0.0, until, _MOMENTS)
-        drawn = highlight_best([_curve(one, found, moments) for one, found in known])
+        drawn = highlight_best([_curve(series, found, moments) for series, found in known])
         chart = line_chart(
             drawn,
             title=f"{name} against seconds of a person {user}",
             x_label="seconds of a person",
             y_label=f"mean {name}",
             x_range=(0.0, until),
-            y_range=(
-                0.0,
-                max(
-                    [
-                        1.0,
-                        *(
-                            y
-                            for curve in drawn
-                            for y in (*curve.y, *curve.high)
-                            if math.isfinite(y)
-                        ),
-                    ]
-                ),
-            ),
-            size_px=chart_size_px(len(panels), 330, max(len(one.label) for one in group)),
+            y_range=(0.0, max(1.0, highest_value(drawn))),
+            size_px=chart_size_px(len(panels), 330, max(len(series.label) for series in group)),
         )
         charts.append((user, chart))
     caption = (
-        f"{name} that is expected after so many seconds of a person, over people as they differ in pace and over "
-        "targets; 0 before the first answer. Bands are 95 % intervals of the mean. The model's own seconds are left "
-        "out."
+        f"Expected {name} against the seconds of a person, averaged over targets and over people of different pace; "
+        "0 before the first answer. Bands show 95 % intervals of the mean. Computing time of the model is not included."
     )
-    return make_figure(f"{name[:1].upper()}{name[1:]} against a person's seconds", caption, charts)
+    return make_figure(f"{name[:1].upper()}{name[1:]} against human time", caption, charts)
 
 
 def _curve(series: Series, found: PredictedSeconds, moments: NDArray[np.float64]) -> Curve:
@@ -288,11 +277,12 @@ def _notes(pace: PromptTimeModel) -> str:
     else:
         boxes = "a drag from corner to corner"
     return (
-        f"Predicted from the prompts in the records, for a person with {_a_pointer(pace.pointer)} and boxes drawn by "
-        f"{boxes}: looking and deciding, moving (Fitts), pressing and drawing, each with its spread, and people who "
-        f"differ in pace. Source: {pace.habits.source}. Of more than {MAX_TIMED_DIALOGUES} dialogues with a user {MAX_TIMED_DIALOGUES} are looked at."
+        f"Predicted from the recorded prompts for a person with {_pointer_text(pace.pointer)} who draws boxes by "
+        f"{boxes}. The model adds the times for looking and deciding, moving (Fitts' law), pressing and drawing, each "
+        f"with its spread, and lets people differ in pace. Source: {pace.habits.source}. The prediction covers at most "
+        f"{MAX_TIMED_DIALOGUES} dialogues per user."
     )
 
 
-def _a_pointer(name: str) -> str:
+def _pointer_text(name: str) -> str:
     return "a finger" if name == "touch" else f"a {name}"

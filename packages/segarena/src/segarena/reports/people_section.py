@@ -1,6 +1,6 @@
-"""People beside simulated users: who took part, quality against their seconds, how far simulated users are from them.
+"""The section about human users: participants, quality against their time, gap to simulated users.
 
-Only runs that asked people have any of it.
+Only runs with human users have this section.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from segarena.prompts import Click
 from segarena.reports.chart_series import Figure, area_statistic, make_figure
 from segarena.reports.charts import Curve, line_chart
+from segarena.reports.figures import highest_value
 from segarena.reports.general_tables import difference_value
 from segarena.reports.page_parts import FigureRow, Note, Part
 from segarena.reports.pages import Page
@@ -26,6 +27,7 @@ from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import image_clusters, summary_metrics, target_values
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import count_text, metric_name, seconds_text
+from segarena.roles import Statistic
 from segarena.statistics.intervals import (
     Interval,
     bootstrap_mean,
@@ -34,19 +36,20 @@ from segarena.statistics.intervals import (
 )
 
 _MOMENTS = 40
-"""Moments at which curves against seconds are drawn."""
+"""Number of points of a curve against seconds."""
 
 _UNTIL = 0.95
-"""They end when this share of the dialogues with people is over."""
+"""Curves end when this share of the dialogues with people has ended."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HumanRounds:
-    """What a run's people did.
+    """The rounds of the human users of a run.
 
     Attributes:
-        rounds: a row per round that somebody gave; see `segarena.records.row_types.PersonRound`.
-        users: the users who are people, in the order of the run.
+        run: the run.
+        rounds: one row per round by a person; see `segarena.records.row_types.PersonRound`.
+        users: the human users with finished dialogues, in the order of the run.
     """
 
     run: Run
@@ -55,13 +58,13 @@ class HumanRounds:
 
     @property
     def simulated(self) -> tuple[str, ...]:
-        """The other users who finished something."""
+        """The simulated users with finished dialogues."""
         return tuple(
             user for user in self.run.users if user not in self.users and self.run.finished(user)
         )
 
     def seconds_of(self, dialogue: DialogueRecord) -> NDArray[np.float64]:
-        """Return after how many of their seconds each round of a dialogue was given."""
+        """Return the human seconds until the end of each round of a dialogue, (rounds,)."""
         sample, target, user, repeat = dialogue.key
         own = self.rounds.filter(sample=sample, target=target, user=user, repeat=repeat).sort(
             "round"
@@ -69,16 +72,16 @@ class HumanRounds:
         return np.cumsum(own["user_s"].to_numpy())[: dialogue.rounds]
 
     def pace_s(self, user: str) -> float:
-        """Return the median seconds that people took for a round that was answered."""
-        keys = [dialogue.key for dialogue in self.run.finished(user)]
-        took = [
-            np.diff(self.seconds_of(dialogue), prepend=0.0) for dialogue in self.run.finished(user)
-        ]
-        return float(np.median(np.concatenate(took))) if keys else math.nan
+        """Return the median human seconds per answered round; NaN without a finished dialogue."""
+        dialogues = self.run.finished(user)
+        if not dialogues:
+            return math.nan
+        seconds = [np.diff(self.seconds_of(dialogue), prepend=0.0) for dialogue in dialogues]
+        return float(np.median(np.concatenate(seconds)))
 
 
 def human_rounds_of(run: Run) -> HumanRounds | None:
-    """Return what a run's people did; None where it asked nobody, or nobody came."""
+    """Return the human rounds of a run; None if no person finished a dialogue."""
     what: Hashable = "people"
     if what not in run.computed:
         rounds = run.folder.people()
@@ -89,43 +92,46 @@ def human_rounds_of(run: Run) -> HumanRounds | None:
 
 
 def people_parts(own: Page) -> list[Part]:
-    """Return what a report has of people; nothing where no run asked any."""
-    found = [
-        asked
-        for run in map(own.whole, own.every_run)
-        if (asked := human_rounds_of(run)) is not None
-    ]
+    """Return the section about human users; empty if no run has any."""
+    found: list[HumanRounds] = []
+    for run in own.every_run:
+        human = human_rounds_of(own.whole(run))
+        if human is not None:
+            found.append(human)
     if not found:
         return []
-    people = {
-        (place, person) for place, asked in enumerate(found) for person in asked.rounds["person"]
-    }
-    took = sum(float(asked.rounds["user_s"].sum()) for asked in found)
-    given = sum(asked.rounds.height for asked in found)
-    lead = f"{count_text(len(people), 'person', 'people')} gave {count_text(given, 'round')} in {_minutes(took)}."
-    figures = [
-        one for asked in found for one in [_against_seconds(asked, own.word)] if one is not None
-    ]
-    beside = simulation_gap_sheet(found)
-    return [
-        Note(f"{lead} Their seconds stand still while the model works.", is_lead=True),
-        participants_sheet(found),
-        *([beside, Note(_BESIDE_NOTES)] if beside.rows else []),
-        FigureRow(figures),
-        *own.of_people(),
-    ]
+    people: set[tuple[int, str]] = set()
+    seconds = 0.0
+    round_count = 0
+    figures: list[Figure] = []
+    for index, human in enumerate(found):
+        # People are anonymous numbers within a run, so those of different runs count separately.
+        people.update((index, person) for person in human.rounds["person"])
+        seconds += float(human.rounds["user_s"].sum())
+        round_count += human.rounds.height
+        figure = _quality_against_seconds(human, own.word)
+        if figure is not None:
+            figures.append(figure)
+    lead = (
+        f"{count_text(len(people), 'person', 'people')} gave {count_text(round_count, 'round')} "
+        f"in {_minutes(seconds)}. Their time does not include waiting for the model."
+    )
+    parts: list[Part] = [Note(lead, is_lead=True), participants_sheet(found)]
+    gaps = simulation_gap_sheet(found)
+    if gaps.rows:
+        parts += [gaps, Note(_GAP_NOTE)]
+    return [*parts, FigureRow(figures), *own.of_people()]
 
 
-_BESIDE_NOTES = (
+_GAP_NOTE = (
     "Differences are simulated user minus people on the same targets (means over repeats), with 95 % intervals over "
-    "images. “Apart” is the mean of their absolute values, so that a user who is sometimes better and sometimes worse "
-    "does not pass for alike. First clicks apart: the distance between the first clicks about a target, in per cent of "
-    "the picture's diagonal."
+    "images. “Gap” is the mean absolute difference, in which better and worse targets do not cancel out. First-click "
+    "gap: the distance between the first clicks for a target, in per cent of the image diagonal."
 )
 
 
 def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
-    """Return a row per person: what they gave, and what it took."""
+    """Return one row per person with the number of rounds and the seconds."""
     rows: list[tuple[Cell, ...]] = []
     for asked in found:
         names = dict.fromkeys(asked.rounds["person"])
@@ -141,12 +147,12 @@ def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
         Column("Rounds", "number"),
         Column("Seconds / round", "interval"),
         Column("Median", "number"),
-        Column("In all", "number"),
-        Column("Drawn with", "words"),
+        Column("Total", "number"),
+        Column("Pointer", "words"),
     )
     return Sheet(
         name="people",
-        caption="Who gave prompts, and how long they took.",
+        caption="Participants and the time that they took.",
         head=head,
         rows=tuple(rows),
     )
@@ -161,7 +167,7 @@ def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
     return (
         dialogues.n_unique(),
         own.height,
-        _interval(mean, seconds_text),
+        _interval_value(mean, seconds_text),
         Value(mean=median, printed=seconds_text(median)),
         Value(mean=sum(seconds), printed=_minutes(sum(seconds))),
         ", ".join(pointers) or "–",
@@ -169,23 +175,16 @@ def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
 
 
 def simulation_gap_sheet(found: Sequence[HumanRounds]) -> Sheet:
-    """Return a row per simulated user and user who is people, with how far apart they are; none without both."""
+    """Return one row per pair of a simulated and a human user with the gap between them."""
     rows: list[tuple[Cell, ...]] = []
     summary = found[0].run.summary
     for asked in found:
         for simulated, people in product(asked.simulated, asked.users):
             names = (simulated, people, asked.run.label)
-            cells = [
-                _difference(asked.run, simulated, people, place) for place in range(len(summary))
-            ]
-            rows.append(
-                (
-                    *names,
-                    *cells,
-                    _apart(asked.run, simulated, people),
-                    _clicks_apart(asked.run, simulated, people),
-                )
-            )
+            run = asked.run
+            cells = [_difference(run, simulated, people, one) for one in run.summary]
+            gap = _gap(run, simulated, people)
+            rows.append((*names, *cells, gap, _first_click_gap(run, simulated, people)))
     area = area_statistic(found[0].run)
     head = (
         "Simulated",
@@ -195,55 +194,56 @@ def simulation_gap_sheet(found: Sequence[HumanRounds]) -> Sheet:
             Column(f"Δ {one.name}", "interval", higher_is_better=one.higher_is_better)
             for one in summary
         ),
-        Column(f"Apart in {area.name}", "interval"),
-        Column("First clicks apart", "interval"),
+        Column(f"Gap in {area.name}", "interval"),
+        Column("First-click gap", "interval"),
     )
-    caption = "How far simulated users are from people, on the same targets."
+    caption = "Gap between simulated users and people on the same targets."
     return Sheet(name="beside-people", caption=caption, head=head, rows=tuple(rows))
 
 
-def _difference(run: Run, simulated: str, people: str, place: int) -> Cell:
-    statistic = run.summary[place]
-    first, second = (target_values(run, user, statistic) for user in (simulated, people))
+def _difference(run: Run, simulated: str, people: str, statistic: Statistic) -> Cell:
+    first = target_values(run, simulated, statistic)
+    second = target_values(run, people, statistic)
     keys = [key for key in first if key in second]
-    values = [[each[key] for key in keys] for each in (first, second)]
-    better = statistic.higher_is_better
-    found = paired_difference(values[0], values[1], image_clusters(keys), higher_is_better=better)
+    found = paired_difference(
+        [first[key] for key in keys],
+        [second[key] for key in keys],
+        image_clusters(keys),
+        higher_is_better=statistic.higher_is_better,
+    )
     return difference_value(statistic, found)
 
 
-def _apart(run: Run, simulated: str, people: str) -> Cell:
-    first, second = (target_values(run, user, area_statistic(run)) for user in (simulated, people))
+def _gap(run: Run, simulated: str, people: str) -> Cell:
+    statistic = area_statistic(run)
+    first = target_values(run, simulated, statistic)
+    second = target_values(run, people, statistic)
     keys = [key for key in first if key in second]
-    found = bootstrap_mean([abs(first[key] - second[key]) for key in keys], image_clusters(keys))
-    return _interval(found, lambda value: f"{value:.3f}")
+    gaps = [abs(first[key] - second[key]) for key in keys]
+    found = bootstrap_mean(gaps, image_clusters(keys))
+    return _interval_value(found, lambda value: f"{value:.3f}")
 
 
-def _clicks_apart(run: Run, simulated: str, people: str) -> Cell:
-    """Return the mean distance between the first clicks of two users about a target, in per cent of the diagonal."""
-    first, second = (_first_clicks(run, user) for user in (simulated, people))
-    shapes = dict(
-        run.folder.read("masks", ["sample", "shape"])
-        .unique("sample")
-        .select("sample", "shape")
-        .rows()
-    )
+def _first_click_gap(run: Run, simulated: str, people: str) -> Cell:
+    """Return the mean distance between the first clicks of two users, in per cent of the diagonal."""
+    first = _first_clicks(run, simulated)
+    second = _first_clicks(run, people)
     keys = [key for key in first if key in second]
-    apart = [
-        100
-        * float(np.mean([math.dist(*pair) for pair in product(first[key], second[key])]))
-        / math.hypot(*shapes[key[0]])
-        for key in keys
-    ]
-    if keys:
-        return _interval(
-            bootstrap_mean(apart, image_clusters(keys)), lambda value: f"{value:.1f} %"
-        )
-    return "–"
+    if not keys:
+        return "–"
+    masks = run.folder.read("masks", ["sample", "shape"]).unique("sample")
+    shapes = dict(masks.select("sample", "shape").rows())
+    gaps: list[float] = []
+    for key in keys:
+        distances = [math.dist(*pair) for pair in product(first[key], second[key])]
+        diagonal = math.hypot(*shapes[key[0]])
+        gaps.append(100 * float(np.mean(distances)) / diagonal)
+    found = bootstrap_mean(gaps, image_clusters(keys))
+    return _interval_value(found, lambda value: f"{value:.1f} %")
 
 
 def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[int, ...]]]:
-    """Return where a user's dialogues about each target began with a click."""
+    """Return the positions of the first clicks of a user by target, if the first prompt is a click."""
     found: dict[tuple[str, str], list[tuple[int, ...]]] = {}
     for dialogue in run.finished(user):
         prompts = dialogue.prompts[0] if dialogue.prompts else ()
@@ -252,45 +252,54 @@ def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[in
     return found
 
 
-def _against_seconds(asked: HumanRounds, word: str) -> Figure | None:
-    """Return quality against the seconds of people; simulated users as if each round took them as long."""
+def _quality_against_seconds(asked: HumanRounds, word: str) -> Figure | None:
+    """Return quality against human seconds.
+
+    Simulated users are drawn as if each of their rounds took the median time of people.
+    """
     run = asked.run
     metric = summary_metrics(run)[0]
-    ends = [
-        seconds[-1]
-        for user in asked.users
-        for d in run.finished(user)
-        if len(seconds := asked.seconds_of(d))
-    ]
+    ends: list[float] = []
+    for user in asked.users:
+        for dialogue in run.finished(user):
+            seconds = asked.seconds_of(dialogue)
+            if len(seconds):
+                ends.append(seconds[-1])
     if not ends or not max(ends) > 0:
         return None
     moments = np.linspace(0.0, float(np.quantile(ends, _UNTIL)), _MOMENTS)
     pace = statistics.median([asked.pace_s(user) for user in asked.users])
     curves: list[Curve] = []
     for user in (*asked.users, *asked.simulated):
-        is_asked = user in asked.users
-        means = _means_at(asked, user, metric, moments, None if is_asked else pace)
-        curves.append(
-            Curve(
-                label=user, colour=run.users.index(user), x=moments.tolist(), y=[mean.mean for mean in means],
-                low=[mean.low for mean in means], high=[mean.high for mean in means],
-            )
-        )  # fmt: skip
+        is_simulated = user in asked.simulated
+        means = _means_at(asked, user, metric, moments, pace if is_simulated else None)
+        curve = Curve(
+            label=user,
+            colour=run.users.index(user),
+            x=moments.tolist(),
+            y=[mean.mean for mean in means],
+            low=[mean.low for mean in means],
+            high=[mean.high for mean in means],
+        )
+        curves.append(curve)
     name = metric_name(metric)
-    highest = max(
-        (y for curve in curves for y in (*curve.y, *curve.high) if math.isfinite(y)), default=1.0
-    )
     chart = line_chart(
         curves,
         title=f"{name} against seconds of people",
         x_label="seconds of a person",
         y_label=f"mean {name}",
         x_range=(0.0, float(moments[-1])),
-        y_range=(0.0, max(1.0, highest)),
+        y_range=(0.0, max(1.0, highest_value(curves))),
     )
-    after = f"Mean {name} over targets after so many seconds of a person; 0 before the first answer"
-    paced = f" Simulated users as if each {word} took them {seconds_text(pace)}, as it did people in the median."
-    caption = f"{after}; bands are 95 % intervals.{paced if asked.simulated else ''}"
+    caption = (
+        f"Mean {name} over targets against the seconds of a person; 0 before the first answer; "
+        "bands show 95 % intervals."
+    )
+    if asked.simulated:
+        caption += (
+            f" Simulated users are drawn as if each {word} took them {seconds_text(pace)}, "
+            "the median time of people."
+        )
     return make_figure(f"{name[:1].upper()}{name[1:]} against real seconds", caption, [("", chart)])
 
 
@@ -309,7 +318,7 @@ def _means_at(
     return bootstrap_means(at.T, image_clusters([dialogue.key[:2] for dialogue in dialogues]))
 
 
-def _interval(found: Interval, printed: Callable[[float], str]) -> Value:
+def _interval_value(found: Interval, printed: Callable[[float], str]) -> Value:
     if math.isnan(found.low):
         bounds = ""
     else:

@@ -1,4 +1,4 @@
-"""How the gallery draws one dialogue, for each kind of samples; a package registers its own with `pictures`."""
+"""Drawing of dialogues for the gallery by kind of sample; packages register theirs with `pictures`."""
 
 from __future__ import annotations
 
@@ -27,30 +27,33 @@ from segarena.reports.wording import metric_name
 from segarena.samples import ImageSample, Mask, Target
 
 MAX_HARDEST_CARDS = 12
-"""Hardest targets that the gallery shows at most."""
+"""Maximum number of hardest targets in the gallery."""
 
 MAX_GALLERY_DIALOGUES = 72
-"""Dialogues with pictures, counted over all runs."""
+"""Number of dialogues with pictures, counted over all runs."""
 
 RunDialogue: TypeAlias = tuple[Run, DialogueRecord]
-"""A run, and its dialogue about the target that is shown."""
+"""A run and its dialogue about the shown target."""
 
 
 class DialoguePictures(Protocol):
-    """Draws dialogues about samples of one kind; made with the word for a round."""
+    """Drawing of dialogues about samples of one kind; constructed with the word for a round."""
 
     word: str
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return how many of the hardest targets and how many others the gallery shows of so many runs."""
+        """Return the numbers of hardest and of other targets in a gallery of `runs` runs."""
         ...
 
     def lead(self) -> str:
-        """Return what must be known to read the pictures."""
+        """Return an explanation of the pictures as HTML."""
         ...
 
     def stacks(self, shown: Sequence[RunDialogue], sample: Any, target: Target) -> Sequence[Stack]:
-        """Return what the runs answered about one target, all at one zoom; each stack has a pane for each run."""
+        """Return the predictions of the runs for one target at the same zoom.
+
+        Each stack has one pane per run.
+        """
         ...
 
 
@@ -59,10 +62,10 @@ _by_kind: dict[str, Callable[[str], DialoguePictures]] = {}
 
 
 def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
-    """Return a decorator that makes a class draw the samples of a kind: "image", "volume", "video" or one of its own.
+    """Return a decorator that registers a class for a kind of sample, such as "image" or "volume".
 
     Raises:
-        PluginError: another class does so already.
+        PluginError: another class is registered for this kind.
     """
 
     def add(found: PicturesClass) -> PicturesClass:
@@ -77,20 +80,20 @@ def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
 
 
 def find_pictures(kind: str, word: str) -> DialoguePictures | None:
-    """Return what draws samples of a kind, with the word for a round; None where nothing does."""
+    """Return the drawing of a kind of sample with the word for a round; None if there is none."""
     found = _by_kind.get(kind)
     return None if found is None else found(word)
 
 
 @pictures("image")
 class ImagePictures:
-    """Photographs: the target, and for each run the prediction and the prompts after each round that was kept."""
+    """Photographs with the target, and the stored predictions and prompts of each run."""
 
     def __init__(self, word: str) -> None:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return 12 and as many others as make 72 dialogues over all runs."""
+        """Return 12 hardest targets and as many others as make 72 dialogues over all runs."""
         return MAX_HARDEST_CARDS, max(0, MAX_GALLERY_DIALOGUES // runs - MAX_HARDEST_CARDS)
 
     def lead(self) -> str:
@@ -100,7 +103,7 @@ class ImagePictures:
     def stacks(
         self, shown: Sequence[RunDialogue], sample: ImageSample, target: Target
     ) -> Sequence[Stack]:
-        """Return the one photograph, cut to what the target, the last predictions and all prompts need."""
+        """Return the photograph, cropped to the target, the last predictions and all prompts."""
         kept = [
             {
                 number: mask
@@ -155,13 +158,15 @@ def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: V
 
 
 def metric_value_text(values: Sequence[float], round_: int, metric: str) -> str:
-    """Return the name and value of a metric after a round, a dash where it has none."""
+    """Return name and value of a metric after a round; a dash if it is undefined."""
     value = values[round_ - 1] if round_ <= len(values) else math.nan
     return f"{metric} {value:.3f}" if math.isfinite(value) else "–"
 
 
 def spread_evenly(values: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` of the values: the first, the last, and others evenly between."""
+    """Return at most `most` of the values, spaced evenly from the first to the last."""
     if len(values) <= most:
         return list(values)
-    return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
+    last = len(values) - 1
+    indices = [round(number * last / (most - 1)) for number in range(most)]
+    return [values[index] for index in indices]

@@ -1,4 +1,4 @@
-"""A board as data: whose runs stand on it, what they came to, and which differences are more than chance. No HTML."""
+"""A board as data: its runs, their participants, means, ranks and significant differences."""
 
 from __future__ import annotations
 
@@ -28,25 +28,28 @@ from segarena.reports.recorded_run import rule_difference
 from segarena.roles import Statistic
 
 Choice = Literal["all", "best", "last", "chosen"]
-"""Which runs of a participant stand on the board."""
+"""Which runs of a participant a board shows."""
 
 CHOICES: tuple[Choice, ...] = ("all", "best", "last", "chosen")
 
 _FLOOR = "a control"
-"""Why a floor has no place."""
+"""Reason why a floor has no rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entry:
-    """A run as somebody put it on a board.
+    """A run on a board.
 
     Attributes:
-        extract: what is known of it.
-        participant: whose it is; empty for one that is nobody's, such as a control: that one always stands.
-        name: what it is called; empty for what tells its segmenter apart from the others.
-        at: when it was finished, ISO 8601, without a zone UTC; empty for what its run.json says.
-        is_chosen: whether the participant wants to be judged by it.
-        unranked: why it has no place, in a few words: its mean is over less than the others'. Empty for a run that has.
+        extract: the extract of the run.
+        participant: name of the participant; empty for a run of nobody, such as a control, which is
+            always shown.
+        name: name of the run; empty for the distinct name of its segmenter.
+        at: time when the run finished in ISO 8601, UTC if it has no zone; empty for the time in
+            run.json.
+        is_chosen: whether the participant chose this run.
+        unranked: short reason why the run has no rank, for example because its mean covers fewer
+            targets than the others; empty for a ranked run.
     """
 
     extract: Extract
@@ -58,10 +61,10 @@ class Entry:
 
     @property
     def time(self) -> datetime:
-        """When it was finished, in UTC; the beginning of time where nobody says.
+        """Time when the run finished, in UTC; year 1 if it is unknown.
 
         Raises:
-            InvalidInput: `at` is no time.
+            InvalidInput: `at` is not a time.
         """
         return time_of(self.at or self.extract.finished or self.extract.created).astimezone(UTC)
 
@@ -71,17 +74,18 @@ class Board:
     """Runs of one benchmark, ranked.
 
     Attributes:
-        title: above it.
-        entries: in the order of time; what is frozen is not among them.
-        names: what each is called, all different.
-        participants: whose each is.
-        data: what the data of each is called.
-        measure: what it is sorted by at first.
-        panels: by key; groups have that of `measure` alone.
-        samples: by data and user, bool (entries, samples), about which samples each entry has a value.
-        floors: numbers of the controls that look at no image: others must beat them, they have no place. None where
-            nobody else is there.
-        frozen: ISO 8601, after which runs are not shown; empty for all.
+        title: heading of the board.
+        entries: the runs in order of time, without those after the freeze.
+        names: distinct name of each entry.
+        participants: participant of each entry.
+        data: name of the data of each entry.
+        measure: statistic of the initial order.
+        panels: panels by key; groups have a panel only for `measure`.
+        samples: by data and user, bool (entries, samples), whether an entry has a value for a
+            sample.
+        floors: numbers of the entries that are controls without image, which others must beat and
+            which have no rank; empty if all entries are such controls.
+        frozen: ISO 8601 time after which runs are not shown; empty for all.
     """
 
     title: str
@@ -97,19 +101,19 @@ class Board:
 
     @cached_property
     def unranked(self) -> Mapping[int, str]:
-        """Why entries have no place, by number; those that have one are not in it."""
+        """Reason why an entry has no rank, by number of the unranked entry."""
         return _unranked(self.entries, self.floors)
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Those of the benchmark's summary that all entries have, as far as any has a value."""
+        """Statistics of the benchmark that all entries share and for which some entry has a value."""
         shown = {key.statistic for key, panel in self.panels.items() if panel.entries}
         shared = shared_statistics([entry.extract for entry in self.entries])
         return tuple(one for one in shared if one.name in shown or one == self.measure)
 
     @property
     def first_key(self) -> PanelKey:
-        """The panel that is shown first: of the measure, on the first data, with the user who gets furthest."""
+        """Key of the initial panel: `measure` on the first data with the user of the best mean."""
         every = [key for key in self.panels if key.statistic == self.measure.name and not key.group]
         sign = 1 if self.measure.higher_is_better else -1
 
@@ -119,7 +123,7 @@ class Board:
         return max((key for key in every if key.data == every[0].data), key=best)
 
     def rows(self, key: PanelKey, choice: Choice = "all") -> list[BoardRank]:
-        """Return the rows of a panel with the runs of a choice, the best first."""
+        """Return the rows of a panel for a choice of runs, the best first."""
         panel = self.panels[key]
         higher = next(s for s in self.statistics if s.name == key.statistic).higher_is_better
         return rank_panel(
@@ -127,7 +131,10 @@ class Board:
         )
 
     def shown(self, key: PanelKey, choice: Choice) -> list[int]:
-        """Return the entries of a panel that a choice shows: the same in every panel, judged by the board's measure."""
+        """Return the entries of a panel for a choice of runs.
+
+        The choice depends on the measure of the board, so that all panels show the same runs.
+        """
         judged = self.panels[key._replace(group="", statistic=self.measure.name)]
         of_panel = self.panels[key].entries
         means = {
@@ -160,7 +167,7 @@ class Board:
                     yield (wished or placed or group)[-1]
 
     def _by_participant(self, entries: Sequence[int]) -> list[list[int]]:
-        """Return the entries of each participant by time; those of nobody by themselves."""
+        """Return the entries of each participant by time; an entry of nobody is a group of its own."""
         groups: dict[str | int, list[int]] = {}
         for entry in sorted(entries):
             groups.setdefault(self.participants[entry] or entry, []).append(entry)
@@ -177,14 +184,14 @@ def board_of(
     """Return the board of some entries.
 
     Args:
-        entries: at least one, all of runs by the same rules.
-        title: above it; by default what was judged on what.
-        measure: name of the statistic that it is sorted by at first; by default what the benchmark says.
-        freeze: ISO 8601: runs finished later are not on the board, and nothing on it depends on them.
+        entries: at least one entry, all of runs with the same rules.
+        title: heading; by default the benchmark and the data.
+        measure: name of the statistic of the initial order; by default that of the benchmark.
+        freeze: ISO 8601 time; runs that finished later are not on the board and do not affect it.
 
     Raises:
-        InvalidInput: no entry is left, no such statistic, or a time that is none.
-        RunConflict: runs of different rules.
+        InvalidInput: no entry is left, the statistic does not exist, or a time is invalid.
+        RunConflict: the runs followed different rules.
     """
     stop = time_of(freeze) if freeze else None
     kept = sorted(
@@ -218,15 +225,16 @@ def board_of(
 
 
 def time_of(text: str) -> datetime:
-    """Return a time; one without a zone is UTC, no text the beginning of time.
+    """Return the time of an ISO 8601 text, in UTC if it has no zone; year 1 for an empty text.
 
     Raises:
-        InvalidInput: the text is no time.
+        InvalidInput: the text is not a time.
     """
     try:
         found = datetime.fromisoformat(text) if text else datetime.min
         found = found if found.tzinfo else found.replace(tzinfo=UTC)
-        found.astimezone(UTC)  # one of which that is before the first day there is is none
+        # Raises for a time whose conversion to UTC would be before year 1.
+        found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
             f"time: expected one like 2026-11-22 or 2026-11-22T18:00+01:00, got {text[:40]!r}"
@@ -235,12 +243,12 @@ def time_of(text: str) -> datetime:
 
 
 def _shown(name: str) -> str:
-    """Return a name as it can be written: on one line, without halves of letters."""
+    """Return a name on one line and without lone surrogates, so that it can be encoded."""
     return " ".join(name.encode("utf-8", "replace").decode().split())
 
 
 def _floors(extracts: Sequence[Extract]) -> frozenset[int]:
-    """Return the numbers of those that look at no image; none where all do: then they are what is compared."""
+    """Return the numbers of the controls that ignore the image; none if all runs are such controls."""
     found = frozenset(number for number, extract in enumerate(extracts) if extract.ignores_image)
     return found if len(found) < len(extracts) else frozenset()
 
@@ -254,7 +262,7 @@ def _unranked(entries: Sequence[Entry], floors: Collection[int]) -> Mapping[int,
 
 
 def _participant(entry: Entry) -> str:
-    """Return whose a run is: where nobody says, its segmenter's; a control is nobody's."""
+    """Return the participant of a run: by default its segmenter; nobody for a control."""
     used = entry.extract.segmenter
     is_control = used.sees_truth or entry.extract.ignores_image
     return entry.participant or ("" if is_control else short_name(used.name))
@@ -284,7 +292,7 @@ def _measure_of(extracts: Sequence[Extract], name: str | None) -> Statistic:
 def _samples(
     extracts: Sequence[Extract], data: Sequence[str]
 ) -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
-    """Yield for each data and user which samples each extract has a value of."""
+    """Yield for each data and user whether each extract has a value for each sample."""
     users = {
         (name, user) for name, extract in zip(data, extracts, strict=True) for user in extract.users
     }

@@ -1,4 +1,4 @@
-"""What a board says in words."""
+"""Texts of boards."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from segarena.reports.wording import (
 from segarena.roles import Statistic
 
 RANK_RANGE_NOTE = (
-    "Below a place stand those that chance leaves open: behind the runs that are better, before those that are worse. "
-    "All pairs of runs on the board are tested together on the targets that both finished, so that chance alone names "
-    "any difference on 5 % of boards at most: signs of whole {sample}s are flipped, each counting the same, and the "
-    "largest difference looked at, step by step (Westfall and Young 1993; Romano and Wolf 2005). The places hold for "
-    "whatever rows are shown."
+    "Below a rank is the range of ranks that the data leave open: behind the runs that are significantly better, ahead "
+    "of those that are significantly worse. All pairs of runs on the board are tested together, on the targets that "
+    "both finished, so that at most 5 % of boards report any difference that is due to chance: a sign-flip test on "
+    "whole {sample}s with equal weights and a step-down procedure on the largest difference (Westfall and Young 1993; "
+    "Romano and Wolf 2005). The ranges remain valid for any selection of rows."
 )
 
 CONTROLS_NOTE = (
-    "Runs in italics are controls. One that looks at no image is the line that others must beat, thin and grey in "
-    "charts, without a place and tested against nobody: a model that does not beat it has learnt nothing from the "
-    "picture."
+    "Runs in italics are controls. A control that ignores the image is a baseline that other runs must beat: a model "
+    "that does not beat it has learnt nothing from the image. It is a thin grey line in charts, has no rank and takes "
+    "no part in the tests."
 )
 
 SHARED_SAMPLES_NOTE = (
-    "These rows are about different {sample}s: each has {own}, any two share {two}, and all of them {every}. A "
-    "difference is tested on what two share alone; means over different {sample}s are no comparison."
+    "These rows cover different {sample}s: each has {own}, any two share {two}, and all of them share {every}. "
+    "Differences are tested only on shared {sample}s; means over different {sample}s are not comparable."
 )
 
-NO_SHARED_SAMPLES_NOTE = "Between rows that share nothing, nothing is said."
+NO_SHARED_SAMPLES_NOTE = "Rows that share nothing are not compared."
 
 CHOICE_NOTE = (
-    "Best, last and chosen are one run of each participant: the best in {measure}, the last finished, the one that "
-    "they wished to be judged by, or the last where they wished for none; runs without a place only where there is no "
-    "other. Controls are nobody's and always shown."
+    "“Best”, “last” and “chosen” show one run of each participant: the best in {measure}, the most recent one, or the "
+    "one that the participant chose (by default the most recent). Runs without a rank are shown only if the participant "
+    "has no other. Controls belong to no participant and are always shown."
 )
 
 
 def leader_text(board: Board, key: PanelKey, rows: Sequence[BoardRank]) -> str:
-    """Return who is first, and of how many others that is more than chance."""
+    """Return a sentence on the leading run and the number of runs that it beats significantly."""
     if not rows:
         return ""
     first, *others = [row for row in rows if row.place] or rows
@@ -64,40 +64,39 @@ def leader_text(board: Board, key: PanelKey, rows: Sequence[BoardRank]) -> str:
     mine = panel.entries.index(first.entry)
     unclear = sum(not panel.ahead[mine, panel.entries.index(other.entry)] for other in others)
     if not unclear:
-        return (
-            f"{level}, ahead of {'the other' if len(others) == 1 else f'all {len(others)} others'}."
-        )
-    told = "one other" if unclear == 1 else f"{unclear} others"
-    return f"{level}; {told} of {len(others)} cannot be told apart from it."
+        rest = "the other" if len(others) == 1 else f"all {len(others)} others"
+        return f"{level}, ahead of {rest}."
+    unclear_text = "one other" if unclear == 1 else f"{unclear} others"
+    # board.js builds the same sentence for another selection of rows.
+    return f"{level}; {unclear_text} of {len(others)} cannot be told apart from it."
 
 
 def size_text(board: Board) -> str:
-    """Return how many runs of how many participants there are, on what, and until when."""
-    entries, (_, target, sample) = board.entries, board.entries[0].extract.words
-    people = {name for name in board.participants if name}
-    on: list[str] = []
+    """Return the numbers of runs, participants and targets, and the date of the last run."""
+    entries = board.entries
+    _, target, sample = entries[0].extract.words
+    datasets: list[str] = []
     for name in dict.fromkeys(board.data):
-        of_data = [
-            entry.extract.targets
-            for entry, data in zip(entries, board.data, strict=True)
-            if data == name
-        ]
-        keys = {
-            key for targets in of_data for key in zip(targets.sample, targets.target, strict=True)
-        }
-        told = f"{count_text(len(keys), target)} in {count_text(len({key[0] for key in keys}), sample)}"
-        on.append(f"{told} of {name}")
+        targets: set[tuple[str, str]] = set()
+        for entry, data in zip(entries, board.data, strict=True):
+            if data == name:
+                columns = entry.extract.targets
+                targets.update(zip(columns.sample, columns.target, strict=True))
+        samples = {key[0] for key in targets}
+        size = f"{count_text(len(targets), target)} in {count_text(len(samples), sample)}"
+        datasets.append(f"{size} of {name}")
+    runs = count_text(len(entries), "run")
+    participants = {name for name in board.participants if name}
+    if participants:
+        runs += f" by {count_text(len(participants), 'participant')}"
     last = max(entry.time for entry in entries)
-    until = "" if last.year == 1 else f", the last one of {last:%Y-%m-%d}"
-    if people:
-        runs = f"{count_text(len(entries), 'run')} of {count_text(len(people), 'participant')}"
-    else:
-        runs = ""
-    return f"{runs or count_text(len(entries), 'run')} on {'; '.join(on)}{until}"
+    # Year 1 stands for an unknown time; see `time_of`.
+    until = "" if last.year == 1 else f", the last one on {last:%Y-%m-%d}"
+    return f"{runs} on {'; '.join(datasets)}{until}"
 
 
 def shared_text(board: Board, key: PanelKey, rows: Sequence[BoardRank]) -> str:
-    """Return how many samples rows share, where they are about different ones; else nothing."""
+    """Return a note on how many samples the rows share; empty if all rows have the same samples."""
     has = board.samples[key.data, key.user][[row.entry for row in rows]]
     if len(rows) < 2 or bool((has == has[0]).all()):
         return ""
@@ -119,31 +118,33 @@ def _from_to(counts: NDArray[Any]) -> str:
 
 
 def range_text(row: BoardRank) -> str:
-    """Return the places that are open: "3" or "2 to 5"; nothing for a row without a place."""
+    """Return the range of possible ranks, "3" or "2 to 5"; empty for a row without a rank."""
     if not row.place:
         return ""
     return f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}"
 
 
 def run_remarks(board: Board, number: int, *, with_participant: bool = True) -> str:
-    """Return what stands below the name of a run: whose it is, and what must be known of it."""
+    """Return the text below the name of a run: its participant and its peculiarities."""
     extract = board.entries[number].extract
     participant = board.participants[number]
-    notes = [
-        participant if with_participant and participant != board.names[number] else "",
-        "looks at no image"
-        if extract.ignores_image
-        else "sees the truth"
-        if extract.segmenter.sees_truth
-        else "",
-        f"partial: {extract.done} of {extract.samples}" if extract.done < extract.samples else "",
-        f"no place: {unranked}" if (unranked := board.unranked.get(number)) else "",
-    ]
-    return ", ".join(filter(None, notes))
+    remarks: list[str] = []
+    if with_participant and participant and participant != board.names[number]:
+        remarks.append(participant)
+    if extract.ignores_image:
+        remarks.append("looks at no image")
+    elif extract.segmenter.sees_truth:
+        remarks.append("sees the truth")
+    if extract.done < extract.samples:
+        remarks.append(f"partial: {extract.done} of {extract.samples}")
+    unranked = board.unranked.get(number)
+    if unranked:
+        remarks.append(f"no place: {unranked}")
+    return ", ".join(remarks)
 
 
 def board_notes(board: Board) -> list[str]:
-    """Return what the numbers are."""
+    """Return the definitions of the numbers on a board."""
     extract = board.entries[0].extract
     _, target, sample = extract.words
     is_control = any(
@@ -161,5 +162,9 @@ def board_notes(board: Board) -> list[str]:
 
 
 def statistic_of(board: Board, key: PanelKey) -> Statistic:
-    """Return the statistic of a panel."""
+    """Return the statistic of a panel.
+
+    Raises:
+        StopIteration: the board has no such statistic.
+    """
     return next(one for one in board.statistics if one.name == key.statistic)

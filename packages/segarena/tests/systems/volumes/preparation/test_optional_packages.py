@@ -10,9 +10,9 @@ def test_a_missing_package_is_said_with_what_to_install(package, tmp_path):
         f"import sys; sys.modules[{package!r}] = None\n"
         "from pathlib import Path\n"
         "from segarena.systems.volumes.preparation.catalogue import find_set\n"
-        "from segarena.systems.volumes.preparation.prepare import prepare\n"
+        "from segarena.systems.volumes.preparation.prepare import prepare_set\n"
         "from segarena.errors import MissingExtra\n"
-        "try: prepare(find_set('lnq'), Path('.'), Path('out'))\n"
+        "try: prepare_set(find_set('lnq'), Path('.'), Path('out'))\n"
         "except MissingExtra as error: print(error)\n"
     )
     done = subprocess.run(

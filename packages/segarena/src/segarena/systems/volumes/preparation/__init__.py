@@ -1,5 +1,5 @@
-"""The ten radiology datasets of RadioActive: fetched, unpacked, converted to folders that `nifti-folder` reads.
+"""Preparation of the ten radiology datasets of RadioActive: download, unpack, convert for `nifti-folder`.
 
-`catalogue.SETS` names the ten; `prepare.prepare` does the work. Each set is one file under `rules`: where it comes
-from, what is stated about it, and its rule.
+`catalogue.SETS` lists the ten; `prepare.prepare_set` does the work. Each set is one module of `sets`: its source, the
+paper's statements about it, and the rule that turns its files into labels.
 """

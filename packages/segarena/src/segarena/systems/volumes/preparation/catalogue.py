@@ -18,14 +18,18 @@ from segarena.systems.volumes.preparation.sets.rider_lung import RIDER_LUNG
 from segarena.systems.volumes.preparation.sets.segrap import SEGRAP
 
 _ALL = (MS_FLAIR, HANSEG, HNTSMRG, RIDER_LUNG, LNQ, COLORECTAL, ADRENAL, HCC_TACE, PENGWIN, SEGRAP)
-SETS: dict[str, PublishedSet] = {one.name: one for one in _ALL}
+SETS: dict[str, PublishedSet] = {published.name: published for published in _ALL}
 """In the order of the paper, D1 to D10."""
 
 
 def find_set(name: str) -> PublishedSet:
-    """Return the set of a name; the `InvalidInput` for an unknown one lists the near names."""
+    """Return the set of this name.
+
+    Raises:
+        InvalidInput: there is no such set; the message suggests a similar name.
+    """
     if name in SETS:
         return SETS[name]
-    near = difflib.get_close_matches(name, SETS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SETS)}"
+    similar = difflib.get_close_matches(name, SETS, n=1)
+    hint = f"did you mean {similar[0]!r}?" if similar else f"known: {', '.join(SETS)}"
     raise InvalidInput(f"no radiology set is called {name!r}; {hint}")

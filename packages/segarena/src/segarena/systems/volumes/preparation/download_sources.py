@@ -1,4 +1,4 @@
-"""How to obtain the files of a set: from Zenodo, TCIA, IDC or plain addresses, or by hand from a page."""
+"""Sources of a set's files: Zenodo, TCIA, IDC or plain addresses, or a page from which people download by hand."""
 
 from __future__ import annotations
 
@@ -6,26 +6,22 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.files.xml import parse_xml
 
-if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.download_client import DownloadClient
-
 NBIA_API_URL = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
 _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
 _PAGE_BYTES = 16_000_000
-"""Of a bucket's listing: a page names at most 1000 files, each by at most 1024 bytes."""
+"""Size limit of a page of a bucket's listing: it names at most 1000 files, each by at most 1024 bytes."""
 _MOST_PAGES = 1000
-"""Of one series: a million files."""
+"""Page limit of one series, for a million files."""
 
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
 class _Links(msgspec.Struct):
@@ -49,36 +45,43 @@ class _TciaSeries(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file to fetch."""
+    """A file to download."""
 
     url: str
     path: str  # below the download folder
-    size_bytes: int | None = None  # None when the server does not say beforehand
-    md5: str | None = None  # hexadecimal; None when nobody states it
-    folder: str | None = (
-        None  # unpack the file, a zip, to this folder below the download folder, and drop the zip
-    )
+    size_bytes: int | None = None  # None when the server does not state it
+    md5: str | None = None  # hexadecimal; None when the source does not state it
+    # For a zip: unpack it to this folder below the download folder, and delete the zip.
+    folder: str | None = None
+
+
+class DocumentReader(Protocol):
+    """Reader of small documents on the web, such as `download_client.DownloadClient`."""
+
+    def read(self, url: str, *, most_bytes: int = ...) -> bytes:
+        """Return a document of at most `most_bytes`."""
+        ...
 
 
 class DownloadSource(Protocol):
-    """Something that knows which files to fetch."""
+    """A source that lists the files of a set."""
 
     @property
     def page(self) -> str:
-        """Where a person finds it."""
+        """Web page of the source."""
         ...
 
     @property
     def needs(self) -> str:
-        """What one has to do oneself before it can be fetched; "" when nothing."""
+        """Files that a person must save first; "" when none."""
         ...
 
-    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
-        """Return every file to fetch to `folder`.
+    def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
+        """Return every file to download to `folder`.
 
         Raises:
-            DatasetMissing: something must be put into `folder` by hand first; the message says what.
-            DatasetError: the list of files cannot be had.
+            DatasetMissing: a file must be put into `folder` by hand first; the message names it.
+            DatasetError: the list of files cannot be read.
         """
         ...
 
@@ -93,24 +96,24 @@ class ZenodoRecord:
 
     @property
     def page(self) -> str:
-        """The record's page."""
+        """Web page of the record."""
         return f"{self.base_url}/records/{self.record}"
 
-    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
+    def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
         """Return the files of the record."""
         url = f"{self.base_url}/api/records/{self.record}"
-        answer = _told(
-            web.read(url), _ZenodoAnswer, url, "files with key, size, checksum and links.self"
-        )
-        return [
-            RemoteFile(
+        expected = "files with key, size, checksum and links.self"
+        record = _decode_json(reader.read(url), _ZenodoAnswer, url, expected)
+        files: list[RemoteFile] = []
+        for file in record.files:
+            remote = RemoteFile(
                 url=file.links.itself,
-                path=_plain_name(file.key, url),
+                path=_check_plain_name(file.key, url),
                 size_bytes=file.size,
                 md5=file.checksum.removeprefix("md5:"),
             )
-            for file in answer.files
-        ]
+            files.append(remote)
+        return files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,18 +125,18 @@ class TciaCollection:
     base_url: str = NBIA_API_URL
     needs: str = ""
 
-    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
+    def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
         """Return one zip per series."""
-        url = f"{self.base_url}/getSeries?{urllib.parse.urlencode({'Collection': self.collection, 'format': 'json'})}"
-        answer = _told(
-            web.read(url), list[_TciaSeries], url, "a list of series with their SeriesInstanceUID"
-        )
-        return [_series(self.base_url, series.uid) for series in answer]
+        query = urllib.parse.urlencode({"Collection": self.collection, "format": "json"})
+        url = f"{self.base_url}/getSeries?{query}"
+        expected = "a list of series with their SeriesInstanceUID"
+        listed = _decode_json(reader.read(url), list[_TciaSeries], url, expected)
+        return [_series_archive(self.base_url, series.uid) for series in listed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TciaManifests:
-    """The series that .tcia manifests in the download folder list."""
+    """The series in the .tcia manifests of the download folder."""
 
     page: str
     manifests: int
@@ -144,7 +147,7 @@ class TciaManifests:
         """The manifests."""
         return f"{self.manifests} .tcia manifests (images and segmentations) from {self.page}"
 
-    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
+    def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
         """Return one zip per series of all manifests."""
         manifests = sorted(folder.glob("*.tcia"))
         if len(manifests) < self.manifests:
@@ -153,18 +156,18 @@ class TciaManifests:
                 f"save those of images and segmentations from {self.page} there"
             )
         # Images and segmentations may list the same series.
-        uids = dict.fromkeys(chain.from_iterable(map(_listed_series, manifests)))
-        return [_series(self.base_url, uid) for uid in uids]
+        uids: dict[str, None] = {}
+        for manifest in manifests:
+            uids.update(dict.fromkeys(_listed_series(manifest)))
+        return [_series_archive(self.base_url, uid) for uid in uids]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdcManifest:
-    """The series that an s5cmd manifest of the Imaging Data Commons lists, over HTTPS from its public buckets."""
+    """The series in an s5cmd manifest of the Imaging Data Commons, over HTTPS from its public buckets."""
 
-    collection: str  # as IDC writes it
-    bucket_url: str = (
-        "https://{bucket}.s3.amazonaws.com"  # the bucket's address, with `{bucket}` for its name
-    )
+    collection: str  # IDC's name of the collection
+    bucket_url: str = "https://{bucket}.s3.amazonaws.com"  # with `{bucket}` for the bucket's name
     page: str = field(
         default="https://portal.imaging.datacommons.cancer.gov/explore/", kw_only=True
     )
@@ -174,34 +177,33 @@ class IdcManifest:
         """The manifest."""
         return f"the s5cmd manifest (AWS) of the collection {self.collection} from {self.page}"
 
-    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
+    def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
         """Return every file of every listed series, with md5 where the bucket states it."""
         manifests = sorted(folder.glob("*.s5cmd"))
         if not manifests:
             raise DatasetMissing(
                 f"{folder}: expected {self.needs} as a file *.s5cmd there, found none"
             )
-        text = "\n".join(_lines(manifest) for manifest in manifests)
-        found = list(dict.fromkeys(match.groups() for match in _S3_LINE.finditer(text)))
-        if not found:
+        text = "\n".join(_read_manifest(manifest) for manifest in manifests)
+        locations = list(dict.fromkeys(match.groups() for match in _S3_LINE.finditer(text)))
+        if not locations:
             raise DatasetError(
                 f"{manifests[0]}: expected lines like 'cp s3://idc-open-data/SERIES/* .', found none"
             )
-        return list(
-            chain.from_iterable(self._list(bucket, prefix, web) for bucket, prefix in found)
-        )
+        files: list[RemoteFile] = []
+        for bucket, prefix in locations:
+            files.extend(self._list_prefix(bucket, prefix, reader))
+        return files
 
-    def _list(self, bucket: str, prefix: str, web: DownloadClient) -> Iterator[RemoteFile]:
+    def _list_prefix(
+        self, bucket: str, prefix: str, reader: DocumentReader
+    ) -> Iterator[RemoteFile]:
+        """Yield the files below a prefix of a bucket, page by page of its listing."""
         base = self.bucket_url.format(bucket=bucket)
-        token = ""
+        query = {"list-type": "2", "prefix": f"{prefix}/"}
         for _ in range(_MOST_PAGES):
-            query = {
-                "list-type": "2",
-                "prefix": f"{prefix}/",
-                **({"continuation-token": token} if token else {}),
-            }
             url = f"{base}/?{urllib.parse.urlencode(query)}"
-            page = parse_xml(web.read(url, most_bytes=_PAGE_BYTES), url)
+            page = parse_xml(reader.read(url, most_bytes=_PAGE_BYTES), url)
             for entry in page.iterfind("{*}Contents"):
                 key = entry.findtext("{*}Key", "")
                 tag = entry.findtext("{*}ETag", "").strip('"')
@@ -210,16 +212,20 @@ class IdcManifest:
                     raise DatasetError(
                         f"{url}: expected the size of {key} in bytes, got {size[:80]!r}"
                     )
+                series = _check_plain_name(prefix.rsplit("/", 1)[-1], url)
+                name = _check_plain_name(key.rsplit("/", 1)[-1], url)
+                # The tag of an object uploaded in pieces has a dash and is not its md5.
+                is_md5 = re.fullmatch("[0-9a-f]{32}", tag) is not None
                 yield RemoteFile(
                     url=f"{base}/{urllib.parse.quote(key)}",
-                    path=f"{_plain_name(prefix.rsplit('/', 1)[-1], url)}/{_plain_name(key.rsplit('/', 1)[-1], url)}",
+                    path=f"{series}/{name}",
                     size_bytes=int(size),
-                    # The tag of an object uploaded in pieces has a dash and is not its md5.
-                    md5=tag if re.fullmatch("[0-9a-f]{32}", tag) else None,
+                    md5=tag if is_md5 else None,
                 )
             token = page.findtext("{*}NextContinuationToken", "")
             if not token:
                 return
+            query["continuation-token"] = token
         raise DatasetError(
             f"{base}: expected at most {_MOST_PAGES:,} pages that list {prefix}, got more; not fetched"
         )
@@ -227,7 +233,7 @@ class IdcManifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManualDownload:
-    """Files that only a person at a browser can fetch."""
+    """Files that only a person can download, with a browser."""
 
     page: str
     wanted: tuple[str, ...]
@@ -237,11 +243,11 @@ class ManualDownload:
         """The files."""
         return f"{', '.join(self.wanted)} from {self.page}"
 
-    def files(self, folder: Path, web: DownloadClient) -> list[RemoteFile]:
-        """Return nothing when the files are there.
+    def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
+        """Return nothing when the files are in the folder.
 
         Raises:
-            DatasetMissing: they are not; the message says what to put where.
+            DatasetMissing: they are not; the message names the files and their folder.
         """
         missing = [pattern for pattern in self.wanted if not any(folder.rglob(pattern))]
         if missing:
@@ -252,7 +258,7 @@ class ManualDownload:
         return []
 
 
-def _series(base_url: str, uid: str) -> RemoteFile:
+def _series_archive(base_url: str, uid: str) -> RemoteFile:
     if not re.fullmatch(r"[0-9.]{1,64}", uid):
         raise DatasetError(f"{uid!r}: expected a DICOM series UID, digits and dots")
     return RemoteFile(
@@ -261,7 +267,7 @@ def _series(base_url: str, uid: str) -> RemoteFile:
 
 
 def _listed_series(manifest: Path) -> list[str]:
-    _, _, text = _lines(manifest).partition("ListOfSeriesToDownload=")
+    _, _, text = _read_manifest(manifest).partition("ListOfSeriesToDownload=")
     if not text.strip():
         raise DatasetError(
             f"{manifest}: expected a TCIA manifest with ListOfSeriesToDownload=, found no series in it"
@@ -269,15 +275,15 @@ def _listed_series(manifest: Path) -> list[str]:
     return text.split()
 
 
-def _lines(file: Path) -> str:
+def _read_manifest(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{file}: expected a manifest as text, got: {error}") from error
 
 
-def _told(text: bytes, kind: type[Answer], url: str, expected: str) -> Answer:
-    """Return what an answer in JSON says; nothing of it is kept that was not asked for."""
+def _decode_json(text: bytes, kind: type[_Answer], url: str, expected: str) -> _Answer:
+    """Return the fields of `kind` from a JSON document; its other fields are ignored."""
     try:
         return msgspec.json.decode(text, type=kind, strict=False)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -286,7 +292,7 @@ def _told(text: bytes, kind: type[Answer], url: str, expected: str) -> Answer:
         ) from error
 
 
-def _plain_name(name: str, url: str) -> str:
+def _check_plain_name(name: str, url: str) -> str:
     if name in ("", ".", "..") or re.search(r"[/\\:\0]", name):
         raise DatasetError(f"{url}: expected plain file names, got {name!r}")
     return name

@@ -1,4 +1,4 @@
-"""All files of a source to the download folder; one that fails does not stop the others."""
+"""Download of all files of a source; one that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -26,58 +26,61 @@ def download_files(
     workers: int = 0,
     on_progress: OnProgress = ignore_progress,
 ) -> int:
-    """Return how many files are in `folder` now; those that are there under their own names are not fetched again.
+    """Download the files of a source, and return their number; files with their own name are complete and skipped.
 
-    With no `workers`, `on_progress` is told within files too; `counts["MB"]` is what has arrived.
+    With no `workers`, `on_progress` is also called within files; `counts["MB"]` is the amount received.
 
     Raises:
-        DatasetMissing: something has to be put into `folder` by hand first.
-        DatasetError: the list cannot be had, or some files failed after the others were fetched; running it again goes
-            on from there.
+        DatasetMissing: a file has to be put into `folder` by hand first.
+        DatasetError: the list of files cannot be read, or some files failed after the others were downloaded; running
+            it again continues from there.
         StoreError: the disk is full, or `folder` cannot be written.
     """
-    web = web or DownloadClient()
+    client = web or DownloadClient()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
-    files = source.files(folder, web)
-    arriving = _Arriving(on_progress)
-    job = FunctionJob(partial(_fetch_one, folder=folder, web=web.telling(arriving.take_bytes)))
+    files = source.files(folder, client)
+    progress = _ByteProgress(on_progress)
+    reporting_client = client.with_progress(progress.update_bytes)
+    job = FunctionJob(partial(_download_one, folder=folder, web=reporting_client))
     units = {file.path: file for file in files}
     failures = do_pending(
-        job, units, Ledger(None, {}), make_executor(workers), on_progress=arriving.take_files
+        job, units, Ledger(None, {}), make_executor(workers), on_progress=progress.update_files
     )
     if failures:
+        first_failure = next(iter(failures.values()))
         raise DatasetError(
             f"{len(failures)} of {len(files)} files could not be fetched, the others are in {folder}; "
-            f"run it again to go on. The first: {next(iter(failures.values()))}"
+            f"run it again to go on. The first: {first_failure}"
         )
     return len(files)
 
 
-class _Arriving:
-    """Adds the bytes of files that are on their way to the progress of all files."""
+class _ByteProgress:
+    """Adds the bytes of unfinished files to the progress of all files."""
 
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress = on_progress
         self._progress = Progress(units=0)
-        self._first: dict[str, int] = {}
-        self._last: dict[str, int] = {}
+        # A resumed file starts with the bytes of earlier runs.
+        self._first_bytes: dict[str, int] = {}
+        self._last_bytes: dict[str, int] = {}
 
-    def take_files(self, progress: Progress) -> None:
+    def update_files(self, progress: Progress) -> None:
         self._progress = progress
         self._on_progress(progress)
 
-    def take_bytes(self, file: str, so_far: int, _total: int | None) -> None:
-        self._first.setdefault(file, so_far)
-        self._last[file] = so_far
-        arrived = sum(self._last.values()) - sum(self._first.values())
-        self._progress.counts["MB"] = round(arrived / 1e6)
+    def update_bytes(self, file: str, so_far: int, _total: int | None) -> None:
+        self._first_bytes.setdefault(file, so_far)
+        self._last_bytes[file] = so_far
+        received = sum(self._last_bytes.values()) - sum(self._first_bytes.values())
+        self._progress.counts["MB"] = round(received / 1e6)
         self._on_progress(self._progress)
 
 
-def _fetch_one(file: RemoteFile, *, folder: Path, web: DownloadClient) -> None:
+def _download_one(file: RemoteFile, *, folder: Path, web: DownloadClient) -> None:
     try:
         if file.folder is None:
             web.download(file, folder)
@@ -94,7 +97,7 @@ def _download_folder(file: RemoteFile, folder: Path, web: DownloadClient) -> Non
     try:
         unpack(archive, part)
     except DatasetError:
-        # Made by the server on the fly, without a stated size: only unpacking tells that it ended early.
+        # The server makes it on the fly, without a stated size: only unpacking shows that it ended early.
         archive.unlink()
         raise
     part.replace(target)

@@ -1,4 +1,4 @@
-"""From a download folder to dataset folders: unpack, convert case by case, count, and say what is missing."""
+"""Preparation of a set from its download folder: unpack, convert case by case, count, and list missing cases."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ from segarena.work.jobs import Executor, FunctionJob
 from segarena.work.progress import OnProgress, ignore_progress
 from segarena.work.resumable_work import do_pending
 
+_FOREIGN_RESULT = (
+    "an earlier result lies in the folder and is not of this download; "
+    "delete it, or fetch its files again"
+)
+
 
 def prepare_set(
     published: PublishedSet,
@@ -53,19 +58,19 @@ def prepare_set(
     workers: int = 0,
     on_progress: OnProgress = ignore_progress,
 ) -> PreparationResult:
-    """Convert what lies in a download folder, and return what came of it.
+    """Convert the content of a download folder to dataset folders, and return the result.
 
-    A case that is there already, from input files of the same sizes, is not converted again, so that running it again
-    goes on where it stopped. Cases that cannot be used are counted and named in `prepared.json`; the others go on.
+    Existing cases whose input files have the recorded sizes are not converted again, so that a repeated call resumes a
+    stopped one. Cases that cannot be used are counted and named in `prepared.json`; the others go on.
 
     Args:
         published: the set.
-        download: the folder with its archives, or with what was in them, in any layout.
+        download: the folder with its archives, or with their content, in any layout.
         out: becomes the dataset folder, or holds one for each of the set's outputs.
         password: of encrypted archives.
-        limit: convert only the first so many cases, to try it out.
-        workers: processes; 0 works in this one.
-        on_progress: told when it starts and after each case.
+        limit: convert only this many cases, for a trial.
+        workers: number of processes; 0 works in this one.
+        on_progress: called at the start and after each case.
 
     Raises:
         DatasetMissing: the folder, or everything in it, is missing.
@@ -73,7 +78,7 @@ def prepare_set(
         StoreError: the disk is full, or `out` cannot be written or is in use.
         MissingExtra: SimpleITK, nibabel or pydicom is not installed.
     """
-    # A missing package is told before hours of unpacking, and not after.
+    # Report a missing package before hours of unpacking, not after.
     import_module("segarena.systems.volumes.preparation.optional_packages")
     import_nibabel()
     if not download.is_dir():
@@ -91,7 +96,7 @@ def prepare_set(
 
 
 def describe_access(published: PublishedSet) -> str:
-    """Return in one line how to obtain the files of a set."""
+    """Return one line on how to obtain the files of a set."""
     if published.source.needs:
         return f"save {published.source.needs} there"
     return f"fetch it with --fetch ({published.size_gb:g} GB from {published.source.page})"
@@ -100,11 +105,16 @@ def describe_access(published: PublishedSet) -> str:
 def unpack_archives(
     published: PublishedSet, download: Path, *, password: str | None = None
 ) -> list[Path]:
-    """Unpack the archives of a set beside themselves, each to a folder of its name; return these folders."""
-    archives = sorted({path for pattern in published.archives for path in download.glob(pattern)})
-    for archive in archives:
-        unpack(archive, archive.with_suffix(""), password=password)
-    return [archive.with_suffix("") for archive in archives]
+    """Unpack each archive of a set to a folder of its name beside it, and return these folders."""
+    archives: set[Path] = set()
+    for pattern in published.archives:
+        archives.update(download.glob(pattern))
+    folders: list[Path] = []
+    for archive in sorted(archives):
+        folder = archive.with_suffix("")
+        unpack(archive, folder, password=password)
+        folders.append(folder)
+    return folders
 
 
 def _convert_all(
@@ -115,7 +125,7 @@ def _convert_all(
     executor: Executor,
     on_progress: OnProgress,
 ) -> PreparationResult:
-    found = list(_distinct(published.find(download)))
+    found = list(_check_names(published.find(download)))
     if not found:
         raise DatasetMissing(
             f"{download}: found no case of {published.title}; {describe_access(published)}"
@@ -125,63 +135,79 @@ def _convert_all(
     for output in published.outputs:
         clear_leftovers(journal.out / output.folder / "imagesTr")
         clear_leftovers(journal.out / output.folder / "labelsTr")
-    units: dict[str, RawCase] = {}
+    units = _select_cases(published, raw, download, journal, limit)
+    convert = partial(_convert_one, outputs=published.outputs, download=download, out=journal.out)
+    failures = do_pending(
+        FunctionJob(convert),
+        units,
+        journal.ledger,
+        executor,
+        stage="convert",
+        on_progress=on_progress,
+    )
+    records: list[CaseRecord] = []
+    for case in units:
+        entry = journal.ledger.done.get(case)
+        if entry is None:
+            continue
+        if "left_out" in entry:
+            skipped.append(SkippedCase(id=case, reason=entry["left_out"], by_rule=True))
+        else:
+            records.append(CaseRecord.of(entry))
+    for case, error in failures.items():
+        skipped.append(SkippedCase(id=case, reason=str(error), by_rule=False))
+    is_partial = limit is not None and limit < len(raw)
+    return _finish(published, journal, records, skipped, is_partial=is_partial)
+
+
+def _select_cases(
+    published: PublishedSet,
+    raw: list[RawCase],
+    download: Path,
+    journal: PreparationJournal,
+    limit: int | None,
+) -> dict[str, RawCase]:
+    """Return the cases to convert or to keep, by name; the ledger then holds the entries of kept ones alone."""
+    selected: dict[str, RawCase] = {}
     done = journal.ledger.done
     for place, case in enumerate(raw):
-        record = journal.done(case, download, published.outputs)
+        record = journal.find_record(case, download, published.outputs)
         if record is not None or limit is None or place < limit:
-            units[case.id] = case
-        # What was noted counts only as long as inputs and results are as they were.
+            selected[case.id] = case
+        # An entry counts only as long as inputs and results are as recorded.
         done.pop(case.id, None)
         if record is not None:
             done[case.id] = asdict(record)
-    job = FunctionJob(
-        partial(_convert_one, outputs=published.outputs, download=download, out=journal.out)
-    )
-    failures = do_pending(
-        job, units, journal.ledger, executor, stage="convert", on_progress=on_progress
-    )
-    noted = [(case, done[case]) for case in units if case in done]
-    records = [CaseRecord.of(about) for _, about in noted if "left_out" not in about]
-    skipped += [
-        SkippedCase(id=case, reason=about["left_out"], by_rule=True)
-        for case, about in noted
-        if "left_out" in about
-    ]
-    skipped += [
-        SkippedCase(id=case, reason=str(error), by_rule=False) for case, error in failures.items()
-    ]
-    return _finish(
-        published, journal, records, skipped, is_partial=limit is not None and limit < len(raw)
-    )
+    return selected
 
 
 def _convert_one(
     case: RawCase, *, outputs: tuple[DatasetOutput, ...], download: Path, out: Path
 ) -> dict[str, Any]:
-    """Write the results of a case, and return its record in plain values, or why the rule leaves it out."""
+    """Write the results of a case, and return its record as a dictionary, or why the rule leaves it out."""
     converted = case.convert()
     if isinstance(converted, SkippedCase):
         if not converted.by_rule:
             raise SampleInvalid(converted.reason)
         return {"left_out": converted.reason}
-    instances = {one.folder: _count(case.id, converted, one.folder) for one in outputs}
-    images = [out / output.folder / "imagesTr" / f"{case.id}_0000{ENDING}" for output in outputs]
-    for output, image in zip(outputs, images, strict=True):
-        labels = out / output.folder / "labelsTr" / case.id
-        write_labels(converted.labels[output.folder], converted.image, labels)
-        if image == images[0]:
+    counts = {
+        output.folder: _count_objects(case.id, converted, output.folder) for output in outputs
+    }
+    first_image: Path | None = None
+    for output in outputs:
+        folder = out / output.folder
+        labels = converted.labels[output.folder]
+        write_labels(labels, converted.image, folder / "labelsTr" / case.id)
+        image = folder / "imagesTr" / f"{case.id}_0000{ENDING}"
+        if first_image is None:
             write_image(converted.image, image)
+            first_image = image
         else:
-            link_or_copy(images[0], image)
-    return asdict(
-        CaseRecord(
-            id=case.id,
-            inputs=describe_inputs(case, download),
-            objects=instances,
-            notes=converted.notes,
-        )
-    )
+            # Several outputs of a set share the scan.
+            link_or_copy(first_image, image)
+    inputs = describe_inputs(case, download)
+    record = CaseRecord(id=case.id, inputs=inputs, objects=counts, notes=converted.notes)
+    return asdict(record)
 
 
 def _finish(
@@ -192,21 +218,21 @@ def _finish(
     *,
     is_partial: bool,
 ) -> PreparationResult:
-    reasons = {case.id: case.reason for case in skipped}
-    for case in journal.others([record.id for record in records], published.outputs):
-        reason = f"{reasons[case]}; " if case in reasons else ""
-        reason += "an earlier result lies in the folder and is not of this download; delete it, or fetch its files again"
-        skipped = [
-            *(one for one in skipped if one.id != case),
-            SkippedCase(id=case, reason=reason, by_rule=False),
-        ]
+    """Write dataset.json and prepared.json, and return the result."""
+    by_id = {case.id: case for case in skipped}
+    prepared_ids = [record.id for record in records]
+    for case in journal.find_other_cases(prepared_ids, published.outputs):
+        earlier = by_id.pop(case, None)
+        reason = f"{earlier.reason}; {_FOREIGN_RESULT}" if earlier else _FOREIGN_RESULT
+        # Added at the end, after the cases of this download.
+        by_id[case] = SkippedCase(id=case, reason=reason, by_rule=False)
     prepared = PreparationResult(
         name=published.name,
         folders=tuple(journal.out / output.folder for output in published.outputs),
         stated=published.cases,
         cases=tuple(records),
-        left_out={case.id: case.reason for case in skipped if case.by_rule},
-        failed={case.id: case.reason for case in skipped if not case.by_rule},
+        left_out={case.id: case.reason for case in by_id.values() if case.by_rule},
+        failed={case.id: case.reason for case in by_id.values() if not case.by_rule},
         is_partial=is_partial,
     )
     for output in published.outputs:
@@ -215,21 +241,21 @@ def _finish(
     return prepared
 
 
-def _count(case: str, converted: ConvertedCase, folder: str) -> int:
+def _count_objects(case: str, converted: ConvertedCase, folder: str) -> int:
+    """Return the number of instances or classes of a case; raise `SampleInvalid` where there are none."""
     labels = converted.labels[folder]
     if isinstance(labels, Mapping):
         count = len(labels)
     else:
         count = int(np.count_nonzero(np.unique(labels)))
     if not count:
-        raise SampleInvalid(
-            f"{case}: expected something labelled{f' for {folder}' if folder else ''}, found nothing"
-        )
+        where = f" for {folder}" if folder else ""
+        raise SampleInvalid(f"{case}: expected something labelled{where}, found nothing")
     return count
 
 
-def _distinct(cases: Iterable[RawCase | SkippedCase]) -> Iterator[RawCase | SkippedCase]:
-    """Yield cases; one whose name was there before, or is no name for a file, is yielded as failed."""
+def _check_names(cases: Iterable[RawCase | SkippedCase]) -> Iterator[RawCase | SkippedCase]:
+    """Yield cases; one with a repeated name, or a name that cannot be a file name, becomes a failed case."""
     names: set[str] = set()
     for case in cases:
         if not re.fullmatch(r"\w[\w.+-]*", case.id):

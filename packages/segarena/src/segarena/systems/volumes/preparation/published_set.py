@@ -1,4 +1,4 @@
-"""The words of the preparation: a published set, its outputs, a raw case, a converted case, a skipped one."""
+"""Data classes of the preparation: a published set, its outputs, and its raw, converted and skipped cases."""
 
 from __future__ import annotations
 
@@ -21,24 +21,22 @@ LabelArray: TypeAlias = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetOutput:
-    """One dataset folder that comes out."""
+    """One dataset folder that the preparation writes."""
 
     # "instance": each id of a label map is one object; "organ": each id is one class.
     kind: Literal["instance", "organ"]
-    classes: tuple[
-        str, ...
-    ]  # for "organ" the names of ids 1, 2, ...; for "instance" the one name of all objects
+    # For "organ" the names of ids 1, 2, ...; for "instance" the one name of all objects.
+    classes: tuple[str, ...]
     folder: str = ""  # below the set's own folder; "" is that folder
-    overlapping: bool = (
-        False  # classes share voxels, so each is a file `labelsTr/CASE/CLASS.nii.gz`
-    )
-    # On which side of Table 7 of the paper the targets are; "" on neither.
+    # Whether classes share voxels, so that each is a file `labelsTr/CASE/CLASS.nii.gz`.
+    overlapping: bool = False
+    # The side of Table 7 of the paper on which the targets are; "" for neither.
     tissue: Literal["pathology", "organ", ""] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedCase:
-    """A case that does not take part: the published rule leaves it out, or it should be there and cannot be used."""
+    """A case that is left out, by the published rule or because its files cannot be used."""
 
     id: str
     reason: str
@@ -47,43 +45,42 @@ class SkippedCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertedCase:
-    """A case as it will be written."""
+    """A case ready to be written."""
 
     image: sitk.Image  # the scan, in its stored grid
     # For each output's folder a label map, or masks by class where classes overlap; shape of the image.
     labels: Mapping[str, LabelArray | Mapping[str, LabelArray]]
-    notes: tuple[str, ...] = ()  # what a reader of the result should know about this case
+    notes: tuple[str, ...] = ()  # facts about this case for readers of `prepared.json`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawCase:
     """A case as downloaded."""
 
-    id: str  # the name it will have
-    inputs: tuple[Path, ...]  # every file it is made from
-    # Reads them; raises SampleInvalid when they cannot be used. Travels to other processes: a `partial` of a function
-    # of a module.
+    id: str  # its name in the output
+    inputs: tuple[Path, ...]  # all its files
+    # Reads them; raises SampleInvalid when they cannot be used. It is pickled for other processes, so it must be a
+    # `partial` of a module's function.
     convert: Callable[[], ConvertedCase | SkippedCase]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSet:
-    """One of the ten."""
+    """One of the ten sets."""
 
-    name: str  # how the command calls it
+    name: str  # its name in the command
     paper: str  # "D1" to "D10"
     title: str
     modality: Literal["CT", "MR"]
     sequence: str = ""  # of an MR, such as "T1"
-    cases: int  # how many Table 1 states
+    cases: int  # number of cases in Table 1
     size_gb: float
-    licence: str  # where its terms stand; they are the user's to accept
+    licence: str  # where to read the terms, which the user must accept
     source: DownloadSource
     outputs: tuple[DatasetOutput, ...]
-    # Every case in a download folder, in the order of their names; no pixel is read.
+    # Finds every case in a download folder, in the order of their names, without reading pixels.
     find: Callable[[Path], Iterable[RawCase | SkippedCase]]
-    rule: str  # what becomes a target
-    archives: tuple[
-        str, ...
-    ] = ()  # patterns of the archives in the download folder that are unpacked
-    differences: Mapping[str, str]  # where this preparation departs from the published one, by name
+    rule: str  # how targets are made
+    # Patterns of the archives in the download folder that are unpacked.
+    archives: tuple[str, ...] = ()
+    differences: Mapping[str, str]  # deviations from the published preparation, by name

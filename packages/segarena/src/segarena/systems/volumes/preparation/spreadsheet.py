@@ -1,4 +1,4 @@
-"""A sheet of numbers beside the volumes: .xlsx or .csv."""
+"""Reader of the spreadsheet beside the volumes of a set: .xlsx or .csv."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import struct
 import zipfile
 import zlib
-from functools import reduce
 from pathlib import Path
 
 from segarena.errors import DatasetError, MissingExtra
@@ -24,14 +23,15 @@ _DAMAGE = (
     struct.error,
 )
 MOST_CELLS = 5_000_000
-_PLACE = re.compile(rb"""r\s*=\s*["']([A-Za-z]{0,3})(\d{1,9})["']""")
+# A cell reference in the XML, such as r="AB12".
+_CELL_REFERENCE = re.compile(rb"""r\s*=\s*["']([A-Za-z]{0,3})(\d{1,9})["']""")
 
 
 def read_spreadsheet(path: Path) -> list[list[str]]:
     """Return the cells of a .csv file, or of the first sheet of an .xlsx file, as texts; "" where empty.
 
     Raises:
-        DatasetError: it cannot be read as such.
+        DatasetError: the file cannot be read as a table.
     """
     try:
         if path.suffix.lower() == ".csv":
@@ -45,44 +45,53 @@ def read_spreadsheet(path: Path) -> list[list[str]]:
 
 
 def find_column(table: list[list[str]], name: str, *, group: str | None = None) -> list[str]:
-    """Return a column below its name, in a table whose rows start below the row with "ID".
+    """Return the cells of a column below its name; the header is the row with "ID".
 
-    Names are compared without case and spaces. `group` stands in the row above, over several columns; None takes the
-    first column of that name.
+    Names are compared without case and spaces. `group` is a name in the row above that spans several columns; None
+    takes the first column called `name`.
 
     Raises:
         DatasetError: there is no such column.
     """
-    header = next((at for at, row in enumerate(table) if "id" in map(_plain, row)), None)
-    if header is None:
-        raise DatasetError("expected a table with a column 'ID', found none")
-    above = _filled(table[header - 1], len(table[header])) if header else []
-    for at, found in enumerate(table[header]):
-        stands_in = _plain(above[at]) if above else ""
-        if _plain(found) == _plain(name) and (
-            group is None or not above or stands_in == _plain(group)
-        ):
-            return [row[at] if at < len(row) else "" for row in table[header + 1 :]]
+    header_row = _find_header(table)
+    header = table[header_row]
+    groups: list[str] = []
+    if header_row:
+        groups = _fill_spans(table[header_row - 1], len(header))
+    for column, title in enumerate(header):
+        is_in_group = group is None or not groups or _plain(groups[column]) == _plain(group)
+        if _plain(title) == _plain(name) and is_in_group:
+            rows = table[header_row + 1 :]
+            return [row[column] if column < len(row) else "" for row in rows]
     where = f" below {group!r}" if group else ""
-    raise DatasetError(
-        f"expected a column {name!r}{where}, found {[cell for cell in table[header] if cell]}"
-    )
+    titles = [title for title in header if title]
+    raise DatasetError(f"expected a column {name!r}{where}, found {titles}")
+
+
+def _find_header(table: list[list[str]]) -> int:
+    for number, row in enumerate(table):
+        if any(_plain(cell) == "id" for cell in row):
+            return number
+    raise DatasetError("expected a table with a column 'ID', found none")
 
 
 def _plain(text: str) -> str:
     return re.sub(r"\s+", "", text).lower()
 
 
-def _filled(row: list[str], columns: int) -> list[str]:
-    """Return a row in which a cell that spans several columns stands in each of them."""
+def _fill_spans(row: list[str], columns: int) -> list[str]:
+    """Return a row in which a cell that spans several columns is repeated in each of them."""
     filled: list[str] = []
-    for cell in [*row, *[""] * (columns - len(row))]:
-        filled.append(cell or (filled[-1] if filled else ""))
+    last = ""
+    padding = [""] * (columns - len(row))
+    for cell in [*row, *padding]:
+        last = cell or last
+        filled.append(last)
     return filled
 
 
 def _first_sheet(path: Path) -> list[list[str]]:
-    # The catalogue of sets imports this module, and must be shown without the extra.
+    # The catalogue of sets imports this module, and must work without the extra.
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as error:
@@ -97,38 +106,47 @@ def _first_sheet(path: Path) -> list[list[str]]:
     except CalamineError as error:
         raise ValueError(error) from error
     except BaseException as error:
-        if (
-            type(error).__name__ == "PanicException"
-        ):  # what compiled code in Rust raises, beside all exceptions
+        # A panic of compiled Rust code, which is no subclass of Exception and cannot be imported.
+        if type(error).__name__ == "PanicException":
             raise ValueError(f"a damaged workbook ({error})") from error
         raise
-    return [list(map(_text, row)) for row in rows]
+    return [[_cell_text(cell) for cell in row] for row in rows]
 
 
 def _check_workbook(path: Path) -> None:
-    """Raise unless a workbook unpacks to little, whole, and its cells span a table that fits into memory."""
+    """Raise unless a workbook is undamaged, small when unpacked, and its cells span a table that fits in memory."""
     with zipfile.ZipFile(path) as archive:
-        check_pixels(sum(entry.file_size for entry in archive.infolist()), path)
-        if (damaged := archive.testzip()) is not None:
+        unpacked_bytes = sum(entry.file_size for entry in archive.infolist())
+        check_pixels(unpacked_bytes, path)
+        damaged = archive.testzip()
+        if damaged is not None:
             raise ValueError(f"damaged data in {damaged}")
         for entry in archive.infolist():
             if entry.filename.startswith("xl/worksheets/"):
-                _check_span(archive.read(entry), path)
+                _check_span(archive.read(entry))
 
 
-def _check_span(sheet: bytes, path: Path) -> None:
-    """Raise unless the cells of a sheet span few: the reader makes a full table from A1 to the last of them."""
+def _check_span(sheet: bytes) -> None:
+    """Raise if the cells of a sheet span too large a table, which the reader allocates from A1 to the last cell."""
     columns = 1
     rows = 1
-    for letters, number in _PLACE.findall(sheet):
+    for letters, number in _CELL_REFERENCE.findall(sheet):
         rows = max(rows, int(number))
-        columns = max(
-            columns, reduce(lambda count, letter: 26 * count + letter - 64, letters.upper(), 0)
-        )
+        columns = max(columns, _column_number(letters))
     if rows * columns > MOST_CELLS:
         raise ValueError(f"{rows:,} rows of {columns:,} columns, more than {MOST_CELLS:,} cells")
 
 
-def _text(cell: object) -> str:
+def _column_number(letters: bytes) -> int:
+    """Return the number of a column from its letters: 1 for A, 27 for AA."""
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
+def _cell_text(cell: object) -> str:
     """Return a cell as a text, whole numbers without a decimal point."""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)

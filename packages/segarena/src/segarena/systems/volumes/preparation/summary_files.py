@@ -1,4 +1,4 @@
-"""What is written beside the volumes: dataset.json, prepared.json, and the ledger from which a stopped run goes on."""
+"""Files beside the prepared volumes: dataset.json, prepared.json, and the journal from which a stopped run resumes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JOURNAL_NAME = "prepared.partial.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """A file that a case was made from; `path` is relative to the download folder."""
+    """A file from which a case was made; `path` is relative to the download folder."""
 
     path: str
     bytes: int
@@ -32,7 +32,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRecord:
-    """A case that is there; `objects` counts its instances, or classes, by folder of the output."""
+    """A prepared case; `objects` counts its instances, or classes, by folder of the output."""
 
     id: str
     inputs: tuple[InputFile, ...]
@@ -41,7 +41,7 @@ class CaseRecord:
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> CaseRecord:
-        """Return a record as it was read from JSON."""
+        """Return a record from its JSON form."""
         return cls(
             id=record["id"],
             inputs=tuple(InputFile(**file) for file in record["inputs"]),
@@ -52,9 +52,9 @@ class CaseRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparationResult:
-    """What a preparation came to: cases that are there, left out by the published rule or failed, both with the reason.
+    """Result of a preparation: prepared cases, and cases left out by the published rule or failed, with the reason.
 
-    `stated` is how many cases Table 1 of the paper states; with `is_partial` a limit kept others from being prepared.
+    `stated` is the number of cases in Table 1 of the paper; with `is_partial`, a limit kept others from preparation.
     """
 
     name: str
@@ -73,28 +73,31 @@ class PreparationResult:
 
 def describe_inputs(case: RawCase, download: Path) -> tuple[InputFile, ...]:
     """Return the names, sizes and checksums of a case's files."""
-    return tuple(
-        InputFile(
-            path=_name(path, download), bytes=path.stat().st_size, sha256=sha256_of_file(path)
+    files: list[InputFile] = []
+    for path in case.inputs:
+        file = InputFile(
+            path=_relative_name(path, download),
+            bytes=path.stat().st_size,
+            sha256=sha256_of_file(path),
         )
-        for path in case.inputs
-    )
+        files.append(file)
+    return tuple(files)
 
 
 class PreparationJournal:
-    """Which cases of a set are done in a folder.
+    """Journal of the completed cases of a set in a folder.
 
     Args:
-        out: where prepared.json is or will be.
+        out: the folder of prepared.json.
         name: of the set.
 
     Raises:
-        DatasetError: the folder holds another set, or a prepared.json that is none.
+        DatasetError: the folder holds another set, or an invalid prepared.json.
     """
 
     def __init__(self, out: Path, name: str) -> None:
         self.out = out
-        finished = self._finished(name)
+        finished = self._read_summary(name)
         # An earlier version kept one case per line.
         upgrade_ledger(
             out / JOURNAL_NAME,
@@ -102,9 +105,9 @@ class PreparationJournal:
         )
         self.ledger = Ledger(out / JOURNAL_NAME, {"set": name})
         self._records = {record.id: record for record in finished}
-        for case, noted in self.ledger.done.items():
-            if "left_out" not in noted:
-                self._records[case] = CaseRecord.of(noted)
+        for case, entry in self.ledger.done.items():
+            if "left_out" not in entry:
+                self._records[case] = CaseRecord.of(entry)
 
     def __enter__(self) -> PreparationJournal:
         return self
@@ -117,18 +120,21 @@ class PreparationJournal:
     ) -> None:
         self.ledger.close()
 
-    def done(
+    def find_record(
         self, case: RawCase, download: Path, outputs: tuple[DatasetOutput, ...]
     ) -> CaseRecord | None:
-        """Return the record of a case whose results are there and whose inputs have the sizes they had."""
+        """Return the record of a case if its results exist and its inputs have the recorded sizes."""
         record = self._records.get(case.id)
-        if record is None or not all(self._has(case.id, output) for output in outputs):
+        if record is None or not all(self._has_files(case.id, output) for output in outputs):
             return None
-        now = {_name(path, download): path.stat().st_size for path in case.inputs}
-        return record if now == {file.path: file.bytes for file in record.inputs} else None
+        sizes = {_relative_name(path, download): path.stat().st_size for path in case.inputs}
+        recorded_sizes = {file.path: file.bytes for file in record.inputs}
+        return record if sizes == recorded_sizes else None
 
-    def others(self, known: Iterable[str], outputs: tuple[DatasetOutput, ...]) -> list[str]:
-        """Return the cases whose images lie in the folders, of an earlier run, without those that are known."""
+    def find_other_cases(
+        self, known: Iterable[str], outputs: tuple[DatasetOutput, ...]
+    ) -> list[str]:
+        """Return the cases of earlier runs whose images are in the folders, without the known ones."""
         found: set[str] = set()
         for output in outputs:
             images = (self.out / output.folder / "imagesTr").glob(f"*_0000{ENDING}")
@@ -136,19 +142,20 @@ class PreparationJournal:
         return sorted(found - set(known))
 
     def close(self) -> None:
-        """Forget the ledger, once prepared.json holds everything."""
+        """Delete the ledger, once prepared.json holds everything."""
         self.ledger.close()
         (self.out / JOURNAL_NAME).unlink(missing_ok=True)
 
-    def _has(self, case: str, output: DatasetOutput) -> bool:
+    def _has_files(self, case: str, output: DatasetOutput) -> bool:
         folder = self.out / output.folder
         if output.overlapping:
             labels = folder / "labelsTr" / case
         else:
             labels = folder / "labelsTr" / f"{case}{ENDING}"
-        return labels.exists() and (folder / "imagesTr" / f"{case}_0000{ENDING}").is_file()
+        image = folder / "imagesTr" / f"{case}_0000{ENDING}"
+        return labels.exists() and image.is_file()
 
-    def _finished(self, name: str) -> list[CaseRecord]:
+    def _read_summary(self, name: str) -> list[CaseRecord]:
         path = self.out / SUMMARY_NAME
         if not path.exists():
             return []
@@ -195,7 +202,7 @@ def write_dataset_json(
 def write_prepared_json(
     published: PublishedSet, journal: PreparationJournal, prepared: PreparationResult
 ) -> None:
-    """Write prepared.json, and close the journal."""
+    """Write prepared.json, and delete the journal."""
     objects: dict[str, int] = {}
     for output in published.outputs:
         objects[output.folder or "all"] = sum(
@@ -231,5 +238,5 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def _name(path: Path, download: Path) -> str:
+def _relative_name(path: Path, download: Path) -> str:
     return path.relative_to(download).as_posix()

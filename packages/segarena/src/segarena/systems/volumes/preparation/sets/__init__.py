@@ -1,1 +1,1 @@
-"""One file per dataset: where it comes from, what the paper states, how cases are found and labels made."""
+"""One module per dataset: its source, the paper's statements, and how cases are found and labels made."""

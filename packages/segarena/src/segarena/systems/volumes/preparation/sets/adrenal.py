@@ -26,7 +26,7 @@ LEAST_VOXELS = 30
 _LABEL = partial(label_instances, dilation=1, least_voxels=LEAST_VOXELS)
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients, which have one study with one SEG; the CT is the one that it refers to."""
     for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
         segs = select_modality(series, "SEG")
@@ -53,7 +53,7 @@ ADRENAL = PublishedSet(
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="adrenal_acc_ki67_seg"),
     outputs=(DatasetOutput(kind="instance", classes=("adrenal tumour",), tissue="pathology"),),
-    find=find,
+    find=_find_cases,
     rule=f"26-connected components after growing by a ball of radius 1; those of fewer than {LEAST_VOXELS} voxels are "
     "removed; patients whose SEG has another shape than the CT are left out",
     differences={

@@ -56,7 +56,7 @@ MISSING_PATIENTS = (1183,)
 """The patient whose files were not whole when the paper's authors fetched them."""
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients, which have one CT and one SEG of the description "Segmentation"."""
     for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
         cts = select_modality(series, "CT")
@@ -108,7 +108,7 @@ COLORECTAL = PublishedSet(
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="colorectal_liver_metastases"),
     outputs=(DatasetOutput(kind="instance", classes=("liver metastasis",), tissue="pathology"),),
-    find=find,
+    find=_find_cases,
     rule='each segment whose name starts with "Tumor" is one instance; of 197 patients 26 are left out by name: 25 '
     "with overlapping tumours, and 1 that was missing",
     differences={

@@ -66,7 +66,7 @@ HANSEG_ORGANS = (
 """Ids 1 to 30, in alphabetical order."""
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: folders `case_NN` with `*_IMG_CT.nrrd`, `*_IMG_MR_T1.nrrd` and `*_OAR_ORGAN.seg.nrrd`."""
     for mr in sorted(folder.rglob("case_*_IMG_MR_T1.nrrd"), key=lambda path: path.name):
         case = mr.name.removesuffix("_IMG_MR_T1.nrrd")
@@ -110,7 +110,7 @@ HANSEG = PublishedSet(
     source=ZenodoRecord(record=7442914),
     archives=("*.zip",),
     outputs=(DatasetOutput(kind="organ", classes=HANSEG_ORGANS, tissue="organ"),),
-    find=find,
+    find=_find_cases,
     rule="30 classes, ids alphabetical; the MR's direction set to identity, the CT registered to it rigidly, its "
     "organs moved by nearest neighbours; where organs overlap, the higher id",
     differences={

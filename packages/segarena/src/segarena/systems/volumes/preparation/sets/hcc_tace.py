@@ -55,7 +55,7 @@ LISTED_PATIENTS = (
 """The 66 patients HCC_NNN that the published preparation lists; Table 1 states 65 images."""
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the listed patients: one study with one CT "Recon 3" and one SEG "Segmentation"."""
     listed = {f"HCC_{number:03d}" for number in LISTED_PATIENTS}
     for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
@@ -122,7 +122,7 @@ HCC_TACE = PublishedSet(
             folder="lesion", kind="instance", classes=("liver tumour",), tissue="pathology"
         ),
     ),
-    find=find,
+    find=_find_cases,
     rule="liver: the union of Liver, Mass, Necrosis and Portal vein; lesion: Mass and Necrosis, 18-connected "
     'components; patients of a list of 66 with exactly one CT "Recon 3" and one SEG "Segmentation" of the same shape',
     differences={

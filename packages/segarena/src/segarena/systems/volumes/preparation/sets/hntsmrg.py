@@ -19,7 +19,7 @@ from segarena.systems.volumes.preparation.published_set import (
 from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `preRT/ID_preRT_T2.nii.gz` with `ID_preRT_mask.nii.gz`."""
     for image in sorted(folder.rglob("preRT/*_preRT_T2.nii.gz"), key=lambda path: path.name):
         case = image.name.removesuffix("_T2.nii.gz")
@@ -52,7 +52,7 @@ HNTSMRG = PublishedSet(
     source=ZenodoRecord(record=11199559),
     archives=("*.zip",),
     outputs=(DatasetOutput(kind="instance", classes=("primary tumour",), tissue="pathology"),),
-    find=find,
+    find=_find_cases,
     rule="label 1, at most one tumour per patient, so no components; lymph nodes (label 2) are background; patients "
     "without a primary tumour are left out",
     differences={},

@@ -22,7 +22,7 @@ from segarena.systems.volumes.preparation.published_set import (
 )
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the studies, which have one CT and one SEG each."""
     studies = group_series(find_series(folder), lambda one: one.study)
     for number, study in enumerate(studies.values()):
@@ -46,7 +46,7 @@ LNQ = PublishedSet(
         page="https://www.cancerimagingarchive.net/collection/mediastinal-lymph-node-seg/",
     ),
     outputs=(DatasetOutput(kind="instance", classes=("lymph node",), tissue="pathology"),),
-    find=find,
+    find=_find_cases,
     rule="26-connected components; frames put on the CT by their positions",
     differences={
         "extra label files": "not written; the published not_padded_* files become cases without images",

@@ -21,7 +21,7 @@ from segarena.systems.volumes.preparation.sitk_images import read_image_and_labe
 from segarena.systems.volumes.preparation.spreadsheet import find_column, read_spreadsheet
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `N-Flair.nii` with `N-LesionSeg-Flair.nii`, and the sheet of spacings beside them."""
     spacings = _spacings(folder)
     images = {
@@ -92,7 +92,7 @@ MS_FLAIR = PublishedSet(
     ),
     archives=("*.zip",),
     outputs=(DatasetOutput(kind="instance", classes=("MS lesion",), tissue="pathology"),),
-    find=find,
+    find=_find_cases,
     rule="label 1; 26-connected components; spacing between slices from the sheet, the files' own is wrong",
     differences={
         "file ending": "dataset.json says .nii.gz, as the files are; the published one says .nrrd",

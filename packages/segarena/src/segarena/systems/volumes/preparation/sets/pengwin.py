@@ -18,7 +18,7 @@ from segarena.systems.volumes.preparation.published_set import (
 from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `NNN.mha`, the label below a folder with "label" in its name."""
     files = sorted(folder.rglob("*.mha"), key=lambda path: path.name)
     labels = {
@@ -51,7 +51,7 @@ PENGWIN = PublishedSet(
     source=ZenodoRecord(record=10927452),
     archives=("PENGWIN_CT*.zip",),
     outputs=(DatasetOutput(kind="instance", classes=("bone fragment",)),),
-    find=find,
+    find=_find_cases,
     rule="each id of the label file is one fragment; ids renumbered 1, 2, ... in their order",
     differences={},
 )

@@ -24,7 +24,7 @@ from segarena.systems.volumes.preparation.published_set import (
 )
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield pairs of a CT and a SEG of one study; of several, those where the SEG refers to the CT."""
     series = group_series(find_series(folder), lambda one: one.study)
     pairs = list(chain.from_iterable(map(_pairs, series.values())))
@@ -65,7 +65,7 @@ RIDER_LUNG = PublishedSet(
         page="https://www.cancerimagingarchive.net/analysis-result/rider-lungct-seg/", manifests=2
     ),
     outputs=(DatasetOutput(kind="instance", classes=("lung lesion",), tissue="pathology"),),
-    find=find,
+    find=_find_cases,
     rule="the SEG's second segment, or its only one; 26-connected components",
     differences={
         "resampling": "frames go to CT slices by position, nearest neighbours; the same voxels where grids agree",

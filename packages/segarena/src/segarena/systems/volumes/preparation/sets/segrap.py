@@ -88,7 +88,7 @@ SEGRAP_ORGANS = (
 SEGRAP_CASES = 30
 
 
-def find(folder: Path) -> Iterator[RawCase | SkippedCase]:
+def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: folders `segrap_NNNN` with `image.nii.gz`, and those of the same name with `ORGAN.nii.gz`."""
     images = {path.parent.name: path for path in sorted(folder.rglob("image.nii.gz"))}
     organs: dict[str, dict[str, Path]] = {}
@@ -143,7 +143,7 @@ SEGRAP = PublishedSet(
     ),
     archives=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
     outputs=(DatasetOutput(kind="organ", classes=SEGRAP_ORGANS, overlapping=True, tissue="organ"),),
-    find=find,
+    find=_find_cases,
     rule=f"45 classes that share voxels, one file each; the first {SEGRAP_CASES} patients in sorted order",
     differences={
         "which 30": "the first in sorted order; the published code counts 30 in the order of the folder, and then "

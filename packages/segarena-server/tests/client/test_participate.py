@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import segarena
 from segarena.cli.main import app
 from segarena.client import connection
-from segarena.client.participate import evaluate, sessions, standing
-from segarena.client.participation import begun_in
+from segarena.client.participate import evaluate, read_standing, sessions
+from segarena.client.participation import read_participation
 from segarena.errors import (
     InvalidInput,
     PluginInvalid,
@@ -37,7 +37,7 @@ KEYS = ["benchmark", "sample", "target", "user", "repeat", "round"]
 
 def judged(arena, folder):
     """The records that the server has of a run."""
-    return table_frame("records", arena.records(begun_in(folder).run)).sort(KEYS)
+    return table_frame("records", arena.records(read_participation(folder).run)).sort(KEYS)
 
 
 def told(records):
@@ -74,7 +74,7 @@ def test_a_run_at_a_server_is_the_run_that_has_the_truth(case, tmp_path):
         folder = evaluate(
             f"{server}/challenges/spring", segmenter=segmenter, out=tmp_path / "there"
         )
-        _, scores = standing(tmp_path / "there")
+        _, scores = read_standing(tmp_path / "there")
     here = segarena.evaluate(
         benchmark, segmenter=segmenter, dataset=dataset, limit=samples, out=tmp_path / "here"
     )
@@ -103,7 +103,7 @@ def test_a_script_of_its_own_holds_one_dialogue_after_the_other(tmp_path):
             session.submit(~dialogue.previous_mask(session.sample.shape))
     here = segarena.RunFolder.open(tmp_path / "here").records()
     assert judged(arena, tmp_path / "there").equals(here.sort(KEYS))
-    assert arena.is_over(begun_in(tmp_path / "there").run)
+    assert arena.is_over(read_participation(tmp_path / "there").run)
 
 
 def test_all_dialogues_about_a_sample_travel_together(tmp_path):
@@ -111,7 +111,7 @@ def test_all_dialogues_about_a_sample_travel_together(tmp_path):
     with serving(arena) as server:
         run(server, tmp_path / "run")
     turns = [request for request in arena.requests if "/turns/" in request]
-    dialogues = len(arena.begin(begun_in(tmp_path / "run").run)["places"][0]["dialogues"])
+    dialogues = len(arena.begin(read_participation(tmp_path / "run").run)["places"][0]["dialogues"])
     assert dialogues > 1
     assert len(turns) == 4
 
@@ -267,7 +267,7 @@ def test_evaluate_and_sessions_take_a_challenge(tmp_path):
             session.next() for session in segarena.sessions(challenge=url, out=tmp_path / "mine")
         ]
     assert len(opened) == folder.records().height
-    assert arena.is_over(begun_in(tmp_path / "mine").run)
+    assert arena.is_over(read_participation(tmp_path / "mine").run)
 
 
 def answer_once(url, out):
@@ -290,7 +290,7 @@ def test_a_script_that_gives_up_where_it_answered_before_keeps_that_answer(tmp_p
     assert first["iou"][0] > 0
     failed = segarena.RunFolder.open(tmp_path / "run").records()["failure"].drop_nulls()
     assert all("left by the participant" in why for why in failed)
-    assert arena.is_over(begun_in(tmp_path / "run").run)
+    assert arena.is_over(read_participation(tmp_path / "run").run)
 
 
 def test_turns_that_were_damaged_are_not_sent(tmp_path):
@@ -417,7 +417,7 @@ def test_what_the_server_would_refuse_is_a_failure_here(tmp_path):
     with serving(arena) as server:
         folder = run(server, tmp_path / "run", BadCandidates())
     assert "candidates must be frames, got (4,)" in folder.records()["failure"][0]
-    assert arena.is_over(begun_in(tmp_path / "run").run)
+    assert arena.is_over(read_participation(tmp_path / "run").run)
 
 
 def test_what_was_sent_is_let_go_when_the_run_is_over(tmp_path):
@@ -445,7 +445,7 @@ def test_what_a_folder_remembers_is_looked_at_before_a_token_is_sent_there(name,
         "run": str(uuid.uuid4()),
     }
     (tmp_path / "challenge.json").write_text(json.dumps(known))
-    assert begun_in(tmp_path).run == known["run"]
+    assert read_participation(tmp_path).run == known["run"]
     (tmp_path / "challenge.json").write_text(json.dumps(known | WRONG[name]))
     with pytest.raises(StoreError, match=r"challenge.json is damaged"):
-        standing(tmp_path, token="a-token")
+        read_standing(tmp_path, token="a-token")

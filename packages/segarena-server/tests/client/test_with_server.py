@@ -13,8 +13,8 @@ from sqlalchemy import select
 
 import segarena
 from segarena.client.connection import Connection
-from segarena.client.participate import standing
-from segarena.client.participation import begun_in
+from segarena.client.participate import read_standing
+from segarena.client.participation import read_participation
 from segarena.client.showing import standing_lines
 from segarena.registry import build
 from segarena_server.db.orm_models import Turn
@@ -61,7 +61,7 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     folder = segarena.evaluate(
         challenge=f"{address}/challenges/{slug}", segmenter=segmenter, out=tmp_path / "mine"
     )
-    begun, told = standing(tmp_path / "mine")
+    begun, told = read_standing(tmp_path / "mine")
     there = segarena.RunFolder.open(site.folder.runs / begun.run)
     here = segarena.evaluate(
         benchmark, dataset=dataset, segmenter=segmenter, seed=SEED, out=tmp_path / "here"
@@ -91,7 +91,7 @@ def test_the_participants_own_clock_is_told_beside_the_servers(arena, tmp_path, 
     )
     with site.database.reading() as session:
         of_run = select(Turn.number, Turn.client_s).where(
-            Turn.run_id == begun_in(tmp_path / "run").run
+            Turn.run_id == read_participation(tmp_path / "run").run
         )
         turns = session.execute(of_run).all()
     answered = [client_s for number, client_s in turns if number]
@@ -112,7 +112,7 @@ def test_two_processes_and_a_script_of_its_own_leave_the_same_records(arena, tmp
         while (dialogue := session.next()) is not None:
             session.submit(model.predict(encoded, [dialogue])[0])
     two, own = (
-        segarena.RunFolder.open(site.folder.runs / begun_in(tmp_path / name).run)
+        segarena.RunFolder.open(site.folder.runs / read_participation(tmp_path / name).run)
         for name in ("two", "own")
     )
     assert two.records().height > 0
@@ -136,7 +136,7 @@ def test_an_answer_that_comes_late_is_dropped_by_the_clock_of_the_server(
     folder = segarena.evaluate(
         challenge=f"{address}/challenges/hurry", segmenter="watershed", out=tmp_path / "run"
     )
-    there = segarena.RunFolder.open(site.folder.runs / begun_in(tmp_path / "run").run)
+    there = segarena.RunFolder.open(site.folder.runs / read_participation(tmp_path / "run").run)
     assert there.records().height == folder.records().height == 0
     assert folder.timings().filter(folder.timings()["round"] == 1).height == 1
     # A busy server may notice that its prompts have left a little after they have come.
@@ -236,7 +236,7 @@ def test_a_second_run_about_the_same_samples_gets_the_same_prompts(arena, tmp_pa
             challenge=f"{address}/challenges/clicks", segmenter=segmenter, out=tmp_path / name
         )
         records = segarena.RunFolder.open(
-            site.folder.runs / begun_in(tmp_path / name).run
+            site.folder.runs / read_participation(tmp_path / name).run
         ).records()
         prompts.append(
             {

@@ -12,7 +12,7 @@ import typer
 from segarena.client.address import read_server
 from segarena.client.connection import Connection
 from segarena.client.fetching import fetch as fetched
-from segarena.client.server import SentTold
+from segarena.client.server import SubmissionInfo
 from segarena.client.submitting import kind_of
 from segarena.client.submitting import submit as sent
 from segarena.client.tokens import checked, forget_token, keep_token
@@ -136,7 +136,7 @@ def submit(
         raise typer.Exit(FAILURES)
 
 
-def _stands(told: SentTold) -> str:
+def _stands(told: SubmissionInfo) -> str:
     if told.state == "refused":
         return f"{told.id}: refused; nothing was counted. What is wrong:"
     if told.state == "dead":

@@ -35,7 +35,7 @@ _LONGEST_PAUSE_S = 8.0
 _TIMEOUT = httpx2.Timeout(60.0, connect=15.0)
 
 
-class Error(msgspec.Struct, frozen=True, kw_only=True):
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
     """How a server says no; `error` is the kind of reason, `message` one line for people."""
 
     error: str = ""
@@ -44,7 +44,7 @@ class Error(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerResponse:
     """What a server answered that did not say no."""
 
     status: int
@@ -93,7 +93,7 @@ class Connection:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
         most_bytes: int = MOST_JSON_BYTES,
-    ) -> Answer:
+    ) -> ServerResponse:
         """Return the answer to a request, tried again while that may help.
 
         Raises:
@@ -104,7 +104,7 @@ class Connection:
             **({} if body is None else {"Content-Type": content_type, **_digest(body)}),
         }
 
-        def once() -> Answer:
+        def once() -> ServerResponse:
             return self._once(method, path, body, sent, most_bytes)
 
         attempts = tenacity.Retrying(
@@ -155,13 +155,13 @@ class Connection:
         body: bytes | None,
         headers: Mapping[str, str],
         most_bytes: int,
-    ) -> Answer:
+    ) -> ServerResponse:
         url = f"{self.server}/api/v1{path}"
         try:
             with self._opened().stream(
                 method, url, content=body, headers=dict(headers)
             ) as response:
-                answer = Answer(
+                answer = ServerResponse(
                     response.status_code, self._body(response, most_bytes), dict(response.headers)
                 )
         except httpx2.ConnectError as error:
@@ -187,7 +187,7 @@ class Connection:
                 )
         return bytes(found)
 
-    def _check(self, answer: Answer, path: str) -> None:
+    def _check(self, answer: ServerResponse, path: str) -> None:
         """Raise unless the server did what it was asked, or says what is new."""
         spoken = answer.headers.get("segarena-api", "")
         if answer.status in _PASSING:
@@ -223,7 +223,7 @@ def _digest(body: bytes) -> dict[str, str]:
     }
 
 
-def _refusal(status: int, told: Error, server: str) -> str:
+def _refusal(status: int, told: ErrorBody, server: str) -> str:
     message = _line(told) or f"HTTP {status}"
     if status == HTTPStatus.UNAUTHORIZED:
         return f"the token is not known there; make another one on your page there, then: segarena login {server}"
@@ -240,18 +240,18 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h"
 
 
-def _line(told: Error) -> str:
+def _line(told: ErrorBody) -> str:
     return " ".join(told.message.split())[:500]
 
 
-def _told(answer: Answer) -> Error:
+def _told(answer: ServerResponse) -> ErrorBody:
     try:
-        return msgspec.json.decode(answer.body, type=Error)
+        return msgspec.json.decode(answer.body, type=ErrorBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return Error()
+        return ErrorBody()
 
 
-def _wait_s(answer: Answer, told: Error) -> float:
+def _wait_s(answer: ServerResponse, told: ErrorBody) -> float:
     asked = answer.headers.get("retry-after", "").strip()
     return told.retry_after_s or (float(asked) if _is_number(asked) else 0.0)
 

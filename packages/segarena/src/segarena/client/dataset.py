@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import ClassVar
 
 from segarena.client.address import Address
-from segarena.client.participation import BESIDE, Participation, begin
+from segarena.client.participation import BESIDE, Participation, begin_participation
 from segarena.client.sample_exchange import SampleExchange
 from segarena.client.samples import FetchedSamples
-from segarena.client.server import PlaceTold, Server
+from segarena.client.server import SampleInfo, Server
 from segarena.client.session import LONGEST_WAIT_S, RemoteSession
-from segarena.engine.round_recorder import DialogueInfo, DialogueKey
+from segarena.engine.round_recorder import DialogueKey, RecordedDialogue
 from segarena.errors import InvalidInput, RemoteError
 from segarena.files.hashes import fingerprint
-from segarena.protocol.samples import unpack_sample
+from segarena.protocol.sample_frames import unpack_sample
 from segarena.roles import Benchmark, Finding
 from segarena.samples import Sample
 from segarena.work.deadline import pause_deadline
@@ -68,7 +68,7 @@ class ChallengeSamples:
     @cached_property
     def begun(self) -> Participation:
         """The run at the server."""
-        return begin(
+        return begin_participation(
             self.server,
             self.address,
             self.folder,
@@ -125,12 +125,12 @@ class ChallengeSamples:
     def _samples(self) -> FetchedSamples:
         return FetchedSamples(self.server, self.begun.run, self.cache, self.cache_bytes)
 
-    def _about(self, place: PlaceTold, number: int) -> DialogueInfo:
+    def _about(self, place: SampleInfo, number: int) -> RecordedDialogue:
         told = place.dialogues[number]
         key = DialogueKey(sample=place.key, target=told.target, user=told.user, repeat=told.repeat)
-        return DialogueInfo(
+        return RecordedDialogue(
             benchmark=self.rules.name, dataset=self.name, key=key, objects=told.objects
         )
 
-    def _place(self, key: str) -> PlaceTold:
+    def _place(self, key: str) -> SampleInfo:
         return next(place for place in self.begun.places if place.key == key)

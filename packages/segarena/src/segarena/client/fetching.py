@@ -23,10 +23,10 @@ from PIL import Image
 
 from segarena.client.address import read_address
 from segarena.client.connection import Connection
-from segarena.client.participate import phase_of
-from segarena.client.participation import Participation, begin
+from segarena.client.participate import choose_phase
+from segarena.client.participation import Participation, begin_participation
 from segarena.client.samples import FetchedSamples
-from segarena.client.server import PlaceTold, Server
+from segarena.client.server import SampleInfo, Server
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
@@ -65,12 +65,12 @@ def fetch(
     address = read_address(challenge)
     with closing(Connection(address.server, token_for(address.server, token))) as connection:
         server = Server(connection)
-        phase = phase_of(server.challenge(address.slug), address)
+        phase = choose_phase(server.challenge(address.slug), address)
         if "masks" not in phase.takes:
             raise InvalidInput(
                 f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, no masks"
             )
-        run = begin(
+        run = begin_participation(
             server, replace(address, phase=phase.name), out, segmenter=segmenter, kind="masks"
         )
         (out / MASKS).mkdir(exist_ok=True)
@@ -86,7 +86,7 @@ def fetch(
 
 
 def _first_prompts(
-    server: Server, run: Participation, place: PlaceTold, sample: Sample, examples: Path
+    server: Server, run: Participation, place: SampleInfo, sample: Sample, examples: Path
 ) -> dict[str, Any]:
     # The same id and content each time: whoever asks again gets the same answer, and it counts once.
     turn = TurnMessage(

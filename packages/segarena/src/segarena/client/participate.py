@@ -14,7 +14,12 @@ from typing import Any
 from segarena.client.address import Address, read_address
 from segarena.client.connection import PATIENCE_S, Connection
 from segarena.client.dataset import ChallengeSamples
-from segarena.client.participation import Participation, begun_in, forget, forget_turns
+from segarena.client.participation import (
+    Participation,
+    forget_participation,
+    forget_turns,
+    read_participation,
+)
 from segarena.client.server import Server
 from segarena.client.tokens import token_for
 from segarena.engine import evaluate as engine
@@ -48,7 +53,7 @@ _ORGANISERS: Mapping[str, tuple[Any, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class JoinedChallenge:
     """A challenge with a folder to take part in it.
 
     Attributes:
@@ -158,7 +163,7 @@ def join(
     cache: str | Path | None = None,
     cache_gb: float = 20.0,
     **_options: Any,
-) -> Joined:
+) -> JoinedChallenge:
     """Ask what a challenge is, and choose the phase and the folder; nothing begins at the server yet.
 
     Raises:
@@ -172,14 +177,14 @@ def join(
     with ExitStack() as on_refusal:
         on_refusal.callback(connection.close)
         shown = Server(connection).challenge(address.slug)
-        phase = phase_of(shown, address)
+        phase = choose_phase(shown, address)
         address = replace(address, phase=phase.name)
         if out is not None:
             folder = Path(out)
         else:
             folder = Path("runs") / _plain(f"{address.slug}-{phase.name}-{called}")
         _check_folder(folder, address, connection if overwrite else None)
-        rules = rules_of(shown, phase)
+        rules = participant_rules(shown, phase)
         on_refusal.pop_all()
     samples = ChallengeSamples(
         server=Server(connection),
@@ -192,26 +197,26 @@ def join(
         cache=None if cache is None else Path(cache).absolute(),
         cache_bytes=int(cache_gb * 1e9),
     )
-    return Joined(benchmark=rules, samples=samples, folder=folder)
+    return JoinedChallenge(benchmark=rules, samples=samples, folder=folder)
 
 
 def _check_folder(folder: Path, address: Address, ending: Connection | None) -> None:
     """Raise `RunConflict` where a folder belongs to another challenge; or where it may be overwritten, end its run."""
-    known = begun_in(folder)
+    known = read_participation(folder)
     if known is None:
         return
     if ending is not None:
         if known.server == address.server:
             with suppress(RemoteError):  # it is over, or was somebody else's
                 Server(ending).finish_run(known.run)
-        forget(folder)
+        forget_participation(folder)
     elif known.address != address:
         raise RunConflict(
             f"{folder} holds a run at {known.address}, not {address}; another --out keeps both"
         )
 
 
-def rules_of(shown: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
+def participant_rules(shown: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
     """Return the benchmark as participants know it: without metrics where no values come with the prompts.
 
     Raises:
@@ -249,7 +254,7 @@ def _kinds(shown: ChallengeInfo) -> dict[str, frozenset[str] | None]:
     }
 
 
-def phase_of(shown: ChallengeInfo, address: Address) -> PhaseInfo:
+def choose_phase(shown: ChallengeInfo, address: Address) -> PhaseInfo:
     """Return the phase of an address; where it names none, the one that is open."""
     names = ", ".join(phase.name for phase in shown.phases) or "none"
     if address.phase:
@@ -267,7 +272,7 @@ def phase_of(shown: ChallengeInfo, address: Address) -> PhaseInfo:
     return is_open[0]
 
 
-def standing(
+def read_standing(
     folder: str | Path, *, token: str | None = None, wait_s: float = 60.0
 ) -> tuple[Participation, Mapping[str, Any]]:
     """Return the run that a folder took part with, and what the server shows of its scores and its place.
@@ -278,7 +283,7 @@ def standing(
         InvalidInput: the folder took part in nothing.
         RemoteError: the server refuses, or is not reached.
     """
-    begun = begun_in(Path(folder))
+    begun = read_participation(Path(folder))
     if begun is None:
         raise InvalidInput(
             f"{folder}: expected a run at a challenge, got none; see segarena run --challenge"

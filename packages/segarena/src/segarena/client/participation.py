@@ -11,7 +11,7 @@ import msgspec
 
 from segarena.client.address import Address, read_address
 from segarena.client.sample_exchange import TURNS
-from segarena.client.server import PlaceTold, Server
+from segarena.client.server import SampleInfo, Server
 from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.files.whole import is_leftover, write_whole
 from segarena.protocol.challenge_info import ParticipationMode, ScoreVisibility
@@ -38,7 +38,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
     challenge: str
     phase: str
     run: _RunId
-    places: list[PlaceTold] = []
+    places: list[SampleInfo] = []
     shows: ScoreVisibility = "prompts"
     kind: ParticipationMode = "dialogue"
 
@@ -48,7 +48,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
         return Address(self.server, self.challenge, self.phase)
 
 
-def begun_in(folder: Path) -> Participation | None:
+def read_participation(folder: Path) -> Participation | None:
     """Return what a folder remembers; None when it takes part in nothing.
 
     Raises:
@@ -69,7 +69,7 @@ def begun_in(folder: Path) -> Participation | None:
     return found
 
 
-def begin(
+def begin_participation(
     server: Server,
     address: Address,
     folder: Path,
@@ -85,7 +85,7 @@ def begin(
         RemoteError: the server refuses, or is not reached.
         StoreError: the folder cannot be written.
     """
-    known = begun_in(folder)
+    known = read_participation(folder)
     if known is None:
         if not (overwrite and (folder / "run.json").is_file()):
             _check_free(folder)
@@ -111,7 +111,7 @@ def begin(
     return known
 
 
-def forget(folder: Path) -> None:
+def forget_participation(folder: Path) -> None:
     """Let a folder take part in nothing any more; the server keeps what it has."""
     forget_turns(folder)
     (folder / FILE).unlink(missing_ok=True)

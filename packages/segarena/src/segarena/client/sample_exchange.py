@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from segarena.client.server import PlaceTold, Server
+from segarena.client.server import SampleInfo, Server
 from segarena.errors import InvalidInput, RemoteError, StoreError
 from segarena.files.whole import write_whole
 from segarena.protocol.replies import DialogueReply, unpack_reply
@@ -26,7 +26,7 @@ TURNS = "turns"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class DialogueExchange:
     """What came back about a dialogue, and the answer that was sent before it; None when it was opened just now."""
 
     asked: DialogueReply
@@ -49,7 +49,7 @@ class SampleExchange:
         self,
         server: Server,
         run: str,
-        told: PlaceTold,
+        told: SampleInfo,
         folder: Path,
         shape: Shape,
         *,
@@ -67,14 +67,14 @@ class SampleExchange:
         self._waiting: set[int] = set()
         self._queued: dict[int, DialogueAnswer] = {}
         self._seconds: dict[int, float] = {}
-        self._heard: dict[int, Heard] = {}
+        self._heard: dict[int, DialogueExchange] = {}
 
     def answer(self, answer: DialogueAnswer, seconds: float = 0.0) -> None:
         """Take an answer, or why there is none, and what it took; it is sent with the next question."""
         self._queued[answer.dialogue] = answer
         self._seconds[answer.dialogue] = seconds
 
-    def ask(self, dialogue: int) -> Heard:
+    def ask(self, dialogue: int) -> DialogueExchange:
         """Return what comes next about a dialogue; answers that wait are sent for it.
 
         Raises:
@@ -136,7 +136,7 @@ class SampleExchange:
         self._waiting -= {*sent}
         self._unopened = [number for number in self._unopened if number not in opened]
         for asked in reply:
-            self._heard[asked.dialogue] = Heard(asked, sent.get(asked.dialogue))
+            self._heard[asked.dialogue] = DialogueExchange(asked, sent.get(asked.dialogue))
             if not asked.over:
                 self._waiting.add(asked.dialogue)
         for number, answer in list(self._queued.items()):

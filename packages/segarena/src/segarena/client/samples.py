@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from segarena.client.server import PlaceTold, Server
+from segarena.client.server import SampleInfo, Server
 from segarena.engine.blob_folder import BlobFolder
 from segarena.errors import RemoteError
 from segarena.files.contents import cache_folder
@@ -37,7 +37,7 @@ class FetchedSamples:
             self.folder or cache_folder() / "samples", self.limit_bytes, suffix=SUFFIX
         )
 
-    def body(self, place: PlaceTold) -> bytes:
+    def body(self, place: SampleInfo) -> bytes:
         """Return the body of a sample, as the server announced it.
 
         Raises:

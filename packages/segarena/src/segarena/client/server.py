@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from segarena.client.address import Address
-from segarena.client.connection import Answer, Connection
+from segarena.client.connection import Connection, ServerResponse
 from segarena.dialogue import Lift
 from segarena.errors import RemoteError
 from segarena.protocol.challenge_info import ChallengeInfo, ScoreVisibility
@@ -27,7 +27,7 @@ _Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Told = TypeVar("_Told")
 
 
-class DialogueTold(msgspec.Struct, frozen=True, kw_only=True):
+class DialogueInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One dialogue about a sample: the number of its target, who talks, and about how many objects."""
 
     target: str
@@ -37,25 +37,25 @@ class DialogueTold(msgspec.Struct, frozen=True, kw_only=True):
     lift: Lift | None = None
 
 
-class PlaceTold(msgspec.Struct, frozen=True, kw_only=True):
+class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A sample of a run, under a key of its own; its body has so many bytes and this hash."""
 
     key: _Key
     bytes: Annotated[int, msgspec.Meta(ge=1, le=MOST_SAMPLE_BYTES)]
     sha256: _Sha256
-    dialogues: list[DialogueTold]
+    dialogues: list[DialogueInfo]
 
 
-class RunTold(msgspec.Struct, frozen=True, kw_only=True):
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A run, as the server has it."""
 
     id: str
-    places: list[PlaceTold] = []
+    places: list[SampleInfo] = []
     shows: ScoreVisibility = "prompts"
     state: str = ""
 
 
-class QueueTold(msgspec.Struct, frozen=True, kw_only=True):
+class QueueInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Where something waits: what happens to it, how many come before it, and about how long that takes."""
 
     phase: str = ""
@@ -63,7 +63,7 @@ class QueueTold(msgspec.Struct, frozen=True, kw_only=True):
     estimate_s: float = 0.0
 
 
-class SentTold(msgspec.Struct, frozen=True, kw_only=True):
+class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What became of something that was sent: see `segarena_server.runs.submissions`."""
 
     id: str
@@ -71,7 +71,7 @@ class SentTold(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[str] = []
     run: str | None = None
     run_state: str | None = None
-    queue: QueueTold | None = None
+    queue: QueueInfo | None = None
     standing: tuple[str, ...] = ()
     """What is shown of its scores, in lines; of one that is over."""
 
@@ -105,13 +105,13 @@ class Server:
         segmenter: str,
         note: str = "",
         kind: str = "dialogue",
-    ) -> RunTold:
+    ) -> RunInfo:
         """Begin the run that has this id, or return it if it began before."""
         about = {"id": run, "name": name, "segmenter": segmenter, "note": note}
         about |= {"kind": kind} if kind != "dialogue" else {}
         path = f"/challenges/{address.slug}/phases/{address.phase}/runs"
         return self._told(
-            self.connection.ask("POST", path, body=msgspec.json.encode(about)), RunTold
+            self.connection.ask("POST", path, body=msgspec.json.encode(about)), RunInfo
         )
 
     def finish_run(self, run: str) -> None:
@@ -120,24 +120,24 @@ class Server:
 
     def send(
         self, address: Address, sent: str, content: bytes, about: Mapping[str, str]
-    ) -> SentTold:
+    ) -> SubmissionInfo:
         """Send something to be judged there, under an id; the same again changes nothing."""
         query = urlencode({name: value for name, value in about.items() if value})
         path = f"/challenges/{address.slug}/phases/{address.phase}/sent/{sent}?{query}"
         answer = self.connection.ask(
             "POST", path, body=content, content_type="application/octet-stream"
         )
-        return self._told(answer, SentTold)
+        return self._told(answer, SubmissionInfo)
 
-    def sent(self, sent: str) -> SentTold:
+    def sent(self, sent: str) -> SubmissionInfo:
         """Return what became of something that was sent."""
-        return self._told(self.connection.ask("GET", f"/sent/{sent}"), SentTold)
+        return self._told(self.connection.ask("GET", f"/sent/{sent}"), SubmissionInfo)
 
     def scores_of(self, run: str) -> Mapping[str, Any]:
         """Return the scores of a run and its place on the board, as far as they are shown."""
         return self._told(self.connection.ask("GET", f"/runs/{run}/scores"), dict[str, Any])
 
-    def sample(self, run: str, place: PlaceTold) -> bytes:
+    def sample(self, run: str, place: SampleInfo) -> bytes:
         """Return the body of a sample."""
         path = f"/runs/{run}/samples/{place.key}"
         return self.connection.ask("GET", path, most_bytes=place.bytes).body
@@ -162,7 +162,7 @@ class Server:
             found.append(time.perf_counter() - started)
         return min(found)
 
-    def _told(self, answer: Answer, kind: type[_Told]) -> _Told:
+    def _told(self, answer: ServerResponse, kind: type[_Told]) -> _Told:
         try:
             return msgspec.json.decode(answer.body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -66,17 +66,17 @@ class RemoteSession(ParticipantDialogue):
     @property
     def name(self) -> str:
         """What errors call it."""
-        return self._kept.about.name
+        return self._recorder.about.name
 
     @property
     def objects(self) -> int:
         """How many objects are judged together."""
-        return self._kept.about.objects
+        return self._recorder.about.objects
 
     @property
     def repeat(self) -> int:
         """The number of this dialogue among its user's about the target, from 0."""
-        return self._kept.about.key["repeat"]
+        return self._recorder.about.key["repeat"]
 
     @property
     def was_sent(self) -> bool:
@@ -91,7 +91,7 @@ class RemoteSession(ParticipantDialogue):
     @property
     def answered(self) -> int:
         """Rounds that have been answered, and judged."""
-        return self._kept.answered
+        return self._recorder.answered
 
     def next(self) -> Dialogue | None:
         """Ask the server for the next prompts; return the dialogue to answer, None at the end.
@@ -110,7 +110,7 @@ class RemoteSession(ParticipantDialogue):
             return None
         with pause_deadline(LONGEST_WAIT_S):
             heard = self._place.ask(self._number)
-        self.hear(heard.asked, heard.answered, self._seconds)
+        self.receive(heard.asked, heard.answered, self._seconds)
         if self.is_over:
             return None
         self._is_asked = True
@@ -127,7 +127,7 @@ class RemoteSession(ParticipantDialogue):
         if not self._is_asked:
             raise ProtocolViolation("there are no prompts to answer; call next() first")
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
-        objects = self._kept.about.objects
+        objects = self._recorder.about.objects
         prediction = as_prediction(
             answer, self.sample.shape, objects=objects, name=f"answer for {self.name}"
         )
@@ -147,7 +147,7 @@ class RemoteSession(ParticipantDialogue):
         if not self._is_asked:
             self.dialogue = self.dialogue.ask(())
         self._place.answer(DialogueAnswer(dialogue=self._number, failed=message or "no answer"))
-        self._kept.failure(self.dialogue, message)
+        self._recorder.failure(self.dialogue, message)
         self._is_asked = False
         self.is_over = True
 
@@ -162,4 +162,4 @@ class RemoteSession(ParticipantDialogue):
         """
         with pause_deadline(LONGEST_WAIT_S):
             self._place.settle()
-        return self.heard_rows()
+        return super().rows()

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from segarena.client.participate import evaluate, standing
+from segarena.client.participate import evaluate, read_standing
 from segarena.errors import RemoteError, StoreError
 from segarena.terminal.progress import ProgressBar
 
@@ -53,7 +53,7 @@ def take_part_and_show(challenge: str, *, segmenter: str, workers: int = 1, **op
 def show_standing(folder: Path, console: Console) -> None:
     """Print what the server shows of a run's scores and its place; not to reach it is no failure of the run."""
     try:
-        begun, told = standing(folder)
+        begun, told = read_standing(folder)
     except RemoteError as error:
         console.print(f"[yellow]{escape(str(error))}[/yellow]", soft_wrap=True)
         return

@@ -16,9 +16,9 @@ import msgspec
 
 from segarena.client.address import read_address
 from segarena.client.connection import Connection
-from segarena.client.participate import phase_of
-from segarena.client.participation import begun_in
-from segarena.client.server import SentTold, Server
+from segarena.client.participate import choose_phase
+from segarena.client.participation import read_participation
+from segarena.client.server import Server, SubmissionInfo
 from segarena.client.showing import standing_lines
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput
@@ -79,8 +79,8 @@ def submit(
     note: str = "",
     token: str | None = None,
     wait_s: float = 0.0,
-    on_told: Callable[[SentTold], object] = lambda told: None,
-) -> SentTold:
+    on_told: Callable[[SubmissionInfo], object] = lambda told: None,
+) -> SubmissionInfo:
     """Send something; return what became of it. The same again is the same submission, unless that was refused.
 
     Args:
@@ -102,7 +102,7 @@ def submit(
     kind = kind or kind_of(path)
     with closing(Connection(address.server, token_for(address.server, token))) as connection:
         server = Server(connection)
-        phase = phase_of(server.challenge(address.slug), address)
+        phase = choose_phase(server.challenge(address.slug), address)
         if kind not in phase.takes:
             raise InvalidInput(
                 f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, not {kind}"
@@ -144,7 +144,7 @@ def submit(
 def _run_of(path: Path) -> str:
     """Return the run that masks are for: `segarena fetch` began it in the folder above them, or in the same."""
     for folder in (path, path.resolve().parent):
-        begun = begun_in(folder)
+        begun = read_participation(folder)
         if begun is not None and begun.kind == "masks":
             return begun.run
     raise InvalidInput(

@@ -1,11 +1,15 @@
-"""What travels between a participant and a challenge, each one frame: samples, turns and replies.
+"""Messages between a participant and a challenge server; each is one frame.
 
-    samples.py   a sample without its truth, under a key that tells nothing of its name
-    turns.py     what a participant answers to the prompts of the turn before
-    replies.py   the next prompts of each dialogue, or that it is over
-    masks.py     masks as run lengths or bits
-    frames.py    the frames of the workers' protocol, in memory and with limits
+    challenge_info.py        the description of a challenge that participants see
+    sample_frames.py         a sample without its ground truth, under an opaque key
+    turns.py                 a participant's answers to the prompts of the turn before
+    replies.py               the next prompts of each dialogue, or that it has ended
+    participant_dialogue.py  the participant's copy of a dialogue, built from turns and replies
+    mask_encoding.py         masks as run lengths or bits
+    coco_labels.py           labels of a video as COCO strings
+    frames.py                the frames of the worker protocol, in memory and with limits
 
-Prompts look as they do for a worker (`segarena.serialization`, docs/workers.md). What is read here may come from a stranger:
-it raises `InvalidInput` and nothing else, and takes memory in proportion to what came.
+Prompts have the same form as for a worker (`segarena.serialization`, docs/workers.md). The input may come
+from a stranger: these modules raise `InvalidInput` and nothing else, and their memory use is proportional
+to the size of the input.
 """

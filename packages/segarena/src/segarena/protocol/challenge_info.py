@@ -8,26 +8,27 @@ from typing import Literal, TypeAlias
 import msgspec
 
 PhaseKind: TypeAlias = Literal["practice", "test"]
-"""Whether the truth is open, or hidden: only in a test are prompts a budget."""
+"""Whether the ground truth is open or hidden. Only a test limits how much prompts may reveal."""
 
 ScoreVisibility: TypeAlias = Literal["prompts", "own", "board"]
-"""What participants see before the phase closes: prompts alone, also the scores of their own runs, also the board."""
+"""What participants see before the phase closes: only prompts; also the scores of their own runs; also the board."""
 
 ParticipationMode: TypeAlias = Literal["dialogue", "masks", "run", "worker"]
-"""How one takes part: a dialogue with the server; a mask for each dialogue, after its first prompts; the folder of a
-run that was held elsewhere, where the truth is open; a program that the server starts, without a network."""
+"""How a team takes part: in dialogues with the server; with one mask per dialogue, after its first prompts; with the
+folder of a run of its own, where the ground truth is open; or with a program that the server runs without a network."""
 
 LateRuns: TypeAlias = Literal["refuse", "finish"]
-"""What becomes of runs that are not over when the phase closes: they end there, or may still be finished."""
+"""Whether runs that are unfinished when the phase closes end there, or may still be finished."""
 
 
 class PhaseInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase as participants see it: see `Phase`, without its seed and its pool; and the rules in force.
+    """A phase as participants see it: a `Phase` without its seed and sample pool, and the rules in force.
 
     Attributes:
-        dataset, seed: of a run of one's own, as for `segarena run`; "" and None where the phase takes none.
+        dataset, seed: for a run on the participant's machine, as `segarena run` takes them; "" and None if the phase
+            accepts no such runs.
         sample_kind: "image", "volume" or "video".
-        adapter: the segmenter, as written, that lets one of images take part; "" for none.
+        adapter: the specification of the segmenter that lets an image segmenter take part; "" for none.
     """
 
     name: str
@@ -55,14 +56,14 @@ class PhaseInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A user: what records of participants call them, and the kinds of prompts they give; None: they do not say."""
+    """A simulated user: its name in participants' records, and the kinds of prompts it gives; None if undeclared."""
 
     name: str
     prompt_kinds: list[str] | None = None
 
 
 class ChallengeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A challenge as participants see it; see `Challenge`. Options of the benchmark that name files are left out."""
+    """A challenge as participants see it: a `Challenge` without those options of the benchmark that name files."""
 
     slug: str
     title: str

@@ -1,9 +1,9 @@
-"""Labels of a video as other programs send them: for each frame and object a COCO string, in JSON.
+"""Labels of a video as other programs send them: a COCO string for each frame and object, in JSON.
 
     {"size": [frames, rows, columns], "frames": [[{"object_id": 1, "counts": "..."}, ...], ...]}
 
-What is here came from a stranger: its commas are counted before it is read, so that it takes memory in proportion to
-the sample and not to what it says.
+The text comes from a stranger. Its commas are counted before it is parsed, so that memory use is
+proportional to the sample and not to what the text claims.
 """
 
 from __future__ import annotations
@@ -19,65 +19,70 @@ from segarena.errors import InvalidInput
 from segarena.samples import Labels, Shape
 
 MAX_OBJECTS = 255
-_BESIDE = 64
+_OBJECT_OVERHEAD = 64
 """Bytes of an object in a frame that are not run lengths."""
+_VIDEO_OVERHEAD = 1024
 
 
-class _Object(msgspec.Struct):
+class _FrameObject(msgspec.Struct):
     object_id: int
     counts: str
 
 
-class _Video(msgspec.Struct):
+class _VideoLabels(msgspec.Struct):
     size: list[int]
-    frames: list[list[_Object]]
+    frames: list[list[_FrameObject]]
 
 
 def max_coco_bytes(shape: Shape) -> int:
-    """Return how many bytes the labels of a video (frames, rows, columns) may take: two for each pixel at the worst."""
-    return 2 * math.prod(shape) + _BESIDE * MAX_OBJECTS * shape[0] + 1024
+    """Return the largest size of the labels of a video (frames, rows, columns): two bytes per pixel at worst."""
+    return 2 * math.prod(shape) + _OBJECT_OVERHEAD * MAX_OBJECTS * shape[0] + _VIDEO_OVERHEAD
 
 
 def decode_coco_labels(text: bytes, shape: Shape, objects: int) -> Labels:
-    """Return the labels of a video; where objects overlap, the highest number.
+    """Return the labels of a video; where objects overlap, the highest number wins.
 
     Args:
-        text: JSON.
+        text: JSON, untrusted.
         shape: (frames, rows, columns).
-        objects: those of higher numbers are left out.
+        objects: higher object numbers are ignored.
 
     Raises:
-        InvalidInput: it is none of this shape.
+        InvalidInput: not the labels of a video of this shape.
     """
-    most = shape[0] * (2 * MAX_OBJECTS + 1) + len(shape) + 2
-    if len(shape) != 3 or len(text) > max_coco_bytes(shape) or text.count(b",") > most:
+    # Each object of a frame adds two commas, each frame one.
+    max_commas = shape[0] * (2 * MAX_OBJECTS + 1) + len(shape) + 2
+    is_too_long = len(text) > max_coco_bytes(shape) or text.count(b",") > max_commas
+    if len(shape) != 3 or is_too_long:
         raise InvalidInput(
             f"masks: expected a video of the shape {shape}, got {len(text)} bytes of something else"
         )
     try:
-        told = msgspec.json.decode(text, type=_Video)
+        video = msgspec.json.decode(text, type=_VideoLabels)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InvalidInput(f"masks: {str(error)[:200]}") from error
-    if told.size != list(shape) or len(told.frames) != shape[0]:
+    if video.size != list(shape) or len(video.frames) != shape[0]:
         raise InvalidInput(
-            f"masks: expected {list(shape)}, got {told.size[:4]} and {len(told.frames)} frames"
+            f"masks: expected {list(shape)}, got {video.size[:4]} and {len(video.frames)} frames"
         )
     labels = np.zeros(shape, dtype=np.uint8)
-    for number, each in enumerate(told.frames):
-        _draw(each, labels[number], objects, f"masks of frame {number}")
+    for number, frame_objects in enumerate(video.frames):
+        _draw_objects(frame_objects, labels[number], objects, f"masks of frame {number}")
     return labels
 
 
-def _draw(told: list[_Object], frame: Any, objects: int, where: str) -> None:
-    numbers = [one.object_id for one in told]
+def _draw_objects(frame_objects: list[_FrameObject], frame: Any, objects: int, where: str) -> None:
+    numbers = [one.object_id for one in frame_objects]
     if len({*numbers}) < len(numbers) or min(numbers, default=1) < 1:
         raise InvalidInput(f"{where}: expected objects from 1 on, each once, got {numbers[:20]}")
     height = int(frame.shape[0])
     width = int(frame.shape[1])
-    for one in sorted(told, key=lambda one: one.object_id):
-        if one.object_id <= objects:
-            if len(one.counts) > height * width + _BESIDE:
-                raise InvalidInput(
-                    f"{where}: expected run lengths of {height} x {width} pixels, got more"
-                )
-            frame[Rle((height, width), one.counts).decode()] = one.object_id
+    for one in sorted(frame_objects, key=lambda one: one.object_id):
+        if one.object_id > objects:
+            continue
+        if len(one.counts) > height * width + _OBJECT_OVERHEAD:
+            raise InvalidInput(
+                f"{where}: expected run lengths of {height} x {width} pixels, got more"
+            )
+        mask = Rle((height, width), one.counts).decode()
+        frame[mask] = one.object_id

@@ -1,4 +1,4 @@
-"""Frames of the workers' protocol in memory, from someone who is not trusted: every length is held against a limit."""
+"""Frames of the worker protocol in memory, from an untrusted sender: every length is checked against a limit."""
 
 from __future__ import annotations
 
@@ -12,53 +12,57 @@ from segarena.samples import Shape
 from segarena.worker import ProtocolError, Stream, restore
 
 ArrayAnnouncement: TypeAlias = tuple[str, Shape, str | None]
-"""An array as a header announces it: dtype ("bits" for bool), shape, and the file that no frame here may name."""
+"""An array as a header announces it: dtype ("bits" for bool), shape, and a file, which no frame here may name."""
 
 CONTENT_TYPE = "application/x-segarena-frames"
 
 MAX_HEADER_BYTES = 16 * 2**20
 MAX_AXES = 4
+# Far above any real side, and low enough that the product of four sides is a Python int of sane size.
+_MAX_SIDE = 2**40
+_MAX_ERROR_LETTERS = 200
 
 Kind = TypeVar("Kind")
 
 
-class _Memory(Stream):
-    """A stream that reads from bytes, and writes to them."""
+class _MemoryStream(Stream):
+    """A stream that reads from bytes and writes to them."""
 
     def __init__(self, data: bytes = b"", **limits: int) -> None:
         super().__init__(-1, -1, **limits)
         self.written = bytearray()
         self.check: Callable[[Sequence[ArrayAnnouncement]], None] | None = None
-        self._left = memoryview(data)
+        self._rest = memoryview(data)
 
     def read_into(self, buffer: Any) -> None:
-        """Take the next bytes; raise EOFError where there are fewer."""
+        """Read the next bytes; raise EOFError if there are too few."""
         view = memoryview(buffer)
-        if len(view) > len(self._left):
+        if len(view) > len(self._rest):
             raise EOFError("it ends too early")
-        view[:] = self._left[: len(view)]
-        self._left = self._left[len(view) :]
+        view[:] = self._rest[: len(view)]
+        self._rest = self._rest[len(view) :]
 
     def write(self, data: Any) -> None:
         """Append bytes."""
         self.written += data
 
     def before_arrays(self, announced: Sequence[ArrayAnnouncement]) -> None:
-        """Refuse files, many axes, and what the caller does not take."""
+        """Reject files, arrays with many axes, and whatever the caller's check rejects."""
         for dtype, shape, file in announced:
-            if file is not None or len(shape) > MAX_AXES or max(shape, default=0) >= 2**40:
+            is_too_large = len(shape) > MAX_AXES or max(shape, default=0) >= _MAX_SIDE
+            if file is not None or is_too_large:
                 raise ProtocolError(f"an array that is not taken here: {dtype} {shape}")
         if self.check is not None:
             self.check(announced)
 
     @property
-    def is_read(self) -> bool:
-        return not self._left
+    def is_exhausted(self) -> bool:
+        return not self._rest
 
 
 def write_frame(header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> bytes:
     """Return a frame. The same content gives the same bytes."""
-    stream = _Memory()
+    stream = _MemoryStream()
     stream.send(header, arrays)
     return bytes(stream.written)
 
@@ -72,49 +76,51 @@ def read_frame(
 ) -> tuple[dict[str, Any], list[Any]]:
     """Return the header and the arrays of a frame.
 
-    No more memory is taken for arrays than eight times the bytes that are there: bool arrays travel as bits.
+    Arrays take at most eight times the bytes of the frame, because bool arrays are transmitted as bits.
 
     Args:
-        data: the whole of it, nothing more.
-        what: how errors call it.
-        most_header: bytes that its header may have.
-        check: looks at what arrays are announced before they are made, and raises `InvalidInput`.
+        data: exactly one frame.
+        what: the name of the message in errors.
+        most_header: the limit of the header, in bytes.
+        check: inspects the announced arrays before memory is allocated; raises `InvalidInput`.
 
     Raises:
-        InvalidInput: it is no frame, or not one that is taken here.
+        InvalidInput: not a frame, or one that exceeds a limit.
     """
-    stream = _Memory(data, most_header=min(most_header, len(data)), most_body=len(data))
+    stream = _MemoryStream(data, most_header=min(most_header, len(data)), most_body=len(data))
     stream.check = check
     try:
         header, arrays = stream.receive()
     except InvalidInput:
         raise
     except (ProtocolError, EOFError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidInput(f"{what}: {' '.join(str(error).split())[:200]}") from error
-    if not stream.is_read:
+        reason = " ".join(str(error).split())[:_MAX_ERROR_LETTERS]
+        raise InvalidInput(f"{what}: {reason}") from error
+    if not stream.is_exhausted:
         raise InvalidInput(f"{what}: expected one frame, more bytes follow it")
     return header, arrays
 
 
-def restore_fields(told: Any, arrays: Sequence[Any], what: str) -> dict[str, Any]:
+def restore_fields(encoded: Any, arrays: Sequence[Any], what: str) -> dict[str, Any]:
     """Return the fields of an object in a header, with their arrays.
 
     Raises:
-        InvalidInput: it is none, or names an array that is not there.
+        InvalidInput: not an object, or it refers to an array that is not there.
     """
     try:
-        return {str(name): restore(value, arrays) for name, value in dict(told).items()}
+        fields = dict(encoded)
+        return {str(name): restore(value, arrays) for name, value in fields.items()}
     except (ProtocolError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"{what}: {str(error)[:200]}") from error
+        raise InvalidInput(f"{what}: {str(error)[:_MAX_ERROR_LETTERS]}") from error
 
 
 def convert_field(value: Any, kind: type[Kind], what: str) -> Kind:
     """Return a value of a header as a type.
 
     Raises:
-        InvalidInput: it is none of that type; the field is named.
+        InvalidInput: another type; the message names the field.
     """
     try:
         return msgspec.convert(value, kind)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"{what}: {str(error)[:200]}") from error
+        raise InvalidInput(f"{what}: {str(error)[:_MAX_ERROR_LETTERS]}") from error

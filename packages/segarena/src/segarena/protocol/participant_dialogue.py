@@ -1,4 +1,4 @@
-"""One dialogue as its participant knows it: prompts, answers, and values where a phase shows them."""
+"""The participant's copy of a dialogue: prompts, answers, and scores if the phase shows them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from segarena.samples import Shape, Support
 
 
 class ParticipantDialogue:
-    """What was said in one dialogue, by turns and replies.
+    """A dialogue, rebuilt from the turns that were sent and the replies that came back.
 
     Args:
-        about: what records say of it.
+        about: the columns that identify the dialogue in records.
         shape: of the sample.
-        lift: how the user means prompts to be spread over slices.
-        keep_rounds: after which rounds masks are kept.
+        lift: how to spread the user's prompts over slices.
+        keep_rounds: the rounds whose masks are recorded.
 
     Attributes:
         dialogue: all prompts so far and the last answer.
-        is_over: no further prompts will come.
-        is_late: the last answer came when the time was over, and was dropped.
+        is_over: whether it has ended.
+        is_late: whether the last answer exceeded the time limit and was dropped.
     """
 
     def __init__(
@@ -39,63 +39,79 @@ class ParticipantDialogue:
         keep_rounds: tuple[int, ...] = (),
     ) -> None:
         self.dialogue = Dialogue(lift=lift)
-        self.is_over = self.is_late = False
+        self.is_over = False
+        self.is_late = False
         self._shape = shape
-        self._kept = RoundRecorder(about, keep_rounds)
+        self._recorder = RoundRecorder(about, keep_rounds)
 
-    def hear(
-        self, asked: DialogueReply, answered: DialogueAnswer | None, seconds: float = 0.0
+    def receive(
+        self, reply: DialogueReply, sent: DialogueAnswer | None, seconds: float = 0.0
     ) -> None:
-        """Take what came back, the answer that was sent before it, None when it was opened, and what that took."""
-        values = _values(asked)
-        self.is_over = asked.over
-        self.is_late = asked.late
-        if answered is not None:
-            self._keep(answered, asked, values, seconds)
-        for _ in asked.rounds if asked.over else asked.rounds[:-1]:  # the user had nothing to say
-            before = self.dialogue.previous or Prediction(self.dialogue.previous_mask(self._shape))
-            self.dialogue = self.dialogue.ask(()).answer(before)
-            self._kept.answer(self.dialogue, 0.0, values)
-        if not asked.over:
-            self.dialogue = self.dialogue.ask(tuple(asked.rounds[-1]))
-            for prompt in self.dialogue.rounds[-1]:
-                if isinstance(prompt, MaskPrompt | Support):
-                    freeze(prompt.mask)
+        """Add a reply and the answer that was sent before it.
 
-    def heard_rows(self) -> Rows:
-        """Return what records have of it so far."""
-        return self._kept.rows(self.dialogue)
+        Args:
+            reply: of the server.
+            sent: the answer; None if the turn opened the dialogue.
+            seconds: the time that the answer took.
+        """
+        values = _values(reply)
+        self.is_over = reply.over
+        self.is_late = reply.late
+        if sent is not None:
+            self._record(sent, reply, values, seconds)
+        silent_rounds = reply.rounds if reply.over else reply.rounds[:-1]
+        for _ in silent_rounds:
+            # The user gave no prompt: the previous answer counts for this round, too.
+            previous = self.dialogue.previous
+            if previous is None:
+                previous = Prediction(self.dialogue.previous_mask(self._shape))
+            self.dialogue = self.dialogue.ask(()).answer(previous)
+            self._recorder.answer(self.dialogue, 0.0, values)
+        if not reply.over:
+            self._ask(reply)
 
-    def _keep(
+    def rows(self) -> Rows:
+        """Return the records so far."""
+        return self._recorder.rows(self.dialogue)
+
+    def _ask(self, reply: DialogueReply) -> None:
+        prompts = tuple(reply.rounds[-1])
+        self.dialogue = self.dialogue.ask(prompts)
+        for prompt in prompts:
+            if isinstance(prompt, MaskPrompt | Support):
+                freeze(prompt.mask)
+
+    def _record(
         self,
-        answered: DialogueAnswer,
-        asked: DialogueReply,
+        sent: DialogueAnswer,
+        reply: DialogueReply,
         values: Mapping[str, float],
         seconds: float,
     ) -> None:
-        """Keep the round that was answered, by what was sent: before a kill that may have been another mask."""
-        if answered.prediction is None or (asked.failed and asked.over):
-            self._kept.failure(self.dialogue, asked.failed or answered.failed)
+        if sent.prediction is None or (reply.failed and reply.over):
+            self._recorder.failure(self.dialogue, reply.failed or sent.failed)
             self.is_over = True
             return
-        if asked.late:
-            self._kept.drop(seconds)
+        if reply.late:
+            self._recorder.drop(seconds)
             return
-        sent = answered.prediction
-        now = self.dialogue.previous
-        if now is None or not _is_same(sent, now):
-            self.dialogue = self.dialogue.answer(
-                sent if now is None else replace(now, mask=sent.mask)
-            )
-        self._kept.answer(self.dialogue, seconds, values)
+        # Record the mask that was sent. Before a kill and resume the dialogue may have held another one.
+        current = self.dialogue.previous
+        if current is None:
+            self.dialogue = self.dialogue.answer(sent.prediction)
+        elif not _is_same(sent.prediction, current):
+            self.dialogue = self.dialogue.answer(replace(current, mask=sent.prediction.mask))
+        self._recorder.answer(self.dialogue, seconds, values)
 
 
-def _values(asked: DialogueReply) -> dict[str, float]:
-    return {
-        name: float("nan") if value is None else value
-        for name, value in (asked.values or {}).items()
-    }
+def _values(reply: DialogueReply) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for name, value in (reply.values or {}).items():
+        values[name] = float("nan") if value is None else value
+    return values
 
 
 def _is_same(one: Prediction, other: Prediction) -> bool:
-    return one.mask.dtype == other.mask.dtype and bool((one.mask == other.mask).all())
+    if one.mask.dtype != other.mask.dtype:
+        return False
+    return bool((one.mask == other.mask).all())

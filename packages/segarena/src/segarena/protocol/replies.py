@@ -1,4 +1,4 @@
-"""Replies: the next prompts of each dialogue, or that it is over."""
+"""Replies of a server: the next prompts of each dialogue, or that it has ended."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _DRAWN: dict[str, type[Prompt]] = {one.kind: one for one in (Click, Box, Limits,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueReply:
-    """What comes back about one dialogue.
+    """The reply to one dialogue.
 
     Attributes:
-        dialogue: its number in the place, from 0.
-        rounds: the prompts since the last answer, by round. All but the last are empty: a user had nothing to say, and
-            the answer to such a round is the one before.
-        over: no further prompts will come.
-        late: the last answer came when its time was over; it was dropped, and that ended it.
-        failed: why it ended too early, in words for the participant; "" when it did not.
-        objects: how many objects are judged together.
-        lift: how the user means prompts to be spread over slices.
-        values: of the last answer, where the phase shows them.
+        dialogue: its index among the dialogues of the sample, from 0.
+        rounds: the prompts since the last answer, by round. All but the last are empty: in those rounds the user gave
+            no prompt, and the previous answer counts again.
+        over: whether the dialogue has ended.
+        late: whether the last answer exceeded the time limit; the server dropped it and ended the dialogue.
+        failed: why it ended early, in words for the participant; "" if it did not.
+        objects: how many objects are evaluated together.
+        lift: how to spread the user's prompts over slices.
+        values: the scores of the last answer, if the phase shows them.
     """
 
     dialogue: int
@@ -50,18 +50,18 @@ class DialogueReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What comes back about a turn.
+    """The reply to a turn.
 
     Attributes:
-        dialogues: those that were answered or opened.
-        charged_s: what the turn was charged, all dialogues together.
+        dialogues: the dialogues that the turn answered or opened.
+        charged_s: the time charged for the turn, over all dialogues, in seconds.
     """
 
     dialogues: Sequence[DialogueReply] = field(default_factory=list[DialogueReply])
     charged_s: float = 0.0
 
 
-class _ToldAsked(msgspec.Struct, frozen=True, kw_only=True):
+class _EncodedDialogueReply(msgspec.Struct, frozen=True, kw_only=True):
     dialogue: int
     rounds: list[list[dict[str, Any]]] = []
     over: bool = False
@@ -72,36 +72,39 @@ class _ToldAsked(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, float | None] | None = None
 
 
-class _ToldReply(msgspec.Struct, frozen=True, kw_only=True):
-    dialogues: list[_ToldAsked]
+class _EncodedReply(msgspec.Struct, frozen=True, kw_only=True):
+    dialogues: list[_EncodedDialogueReply]
     charged_s: float = 0.0
 
 
 def pack_reply(reply: Reply) -> bytes:
-    """Return a reply as it travels. The same reply gives the same bytes."""
+    """Return a reply as a frame. The same reply gives the same bytes."""
     arrays: list[Any] = []
-    told = [_tell_asked(asked, arrays) for asked in reply.dialogues]
-    return write_frame({"dialogues": told, "charged_s": reply.charged_s}, arrays)
+    dialogues = [_encode_dialogue_reply(one, arrays) for one in reply.dialogues]
+    return write_frame({"dialogues": dialogues, "charged_s": reply.charged_s}, arrays)
 
 
-def _tell_asked(asked: DialogueReply, arrays: list[Any]) -> dict[str, Any]:
+def _encode_dialogue_reply(reply: DialogueReply, arrays: list[Any]) -> dict[str, Any]:
+    rounds: list[list[dict[str, Any]]] = []
+    for prompts in reply.rounds:
+        rounds.append([encode_prompt(_anonymous(one), arrays, _no_handle) for one in prompts])
     return {
-        "dialogue": asked.dialogue,
-        "rounds": [
-            [encode_prompt(_anonymous(one), arrays, _no_handle) for one in prompts]
-            for prompts in asked.rounds
-        ],
-        "over": asked.over,
-        "late": asked.late,
-        "failed": asked.failed,
-        "objects": asked.objects,
-        "lift": None if asked.lift is None else asdict(asked.lift),
-        "values": None if asked.values is None else dict(asked.values),
+        "dialogue": reply.dialogue,
+        "rounds": rounds,
+        "over": reply.over,
+        "late": reply.late,
+        "failed": reply.failed,
+        "objects": reply.objects,
+        "lift": None if reply.lift is None else asdict(reply.lift),
+        "values": None if reply.values is None else dict(reply.values),
     }
 
 
 def _anonymous(prompt: Prompt) -> Prompt:
-    """Return a prompt in which the name of a support says no more than its pixels."""
+    """Return a prompt in which the name of a support example is the hash of its pixels.
+
+    File names of support examples could give away the class or the answer.
+    """
     if not isinstance(prompt, Support):
         return prompt
     image = np.ascontiguousarray(prompt.sample.image)
@@ -114,63 +117,63 @@ def _no_handle(_encoded: Any) -> int:
 
 
 def unpack_reply(data: bytes, shape: Shape) -> Reply:
-    """Return what `pack_reply` was given, whose prompts lie in a sample of `shape`.
+    """Return the reply that `pack_reply` packed; its prompts are in a sample of `shape`.
 
     Raises:
-        InvalidInput: it is no reply.
+        InvalidInput: not a reply.
     """
     header, arrays = read_frame(data, what="reply")
-    told = convert_field(header, _ToldReply, "reply")
-    return Reply(
-        dialogues=[_asked(each, arrays, shape) for each in told.dialogues], charged_s=told.charged_s
-    )
+    encoded = convert_field(header, _EncodedReply, "reply")
+    dialogues = [_decode_dialogue_reply(each, arrays, shape) for each in encoded.dialogues]
+    return Reply(dialogues=dialogues, charged_s=encoded.charged_s)
 
 
-def _asked(told: _ToldAsked, arrays: Sequence[Any], shape: Shape) -> DialogueReply:
+def _decode_dialogue_reply(
+    encoded: _EncodedDialogueReply, arrays: Sequence[Any], shape: Shape
+) -> DialogueReply:
+    rounds: list[tuple[Prompt, ...]] = []
+    for prompts in encoded.rounds:
+        rounds.append(tuple(_decode_prompt(one, arrays, shape) for one in prompts))
     return DialogueReply(
-        dialogue=told.dialogue,
-        rounds=tuple(
-            tuple(_prompt(one, arrays, shape) for one in prompts) for prompts in told.rounds
-        ),
-        over=told.over,
-        late=told.late,
-        failed=told.failed,
-        objects=told.objects,
-        lift=told.lift,
-        values=told.values,
+        dialogue=encoded.dialogue,
+        rounds=tuple(rounds),
+        over=encoded.over,
+        late=encoded.late,
+        failed=encoded.failed,
+        objects=encoded.objects,
+        lift=encoded.lift,
+        values=encoded.values,
     )
 
 
-def _prompt(told: dict[str, Any], arrays: Sequence[Any], shape: Shape) -> Prompt:
-    fields = restore_fields(
-        {name: value for name, value in told.items() if name != "sample"}, arrays, "prompt"
-    )
+def _decode_prompt(encoded: dict[str, Any], arrays: Sequence[Any], shape: Shape) -> Prompt:
+    own = {name: value for name, value in encoded.items() if name != "sample"}
+    fields = restore_fields(own, arrays, "prompt")
     kind = fields.pop("kind", None)
     try:
         if kind == "support":
-            made = _support(fields, told.get("sample"), arrays)
+            prompt = _decode_support(fields, encoded.get("sample"), arrays)
         else:
-            made = _drawn(kind, fields)
-        check_prompt(made, shape)
+            prompt = _decode_drawn(kind, fields)
+        check_prompt(prompt, shape)
     except InvalidInput:
         raise
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"a prompt: {str(error)[:200]}") from error
-    return made
+    return prompt
 
 
-def _support(fields: Mapping[str, Any], sample: Any, arrays: Sequence[Any]) -> Support:
+def _decode_support(fields: Mapping[str, Any], sample: Any, arrays: Sequence[Any]) -> Support:
     image = decode_sample(sample, arrays)
     if not isinstance(image, ImageSample):
         raise InvalidInput("a support example: expected an image")
     return Support(image, _mask(fields.get("mask")))
 
 
-def _drawn(kind: Any, fields: dict[str, Any]) -> Prompt:
+def _decode_drawn(kind: Any, fields: dict[str, Any]) -> Prompt:
     if kind == "mask":
-        return MaskPrompt(
-            _mask(fields.get("mask")), convert_field(fields.get("object_id", 1), int, "object_id")
-        )
+        object_id = convert_field(fields.get("object_id", 1), int, "object_id")
+        return MaskPrompt(_mask(fields.get("mask")), object_id)
     if not isinstance(kind, str) or kind not in _DRAWN:
         raise InvalidInput(
             f"a prompt: expected one of {', '.join(_DRAWN)}, mask, support, got {str(kind)[:40]!r}"
@@ -180,7 +183,6 @@ def _drawn(kind: Any, fields: dict[str, Any]) -> Prompt:
 
 def _mask(mask: Any) -> Any:
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-        raise InvalidInput(
-            f"a mask that is given: expected bool, got {getattr(mask, 'dtype', type(mask).__name__)}"
-        )
+        dtype = getattr(mask, "dtype", type(mask).__name__)
+        raise InvalidInput(f"a mask that is given: expected bool, got {dtype}")
     return mask

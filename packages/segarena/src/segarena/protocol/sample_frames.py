@@ -1,4 +1,4 @@
-"""Samples as participants get them."""
+"""Samples as participants receive them."""
 
 from __future__ import annotations
 
@@ -16,55 +16,60 @@ from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSamp
 from segarena.serialization import encode_sample
 
 _Edge = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
+_MAX_TEXT = 200
+# A frame begins with two lengths, of the header (4 bytes) and of the body (8 bytes).
+_HEADER_START = 12
+# The field that holds the pixels of a kind of sample, and how many of its axes are positions.
+_PIXELS = {"image": ("image", 2), "volume": ("voxels", 3), "video": ("frames", 3)}
 
 
 def pack_sample(sample: Sample) -> bytes:
-    """Return a sample as participants get it: without truth and without its name.
+    """Return a sample as participants receive it: without ground truth and without its name.
 
-    The same sample gives the same bytes for each run, so that it travels once and is known by its hash.
+    The same sample gives the same bytes in each run, so that it is transmitted once and identified by its hash.
     """
     arrays: list[Any] = []
-    told = encode_sample(replace(without_truth(sample), id=""), arrays)
-    return write_frame({"sample": told}, arrays)
+    anonymous = replace(without_truth(sample), id="")
+    header = encode_sample(anonymous, arrays)
+    return write_frame({"sample": header}, arrays)
 
 
 def unpack_sample(data: bytes, key: str) -> Sample:
-    """Return what `pack_sample` was given, without truth, under a key in place of its name.
+    """Return the sample that `pack_sample` packed, with a key in place of its name.
 
     Raises:
-        InvalidInput: it is no sample.
+        InvalidInput: not a sample.
     """
     header, arrays = read_frame(data, what="sample")
     return replace(decode_sample(header.get("sample"), arrays), id=key)
 
 
 def packed_sample_shape(data: bytes) -> Shape:
-    """Return the shape of what `pack_sample` was given, without making its arrays; only for what is ours.
+    """Return the shape of a packed sample without building its arrays; only for our own data.
 
     Raises:
-        InvalidInput: it is no sample.
+        InvalidInput: not a sample.
     """
     size = int.from_bytes(data[:4], "little")
     try:
-        header = msgspec.json.decode(data[12 : 12 + size])
-        told = header["sample"]
-        pixels, axes = {"image": ("image", 2), "volume": ("voxels", 3), "video": ("frames", 3)}[
-            told["kind"]
-        ]
-        return tuple(header["arrays"][told[pixels]["array"]]["shape"][:axes])
+        header = msgspec.json.decode(data[_HEADER_START : _HEADER_START + size])
+        sample = header["sample"]
+        field, axes = _PIXELS[sample["kind"]]
+        announced = header["arrays"][sample[field]["array"]]
+        return tuple(announced["shape"][:axes])
     except (msgspec.MsgspecError, LookupError, TypeError) as error:
         raise InvalidInput("sample: expected a frame with an image, a volume or a video") from error
 
 
-def decode_sample(told: Any, arrays: Sequence[Any]) -> Sample:
-    """Return the sample that a header tells of.
+def decode_sample(encoded: Any, arrays: Sequence[Any]) -> Sample:
+    """Return the sample that a header describes.
 
     Raises:
-        InvalidInput: it tells of none.
+        InvalidInput: it describes none.
     """
-    fields = restore_fields(told, arrays, "sample")
+    fields = restore_fields(encoded, arrays, "sample")
     kind = fields.get("kind")
-    name = convert_field(fields.get("id"), str, "id")[:200]
+    name = convert_field(fields.get("id"), str, "id")[:_MAX_TEXT]
     if not isinstance(kind, str):
         raise InvalidInput(f"sample: expected a kind, got {type(kind).__name__}")
     if kind == "image":
@@ -85,14 +90,14 @@ def _volume(fields: Mapping[str, Any], name: str) -> VolumeSample:
     affine = fields.get("affine")
     if affine is not None and _array(affine, 2).shape != (4, 4):
         raise InvalidInput(f"sample: expected an affine of 4 × 4, got {affine.shape}")
+    spacing_mm = convert_field(fields.get("spacing_mm"), tuple[_Edge, _Edge, _Edge], "spacing_mm")
+    modality = convert_field(fields.get("modality", ""), str, "modality")
     return VolumeSample(
         id=name,
         voxels=_array(fields.get("voxels"), 3),
-        spacing_mm=convert_field(
-            fields.get("spacing_mm"), tuple[_Edge, _Edge, _Edge], "spacing_mm"
-        ),
+        spacing_mm=spacing_mm,
         affine=affine,
-        modality=convert_field(fields.get("modality", ""), str, "modality")[:200],
+        modality=modality[:_MAX_TEXT],
     )
 
 

@@ -1,4 +1,4 @@
-"""Turns: what a participant answers to the prompts of the turn before."""
+"""Turns of a participant: the answers to the prompts of the turn before."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from segarena.samples import Shape
 
 MAX_TURN_HEADER_BYTES = 2**20
 MAX_FAILURE_LETTERS = 500
+# A frame begins with two lengths, of the header (4 bytes) and of the body (8 bytes).
+_HEADER_START = 12
 
 _Id: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z-]{8,64}\Z")]
 _Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -32,9 +34,9 @@ class DialogueAnswer:
     """The answer to one dialogue of a turn.
 
     Attributes:
-        dialogue: its number in the place, from 0.
-        prediction: mask and candidate frames; None where there is none.
-        failed: why there is none.
+        dialogue: its index among the dialogues of the sample, from 0.
+        prediction: mask and candidate frames; None if there is no answer.
+        failed: the reason if there is none.
     """
 
     dialogue: int
@@ -44,18 +46,18 @@ class DialogueAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnMessage:
-    """What a participant sends.
+    """A participant's answers about one sample.
 
     Attributes:
-        id: made by the participant, a UUID; the same turn sent again has the same.
-        client_s: what answering took by the participant's clock; advice.
-        answers: to dialogues whose prompts wait for one, some or all; none in turn 0.
-        open: dialogues whose first prompts are asked for. One that is not opened yet is charged nothing: whoever holds
-            one after the other opens each when it is its turn, an engine all in turn 0.
-        failed: why nothing can be said about this sample at all; ends all its dialogues.
-        round_trip_s: what a question that needs no work takes, as the participant measured it; advice.
-        silent: asks to be told of rounds in which the user had nothing to say, one by one, and answers them too;
-            otherwise the answer before is taken.
+        id: a UUID made by the participant. A turn that is sent again has the same one.
+        client_s: the time that answering took by the participant's clock; informative.
+        answers: to some or all of the dialogues whose prompts wait for one; empty in turn 0.
+        open: dialogues whose first prompts the participant asks for. A dialogue that is not open is charged no time,
+            so a script that runs one dialogue after the other opens each in turn, and an engine all in turn 0.
+        failed: why no answer about this sample is possible at all; ends all its dialogues.
+        round_trip_s: the duration of a request that needs no work, as the participant measured it; informative.
+        silent: whether the participant wants to answer rounds in which the user gave no prompt, one by one.
+            Otherwise the previous answer counts for them.
     """
 
     id: str
@@ -68,7 +70,7 @@ class TurnMessage:
 
 
 class TurnHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be told of a turn without reading its masks; see `Turn`."""
+    """The part of a turn that can be read without its masks; see `TurnMessage`."""
 
     id: _Id
     client_s: _Seconds = 0.0
@@ -79,7 +81,7 @@ class TurnHeader(msgspec.Struct, frozen=True, kw_only=True):
     silent: bool = False
 
 
-class _ToldAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class _EncodedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     dialogue: int
     mask: dict[str, Any] | None = None
     candidates: list[int] | None = None
@@ -87,93 +89,92 @@ class _ToldAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pack_turn(turn: TurnMessage) -> bytes:
-    """Return a turn as it travels.
+    """Return a turn as a frame.
 
     Raises:
-        InvalidMask: a mask that is none; the other side would refuse the whole turn.
+        InvalidMask: an invalid mask, for which the server would reject the whole turn.
     """
     arrays: list[Any] = []
-    told = _tell_head(turn, [_tell_answer(answer, arrays) for answer in turn.answers])
-    return write_frame(told, arrays)
+    answers = [_encode_answer(answer, arrays) for answer in turn.answers]
+    return write_frame(_encode_header(turn, answers), arrays)
 
 
 def pack_coco_turn(
     turn: TurnMessage, dialogue: int, text: bytes, shape: Shape, candidates: Sequence[int] | None
 ) -> bytes:
-    """Return a turn whose one answer stays as it came; see `segarena.protocol.coco_labels`.
+    """Return a turn with one answer that is kept as received; see `segarena.protocol.coco_labels`.
 
     Args:
         turn: without answers.
-        dialogue: that is answered.
-        text: not looked at.
+        dialogue: the index of the dialogue that it answers.
+        text: the labels, not parsed here.
         shape: of the sample.
         candidates: frames.
     """
     arrays: list[Any] = []
     answer: dict[str, Any] = {"dialogue": dialogue, "mask": encode_coco_labels(text, shape, arrays)}
-    told = answer if candidates is None else {**answer, "candidates": list(candidates)}
-    return write_frame(_tell_head(turn, [told]), arrays)
+    if candidates is not None:
+        answer["candidates"] = list(candidates)
+    return write_frame(_encode_header(turn, [answer]), arrays)
 
 
-def _tell_head(turn: TurnMessage, answers: list[dict[str, Any]]) -> dict[str, Any]:
-    about = {"id": turn.id, "client_s": turn.client_s, "answers": answers, "open": list(turn.open)}
+def _encode_header(turn: TurnMessage, answers: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        **about,
+        "id": turn.id,
+        "client_s": turn.client_s,
+        "answers": answers,
+        "open": list(turn.open),
         "failed": turn.failed,
         "round_trip_s": turn.round_trip_s,
         "silent": turn.silent,
     }
 
 
-def _tell_answer(answer: DialogueAnswer, arrays: list[Any]) -> dict[str, Any]:
+def _encode_answer(answer: DialogueAnswer, arrays: list[Any]) -> dict[str, Any]:
     if answer.prediction is None:
         return {"dialogue": answer.dialogue, "failed": answer.failed or "no answer"}
-    candidates = answer.prediction.candidates
-    told = {"dialogue": answer.dialogue, "mask": encode_mask(answer.prediction.mask, arrays)}
-    if candidates is None:
-        return told
-    return {**told, "candidates": [int(each) for each in candidates]}
-
-
-def _masks_of(objects: int) -> int:
-    return 1 if objects == 1 else MAX_OBJECTS
+    mask = encode_mask(answer.prediction.mask, arrays)
+    encoded: dict[str, Any] = {"dialogue": answer.dialogue, "mask": mask}
+    if answer.prediction.candidates is not None:
+        encoded["candidates"] = [int(frame) for frame in answer.prediction.candidates]
+    return encoded
 
 
 def read_turn_header(data: bytes) -> TurnHeader:
-    """Return what can be told of a turn without reading its masks.
+    """Return the header of a turn without reading its masks.
 
     Raises:
-        InvalidInput: it is no turn.
+        InvalidInput: not a turn.
     """
     size = int.from_bytes(data[:4], "little")
-    if len(data) < 12 or size > min(MAX_TURN_HEADER_BYTES, len(data) - 12):
+    if len(data) < _HEADER_START or size > min(MAX_TURN_HEADER_BYTES, len(data) - _HEADER_START):
         raise InvalidInput(
             f"turn: expected a frame with a header of at most {MAX_TURN_HEADER_BYTES} bytes"
         )
     try:
-        return msgspec.json.decode(data[12 : 12 + size], type=TurnHeader)
+        return msgspec.json.decode(data[_HEADER_START : _HEADER_START + size], type=TurnHeader)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InvalidInput(f"turn: {str(error)[:200]}") from error
 
 
 def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> TurnMessage:
-    """Return what `pack_turn` was given.
+    """Return the turn that `pack_turn` packed.
 
     Args:
-        data: not trusted.
+        data: untrusted.
         shape: of the sample.
-        objects: the dialogues that wait for an answer, each with how many objects it is about. Some or all of them
-            are answered, each once, and no other.
+        objects: the number of objects of each dialogue that waits for an answer. The turn may answer some or all of
+            these dialogues, each once, and no other.
 
     Raises:
-        InvalidInput: it is no turn, or answers something else.
+        InvalidInput: not a turn, or one that answers another dialogue.
     """
-    most = sum(map(_masks_of, objects.values()))
+    max_masks = sum(_max_masks(count) for count in objects.values())
     header, arrays = read_frame(
         data,
         what="turn",
         most_header=MAX_TURN_HEADER_BYTES,
-        check=lambda announced: check_announced_masks(announced, shape, most),
+        check=lambda announced: check_announced_masks(announced, shape, max_masks),
     )
     head = convert_field(header, TurnHeader, "turn")
     turn = TurnMessage(
@@ -181,38 +182,53 @@ def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> Tur
     )
     if head.failed:
         return replace(turn, failed=printable_line(head.failed) or "no answer")
-    told = convert_field(head.answers, list[_ToldAnswer], "answers")
-    numbers = [each.dialogue for each in told]
-    if len({*numbers}) < len(numbers) or not {*numbers} <= {*objects}:
+    encoded = convert_field(head.answers, list[_EncodedAnswer], "answers")
+    numbers = [each.dialogue for each in encoded]
+    has_duplicates = len({*numbers}) < len(numbers)
+    if has_duplicates or not {*numbers} <= {*objects}:
         raise InvalidInput(
-            f"turn: expected one answer to some of dialogues {_some(objects)}, got {_some(numbers)}"
+            f"turn: expected one answer to some of dialogues {_abbreviated(objects)}, "
+            f"got {_abbreviated(numbers)}"
         )
-    answers = [_answer(each, arrays, shape, objects[each.dialogue]) for each in told]
+    answers = [_decode_answer(each, arrays, shape, objects[each.dialogue]) for each in encoded]
     return replace(turn, answers=answers, open=head.open)
 
 
-def _answer(told: _ToldAnswer, arrays: Sequence[Any], shape: Shape, objects: int) -> DialogueAnswer:
-    if told.mask is None:
-        return DialogueAnswer(
-            dialogue=told.dialogue, failed=printable_line(told.failed) or "no answer"
-        )
-    candidates = None if told.candidates is None else tuple(told.candidates)
-    if not all(0 <= each < shape[0] for each in candidates or ()):
+def _max_masks(objects: int) -> int:
+    """Return the number of arrays that an answer about so many objects may have."""
+    return 1 if objects == 1 else MAX_OBJECTS
+
+
+def _decode_answer(
+    encoded: _EncodedAnswer, arrays: Sequence[Any], shape: Shape, objects: int
+) -> DialogueAnswer:
+    if encoded.mask is None:
+        reason = printable_line(encoded.failed) or "no answer"
+        return DialogueAnswer(dialogue=encoded.dialogue, failed=reason)
+    candidates = None
+    if encoded.candidates is not None:
+        candidates = tuple(encoded.candidates)
+    if not all(0 <= frame < shape[0] for frame in candidates or ()):
         raise InvalidInput(
-            f"candidates: expected frames 0 to {shape[0] - 1}, got {_some(candidates)}"
+            f"candidates: expected frames 0 to {shape[0] - 1}, got {_abbreviated(candidates)}"
         )
-    prediction = Prediction(decode_mask(told.mask, arrays, shape, objects), candidates=candidates)
-    return DialogueAnswer(dialogue=told.dialogue, prediction=prediction)
+    mask = decode_mask(encoded.mask, arrays, shape, objects)
+    return DialogueAnswer(
+        dialogue=encoded.dialogue, prediction=Prediction(mask, candidates=candidates)
+    )
 
 
 def printable_line(text: str) -> str:
-    """Return a stranger's text as one line of printable letters, of limited length."""
-    plain = "".join(
-        letter if letter.isprintable() else " " for letter in text[: 4 * MAX_FAILURE_LETTERS]
-    )
+    """Return a stranger's text as one line of printable letters of limited length."""
+    # Cut before the loop: the text may be megabytes long. White space that the end removes is allowed for.
+    beginning = text[: 4 * MAX_FAILURE_LETTERS]
+    plain = "".join(letter if letter.isprintable() else " " for letter in beginning)
     return " ".join(plain.split())[:MAX_FAILURE_LETTERS]
 
 
-def _some(numbers: Any) -> str:
-    few = [str(number)[:12] for number in list(numbers)[:10]]
-    return f"[{', '.join(few)}{', ...' if len(numbers) > len(few) else ''}]"
+def _abbreviated(numbers: Any) -> str:
+    """Return the first ten numbers as text."""
+    first = [str(number)[:12] for number in list(numbers)[:10]]
+    if len(numbers) > len(first):
+        first.append("...")
+    return f"[{', '.join(first)}]"

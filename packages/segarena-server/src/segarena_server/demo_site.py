@@ -142,7 +142,7 @@ class Demonstration:
             _leave_after(one.samples, challenge, one.segmenter, **how)
             return
         participate.evaluate(challenge, segmenter=one.segmenter, patience_s=_PATIENCE_S, **how)
-        participate.standing(out, token=how["token"])
+        participate.read_standing(out, token=how["token"])
 
 
 def check_settings(settings: Settings) -> None:

@@ -358,7 +358,7 @@ def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
         token=token,
         cache=tmp_path / "cache",
     )
-    participate.standing(tmp_path / "mine", token=token)
+    participate.read_standing(tmp_path / "mine", token=token)
     press(page, "My runs")
     press(page, "mine")
     assert page.text_content("h1") == "mine"

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 import segarena
-from segarena.client.participation import begun_in
+from segarena.client.participation import read_participation
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Run, RunSample, Turn
@@ -47,7 +47,7 @@ def scene(working, tmp_path_factory):
             out = tmp_path_factory.mktemp("mine") / phase
             address = f"{working.address}/challenges/c/{phase}"
             segarena.evaluate(challenge=address, segmenter="image-blind", out=out)
-            runs[phase] = begun_in(out).run
+            runs[phase] = read_participation(out).run
     for run in runs.values():
         wait_until_over(working, run)
     return people, runs

@@ -379,7 +379,7 @@ def test_self_pairs_and_duplicates_are_counted_in_the_check(mine, tmp_path):
     ]
     assert found[:2] == [
         "1 of 3 pairs show the query image itself",
-        "1 of 3 pairs are there more than once",
+        "1 of 3 pairs occur more than once",
     ]
 
 

@@ -116,7 +116,7 @@ def test_lines_that_cannot_be_understood_are_named(tmp_path, name, line, message
 def test_files_that_are_not_there_or_no_text_are_named(tmp_path, lists):
     with pytest.raises(DatasetMissing, match="expected a text file here"):
         read_toss_list(tmp_path / "split0_test.txt")
-    with pytest.raises(DatasetMissing, match="folder with lists"):
+    with pytest.raises(DatasetMissing, match="folder of lists"):
         find_pair_lists(tmp_path / "nothing")
     broken = tmp_path / "split0_test.txt.gz"
     sound = gzip.compress(bytes(range(32, 120)) * 9)

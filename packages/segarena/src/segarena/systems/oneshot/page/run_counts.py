@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -196,8 +196,7 @@ def score_tier(
     return {(over_runs.score.name, over_runs.score.fold): over_runs for over_runs in scores}, ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncoderPasses:
+class EncoderPasses(NamedTuple):
     """Numbers of distinct images and of encoder passes over all runs."""
 
     queries: int

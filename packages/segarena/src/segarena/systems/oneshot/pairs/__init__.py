@@ -1,1 +1,1 @@
-"""One-shot sets: lists of pairs (a query image and the examples shown with it), and where their pixels are."""
+"""Pairs of a query image and its supports: tables, list formats, image sources, datasets."""

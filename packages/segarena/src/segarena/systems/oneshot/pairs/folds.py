@@ -1,4 +1,4 @@
-"""Which classes a fold tests, in PASCAL-5i and in both conventions of COCO-20i."""
+"""Classes that each fold tests, in PASCAL-5i and in both conventions of COCO-20i."""
 
 from __future__ import annotations
 
@@ -14,129 +14,124 @@ FOLD_RULES: Mapping[str, tuple[FoldRule, ...]] = {
     "pascal5i": ("pascal",),
     "coco20i": ("interleaved", "blocks"),
 }
-"""Which conventions a data set has."""
+"""Conventions of each dataset."""
 
 PASCAL_CLASSES = (
-    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
-    *(
-        "diningtable",
-        "dog",
-        "horse",
-        "motorbike",
-        "person",
-        "pottedplant",
-        "sheep",
-        "sofa",
-        "train",
-        "tvmonitor",
-    ),
+    "aeroplane",
+    "bicycle",
+    "bird",
+    "boat",
+    "bottle",
+    "bus",
+    "car",
+    "cat",
+    "chair",
+    "cow",
+    "diningtable",
+    "dog",
+    "horse",
+    "motorbike",
+    "person",
+    "pottedplant",
+    "sheep",
+    "sofa",
+    "train",
+    "tvmonitor",
 )
+"""Classes 1 to 20 in this order."""
+
 COCO_CLASSES = (
-    *(
-        "person",
-        "bicycle",
-        "car",
-        "motorcycle",
-        "airplane",
-        "bus",
-        "train",
-        "truck",
-        "boat",
-        "traffic light",
-    ),
-    *(
-        "fire hydrant",
-        "stop sign",
-        "parking meter",
-        "bench",
-        "bird",
-        "cat",
-        "dog",
-        "horse",
-        "sheep",
-        "cow",
-    ),
-    *(
-        "elephant",
-        "bear",
-        "zebra",
-        "giraffe",
-        "backpack",
-        "umbrella",
-        "handbag",
-        "tie",
-        "suitcase",
-        "frisbee",
-    ),
-    *(
-        "skis",
-        "snowboard",
-        "sports ball",
-        "kite",
-        "baseball bat",
-        "baseball glove",
-        "skateboard",
-        "surfboard",
-    ),
-    *(
-        "tennis racket",
-        "bottle",
-        "wine glass",
-        "cup",
-        "fork",
-        "knife",
-        "spoon",
-        "bowl",
-        "banana",
-        "apple",
-    ),
-    *(
-        "sandwich",
-        "orange",
-        "broccoli",
-        "carrot",
-        "hot dog",
-        "pizza",
-        "donut",
-        "cake",
-        "chair",
-        "couch",
-    ),
-    *(
-        "potted plant",
-        "bed",
-        "dining table",
-        "toilet",
-        "tv",
-        "laptop",
-        "mouse",
-        "remote",
-        "keyboard",
-        "cell phone",
-    ),
-    *(
-        "microwave",
-        "oven",
-        "toaster",
-        "sink",
-        "refrigerator",
-        "book",
-        "clock",
-        "vase",
-        "scissors",
-        "teddy bear",
-    ),
-    *("hair drier", "toothbrush"),
+    "person",
+    "bicycle",
+    "car",
+    "motorcycle",
+    "airplane",
+    "bus",
+    "train",
+    "truck",
+    "boat",
+    "traffic light",
+    "fire hydrant",
+    "stop sign",
+    "parking meter",
+    "bench",
+    "bird",
+    "cat",
+    "dog",
+    "horse",
+    "sheep",
+    "cow",
+    "elephant",
+    "bear",
+    "zebra",
+    "giraffe",
+    "backpack",
+    "umbrella",
+    "handbag",
+    "tie",
+    "suitcase",
+    "frisbee",
+    "skis",
+    "snowboard",
+    "sports ball",
+    "kite",
+    "baseball bat",
+    "baseball glove",
+    "skateboard",
+    "surfboard",
+    "tennis racket",
+    "bottle",
+    "wine glass",
+    "cup",
+    "fork",
+    "knife",
+    "spoon",
+    "bowl",
+    "banana",
+    "apple",
+    "sandwich",
+    "orange",
+    "broccoli",
+    "carrot",
+    "hot dog",
+    "pizza",
+    "donut",
+    "cake",
+    "chair",
+    "couch",
+    "potted plant",
+    "bed",
+    "dining table",
+    "toilet",
+    "tv",
+    "laptop",
+    "mouse",
+    "remote",
+    "keyboard",
+    "cell phone",
+    "microwave",
+    "oven",
+    "toaster",
+    "sink",
+    "refrigerator",
+    "book",
+    "clock",
+    "vase",
+    "scissors",
+    "teddy bear",
+    "hair drier",
+    "toothbrush",
 )
-"""Contiguous ids 1 to 80 in this order, not COCO's category ids."""
+"""Contiguous ids 1 to 80 in this order, not COCO's category ids (1 to 90)."""
 
 
 def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
     """Return the class ids (from 1) that fold `fold` (0 to 3) tests.
 
-    "pascal": 5 fold + 1 to 5 fold + 5. "blocks": 20 fold + 1 to 20 fold + 20, as PANet, PFENet and RePRI by default.
-    "interleaved": fold + 1, fold + 5, ..., fold + 77, as FWB, HSNet, PMMs and the lists of TOSS. The name COCO-20i
-    alone does not say which of the two; their results are not comparable.
+    "pascal": 5 fold + 1 to 5 fold + 5. "blocks": 20 fold + 1 to 20 fold + 20, as in PANet, and in
+    PFENet and RePRI by default. "interleaved": fold + 1, fold + 5, ..., fold + 77, as in FWB,
+    HSNet, PMMs and the lists of TOSS. The name COCO-20i alone does not say which of the two;
+    their results are not comparable.
 
     Raises:
         InvalidInput: no such fold or rule.
@@ -158,13 +153,15 @@ def fold_of(class_id: int, rule: FoldRule) -> int:
     for fold in range(FOLD_COUNT):
         if class_id in fold_classes(fold, rule):
             return fold
-    raise InvalidInput(f"class {class_id}: expected 1 to {20 if rule == 'pascal' else 80}")
+    class_count = len(PASCAL_CLASSES) if rule == "pascal" else len(COCO_CLASSES)
+    raise InvalidInput(f"class {class_id}: expected 1 to {class_count}")
 
 
 def complete_fold_classes(dataset: str, fold: int | None, known: Collection[str]) -> set[str]:
-    """Return the classes that a fold of PASCAL-5i or COCO-20i tests, by the convention that has all `known` ones.
+    """Return all classes that a fold of PASCAL-5i or COCO-20i tests, given some of them.
 
-    None where there is no such convention.
+    The convention is the first whose fold tests all `known` classes; without one, the result is
+    empty.
     """
     if fold is None or fold not in range(FOLD_COUNT):
         return set()
@@ -176,6 +173,12 @@ def complete_fold_classes(dataset: str, fold: int | None, known: Collection[str]
 
 
 def fold_checksum(rule: FoldRule) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the folds, written `1 2 3;6 7;...` with class ids."""
-    text = ";".join(" ".join(map(str, fold_classes(fold, rule))) for fold in range(FOLD_COUNT))
-    return fingerprint(text)
+    """Return the first 16 hexadecimal digits of the SHA-256 of the folds.
+
+    The folds are written as `1 2 3;6 7;...` with class ids.
+    """
+    folds: list[str] = []
+    for fold in range(FOLD_COUNT):
+        classes = [str(class_id) for class_id in fold_classes(fold, rule)]
+        folds.append(" ".join(classes))
+    return fingerprint(";".join(folds))

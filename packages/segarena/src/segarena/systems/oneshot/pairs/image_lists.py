@@ -1,8 +1,9 @@
-"""Lists of images without pairs, as HSNet and PFENet ship them: which classes are in which images.
+"""Lists of images without pairs, as HSNet and PFENet ship them: the classes in each image.
 
 - HSNet, PASCAL-5i: rows such as `2007_000033__01`, image and class from 1.
 - HSNet, COCO-20i: a pickled dict of classes from 0 with lists of `val2014/COCO_val2014_000000391895.jpg`.
-- PFENet: rows such as `JPEGImages/2007_000033.jpg SegmentationClassAug/2007_000033.png`; the mask says which classes.
+- PFENet: rows such as `JPEGImages/2007_000033.jpg SegmentationClassAug/2007_000033.png`; the mask holds
+  the classes.
 """
 
 from __future__ import annotations
@@ -20,38 +21,50 @@ from segarena.systems.oneshot.pairs.image_sources import ClassImage
 
 PICKLE_SUFFIXES = (".pkl", ".pickle")
 
-_OF_CLASS = re.compile(r"(?P<image>\S+?)__(?P<class>\d+)")
-_WITH_MASK = re.compile(r"(?P<image>\S+\.jpe?g)\s+\S+\.png", re.IGNORECASE)
-_COCO = re.compile(r"COCO_[a-z]+\d{4}_")
-# What makes numbers, texts, lists, tuples and dicts, and nothing else: no class is looked up, no function called.
-_PLAIN = {
-    *(
-        "PROTO",
-        "FRAME",
-        "MARK",
-        "STOP",
-        "PUT",
-        "BINPUT",
-        "LONG_BINPUT",
-        "MEMOIZE",
-        "GET",
-        "BINGET",
-        "LONG_BINGET",
-    ),
-    *("NONE", "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4"),
-    *("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE"),
-    *(
-        "EMPTY_LIST",
-        "LIST",
-        "APPEND",
-        "APPENDS",
-        "EMPTY_TUPLE",
-        "TUPLE",
-        "TUPLE1",
-        "TUPLE2",
-        "TUPLE3",
-    ),
-    *("EMPTY_DICT", "DICT", "SETITEM", "SETITEMS"),
+_IMAGE_AND_CLASS = re.compile(r"(?P<image>\S+?)__(?P<class>\d+)")
+_IMAGE_AND_MASK = re.compile(r"(?P<image>\S+\.jpe?g)\s+\S+\.png", re.IGNORECASE)
+_COCO_PREFIX = re.compile(r"COCO_[a-z]+\d{4}_")
+# Pickle operations that make numbers, texts, lists, tuples and dicts, and nothing else: none looks
+# up a class or calls a function, so loading such a file cannot execute code.
+_PLAIN_OPERATIONS = {
+    "PROTO",
+    "FRAME",
+    "MARK",
+    "STOP",
+    "PUT",
+    "BINPUT",
+    "LONG_BINPUT",
+    "MEMOIZE",
+    "GET",
+    "BINGET",
+    "LONG_BINGET",
+    "NONE",
+    "INT",
+    "BININT",
+    "BININT1",
+    "BININT2",
+    "LONG",
+    "LONG1",
+    "LONG4",
+    "STRING",
+    "BINSTRING",
+    "SHORT_BINSTRING",
+    "UNICODE",
+    "BINUNICODE",
+    "SHORT_BINUNICODE",
+    "EMPTY_LIST",
+    "LIST",
+    "APPEND",
+    "APPENDS",
+    "EMPTY_TUPLE",
+    "TUPLE",
+    "TUPLE1",
+    "TUPLE2",
+    "TUPLE3",
+    "EMPTY_DICT",
+    "DICT",
+    "SETITEM",
+    "SETITEMS",
 }
 
 
@@ -62,68 +75,74 @@ def is_image_list(path: Path) -> bool:
     try:
         with path.open(encoding="utf-8") as file:
             first = file.readline().strip()
-    except (OSError, UnicodeDecodeError):  # compressed, or no list at all
+    except (OSError, UnicodeDecodeError):  # compressed, or not a list
         return False
-    return bool(_OF_CLASS.fullmatch(first) or _WITH_MASK.fullmatch(first))
+    return bool(_IMAGE_AND_CLASS.fullmatch(first) or _IMAGE_AND_MASK.fullmatch(first))
 
 
 def read_image_list(path: Path, known: Callable[[], Sequence[ClassImage]]) -> list[ClassImage]:
-    """Return class and image of all that a list names, in its order.
+    """Return class and image of each entry of a list, in its order.
 
     Args:
         path: the list.
-        known: returns what the dataset has; asked only where a list does not name classes.
+        known: returns the items of the dataset; called only if the list names no classes.
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: it cannot be read as one of the three.
+        DatasetError: it has none of the three formats.
     """
     if not path.is_file():
         raise DatasetMissing(f"{path}: expected a list of images, found none")
     check_pixels(path.stat().st_size, path, error=DatasetError)
     if path.suffix in PICKLE_SUFFIXES:
-        listed = _plain(path)
-        return [
-            (str(label + 1), normalize_image_name(name))
-            for label, names in listed.items()
-            for name in names
-        ]
+        items: list[ClassImage] = []
+        for label, names in _load_plain_pickle(path).items():
+            # HSNet counts classes of COCO-20i from 0.
+            items += [(str(label + 1), normalize_image_name(name)) for name in names]
+        return items
     try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path}: expected a list of images, got: {error}") from error
-    of_classes = [found for line in lines if (found := _OF_CLASS.fullmatch(line.strip()))]
-    if len(of_classes) == len(lines):
+    rows = [line.strip() for line in lines if line.strip()]
+    with_class = [_IMAGE_AND_CLASS.fullmatch(row) for row in rows]
+    if all(with_class):
         return [
-            (str(int(found["class"])), normalize_image_name(found["image"])) for found in of_classes
+            (str(int(row["class"])), normalize_image_name(row["image"]))
+            for row in with_class
+            if row
         ]
-    named = [_WITH_MASK.fullmatch(line.strip()) for line in lines]
-    if not all(named):
+    with_mask = [_IMAGE_AND_MASK.fullmatch(row) for row in rows]
+    if not all(with_mask):
         raise DatasetError(
             f"{path}: expected rows IMAGE__CLASS, or rows IMAGE.jpg MASK.png, got others too"
         )
-    images = dict.fromkeys(normalize_image_name(one["image"]) for one in named if one)
+    images = {normalize_image_name(row["image"]) for row in with_mask if row}
     return [item for item in known() if item[1] in images]
 
 
 def normalize_image_name(written: str) -> str:
     """Return an image's name without folder and ending, of COCO 2014 its number: `000000391895`."""
     path = PurePosixPath(written)
-    return _COCO.sub("", path.stem if path.suffix.lower() in (".jpg", ".jpeg") else path.name)
+    name = path.name
+    if path.suffix.lower() in (".jpg", ".jpeg"):
+        name = path.stem
+    return _COCO_PREFIX.sub("", name)
 
 
-def _plain(path: Path) -> dict[int, list[str]]:
+def _load_plain_pickle(path: Path) -> dict[int, list[str]]:
     """Return a pickled dict of lists of names; nothing in the file is executed."""
     data = path.read_bytes()
     try:
-        for opcode, argument, _ in pickletools.genops(data):
-            # A number in the memo that no file of this size can need would ask for as much memory.
-            is_far = "PUT" in opcode.name and isinstance(argument, int) and argument > len(data)
-            if opcode.name not in _PLAIN or is_far:
+        for operation, argument, _ in pickletools.genops(data):
+            # A memo index beyond the file's size would make the unpickler allocate that much.
+            is_memo = "PUT" in operation.name and isinstance(argument, int)
+            if operation.name not in _PLAIN_OPERATIONS or (is_memo and argument > len(data)):
                 raise DatasetError(
-                    f"{path}: expected names in a dict of lists, got the pickle operation {opcode.name}"
+                    f"{path}: expected names in a dict of lists, got the pickle operation "
+                    f"{operation.name}"
                 )
-        listed: Any = pickle.loads(data)  # noqa: S301 - of operations that make plain values only
+        listed: Any = pickle.loads(data)  # noqa: S301 - only operations that make plain values
     except (
         ValueError,
         EOFError,
@@ -136,17 +155,19 @@ def _plain(path: Path) -> dict[int, list[str]]:
         raise DatasetError(
             f"{path}: expected a pickled dict of lists of names, got: {error}"
         ) from error
-    if not isinstance(listed, dict) or not all(map(_is_row, cast(dict[Any, Any], listed).items())):
+    if not _is_class_dict(listed):
         raise DatasetError(
             f"{path}: expected a dict of class numbers and lists of image names, got something else"
         )
     return cast(dict[int, list[str]], listed)
 
 
-def _is_row(row: tuple[Any, Any]) -> bool:
-    label, names = row
-    return (
-        type(label) is int
-        and isinstance(names, list)
-        and all(isinstance(one, str) for one in cast(list[Any], names))
-    )
+def _is_class_dict(listed: Any) -> bool:
+    if not isinstance(listed, dict):
+        return False
+    for label, names in cast(dict[Any, Any], listed).items():
+        if type(label) is not int or not isinstance(names, list):  # bool is a subclass of int
+            return False
+        if not all(isinstance(name, str) for name in cast(list[Any], names)):
+            return False
+    return True

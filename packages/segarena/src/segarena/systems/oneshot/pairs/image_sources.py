@@ -1,4 +1,4 @@
-"""Where the pixels of one-shot sets are: images, and masks of one class each."""
+"""Sources of images and of masks of one class each."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from segarena.files.within import within
 from segarena.samples import Mask
 
 ClassImage: TypeAlias = tuple[str, str]
-"""Class and image."""
+"""A class in an image: the names of both."""
 VOID_LABEL = 255
-_HALF = 128
+_HALF = 128  # as in HSNet's loader of FSS-1000, for masks with grey edges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassMask:
-    """Where a class is in an image, bool (H, W), and where the annotation leaves it open."""
+    """Mask of a class in an image, bool (H, W), and of its void pixels."""
 
     mask: Mask
     ignore: Mask | None = None
 
 
 class ImageSource(Protocol):
-    """Images, and for each class the mask of all of it in an image."""
+    """Images, and the mask of each class in an image."""
 
     def items(self) -> Sequence[ClassImage]:
-        """Return every class and image of which there is a mask, sorted; may have to read all masks."""
+        """Return all classes and images with a mask, sorted; may have to read all masks."""
         ...
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
-        """Return the files of an image and of its mask, whether they exist or not; none when it is made in memory."""
+        """Return the files of an image and its mask, existing or not; none for generated images."""
         ...
 
     def image(self, image: str) -> NDArray[np.uint8]:
@@ -46,32 +46,32 @@ class ImageSource(Protocol):
         ...
 
     def mask(self, label: str, image: str) -> ClassMask:
-        """Return where a class is in an image."""
+        """Return the mask of a class in an image."""
         ...
 
     def title(self, label: str) -> str:
-        """Return a class in human words."""
+        """Return the display name of a class."""
         ...
 
     def missing(self, label: str, image: str) -> Sequence[Path]:
-        """Return which files of an image and its mask are not there."""
+        """Return the missing files of an image and its mask."""
         ...
 
 
 @dataclass(kw_only=True, eq=False)
 class FileSource:
-    """Images and masks that are files.
+    """Images and masks in files.
 
-    To travel to other processes, the functions must be ones that can be pickled.
+    All functions must be picklable, since worker processes receive them.
 
     Args:
-        image_file: where an image is.
-        mask_file: where the mask of a class in an image is, or the label map that holds it.
-        list_items: lists what there is.
-        titles: classes in human words.
+        image_file: returns the file of an image.
+        mask_file: returns the file of a class's mask in an image, or of its label map.
+        list_items: returns all classes and images with a mask.
+        titles: display names of classes.
         read_mask: reads a mask file, int32 (H, W).
-        has_labels: masks are label maps whose values are classes and `VOID`; otherwise they hold one class, as 0 and 1
-            or as 0 and 255 (from 128 on).
+        has_labels: masks are label maps whose values are classes and `VOID_LABEL`; otherwise they
+            hold one class, as 0 and 1 or as 0 and 255 (from 128 on).
     """
 
     image_file: Callable[[str], Path]
@@ -86,7 +86,7 @@ class FileSource:
         return tuple(sorted(self.list_items()))
 
     def items(self) -> Sequence[ClassImage]:
-        """Return every class and image of which there is a mask, sorted."""
+        """Return all classes and images with a mask, sorted."""
         return self._items
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
@@ -94,7 +94,7 @@ class FileSource:
         return (self.image_file(image), self.mask_file(label, image))
 
     def missing(self, label: str, image: str) -> Sequence[Path]:
-        """Return which of the two are not there."""
+        """Return the missing ones of the two files."""
         return [file for file in self.files(label, image) if not file.is_file()]
 
     def image(self, image: str) -> NDArray[np.uint8]:
@@ -102,7 +102,11 @@ class FileSource:
         return read_image(self.image_file(image))
 
     def mask(self, label: str, image: str) -> ClassMask:
-        """Return where a class is in an image; `InvalidMask` where that is missing, unreadable, or has other values."""
+        """Return the mask of a class in an image.
+
+        Raises:
+            InvalidMask: the file is missing, unreadable, or has other values.
+        """
         file = self.mask_file(label, image)
         values = self.read_mask(file)
         if self.has_labels:
@@ -111,12 +115,12 @@ class FileSource:
         return ClassMask(mask=binarize_mask(values, file))
 
     def title(self, label: str) -> str:
-        """Return a class in human words."""
+        """Return the display name of a class."""
         return self.titles.get(label, label)
 
 
 def binarize_mask(values: NDArray[np.int32], file: Path) -> Mask:
-    """Return a mask stored as 0 and 1, or as 0 and 255 with grey between.
+    """Return a mask stored as 0 and 1, or as 0 and 255 with grey between (from 128 on).
 
     Raises:
         InvalidMask: values beyond 255, or small ones that are neither.
@@ -148,7 +152,11 @@ def class_mask_path(folder: Path, label: str, image: str) -> Path:
 
 
 def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage]:
-    """Yield class and image of all label maps in a folder; reads every one, `InvalidMask` where that fails."""
+    """Yield class and image of all label maps in a folder; reads every map.
+
+    Raises:
+        InvalidMask: a map cannot be read.
+    """
     known = set(classes)
     for image, file in files_by_stem(folder, (".png",)).items():
         for value in np.unique(read_values(file)).tolist():
@@ -157,14 +165,17 @@ def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage
 
 
 def list_class_masks(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
-    """Return class and image of masks called CLASS_IMAGE.png, of whatever classes."""
+    """Return class and image of all masks called CLASS_IMAGE.png; `classes` is ignored."""
     del classes
-    names = (stem.partition("_") for stem in files_by_stem(folder, (".png",)))
-    return [(label, image) for label, _, image in names]
+    items: list[ClassImage] = []
+    for stem in files_by_stem(folder, (".png",)):
+        label, _, image = stem.partition("_")
+        items.append((label, image))
+    return items
 
 
 def find_subfolder(root: Path, names: Sequence[str], what: str) -> Path:
-    """Return the first of some folders in `root` that is there; `DatasetMissing` where none is."""
+    """Return the first existing folder of `names` in `root`; `DatasetMissing` if there is none."""
     for name in names:
         if (root / name).is_dir():
             return root / name

@@ -1,10 +1,10 @@
-"""A dataset of pairs: each sample a query image, each target a pair about it, the examples loaded when looked at."""
+"""Dataset of pairs: each sample is a query image, each target a pair about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -26,23 +26,25 @@ from segarena.systems.oneshot.pairs.pair_table import (
 from segarena.systems.oneshot.pairs.query_transforms import parse_transform
 
 SUPPORT_CACHE_SIZE = 64
-"""So many support examples are kept in memory; pairs that share one share the object."""
+"""Number of supports in memory; pairs with the same support share the object."""
 
 CrossClassRule: TypeAlias = Literal["keep", "drop"]
 
-_OF_SUPPORTS = ("supports", "support_classes", "transform", "support_kind")
-_ATTRIBUTES = tuple(name for name in PAIR_COLUMNS if name not in _OF_SUPPORTS)
+_NON_ATTRIBUTES = ("supports", "support_classes", "transform", "support_kind")
+_ATTRIBUTES = tuple(name for name in PAIR_COLUMNS if name not in _NON_ATTRIBUTES)
 
 
 class PairDataset(ListedDataset[ImageSample]):
-    """Query images whose targets are pairs. A target's id is LIST/ROW; its attributes are what scores group by.
+    """Query images whose targets are pairs.
 
-    A query image, transformed or not, is one sample, however many pairs are about it. `sample.supports` gives the
-    examples of a target. Their masks are those of the support's class; none at all where the pair says so.
+    A target's id is LIST/ROW; its attributes are the columns by which scores are grouped. A query
+    image, transformed or not, is one sample, however many pairs are about it. `sample.supports`
+    loads the supports of a target on access. Their masks are those of the support's class, or
+    empty, as the pair says.
 
     Args:
-        name: as it appears in records.
-        source: where images and masks are.
+        name: of the dataset in records.
+        source: images and masks.
         pairs: a table of pairs; its rows are the targets, in its order within a query.
         cross_class: "keep" pairs whose support shows another class by mistake, or "drop" them.
         fold: only pairs of this fold.
@@ -69,19 +71,17 @@ class PairDataset(ListedDataset[ImageSample]):
             )
         self.pairs = used
         self.source = source
-        self._rows: dict[str, pl.DataFrame] = {
-            (f"{query}@{transform}" if transform else str(query)): rows
-            for (query, transform), rows in used.group_by(
-                ["query", "transform"], maintain_order=True
-            )
-        }
-        digest = sha256(used.write_ndjson())
-        super().__init__(
-            name, {key: self._files_of(rows) for key, rows in self._rows.items()}, {"pairs": digest}
-        )
+        self._rows: dict[str, pl.DataFrame] = {}
+        groups = used.group_by(["query", "transform"], maintain_order=True)
+        for (query, transform), rows in groups:
+            sample_id = f"{query}@{transform}" if transform else str(query)
+            self._rows[sample_id] = rows
+        files = {sample_id: self._query_files(rows) for sample_id, rows in self._rows.items()}
+        super().__init__(name, files, {"pairs": sha256(used.write_ndjson())})
         self._support = lru_cache(maxsize=SUPPORT_CACHE_SIZE)(self._load_support)
 
     def __getstate__(self) -> dict[str, Any]:
+        # A worker process makes a cache of its own: caches cannot be pickled.
         return {name: value for name, value in self.__dict__.items() if name != "_support"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -89,110 +89,110 @@ class PairDataset(ListedDataset[ImageSample]):
         self._support = lru_cache(maxsize=SUPPORT_CACHE_SIZE)(self._load_support)
 
     def supports_of(self, pair: Mapping[str, Any]) -> tuple[Support, ...]:
-        """Return the examples of a pair, a row of `pairs`.
+        """Return the supports of a pair, a row of `pairs`.
 
         Raises:
             InvalidImage: an image is missing or unreadable.
-            InvalidMask: a mask is, has another size than its image, or does not hold the class.
+            InvalidMask: a mask is missing or unreadable, has another size than its image, or does
+                not show the class.
         """
-        return tuple(
-            self._support(label, image, pair["support_kind"])
-            for label, image in zip(pair["support_classes"], pair["supports"], strict=True)
-        )
+        items = zip(pair["support_classes"], pair["supports"], strict=True)
+        kind = pair["support_kind"]
+        return tuple(self._support(label, image, kind) for label, image in items)
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:
         del files
         rows = self._rows[sample_id].to_dicts()
-        image = self.source.image(rows[0]["query"])
-        masks = {
-            label: self._mask(label, rows[0]["query"], image)
-            for label in {row["class"] for row in rows}
-        }
-        if text := rows[0]["transform"]:
-            transform = parse_transform(text)
-            image = transform.image(image)
-            masks = {label: _moved(text, found) for label, found in masks.items()}
-        targets = tuple(self._target(row, masks[row["class"]]) for row in rows)
+        query = rows[0]["query"]
+        transform_text = rows[0]["transform"]
+        image = self.source.image(query)
+        labels = {row["class"] for row in rows}
+        masks = {label: self._load_mask(label, query, image) for label in labels}
+        if transform_text:
+            image = parse_transform(transform_text).image(image)
+            masks = {label: _transform_mask(transform_text, mask) for label, mask in masks.items()}
+        targets = tuple(self._make_target(row, masks[row["class"]]) for row in rows)
         pairs = {target.id: row for target, row in zip(targets, rows, strict=True)}
-        return ImageSample(id=sample_id, image=image, targets=targets, supports=_Shown(self, pairs))
+        supports = _LazySupports(self, pairs)
+        return ImageSample(id=sample_id, image=image, targets=targets, supports=supports)
 
-    def _target(self, row: Mapping[str, Any], found: ClassMask) -> Target:
-        attributes = {name: _plain(row[name]) for name in _ATTRIBUTES if row[name] is not None}
-        shown = {
-            "support": " ".join(row["supports"]),
-            "support_class": " ".join(row["support_classes"]),
+    def _make_target(self, row: Mapping[str, Any], mask: ClassMask) -> Target:
+        attributes = {
+            name: _plain_value(row[name]) for name in _ATTRIBUTES if row[name] is not None
         }
+        attributes["support"] = " ".join(row["supports"])
+        attributes["support_class"] = " ".join(row["support_classes"])
         return Target(
             id=f"{row['list']}/{row['row']}",
-            mask=found.mask,
-            ignore=found.ignore,
+            mask=mask.mask,
+            ignore=mask.ignore,
             label=self.source.title(row["class"]),
-            attributes={**attributes, **shown},
+            attributes=attributes,
         )
 
-    def _mask(self, label: str, image: str, pixels: NDArray[np.uint8]) -> ClassMask:
-        found = self.source.mask(label, image)
-        if found.mask.shape != pixels.shape[:2]:
+    def _load_mask(self, label: str, image: str, pixels: NDArray[np.uint8]) -> ClassMask:
+        loaded = self.source.mask(label, image)
+        if loaded.mask.shape != pixels.shape[:2]:
             raise InvalidMask(
-                f"mask of {label} in {image}: expected the shape of the image, got {found.mask.shape}"
+                f"mask of {label} in {image}: expected the shape of the image, got "
+                f"{loaded.mask.shape}"
             )
-        if not found.mask.any():
+        if not loaded.mask.any():
             raise InvalidMask(
                 f"image {image} does not show class {label}, as the list says; its mask is empty"
             )
-        return found
+        return loaded
 
     def _load_support(self, label: str, image: str, kind: str) -> Support:
         pixels = self.source.image(image)
         has_mask = kind in ("shown", "no-image")
         if has_mask:
-            mask = self._mask(label, image, pixels).mask
+            mask = self._load_mask(label, image, pixels).mask
         else:
             mask = np.zeros(pixels.shape[:2], dtype=np.bool_)
-        pixels = np.zeros_like(pixels) if kind in ("empty", "no-image") else pixels
+        if kind in ("empty", "no-image"):
+            pixels = np.zeros_like(pixels)
+        # Segmenters cache encoded images by name, so a changed image needs another one.
         name = image if kind == "shown" else f"{image} ({kind})"
         return Support(sample=ImageSample(id=name, image=pixels), mask=mask)
 
-    def _files_of(self, rows: pl.DataFrame) -> Files:
-        used = rows.select("class", "query").unique(maintain_order=True).iter_rows()
-        return tuple(
-            dict.fromkeys(
-                chain.from_iterable(self.source.files(label, image) for label, image in used)
-            )
-        )
+    def _query_files(self, rows: pl.DataFrame) -> Files:
+        items = rows.select("class", "query").unique(maintain_order=True)
+        files: dict[Path, None] = {}  # a dict drops repeated files and keeps their order
+        for label, image in items.iter_rows():
+            files.update(dict.fromkeys(self.source.files(label, image)))
+        return tuple(files)
 
     def _oddities(self) -> Iterable[Finding]:
-        crossing = self.pairs.height - drop_cross_class(self.pairs).height
+        total = self.pairs.height
+        crossing = total - drop_cross_class(self.pairs).height
+        repeated = total - self.pairs.select(pl.exclude(PAIR_KEY)).n_unique()
         counts = {
             "show another class than they ask for (cross_class='drop' leaves them out)": crossing,
             "show the query image itself": int(is_self_pair(self.pairs).sum()),
-            "are there more than once": self.pairs.height
-            - self.pairs.select(pl.exclude(PAIR_KEY)).n_unique(),
+            "occur more than once": repeated,
         }
-        for what, count in counts.items():
+        for predicate, count in counts.items():
             if count:
-                yield Finding(
-                    is_error=False, message=f"{count} of {self.pairs.height} pairs {what}"
-                )
+                message = f"{count} of {total} pairs {predicate}"
+                yield Finding(is_error=False, message=message)
         yield from self._missing_supports()
 
     def _missing_supports(self) -> Iterable[Finding]:
-        shown = (
-            self.pairs.select("supports", "support_classes")
-            .explode("supports", "support_classes")
-            .unique()
-        )
-        missing = chain.from_iterable(
-            self.source.missing(label, image) for image, label in shown.iter_rows()
-        )
-        absent = sorted(set(map(str, missing)))
-        if absent:
-            message = f"{len(absent)} files of support images are not there, the first: {absent[0]}"
+        columns = ("support_classes", "supports")
+        supports = self.pairs.select(columns).explode(columns).unique()
+        missing: set[str] = set()
+        for label, image in supports.iter_rows():
+            missing.update(str(file) for file in self.source.missing(label, image))
+        if missing:
+            message = (
+                f"{len(missing)} files of support images are missing, the first: {min(missing)}"
+            )
             yield Finding(is_error=True, message=message)
 
 
-class _Shown(Mapping[str, tuple[Support, ...]]):
-    """The examples of each target, loaded when asked for."""
+class _LazySupports(Mapping[str, tuple[Support, ...]]):
+    """The supports of each target, loaded on access."""
 
     def __init__(self, dataset: PairDataset, pairs: Mapping[str, Mapping[str, Any]]) -> None:
         self._dataset = dataset
@@ -208,15 +208,16 @@ class _Shown(Mapping[str, tuple[Support, ...]]):
         return len(self._pairs)
 
 
-def _moved(text: str, found: ClassMask) -> ClassMask:
+def _transform_mask(text: str, original: ClassMask) -> ClassMask:
     transform = parse_transform(text)
-    mask = transform.mask(found.mask)
+    mask = transform.mask(original.mask)
     if not mask.any():
         raise InvalidMask(f"transform {text}: nothing of the object stays in the frame")
-    return ClassMask(
-        mask=mask, ignore=None if found.ignore is None else transform.mask(found.ignore)
-    )
+    ignore = original.ignore
+    if ignore is not None:
+        ignore = transform.mask(ignore)
+    return ClassMask(mask=mask, ignore=ignore)
 
 
-def _plain(value: Any) -> str | float:
+def _plain_value(value: Any) -> str | float:
     return float(value) if isinstance(value, (bool, int, float)) else str(value)

@@ -1,4 +1,4 @@
-"""What is done to a query image and its mask before it is shown: a similarity transform, written as text."""
+"""Similarity transforms of a query image and its mask, written as text in a table of pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _NAME = "similarity"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityTransform:
-    """Rotation about the centre, then scale, flip and shift; what comes from outside is black and no object."""
+    """Rotation about the centre, then scale, flip and shift.
+
+    Pixels from outside the frame are black and not part of the object.
+    """
 
     rotation_deg: float = 0.0  # counter-clockwise as seen
     scale: float = 1.0  # above 1 enlarges
@@ -28,21 +31,22 @@ class SimilarityTransform:
     flip: bool = False  # left to right
 
     def __str__(self) -> str:
-        return f"{_NAME}({', '.join(f'{name}={value!r}' for name, value in asdict(self).items())})"
+        options = [f"{name}={value!r}" for name, value in asdict(self).items()]
+        return f"{_NAME}({', '.join(options)})"
 
     def image(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return an image, uint8 (H, W, 3), transformed; linear interpolation."""
+        """Transform an image, uint8 (H, W, 3), with linear interpolation."""
         return self._warp(image, cv2.INTER_LINEAR)
 
     def mask(self, mask: Mask) -> Mask:
-        """Return a mask, bool (H, W), transformed with the same matrix; nearest pixel."""
-        return self._warp(mask.astype(np.uint8), cv2.INTER_NEAREST).astype(np.bool_)
+        """Transform a mask, bool (H, W), with the same matrix and the nearest pixel."""
+        warped = self._warp(mask.astype(np.uint8), cv2.INTER_NEAREST)
+        return warped.astype(np.bool_)
 
     def _warp(self, pixels: NDArray[np.uint8], interpolation: int) -> NDArray[Any]:
         height, width = pixels.shape[:2]
-        matrix = cv2.getRotationMatrix2D(
-            ((width - 1) / 2, (height - 1) / 2), self.rotation_deg, self.scale
-        )
+        centre = ((width - 1) / 2, (height - 1) / 2)
+        matrix = cv2.getRotationMatrix2D(centre, self.rotation_deg, self.scale)
         if self.flip:  # x becomes W - 1 - x, so that pixel centres fall on pixel centres
             matrix[0] = -matrix[0]
             matrix[0, 2] += width - 1
@@ -51,11 +55,10 @@ class SimilarityTransform:
 
 
 def parse_transform(text: str) -> SimilarityTransform:
-    """Return the transform that a table of pairs names.
+    """Parse a transform of a table of pairs, such as `similarity(rotation_deg=10.0, ...)`.
 
-    `similarity(rotation_deg=10.0, ...)` is that one. The published lists name transforms (`xf33271`) whose
-    parameters were never published: for these a rigid one is drawn, always the same for a name, within 30 degrees and
-    a tenth of the frame.
+    The published lists name transforms (`xf33271`) whose parameters were never published: such a
+    name seeds a rigid transform within 30 degrees and a tenth of the frame.
 
     Raises:
         DatasetError: another text.
@@ -70,9 +73,8 @@ def parse_transform(text: str) -> SimilarityTransform:
     try:
         call = ast.parse(text, mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == _NAME:
-            return SimilarityTransform(
-                **{str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-            )
+            options = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+            return SimilarityTransform(**options)
     except (SyntaxError, ValueError, TypeError) as error:
         raise DatasetError(
             f"transform {text!r}: expected {SimilarityTransform()}, got: {error}"

@@ -1,11 +1,10 @@
-"""Pairs for sets that come without a list: drawn at random, the same for a seed."""
+"""Random pairs for datasets without a list of pairs; the same for a seed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,8 @@ from segarena.systems.oneshot.pairs.image_sources import ClassImage
 from segarena.systems.oneshot.pairs.pair_table import pairs_table
 from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
 
-_TRIES = 8  # draws before a query is passed over, as it may have been shown all others
+# Draws of supports for a query before it is skipped: its combinations may be used up.
+_TRIES = 8
 
 
 def draw_random_pairs(
@@ -29,10 +29,10 @@ def draw_random_pairs(
     fold_of: Callable[[str], int | None] = lambda label: None,
     dataset: str = "",
 ) -> pl.DataFrame:
-    """Return up to `per_class` distinct pairs of each class, query and supports different images of it.
+    """Return up to `per_class` distinct pairs of each class, with different images of the class.
 
-    Every image of a class is query equally often, as far as the number allows. Supports are drawn without
-    replacement. A class with too few images for a pair has none.
+    Every image of a class is a query equally often, as far as the number allows. Supports are drawn
+    without replacement. A class with too few images for a pair has none.
 
     Raises:
         DatasetError: no class has enough images.
@@ -40,17 +40,23 @@ def draw_random_pairs(
     """
     if per_class < 1 or shots < 1:
         raise PluginInvalid(f"per_class={per_class}, shots={shots}: expected at least 1")
-    images: dict[str, list[str]] = defaultdict(list)
+    images_by_class: dict[str, list[str]] = defaultdict(list)
     for label, image in items:
-        images[label].append(image)
+        images_by_class[label].append(image)
     rows: list[dict[str, object]] = []
-    for label, own in sorted(images.items()):
-        rng = np.random.default_rng(
-            [seed, *label.encode()]
-        )  # of its own, so that another class changes nothing
-        facts = {"class": label, "fold": fold_of(label), "dataset": dataset}
-        drawn = _of_class(own, per_class, shots, rng)
-        rows.extend({**facts, "query": query, "supports": shown} for query, shown in drawn)
+    for label, images in sorted(images_by_class.items()):
+        # Each class has a generator of its own, so adding a class changes no other.
+        rng = np.random.default_rng([seed, *label.encode()])
+        for query, supports in _draw_class_pairs(images, per_class, shots, rng):
+            rows.append(
+                {
+                    "class": label,
+                    "fold": fold_of(label),
+                    "dataset": dataset,
+                    "query": query,
+                    "supports": list(supports),
+                }
+            )
     if not rows:
         raise DatasetError(
             f"no class has more than {shots} masked images; a pair needs a query and {shots} others"
@@ -68,12 +74,14 @@ def read_or_draw_pairs(
     fold_of: Callable[[str], int | None] = lambda label: None,
     dataset: str = "",
 ) -> pl.DataFrame:
-    """Return the pairs of the lists at `pairs` (several are separated by commas); drawn ones when it is empty.
+    """Read the lists at `pairs`, separated by commas, or draw pairs if there are none.
 
-    Lists of images without pairs say which images pairs are drawn from; see `segarena.systems.oneshot.pairs.image_lists`.
+    From lists of images without pairs (`segarena.systems.oneshot.pairs.image_lists`), pairs of
+    their images are drawn.
 
     Raises:
-        DatasetError: see `draw_pairs`, `segarena.systems.oneshot.pairs.toss_lists.read_pair_lists` and `read_images`.
+        DatasetError: see `draw_random_pairs`, `read_image_list` and
+            `segarena.systems.oneshot.pairs.toss_lists.read_pair_lists`; or lists of both kinds.
     """
     draw = partial(
         draw_random_pairs,
@@ -86,35 +94,33 @@ def read_or_draw_pairs(
     if not pairs:
         return draw(items())
     paths = [Path(part.strip()).expanduser() for part in pairs.split(",")]
-    of_images = [path for path in paths if is_image_list(path)]
-    if not of_images:
+    image_lists = [path for path in paths if is_image_list(path)]
+    if not image_lists:
         return read_pair_lists(paths)
-    if len(of_images) < len(paths):
-        raise DatasetError(f"{of_images[0]}: lists images, others list pairs; give either")
-    return draw(
-        list(dict.fromkeys(chain.from_iterable(read_image_list(path, items) for path in of_images)))
-    )
+    if len(image_lists) < len(paths):
+        raise DatasetError(f"{image_lists[0]}: lists images, others list pairs; give either")
+    listed: dict[ClassImage, None] = {}  # a dict drops images of several lists and keeps the order
+    for path in image_lists:
+        listed.update(dict.fromkeys(read_image_list(path, items)))
+    return draw(list(listed))
 
 
-def _of_class(
+def _draw_class_pairs(
     images: Sequence[str], wanted: int, shots: int, rng: np.random.Generator
-) -> list[tuple[str, list[str]]]:
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return up to `wanted` distinct pairs of one class, going round its images as queries."""
     if len(images) <= shots:
         return []
-    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    pairs: dict[tuple[str, tuple[str, ...]], None] = {}  # a dict keeps the order of the draws
     for _ in range(_TRIES * (wanted // len(images) + 1)):
-        places: list[int] = rng.permutation(len(images)).tolist()
-        for place in places:
-            others = [image for image in images if image != images[place]]
-            draws = (
-                tuple(rng.choice(others, shots, replace=False).tolist()) for _ in range(_TRIES)
-            )
-            new = next(
-                ((images[place], shown) for shown in draws if (images[place], shown) not in found),
-                None,
-            )
-            if new is not None:
-                found[new] = None
-            if len(found) == wanted:
-                return [(query, list(supports)) for query, supports in found]
-    return [(query, list(supports)) for query, supports in found]
+        for index in rng.permutation(len(images)).tolist():
+            query = images[index]
+            others = [image for image in images if image != query]
+            for _ in range(_TRIES):
+                supports = tuple(rng.choice(others, shots, replace=False).tolist())
+                if (query, supports) not in pairs:
+                    pairs[query, supports] = None
+                    break
+            if len(pairs) == wanted:
+                return list(pairs)
+    return list(pairs)

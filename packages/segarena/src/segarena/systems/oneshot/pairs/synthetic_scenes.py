@@ -1,4 +1,4 @@
-"""Invented scenes for one-shot segmentation: textured shapes among others, salient or not, easy or hard."""
+"""Synthetic scenes of textured shapes among others: salient or not, easy or hard."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ SCENE_CLASSES: Mapping[str, tuple[str, str, tuple[int, int, int]]] = {
     "dotted cross": ("cross", "dots", (140, 95, 50)),
     "striped star": ("star", "stripes", (95, 95, 215)),
 }
-"""Shape, texture and colour of each class; the first six are tested in folds, the others for generalization."""
+"""Shape, texture and colour of each class; the first six are tested in folds, the others for
+generalization."""
 
 _GREY = np.asarray((128.0, 128.0, 128.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticScene:
-    """An RGB image, uint8 (H, W, 3), and where each class is that is in it."""
+    """An RGB image, uint8 (H, W, 3), and the mask of each visible class."""
 
     image: NDArray[np.uint8]
     masks: Mapping[str, Mask]
@@ -39,9 +40,9 @@ class SyntheticScene:
 def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> SyntheticScene:
     """Return scene `number` of a class, always the same.
 
-    Easy: large, clean, one other object. Hard: small, noisy, three others, which share shape or texture with it where
-    any does. Salient: its colour stands out from a grey ground. Not salient: the ground is of its colour, and what
-    stands out is another object.
+    Easy: a large object, no noise, one other object. Hard: a small object, noise, three others,
+    those with its shape or texture first. Salient: its colour contrasts with a grey ground. Not
+    salient: the ground has its colour, and another object contrasts.
     """
     rng = np.random.default_rng([list(SCENE_CLASSES).index(label), number, is_easy, is_salient])
     height, width = SCENE_SHAPE_PX
@@ -52,43 +53,44 @@ def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> S
         ground = 0.55 * colour + 0.45 * _GREY
     image = np.clip(ground + rng.normal(0, 6, (height, width, 1)), 0, 255) * np.ones(3)
     radius = rng.uniform(24, 29) if is_easy else rng.uniform(12, 16)
-    places = (
-        rng.permutation([(0.3, 0.26), (0.32, 0.76), (0.72, 0.28), (0.7, 0.74)]) * SCENE_SHAPE_PX
-    )
-    places[0] = places[0] + (np.asarray(SCENE_SHAPE_PX) / 2 - places[0]) * (
-        0.35 if is_easy else 0.0
-    )
+    shares = rng.permutation([(0.3, 0.26), (0.32, 0.76), (0.72, 0.28), (0.7, 0.74)])
+    centres = shares * SCENE_SHAPE_PX
+    if is_easy:  # large objects would leave the frame: move them towards its middle
+        centres[0] = centres[0] + (np.asarray(SCENE_SHAPE_PX) / 2 - centres[0]) * 0.35
     masks: dict[str, Mask] = {}
-    others = _others(label, 1 if is_easy else 3, rng)
-    for name, place in [*zip(others, places[1:], strict=False), (label, places[0])]:
-        size = radius if name == label else rng.uniform(10, 13)
-        contrast = 1.0 if (name == label) == is_salient else 0.45
-        mask = _paint(image, name, place, size, contrast, ground, rng)
-        masks = {known: there & ~mask for known, there in masks.items()}
+    others = _choose_others(label, 1 if is_easy else 3, rng)
+    # The object itself is painted last, so that none of the others hides it.
+    for name, centre in [*zip(others, centres[1:], strict=False), (label, centres[0])]:
+        is_target = name == label
+        size = radius if is_target else rng.uniform(10, 13)
+        contrast = 1.0 if is_target == is_salient else 0.45
+        mask = _paint(image, name, centre, size, contrast, ground, rng)
+        masks = {known: known_mask & ~mask for known, known_mask in masks.items()}
         masks[name] = masks.get(name, np.zeros_like(mask)) | mask
     if not is_easy:
         image += rng.normal(0, 18, image.shape)
-    seen = {name: mask for name, mask in masks.items() if mask.any()}
-    return SyntheticScene(np.clip(image, 0, 255).astype(np.uint8), seen)
+    visible = {name: mask for name, mask in masks.items() if mask.any()}
+    return SyntheticScene(np.clip(image, 0, 255).astype(np.uint8), visible)
 
 
-def _others(label: str, count: int, rng: np.random.Generator) -> list[str]:
-    """Return other classes; when there are several, first those that share shape or texture."""
+def _choose_others(label: str, count: int, rng: np.random.Generator) -> list[str]:
+    """Return other classes; of several, those with the same shape or texture come first."""
     shape, texture, _ = SCENE_CLASSES[label]
-    names = [
-        str(name) for name in rng.permutation([name for name in SCENE_CLASSES if name != label])
-    ]
+    others = rng.permutation([name for name in SCENE_CLASSES if name != label])
+    names = [str(name) for name in others]
+
+    def is_unlike(name: str) -> bool:
+        return shape not in SCENE_CLASSES[name] and texture not in SCENE_CLASSES[name]
+
     if count > 1:
-        names.sort(
-            key=lambda name: shape not in SCENE_CLASSES[name] and texture not in SCENE_CLASSES[name]
-        )
+        names.sort(key=is_unlike)
     return names[:count]
 
 
 def _paint(
     image: NDArray[np.float64],
     label: str,
-    place: NDArray[np.float64],
+    centre: NDArray[np.float64],
     radius_px: float,
     contrast: float,
     ground: NDArray[np.float64],
@@ -97,8 +99,8 @@ def _paint(
     shape, texture, colour = SCENE_CLASSES[label]
     rows, columns = np.mgrid[: SCENE_SHAPE_PX[0], : SCENE_SHAPE_PX[1]].astype(np.float64)
     angle = rng.uniform(-0.5, 0.5)
-    down = rows - place[0]
-    right = columns - place[1]
+    down = rows - centre[0]
+    right = columns - centre[1]
     across = (np.cos(angle) * right + np.sin(angle) * down) / radius_px
     along = (np.cos(angle) * down - np.sin(angle) * right) / radius_px
     mask: Mask = _SHAPES[shape](across, along)
@@ -109,9 +111,10 @@ def _paint(
 
 
 def _star(across: NDArray[np.float64], along: NDArray[np.float64]) -> Mask:
-    turns = np.arange(10) * np.pi / 5
-    reach = np.where(np.arange(10) % 2, 0.45, 1.1)
-    points = np.stack([reach * np.sin(turns), -reach * np.cos(turns)], axis=1).astype(np.float32)
+    # Ten corners, alternating between the tips and the notches of five rays.
+    angles = np.arange(10) * np.pi / 5
+    radii = np.where(np.arange(10) % 2, 0.45, 1.1)
+    points = np.stack([radii * np.sin(angles), -radii * np.cos(angles)], axis=1).astype(np.float32)
     inside = [
         cv2.pointPolygonTest(points, (float(x), float(y)), measureDist=False) >= 0
         for x, y in zip(across.flat, along.flat, strict=True)

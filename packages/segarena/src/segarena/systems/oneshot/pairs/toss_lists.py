@@ -1,6 +1,6 @@
-"""The text lists of TOSS: read into the table of pairs, and written again.
+"""Reader and writer of the text lists of TOSS.
 
-Source: the lists of the published repository; where they differ from the paper, see docs/toss.md.
+Source: the lists of the published repository; docs/toss.md names where they differ from the paper.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 
@@ -30,6 +29,7 @@ from segarena.systems.oneshot.pairs.item_names import (
 from segarena.systems.oneshot.pairs.pair_table import (
     POOLED_LEVEL,
     TABLE_SUFFIXES,
+    SupportKind,
     pairs_table,
     read_pairs,
 )
@@ -42,86 +42,97 @@ LEVEL_CODES = {
 }
 """Weight and type of each level in the published lists."""
 GENERAL_LIST = "general_tier"
-_CLASSES = {"pascal5i": 20, "coco20i": 80}
-_QC = re.compile(r"split(?P<fold>\d+)_q_(?P<partition>(?:easy|hard)_n?sal)")
-_SC = re.compile(r"split(?P<fold>\d+)_tier2")
+_CLASS_COUNTS = {"pascal5i": 20, "coco20i": 80}
+_QUERY_COMPLEXITY = re.compile(r"split(?P<fold>\d+)_q_(?P<partition>(?:easy|hard)_n?sal)")
+_SUPPORT_COGNIZANCE = re.compile(r"split(?P<fold>\d+)_tier2")
 _LEVEL_OF = {"10 1": "L0", "5 1": "L1", "1 1": POOLED_LEVEL, "1 -1": "L4"}
-_FIXED = re.compile(r"split(?P<fold>\d+)(?:_test)?")
+_FIXED_SPLIT = re.compile(r"split(?P<fold>\d+)(?:_test)?")
 
 
 def read_pair_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
-    """Read published lists and tables of pairs, and whatever of them lies in folders, into one table.
+    """Read published lists and tables of pairs, and those in folders, into one table.
 
     Raises:
         DatasetMissing: a path does not exist, or no list is found.
         DatasetError: a list cannot be read; or two have the same name.
     """
-    files = list(chain.from_iterable(map(find_pair_lists, paths)))
-    tables = [
-        read_pairs(file) if file.suffix in TABLE_SUFFIXES else read_toss_list(file)
-        for file in files
-    ]
-    names = list(chain.from_iterable(table["list"].unique() for table in tables))
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DatasetError(
-            f"two lists are called {twice!r}; rename one file, or look at them one by one"
-        )
+    files: list[Path] = []
+    for path in paths:
+        files += find_pair_lists(path)
+    tables: list[pl.DataFrame] = []
+    known_names: set[str] = set()
+    for file in files:
+        is_table = file.suffix in TABLE_SUFFIXES
+        table = read_pairs(file) if is_table else read_toss_list(file)
+        names = set(table["list"].unique())
+        repeated = sorted(names & known_names)
+        if repeated:
+            raise DatasetError(
+                f"two lists are called {repeated[0]!r}; rename one file, or read them one by one"
+            )
+        known_names |= names
+        tables.append(table)
     return pl.concat(tables)
 
 
 def find_pair_lists(path: str | Path) -> list[Path]:
-    """Return the lists of pairs at `path`: itself, or what a folder holds under the published names.
+    """Return the lists of pairs at `path`: the file itself, or those in a folder by published names.
 
     Raises:
-        DatasetMissing: nothing is there.
+        DatasetMissing: there is no such file, or no list in the folder.
     """
-    given = Path(path).expanduser()
-    if given.is_file():
-        return [given]
-    if given.is_dir():
-        found = [file for file in sorted(given.rglob("*")) if file.is_file() and _is_list(file)]
-    else:
-        found = []
-    if not found:
+    root = Path(path).expanduser()
+    if root.is_file():
+        return [root]
+    lists: list[Path] = []
+    if root.is_dir():
+        lists = [file for file in sorted(root.rglob("*")) if _is_published_list(file)]
+    if not lists:
         raise DatasetMissing(
-            f"{given}: expected a list of pairs, or a folder with lists called as the published ones"
+            f"{root}: expected a list of pairs, or a folder of lists with published names"
         )
-    return found
+    return lists
 
 
 def read_toss_list(path: str | Path) -> pl.DataFrame:
-    """Read one list; its name says which: `split0_test`, `split0_q_easy_sal`, `split0_tier2`, `general_tier`.
+    """Read one list of TOSS.
 
-    Fixed splits of two data sets have the same names, so theirs get the data set in front: `pascal5i/split0_test`.
-    Any other name is taken for plain pairs without fold. The file may be compressed (`.gz`). Rows with another class
-    in the support stay, marked `cross_class`.
+    Its name gives tier, fold and partition: `split0_test`, `split0_q_easy_sal`, `split0_tier2`,
+    `general_tier`; lists with other names are plain pairs without fold. Fixed splits of two
+    datasets have the same names, so their lists get the dataset as prefix: `pascal5i/split0_test`.
+    The file may be compressed (`.gz`). Rows with another class in the support stay, marked
+    `cross_class`.
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: the file is empty, a row has another number of fields, a name, a class or a code is unknown.
+        DatasetError: the file is empty, a row has another number of fields, or a name, a class or a
+            code is unknown.
     """
     file = Path(path)
     if is_image_list(file):
         raise DatasetError(
             f"{file}: lists images without pairs; as pairs='{file.name}' of a dataset, pairs are drawn"
         )
-    rows = _fields(file)
+    rows = _read_fields(file)
     stem = list_stem(file)
-    is_sc = bool(_SC.fullmatch(stem))
-    wanted = 4 if is_sc else 2
+    fields = ["query", "support"]
+    if _SUPPORT_COGNIZANCE.fullmatch(stem):
+        fields += ["weight", "type"]
     for number, row in enumerate(rows, 1):
-        if len(row) != wanted:
-            fields = "query support weight type" if is_sc else "query support"
+        if len(row) != len(fields):
             raise DatasetError(
-                f"{file}, line {number}: expected {wanted} fields ({fields}), got {len(row)}"
+                f"{file}, line {number}: expected {len(fields)} fields ({' '.join(fields)}), "
+                f"got {len(row)}"
             )
     try:
         convention = detect_convention(rows[0][0])
-        names = dict.fromkeys(chain.from_iterable(row[:2] for row in rows))
-        items = {name: parse_item_name(name, convention) for name in names}
+        items: dict[str, ListItem] = {}
+        for query, support, *_ in rows:
+            for name in (query, support):
+                if name not in items:
+                    items[name] = parse_item_name(name, convention)
         _check_classes(items.values(), convention)
-        return pairs_table(_table(stem, rows, items, convention))
+        return pairs_table(_list_table(stem, rows, items, convention))
     except DatasetError as error:
         raise DatasetError(f"{file}: {error}") from error
 
@@ -129,12 +140,12 @@ def read_toss_list(path: str | Path) -> pl.DataFrame:
 def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
     """Write pairs in the published formats; return the files.
 
-    What those formats cannot hold is lost, so keep the table too (`write_pairs`): similarity, salience, difficulty,
-    the parameters of transforms (rows get `xf` and their number), and the difference between L2 and L3.
+    These formats lose similarity, salience, difficulty, the parameters of transforms (rows get `xf`
+    and their number), and the difference between L2 and L3: keep the table too (`write_pairs`).
 
     Raises:
-        InvalidInput: pairs with several supports, supports without image alone, or a data set whose names have no
-            published form.
+        InvalidInput: pairs with several supports, supports with a black image and a mask, or a
+            dataset whose names have no published form.
         DatasetError: the name of a list leads out of the folder.
     """
     table = pairs_table(pairs)
@@ -148,9 +159,11 @@ def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
         )
     written: list[Path] = []
     for (name,), part in table.group_by(["list"], maintain_order=True):
-        convention = _writable(part)
-        order = {label: number for number, label in enumerate(sorted(set(part["class"].to_list())))}
-        lines = [" ".join(_line(row, convention, order)) for row in part.iter_rows(named=True)]
+        convention = _published_convention(part)
+        classes: list[str] = sorted(set(part["class"].to_list()))
+        class_numbers = {label: number for number, label in enumerate(classes)}
+        rows = part.iter_rows(named=True)
+        lines = [" ".join(_row_fields(row, convention, class_numbers)) for row in rows]
         file = within(Path(folder), f"{name}.txt")
         write_whole(file, "\n".join(lines) + "\n")
         written.append(file)
@@ -158,96 +171,115 @@ def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
 
 
 def read_class_list(path: str | Path) -> list[str]:
-    """Return the class names of a file, one per line (`generalization_tier_class`); spaces around them are dropped.
+    """Return the class names of a file, one per line (`generalization_tier_class`), stripped.
 
     Raises:
         DatasetMissing: there is no such file.
         DatasetError: it holds no name.
     """
-    return [" ".join(row) for row in _fields(Path(path))]
+    return [" ".join(row) for row in _read_fields(Path(path))]
 
 
 def list_stem(file: Path) -> str:
-    """Return the name of a list without endings."""
+    """Return the file name of a list without endings."""
     return file.name.removesuffix(".gz").removesuffix(".txt")
 
 
-def _is_list(file: Path) -> bool:
+def _is_published_list(file: Path) -> bool:
+    if not file.name.removesuffix(".gz").endswith(".txt") or not file.is_file():
+        return False
     stem = list_stem(file)
-    is_published = stem == GENERAL_LIST or any(
-        pattern.fullmatch(stem) for pattern in (_QC, _SC, _FIXED)
-    )
-    return is_published and file.name.removesuffix(".gz").endswith(".txt")
+    patterns = (_QUERY_COMPLEXITY, _SUPPORT_COGNIZANCE, _FIXED_SPLIT)
+    return stem == GENERAL_LIST or any(pattern.fullmatch(stem) for pattern in patterns)
 
 
-def _fields(file: Path) -> list[list[str]]:
+def _read_fields(file: Path) -> list[list[str]]:
     if not file.is_file():
         raise DatasetMissing(f"{file}: expected a text file here, found none")
     try:
-        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as packed:
-            data = packed.read(most_pixels() + 1)
+        is_compressed = file.suffix == ".gz"
+        with gzip.open(file) if is_compressed else file.open("rb") as stream:
+            # Bounded, since a small compressed file may hold far more than fits into memory.
+            data = stream.read(most_pixels() + 1)
         check_pixels(len(data), file, error=DatasetError)
-        rows = [fields for line in data.decode().splitlines() if (fields := line.split())]
+        rows = [line.split() for line in data.decode().splitlines()]
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DatasetError(
             f"{file}: expected a text file, got: {error}; download it again"
         ) from error
+    rows = [row for row in rows if row]
     if not rows:
         raise DatasetError(f"{file}: expected rows, found an empty file")
     return rows
 
 
-def _table(
+def _list_table(
     stem: str,
     rows: Sequence[Sequence[str]],
     items: Mapping[str, ListItem],
     convention: NameConvention,
 ) -> pl.DataFrame:
-    queries, supports = ([items[row[place]] for row in rows] for place in (0, 1))
+    queries = [items[row[0]] for row in rows]
+    supports = [items[row[1]] for row in rows]
     columns: dict[str, Any] = {
         "class": [query.label for query in queries],
         "query": [query.image for query in queries],
         "transform": [query.transform for query in queries],
         "supports": [support.image for support in supports],
         "support_classes": [support.label for support in supports],
-        # Null rows are told apart by their ending alone.
-        "support_kind": [
-            ("shown", "null-mask", "empty")[s.is_null + (s.is_null and s.has_jpg)] for s in supports
-        ],
+        "support_kind": [_support_kind(support) for support in supports],
     }
-    if len(rows[0]) == 4:
-        levels = [
-            _level(row, items[row[0]], items[row[1]], number) for number, row in enumerate(rows, 1)
+    has_codes = len(rows[0]) == 4
+    if has_codes:
+        columns["level"] = [
+            _row_level(row, items[row[0]], items[row[1]], number)
+            for number, row in enumerate(rows, 1)
         ]
-        columns |= {"level": levels, "code": [int(row[2]) * int(row[3]) for row in rows]}
-    facts = _of_list(stem, convention)
+        columns["code"] = [int(row[2]) * int(row[3]) for row in rows]
+    constants = _list_columns(stem, convention)
     return pl.DataFrame(columns).with_columns(
         pl.concat_list("supports"),
         pl.concat_list("support_classes"),
-        *(pl.lit(value).alias(name) for name, value in facts.items()),
+        *(pl.lit(value).alias(name) for name, value in constants.items()),
     )
 
 
-def _of_list(stem: str, convention: NameConvention) -> dict[str, Any]:
-    facts = {"list": stem, "dataset": convention, "tier": "pairs", "fold": None, "partition": None}
-    if found := _QC.fullmatch(stem):
-        return {
-            **facts,
-            "tier": "query-complexity",
-            "fold": int(found["fold"]),
-            "partition": found["partition"],
-        }
-    if found := _SC.fullmatch(stem):
-        return {**facts, "tier": "support-cognizance", "fold": int(found["fold"])}
-    if stem == GENERAL_LIST:
-        return {**facts, "tier": "generalization"}
-    if found := _FIXED.fullmatch(stem):
-        return {**facts, "list": f"{convention}/{stem}", "fold": int(found["fold"])}
-    return facts
+def _support_kind(support: ListItem) -> SupportKind:
+    if not support.is_null:
+        return "shown"
+    # Only the ending separates the two kinds of null rows.
+    return "empty" if support.has_jpg else "null-mask"
 
 
-def _level(row: Sequence[str], query: ListItem, support: ListItem, number: int) -> str:
-    """Return the level of a row. The file tells neither L2 from L3, nor L6 but by the ending of its name."""
+def _list_columns(stem: str, convention: NameConvention) -> dict[str, Any]:
+    """Return the columns that all pairs of a list share, from its name."""
+    columns: dict[str, Any] = {
+        "list": stem,
+        "dataset": convention,
+        "tier": "pairs",
+        "fold": None,
+        "partition": None,
+    }
+    if match := _QUERY_COMPLEXITY.fullmatch(stem):
+        columns["tier"] = "query-complexity"
+        columns["fold"] = int(match["fold"])
+        columns["partition"] = match["partition"]
+    elif match := _SUPPORT_COGNIZANCE.fullmatch(stem):
+        columns["tier"] = "support-cognizance"
+        columns["fold"] = int(match["fold"])
+    elif stem == GENERAL_LIST:
+        columns["tier"] = "generalization"
+    elif match := _FIXED_SPLIT.fullmatch(stem):
+        columns["list"] = f"{convention}/{stem}"
+        columns["fold"] = int(match["fold"])
+    return columns
+
+
+def _row_level(row: Sequence[str], query: ListItem, support: ListItem, number: int) -> str:
+    """Return the level of a row.
+
+    The file does not separate L2 from L3, and marks L6 only by the ending of a name.
+    """
     code = f"{row[2]} {row[3]}"
     if code not in _LEVEL_OF:
         raise DatasetError(
@@ -262,39 +294,46 @@ def _level(row: Sequence[str], query: ListItem, support: ListItem, number: int) 
 
 
 def _check_classes(items: Iterable[ListItem], convention: NameConvention) -> None:
-    most = _CLASSES.get(convention)
+    class_count = _CLASS_COUNTS.get(convention)
+    if class_count is None:
+        return
     for item in items:
-        if most is not None and not 1 <= int(item.label) <= most:
+        if not 1 <= int(item.label) <= class_count:
             raise DatasetError(
-                f"class {item.label} of image {item.image}: expected 1 to {most} in {convention}"
+                f"class {item.label} of image {item.image}: expected 1 to {class_count} in "
+                f"{convention}"
             )
 
 
-def _writable(part: pl.DataFrame) -> NameConvention:
-    for convention in ("pascal5i", "coco20i", "fss1000"):
-        if part["dataset"][0] == convention:
+def _published_convention(part: pl.DataFrame) -> NameConvention:
+    dataset = part["dataset"][0]
+    for convention in get_args(NameConvention):
+        if dataset == convention:
             return convention
     raise InvalidInput(
-        f"data set {part['dataset'][0]!r} has no published form of names; write a table of pairs (.parquet) instead"
+        f"data set {dataset!r} has no published form of names; write a table of pairs (.parquet) "
+        "instead"
     )
 
 
-def _line(
-    row: Mapping[str, Any], convention: NameConvention, order: Mapping[str, int]
+def _row_fields(
+    row: Mapping[str, Any], convention: NameConvention, class_numbers: Mapping[str, int]
 ) -> list[str]:
-    """Return the fields of one line; classes of FSS-1000 are numbered by their place, which means nothing."""
+    """Return the fields of one line; the number of a class of FSS-1000 has no meaning."""
     label = row["support_classes"][0]
     kind = row["support_kind"]
     transform = row["transform"]
     if transform and not re.fullmatch(r"xf\w+", transform):
         transform = f"xf{row['row']}"
-    query = ListItem(row["class"], row["query"], transform, number=order[row["class"]])
+    query = ListItem(row["class"], row["query"], transform, number=class_numbers[row["class"]])
     support = ListItem(
         label,
         row["supports"][0],
         is_null=kind != "shown",
         has_jpg=kind == "empty",
-        number=order.get(label, len(order)),
+        number=class_numbers.get(label, len(class_numbers)),
     )
-    code = map(str, LEVEL_CODES[row["level"]]) if row["level"] else ()
-    return [format_item_name(query, convention), format_item_name(support, convention), *code]
+    fields = [format_item_name(query, convention), format_item_name(support, convention)]
+    if row["level"]:
+        fields += [str(number) for number in LEVEL_CODES[row["level"]]]
+    return fields

@@ -1,4 +1,4 @@
-"""What people answered: what of it counts, what of it may be taken together, and what is to the same question."""
+"""Selection of people's answers: those that can be compared, their scopes, and their questions."""
 
 from __future__ import annotations
 
@@ -13,48 +13,47 @@ from segarena_people.comparison.results import AnswerScope
 from segarena_people.prompts import PersonPrompt
 
 COMPARABLE_KINDS = ("scribble", "box", "click")
-"""Kinds of prompts that can be compared."""
+"""Prompt kinds that can be compared."""
 
 
-_FORMATS = {".csv": "csv", ".zip": "study"}
-"""What a file that is no collection is imported as, by its ending."""
+_IMPORT_FORMATS = {".csv": "csv", ".zip": "study"}
+"""Import format of a file that is no collection, by its suffix."""
 
 
 def open_collection(path: str | Path, dataset: str | None = None) -> Collection:
-    """Return what people gave; of what is something else say how to make a collection of it.
+    """Open a collection; the error for anything else says how to make a collection of it.
 
     Raises:
-        InvalidInput: there is nothing, or no table.
+        InvalidInput: the path does not exist, or has no table.
     """
     given = Path(path)
     if not given.exists():
         raise InvalidInput(f"--with {given}: there is no such folder or table")
-    name = _FORMATS.get(given.suffix.lower())
+    name = _IMPORT_FORMATS.get(given.suffix.lower())
     if given.is_file() and name:
         raise InvalidInput(
             f"--with {given}: expected a folder of what people gave; this makes one: segarena people import {name} "
             f"{given} -o {given.stem} (segarena people formats says what it needs beside it)"
         )
     if given.is_dir() and not (given / TABLE_FILE).is_file():
-        pictures = any(given.rglob("*.png"))
-        if pictures:
-            hint = f"segarena people import rasters {given} --masks MASKS -o mine"
+        if any(given.rglob("*.png")):
+            command = f"segarena people import rasters {given} --masks MASKS -o mine"
+            hint = f"strokes in pictures become one by {command}"
         else:
-            hint = "segarena people formats"
+            hint = "what can be imported: segarena people formats"
         raise InvalidInput(
-            f"--with {given}: expected {TABLE_FILE} in it, as segarena people import makes; "
-            f"{'strokes in pictures become one by' if pictures else 'what can be imported:'} {hint}"
+            f"--with {given}: expected {TABLE_FILE} in it, as segarena people import makes; {hint}"
         )
     return Collection.open(given, dataset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ComparableAnswers:
-    """What people answered, as far as it can be compared.
+    """Answers that can be compared.
 
     Attributes:
-        all: in the order of the table.
-        left_out: how many were left out, by what they are.
+        all: answers in the order of the table.
+        left_out: number of answers left out, by reason.
     """
 
     all: tuple[CollectedPrompt, ...]
@@ -64,12 +63,12 @@ class ComparableAnswers:
 def select_answers(
     collection: Collection, kinds: Iterable[str] = COMPARABLE_KINDS
 ) -> ComparableAnswers:
-    """Return the answers that count and that a user can be asked for."""
+    """Select the answers that count and that a simulated user can be asked for."""
     wanted = set(kinds)
     kept: list[CollectedPrompt] = []
     reasons: Counter[str] = Counter()
     for given in collection:
-        reason = _reason(given.row, wanted)
+        reason = _exclusion_reason(given.row, wanted)
         if reason:
             reasons[reason] += 1
         else:
@@ -77,8 +76,8 @@ def select_answers(
     return ComparableAnswers(all=tuple(kept), left_out=dict(reasons))
 
 
-def _reason(row: PersonPrompt, wanted: set[str]) -> str:
-    """Return what an answer is that is left out, after how many there are; "" when it is not."""
+def _exclusion_reason(row: PersonPrompt, wanted: set[str]) -> str:
+    """Return why an answer is left out, in words that follow a count; "" when it is selected."""
     if row.kind not in COMPARABLE_KINDS:
         return f"answers by {row.kind}, which is not compared yet,"
     if row.kind not in wanted:
@@ -91,45 +90,39 @@ def _reason(row: PersonPrompt, wanted: set[str]) -> str:
 
 
 def answer_scope(row: PersonPrompt) -> AnswerScope:
-    """Return what an answer may be compared with, whatever its object is called."""
+    """Return the scope of an answer, for all labels together."""
     return AnswerScope(
         kind=row.kind, is_correction=bool(row.previous_mask), is_positive=row.is_positive
     )
 
 
 def group_by_scope(rows: Sequence[PersonPrompt], *, fewest: int) -> dict[AnswerScope, list[int]]:
-    """Return the places of the answers of each scope that has enough of them: all labels together, then each.
+    """Return the indices of the answers in each scope that has enough: all labels together, then each label.
 
-    A scope with one label only is not given twice.
+    Where there is one label only, it gets no scope of its own.
     """
-    found: dict[AnswerScope, list[int]] = {}
-    for place, row in enumerate(rows):
-        found.setdefault(answer_scope(row), []).append(place)
+    indices_of: dict[AnswerScope, list[int]] = {}
+    for index, row in enumerate(rows):
+        indices_of.setdefault(answer_scope(row), []).append(index)
     scopes: dict[AnswerScope, list[int]] = {}
-    for scope, places in found.items():
-        if len(places) < fewest:
+    for scope, indices in indices_of.items():
+        if len(indices) < fewest:
             continue
-        scopes[scope] = places
-        labels = dict.fromkeys(rows[place].label for place in places)
-        each = {
-            label: [place for place in places if rows[place].label == label]
-            for label in labels
-            if label
-        }
-        if len(each) > 1:
-            scopes.update(
-                {
-                    replace(scope, label=name): own
-                    for name, own in each.items()
-                    if len(own) >= fewest
-                }
-            )
+        scopes[scope] = indices
+        by_label: dict[str, list[int]] = {}
+        for index in indices:
+            if rows[index].label:
+                by_label.setdefault(rows[index].label, []).append(index)
+        if len(by_label) > 1:
+            for label, own in by_label.items():
+                if len(own) >= fewest:
+                    scopes[replace(scope, label=label)] = own
     return scopes
 
 
 def question_key(row: PersonPrompt) -> str:
-    """Return what answers to the same question have in common."""
-    about = (
+    """Return a key that answers to the same question share."""
+    question = (
         row.dataset,
         row.sample,
         row.target,
@@ -139,4 +132,4 @@ def question_key(row: PersonPrompt) -> str:
         row.goal_mask,
         row.previous_mask,
     )
-    return "\t".join(map(str, about))
+    return "\t".join(map(str, question))

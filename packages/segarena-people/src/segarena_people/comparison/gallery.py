@@ -77,7 +77,7 @@ def build_guessing_pairs(
 ) -> list[GuessingPair]:
     """Return pairs of one person's and one user's answer in random order, for people to try themselves on."""
     places = [
-        place for place in comparison.places(found.scope)
+        place for place in comparison.indices(found.scope)
         if comparison.measured[user][place].values is not None and comparison.measured[PEOPLE][place].values is not None
     ]  # fmt: skip
     made: list[GuessingPair] = []
@@ -102,7 +102,7 @@ def build_guessing_pairs(
 
 def _by_question(comparison: UserComparison, found: ScopeResult) -> dict[str, list[int]]:
     places: dict[str, list[int]] = {}
-    for place in comparison.places(found.scope):
+    for place in comparison.indices(found.scope):
         if comparison.measured[PEOPLE][place].values is not None:
             places.setdefault(question_key(comparison.answers[place].row), []).append(place)
     return places

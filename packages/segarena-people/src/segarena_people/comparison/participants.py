@@ -1,8 +1,7 @@
-"""Who is asked: what tables call simulated users, and which of them cannot be asked."""
+"""Participants of a comparison: names of simulated users, and checks before any work is done."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -16,7 +15,7 @@ from segarena_people.comparison.user_replies import ReplyCollector
 
 
 def named_plugin(user: Plugin) -> tuple[str, PluginSpec]:
-    """Return what tables call a user, and the plug-in: the name given to it, or how it is written, without folders.
+    """Return the display name and the spec of a plug-in: its given name, or its reference without folders.
 
     >>> named("mine/hands.py:Left(ink=2)")[0], named("left=mine/hands.py:Left")[0]
     ('Left(ink=2)', 'left')
@@ -28,36 +27,35 @@ def named_plugin(user: Plugin) -> tuple[str, PluginSpec]:
 
 
 def check_users(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
-    """Refuse users who give nothing of what people gave, naming those who do."""
-    there = Counter(given)
+    """Refuse people, and users without any prompt kind in `given`; the message names users that have one."""
+    given_kinds = dict.fromkeys(given)
     for name, spec in specs.items():
         user = build("user", spec)
         if is_person(user):
             raise InvalidInput(f"{name} is a person; name simulated users, see segarena list users")
-        said = prompt_kinds(user)
-        if said is not None and not said & set(there):
-            fitting = [one for one in names("user") if _gives(one) & set(there)]
+        kinds = prompt_kinds(user)
+        if kinds is not None and not kinds & set(given_kinds):
+            fitting = [one for one in names("user") if _default_kinds(one) & set(given_kinds)]
             raise InvalidInput(
-                f"{name} gives {' and '.join(sorted(said))}, people gave {' and '.join(there)}; "
+                f"{name} gives {' and '.join(sorted(kinds))}, people gave {' and '.join(given_kinds)}; "
                 f"users for that: {', '.join(fitting) or 'none'}"
             )
 
 
-def _gives(user: str) -> frozenset[str]:
-    """Return what a user gives who can be built without options; nothing of others."""
-    with suppress(Exception):  # another package's fault is no matter of this comparison
+def _default_kinds(user: str) -> frozenset[str]:
+    """Return the prompt kinds of a user that can be built without options; the empty set for others."""
+    with suppress(Exception):  # a broken plug-in of another package must not stop this comparison
         return prompt_kinds(build("user", user)) or frozenset()
     return frozenset()
 
 
 def picture_notes(specs: Mapping[str, PluginSpec], given: CollectedPrompt, seed: int) -> list[str]:
-    """Return a note for each user who looks at pictures, which nobody has."""
-    askers = {
-        name: ReplyCollector(build("user", spec), name=name, seed=seed)
-        for name, spec in specs.items()
-    }
-    looking = [name for name, asker in askers.items() if asker.looks_at_pictures(given)]
-    return [
-        f"{name} looks at pictures, and saw black ones; --dataset gives it the real ones."
-        for name in looking
-    ]
+    """Return a note for each user that looks at pictures, where only black ones can be shown."""
+    notes: list[str] = []
+    for name, spec in specs.items():
+        collector = ReplyCollector(build("user", spec), name=name, seed=seed)
+        if collector.looks_at_pictures(given):
+            notes.append(
+                f"{name} looks at pictures, and saw black ones; --dataset gives it the real ones."
+            )
+    return notes

@@ -255,12 +255,12 @@ def _closer(comparison: UserComparison, found: ScopeResult, *, is_only: bool) ->
 
 
 def _rows(comparison: UserComparison, found: ScopeResult) -> list[PersonPrompt]:
-    return [comparison.answers[place].row for place in comparison.places(found.scope)]
+    return [comparison.answers[place].row for place in comparison.indices(found.scope)]
 
 
 def _drawn(comparison: UserComparison, found: ScopeResult) -> ScopeFeatures:
     """Return the features of everyone who answered in a scope."""
-    places = comparison.places(found.scope)
+    places = comparison.indices(found.scope)
     rows = _rows(comparison, found)
     people: dict[str, list[Any]] = {}
     for row, place in zip(rows, places, strict=True):

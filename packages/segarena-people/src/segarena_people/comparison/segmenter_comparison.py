@@ -1,7 +1,7 @@
-"""What follows for models: does a simulated user rank them as people do, and how far off are the figures?
+"""Comparison of segmenter rankings: with people's prompts, and with simulated users in their place.
 
-From run folders in which people took part beside simulated users, or from the prompts in a collection: segmenters
-answer them, and those of the users in people's place.
+The values come from run folders with people beside simulated users, or from a collection, whose prompts segmenters
+answer together with the users' own.
 """
 
 from __future__ import annotations
@@ -46,41 +46,46 @@ def compare_segmenters(
     kept: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> list[SegmenterRanking]:
-    """Return how segmenters come out with people's prompts and with each user's in their place.
+    """Rank segmenters with people's prompts and with each user's in their place.
 
-    A dialogue is what one person gave about one object, round by round; corrections of people were meant for the mask
-    that they saw, users correct the segmenter's own. Values are Dice and IoU against the object that people were shown.
+    A dialogue is what one person gave about one object, round by round. People's corrections were meant for the mask
+    that they saw; users correct the segmenter's own. Values are Dice and IoU against the object that people were shown.
 
     Args:
-        segmenters: as for `segarena run -s`.
-        users: as for `segarena run -u`.
-        people: a folder of what people gave, or its table.
-        dataset: what was shown; without it only segmenters that look at no picture can answer.
-        kinds: of prompts.
-        seed: of all random choices.
-        workers: processes, or an executor.
-        kept: folder in which what is done is remembered; None forgets.
-        on_progress: told of each picture.
+        segmenters: segmenters as for `segarena run -s`.
+        users: users as for `segarena run -u`.
+        people: a collection's folder, or its table.
+        dataset: dataset that people saw; without it only segmenters that ignore the picture can answer.
+        kinds: prompt kinds.
+        seed: seed of all random choices.
+        workers: number of processes, or an executor.
+        kept: cache folder; None caches nothing.
+        on_progress: called after each picture.
 
     Raises:
-        InvalidInput: a segmenter needs pictures and there are none, or takes no such prompts; no dialogue begins with
-            a whole object.
+        InvalidInput: a segmenter needs pictures and there are none, or does not take such prompts; no dialogue begins
+            with a whole object.
     """
     collection = open_collection(people, dataset)
-    place_of = {row.id: place for place, row in enumerate(collection.rows)}
+    index_of = {row.id: index for index, row in enumerate(collection.rows)}
     answers = select_answers(collection, kinds).all
-    named_segmenters = dict(map(named_plugin, segmenters))
-    named_users = dict(map(named_plugin, users))
-    there = list(dict.fromkeys(given.row.kind for given in answers))
-    check_segmenters(named_segmenters, there, has_pictures=dataset is not None)
-    pictures = group_dialogues([(place_of[given.row.id], given) for given in answers])
+    named_segmenters = dict(named_plugin(segmenter) for segmenter in segmenters)
+    named_users = dict(named_plugin(user) for user in users)
+    answered_kinds = list(dict.fromkeys(answer.row.kind for answer in answers))
+    check_segmenters(named_segmenters, answered_kinds, has_pictures=dataset is not None)
+    pictures = group_dialogues([(index_of[answer.row.id], answer) for answer in answers])
     if not pictures:
         raise InvalidInput("expected people who began with a whole object, got corrections alone")
-    number = {person: place for place, person in enumerate(collection.people)}
-    units = {
-        picture: [(rounds, number.get(person, 0)) for rounds, person, _ in dialogues]
-        for picture, dialogues in pictures.items()
-    }
+    number_of = {person: number for number, person in enumerate(collection.people)}
+    units: dict[str, list[tuple[AnswerRounds, int]]] = {}
+    groups: list[str] = []
+    most_rounds = 0
+    for picture, dialogues in pictures.items():
+        units[picture] = []
+        for rounds, person, group in dialogues:
+            units[picture].append((rounds, number_of.get(person, 0)))
+            groups.append(group)
+            most_rounds = max(most_rounds, len(rounds))
     curves: dict[str, list[Mapping[str, Any]]] = {}
     for name, spec in named_segmenters.items():
         job = DialogueJob(
@@ -108,11 +113,7 @@ def compare_segmenters(
             on_progress=on_progress,
         )
         curves[name] = [dialogue for picture in units for dialogue in done[picture]]
-    every = [dialogue for dialogues in pictures.values() for dialogue in dialogues]
-    groups = [group for _, _, group in every]
-    return rank_curves(
-        curves, tuple(named_users), groups, max(len(rounds) for rounds, _, _ in every)
-    )
+    return rank_curves(curves, tuple(named_users), groups, most_rounds)
 
 
 def rank_curves(
@@ -121,28 +122,38 @@ def rank_curves(
     groups: Sequence[str],
     rounds: int,
 ) -> list[SegmenterRanking]:
-    """Return the rankings by what `segarena_people.comparison.segmenter_dialogues` found.
+    """Return the rankings from the curves of `segarena_people.comparison.segmenter_dialogues`.
 
     Args:
-        curves: by segmenter, for each dialogue by who gave prompts, values after each round by metric.
-        users: simulated ones.
-        groups: of each dialogue.
-        rounds: of the longest dialogue with people.
+        curves: by segmenter, for each dialogue by who gave the prompts, values after each round by metric.
+        users: names of the simulated users.
+        groups: group of each dialogue.
+        rounds: number of rounds of the longest dialogue with people.
     """
-    return [
-        rank_segmenters(
-            user, name, tuple(curves), sides[0], sides[1], groups, higher_is_better=name != "NoC90"
-        )
-        for user in users
-        for name, metric, of in _statistics(rounds)
-        for sides in [[_table(curves, who, metric, of, rounds) for who in ("people", user)]]
-        if (np.isfinite(sides[0]) & np.isfinite(sides[1])).all(axis=0).any()
-    ]
+    rankings: list[SegmenterRanking] = []
+    for user in users:
+        for name, metric, statistic in _curve_statistics(rounds):
+            people_values = _statistic_table(curves, "people", metric, statistic, rounds)
+            user_values = _statistic_table(curves, user, metric, statistic, rounds)
+            is_known = np.isfinite(people_values) & np.isfinite(user_values)
+            if is_known.all(axis=0).any():
+                ranking = rank_segmenters(
+                    user,
+                    name,
+                    tuple(curves),
+                    people_values,
+                    user_values,
+                    groups,
+                    higher_is_better=name != "NoC90",
+                )
+                rankings.append(ranking)
+    return rankings
 
 
-def _statistics(
+def _curve_statistics(
     rounds: int,
 ) -> Iterator[tuple[str, str, Callable[[StatisticArray], StatisticArray]]]:
+    """Yield name, metric and function of each statistic of curves."""
     yield "Dice@1", "dice", lambda values: at_round(values, 1)
     if rounds > 1:
         yield f"Dice@{rounds}", "dice", lambda values: at_round(values, rounds)
@@ -150,26 +161,26 @@ def _statistics(
         yield "NoC90", "iou", lambda values: number_of_clicks(values, 0.9)
 
 
-def _table(
+def _statistic_table(
     curves: Mapping[str, Sequence[Mapping[str, Any]]],
-    who: str,
+    prompter: str,
     metric: str,
-    of: Callable[[StatisticArray], StatisticArray],
+    statistic: Callable[[StatisticArray], StatisticArray],
     rounds: int,
 ) -> StatisticArray:
-    """Return a statistic of each segmenter's dialogues, NaN where there was none."""
-    found = np.full((len(curves), len(next(iter(curves.values())))), np.nan)
+    """Return a statistic as (segmenters, dialogues), NaN where there was no dialogue."""
+    dialogue_count = len(next(iter(curves.values())))
+    table = np.full((len(curves), dialogue_count), np.nan)
     for row, dialogues in enumerate(curves.values()):
-        there = [place for place, dialogue in enumerate(dialogues) if metric in dialogue[who]]
-        if there:
-            found[row, there] = of(
-                hold_last([dialogues[place][who][metric] for place in there], rounds)
-            )
-    return found
+        held = [index for index, dialogue in enumerate(dialogues) if metric in dialogue[prompter]]
+        if held:
+            values = [dialogues[index][prompter][metric] for index in held]
+            table[row, held] = statistic(hold_last(values, rounds))
+    return table
 
 
 def rank_runs(folders: Sequence[str | Path]) -> list[SegmenterRanking]:
-    """Return the rankings by run folders in which people took part beside simulated users, a run per segmenter.
+    """Return the rankings from run folders with people beside simulated users, a run per segmenter.
 
     Raises:
         InvalidInput: fewer than two runs, or no person in one of them.
@@ -179,46 +190,53 @@ def rank_runs(folders: Sequence[str | Path]) -> list[SegmenterRanking]:
 
 
 def rank_loaded_runs(runs: Sequence[Run]) -> list[SegmenterRanking]:
-    """Return the same of runs that are read already."""
-    asked = [human_rounds_of(run) for run in runs]
-    if len(runs) < 2 or any(one is None for one in asked):
-        without = ", ".join(run.label for run, one in zip(runs, asked, strict=True) if one is None)
+    """Return the rankings from runs that are read already; raises like `rank_runs`."""
+    rounds_of_runs = [human_rounds_of(run) for run in runs]
+    with_people = [rounds for rounds in rounds_of_runs if rounds is not None]
+    if len(runs) < 2 or len(with_people) < len(runs):
+        labels = [
+            run.label for run, rounds in zip(runs, rounds_of_runs, strict=True) if rounds is None
+        ]
+        without = f", without people: {', '.join(labels)}" if labels else ""
         raise InvalidInput(
-            f"--run: expected two runs or more with people in them, got {len(runs)}"
-            f"{f', without people: {without}' if without else ''}; segarena run BENCHMARK -u human -u centre makes one"
+            f"--run: expected two runs or more with people in them, got {len(runs)}{without}; "
+            "segarena run BENCHMARK -u human -u centre makes one"
         )
-    there = [one for one in asked if one is not None]
-    people = next(iter(there[0].users))
-    shared = [user for user in there[0].simulated if all(user in one.simulated for one in there)]
-    return [
-        _of_runs(runs, people, user, statistic) for user in shared for statistic in runs[0].summary
-    ]
+    people = next(iter(with_people[0].users))
+    shared_users = set.intersection(*(set(rounds.simulated) for rounds in with_people))
+    rankings: list[SegmenterRanking] = []
+    for user in with_people[0].simulated:
+        if user in shared_users:
+            for statistic in runs[0].summary:
+                rankings.append(_rank_recorded(runs, people, user, statistic))
+    return rankings
 
 
-def _of_runs(runs: Sequence[Run], people: str, user: str, statistic: Statistic) -> SegmenterRanking:
-    tables = [[target_values(run, who, statistic) for run in runs] for who in (people, user)]
-    keys = [key for key in tables[0][0] if all(key in own for side in tables for own in side)]
-    sides = [np.array([[own[key] for key in keys] for own in side], np.float64) for side in tables]
-    labels = [run.segmenter for run in runs]
-    better = statistic.higher_is_better
+def _rank_recorded(
+    runs: Sequence[Run], people: str, user: str, statistic: Statistic
+) -> SegmenterRanking:
+    of_people = [target_values(run, people, statistic) for run in runs]
+    of_user = [target_values(run, user, statistic) for run in runs]
+    tables = [*of_people, *of_user]
+    keys = [key for key in of_people[0] if all(key in table for table in tables)]
     return rank_segmenters(
         user,
         statistic.name,
-        labels,
-        sides[0],
-        sides[1],
+        [run.segmenter for run in runs],
+        np.array([[table[key] for key in keys] for table in of_people], np.float64),
+        np.array([[table[key] for key in keys] for table in of_user], np.float64),
         image_clusters(keys),
-        higher_is_better=better,
+        higher_is_better=statistic.higher_is_better,
     )
 
 
 def check_segmenters(
     segmenters: Mapping[str, PluginSpec], kinds: Sequence[str], *, has_pictures: bool
 ) -> None:
-    """Refuse segmenters that cannot answer what people gave, before anything is done.
+    """Refuse segmenters that cannot answer people's prompts, before any work is done.
 
     Raises:
-        InvalidInput: one looks at pictures and there are none, or it does not take such prompts.
+        InvalidInput: a segmenter looks at pictures and there are none, or it does not take such prompts.
     """
     for name, spec in segmenters.items():
         factory = find("segmenter", spec.reference)
@@ -228,8 +246,8 @@ def check_segmenters(
                 f"{name} looks at pictures, and there are none in what people gave; name what was shown with "
                 f"--dataset, or take segmenters that look at none: {', '.join(blind)}"
             )
-        able = abilities_of_segmenter(build("segmenter", spec))
-        missing = [kind for kind in kinds if not able.understands(kind)]
+        abilities = abilities_of_segmenter(build("segmenter", spec))
+        missing = [kind for kind in kinds if not abilities.understands(kind)]
         if missing:
             raise InvalidInput(
                 f"{name} does not take prompts of the kind {missing[0]}; --kind leaves them out"
@@ -239,34 +257,28 @@ def check_segmenters(
 def group_dialogues(
     rows: Sequence[tuple[int, CollectedPrompt]],
 ) -> dict[str, list[tuple[AnswerRounds, str, str]]]:
-    """Return what people answered as dialogues, by the picture they are about: rounds, person, group.
+    """Group answers into dialogues by picture, each as rounds, person, group.
+
+    A dialogue begins with answers about a whole object; a person who only corrected has none. Answers of unknown people
+    may be of several people: each is a dialogue by itself.
 
     Args:
-        rows: place in the collection and answer. A dialogue begins with answers about a whole object; whoever only
-            corrected has none. Answers of nobody known may be of several people: each is a dialogue by itself.
+        rows: index in the collection, and answer.
     """
-    chains: dict[tuple[Any, ...], dict[int, list[int]]] = {}
-    about: dict[tuple[Any, ...], tuple[str, str, str]] = {}
-    for place, given in rows:
-        row = given.row
-        key = (
-            row.dataset,
-            row.sample,
-            row.target,
-            row.object_id,
-            row.plane,
-            row.kind,
-            row.person or f"\t{row.id}",
-        )
-        chains.setdefault(key, {}).setdefault(row.round, []).append(place)
-        about.setdefault(
-            key, (f"{row.dataset}\t{row.sample}\t{row.plane}", row.person, given.group)
-        )
-    found: dict[str, list[tuple[AnswerRounds, str, str]]] = {}
-    for key, rounds in chains.items():
-        if 1 in rounds:
-            picture, person, group = about[key]
-            found.setdefault(picture, []).append(
-                (tuple(tuple(rounds[r]) for r in sorted(rounds)), person, group)
-            )
-    return found
+    rounds_of: dict[tuple[Any, ...], dict[int, list[int]]] = {}
+    facts_of: dict[tuple[Any, ...], tuple[str, str, str]] = {}
+    for index, answer in rows:
+        row = answer.row
+        person_key = row.person or f"\t{row.id}"
+        object_key = (row.dataset, row.sample, row.target, row.object_id, row.plane)
+        key = (*object_key, row.kind, person_key)
+        rounds_of.setdefault(key, {}).setdefault(row.round, []).append(index)
+        picture = f"{row.dataset}\t{row.sample}\t{row.plane}"
+        facts_of.setdefault(key, (picture, row.person, answer.group))
+    dialogues: dict[str, list[tuple[AnswerRounds, str, str]]] = {}
+    for key, indices_by_round in rounds_of.items():
+        if 1 in indices_by_round:
+            picture, person, group = facts_of[key]
+            rounds = tuple(tuple(indices_by_round[number]) for number in sorted(indices_by_round))
+            dialogues.setdefault(picture, []).append((rounds, person, group))
+    return dialogues

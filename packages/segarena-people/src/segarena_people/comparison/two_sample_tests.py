@@ -1,6 +1,6 @@
-"""The two-sample tests of one scope: people against each other, and a user against people.
+"""Two-sample tests of one scope: people against each other, and a user against people.
 
-A unit of long work is one user in one scope; its arrays travel, its result is plain.
+A unit of work is one user in one scope; its arrays go to worker processes, and its result is plain values.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ from segarena_people.measures.user_shift import BEHAVIOUR_MEASURES, compute_user
 FeatureArray = NDArray[np.float64]
 
 FEWEST_ANSWERS = 10
-"""Fewer answers of each are not compared."""
+"""Samples with fewer answers are not compared."""
 
 MOST_PEOPLE_IN_PAIRS = 6
-"""People are compared one by one as long as they are no more; of more, those who answered most."""
+"""Of more people, only those with the most answers are compared in pairs."""
 
 _MOST_PERMUTED = 1000
 _MOST_CURVES = 100
 _CURVE_POINTS = 24
-"""So many answers of each go into the tests by permutation."""
+"""Limits of the permutation tests, which look at all pairs of answers."""
 
 _EXCHANGES = 5
 _HALVED = 3
-"""How often features are exchanged, and questions halved."""
+"""Repetitions of the exchange of features, and of the split into halves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AnswerSample:
-    """The answers of one side in a scope, as far as they can be measured.
+    """Measured answers of people or of one user in a scope.
 
     Attributes:
         values: (n, features).
         behaviour: (n, measures of user shift), NaN where there are none.
-        persons: who gave each, or in whose place it was given.
-        questions: to what.
-        groups: what must not lie on both sides of a split.
-        curves: the longest line of each in units of the goal, where lines are known; () otherwise.
+        persons: person who gave each answer, or in whose place the user gave it.
+        questions: question of each answer.
+        groups: groups, such as images, that must not lie on both sides of a split.
+        curves: longest line of each answer in units of the goal; () where some have none.
     """
 
     values: FeatureArray
@@ -74,7 +74,7 @@ class AnswerSample:
     curves: tuple[FeatureArray, ...] = ()
 
     def of(self, chosen: NDArray[Any]) -> AnswerSample:
-        """Return some of the answers."""
+        """Return a subset of the answers."""
         if self.curves:
             curves = tuple(self.curves[place] for place in np.arange(len(self.values))[chosen])
         else:
@@ -91,13 +91,13 @@ class AnswerSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TestUnit:
-    """What is tested: a user's answers against people's, row by row to the same question; or people alone.
+    """Test of a user's answers against people's, row by row to the same question; or of people alone.
 
     Attributes:
-        people, user: the two sides; None tests people against each other.
+        people, user: answers of both; without a user, people are tested against each other.
         features: names of the features.
-        coarse: columns of those that the width of a tool cannot fake; () without such.
-        seed: of all random choices.
+        coarse: columns of the features that do not depend on the tool's width; () without such.
+        seed: seed of all random choices.
     """
 
     people: AnswerSample
@@ -109,7 +109,7 @@ class TestUnit:
 
 
 def require_scikit_learn() -> None:
-    """Refuse to begin what could not be ended.
+    """Raise an error early where the classifier is not installed.
 
     Raises:
         MissingExtra: scikit-learn is not installed.
@@ -121,51 +121,52 @@ def require_scikit_learn() -> None:
 
 
 def run_tests(unit: TestUnit) -> dict[str, Any]:
-    """Return what was found, as plain values: the ceiling, or the fields of `UserFound` that are tested."""
-    user = unit.user
+    """Run the tests of a unit and return plain values: the ceiling, or the tested fields of `UserResult`."""
     people = unit.people
+    user = unit.user
     if user is None:
-        return {name: [asdict(one) for one in found] for name, found in _ceiling(unit).items()}
+        separations = _test_people(unit)
+        return {name: _as_dicts(results) for name, results in separations.items()}
     n = shared_sample_size(people)
-    every = _column_sets(unit)[0]
-    if n:
-        sides = [(person, people.of(own), user.of(own)) for person, own in _persons(people)]
-    else:
-        sides = []
-    told = [
-        (person, [_told(unit, one, other, columns, n=n) for columns in _column_sets(unit)])
-        for person, one, other in sides
-    ]
-    together = _told(unit, people, user, every, exchanges=_EXCHANGES)
-    if unit.coarse and not told:
-        coarse = _told(unit, people, user, list(unit.coarse))
-    else:
-        coarse = None
-    if together is None:
-        everybody = None
-    else:
-        everybody = _between((ALL_PEOPLE, unit.user_name), together, coarse)
-    each = [
-        _between((person, unit.user_name), one, *others)
-        for person, (one, *others) in told
-        if one is not None
-    ]
-    beyond_people = _beyond(unit, [one for _, (one, *_) in told if one is not None], n)
+    by_person: list[tuple[str, ToldApart, ToldApart | None]] = []
+    has_pairs = n > 0
+    for person, rows in _people_in_pairs(people) if has_pairs else []:
+        tests = [
+            _classify(unit, people.of(rows), user.of(rows), columns, n=n)
+            for columns in _column_sets(unit)
+        ]
+        if tests[0] is not None:
+            coarse_test = tests[1] if len(tests) > 1 else None
+            by_person.append((person, tests[0], coarse_test))
+    all_columns = list(range(len(unit.features)))
+    together = _classify(unit, people, user, all_columns, exchanges=_EXCHANGES)
+    coarse = None
+    if unit.coarse and not has_pairs:
+        coarse = _classify(unit, people, user, list(unit.coarse))
+    overall = None
+    if together is not None:
+        overall = _separation((ALL_PEOPLE, unit.user_name), together, coarse)
+    each = [_separation((person, unit.user_name), *tests) for person, *tests in by_person]
+    excess = _excess_over_people(unit, [test for _, test, _ in by_person], n)
     return {
-        "each": [asdict(one) for one in each],
-        "together": None if everybody is None else asdict(everybody),
-        "beyond": None if beyond_people is None else asdict(beyond_people),
-        "features": [asdict(one) for one in _features(unit, together)],
-        "tests": {name: asdict(one) for name, one in _tests(unit).items()},
-        "shift": {name: asdict(one) for name, one in _shift(people, user).items()},
+        "each": _as_dicts(each),
+        "together": None if overall is None else asdict(overall),
+        "beyond": None if excess is None else asdict(excess),
+        "features": _as_dicts(_compare_features(unit, together)),
+        "tests": {name: asdict(test) for name, test in _permutation_tests(unit).items()},
+        "shift": {name: asdict(shift) for name, shift in _shift_estimates(people, user).items()},
     }
 
 
-def _beyond(unit: TestUnit, tests: Sequence[ToldApart], n: int) -> Estimate | None:
+def _as_dicts(results: Sequence[Any]) -> list[dict[str, Any]]:
+    return [asdict(result) for result in results]
+
+
+def _excess_over_people(unit: TestUnit, tests: Sequence[ToldApart], n: int) -> Estimate | None:
     """Return how much better a user is told from people than two people; None where no two answered the same."""
     if not tests:
         return None
-    own = unit.people.of(_compared(unit.people))
+    own = unit.people.of(_rows_in_pairs(unit.people))
     ceiling = ceiling_by_person(
         own.values, own.persons.tolist(), own.groups.tolist(), n=n, seed=unit.seed
     )
@@ -173,84 +174,98 @@ def _beyond(unit: TestUnit, tests: Sequence[ToldApart], n: int) -> Estimate | No
     return Estimate(value=float(value), low=float(low), high=float(high))
 
 
-def _compared(people: AnswerSample) -> NDArray[np.bool_]:
-    """Return which answers are of people who are compared one by one."""
-    return np.isin(people.persons, [name for name, _ in _persons(people)])
+def _rows_in_pairs(people: AnswerSample) -> NDArray[np.bool_]:
+    """Return which answers are of people who are compared in pairs."""
+    return np.isin(people.persons, [name for name, _ in _people_in_pairs(people)])
 
 
-def _persons(side: AnswerSample) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Return the people who are compared one by one, and which rows are theirs: none where only one is known."""
-    counts = Counter(name for name in side.persons.tolist() if name)
-    most = [
-        name for name, count in counts.most_common(MOST_PEOPLE_IN_PAIRS) if count >= FEWEST_ANSWERS
-    ]
-    own = [(name, side.persons == name) for name in sorted(most)]
-    enough = [(name, rows) for name, rows in own if len(np.unique(side.groups[rows])) >= FOLDS]
-    return enough if len(enough) > 1 else []
+def _people_in_pairs(answers: AnswerSample) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Return the people who are compared in pairs, and their rows; [] where only one can be."""
+    counts = Counter(name for name in answers.persons.tolist() if name)
+    most_active = counts.most_common(MOST_PEOPLE_IN_PAIRS)
+    names = sorted(name for name, count in most_active if count >= FEWEST_ANSWERS)
+    people: list[tuple[str, NDArray[np.bool_]]] = []
+    for name in names:
+        rows = answers.persons == name
+        if len(np.unique(answers.groups[rows])) >= FOLDS:
+            people.append((name, rows))
+    return people if len(people) > 1 else []
 
 
-def _ceiling(unit: TestUnit) -> dict[str, list[SeparationResult]]:
-    """Return how two people are told apart; where no two answered the same, how two halves of all answers are."""
+def _test_people(unit: TestUnit) -> dict[str, list[SeparationResult]]:
+    """Test people in pairs; where no two answered the same, halves of all answers against each other."""
     people = unit.people
-    own = people.of(_compared(people))
     n = shared_sample_size(people)
-    found: dict[str, list[SeparationResult]] = {"pairs": [], "halves": []}
     if n:
-        ceilings = [
-            ceiling_by_person(
-                own.values[:, columns],
-                own.persons.tolist(),
-                own.groups.tolist(),
-                n=n,
-                seed=unit.seed,
-            )
-            for columns in _column_sets(unit)
-        ]
-        found["pairs"] = list(map(_between, ceilings[0].names, *(one.tests for one in ceilings)))
-    elif len(people.values) >= 2 * FEWEST_ANSWERS and len(np.unique(people.groups)) >= FOLDS:
-        ceilings = [
-            ceiling_by_halves(
-                people.values[:, columns], people.groups.tolist(), splits=_HALVED, seed=unit.seed
-            )
-            for columns in _column_sets(unit)
-        ]
-        names = [("half of the answers", "the other half")] * len(ceilings[0].tests)
-        found["halves"] = list(map(_between, names, *(one.tests for one in ceilings)))
-    return found
+        return {"pairs": _test_pairs(unit, n), "halves": []}
+    is_enough = len(people.values) >= 2 * FEWEST_ANSWERS and len(np.unique(people.groups)) >= FOLDS
+    return {"pairs": [], "halves": _test_halves(unit) if is_enough else []}
+
+
+def _test_pairs(unit: TestUnit, n: int) -> list[SeparationResult]:
+    own = unit.people.of(_rows_in_pairs(unit.people))
+    persons = own.persons.tolist()
+    groups = own.groups.tolist()
+    ceilings = [
+        ceiling_by_person(own.values[:, columns], persons, groups, n=n, seed=unit.seed)
+        for columns in _column_sets(unit)
+    ]
+    tests_by_pair = zip(*(ceiling.tests for ceiling in ceilings), strict=True)
+    return [
+        _separation(names, *tests)
+        for names, tests in zip(ceilings[0].names, tests_by_pair, strict=True)
+    ]
+
+
+def _test_halves(unit: TestUnit) -> list[SeparationResult]:
+    people = unit.people
+    groups = people.groups.tolist()
+    ceilings = [
+        ceiling_by_halves(people.values[:, columns], groups, splits=_HALVED, seed=unit.seed)
+        for columns in _column_sets(unit)
+    ]
+    names = ("half of the answers", "the other half")
+    tests_by_split = zip(*(ceiling.tests for ceiling in ceilings), strict=True)
+    return [_separation(names, *tests) for tests in tests_by_split]
 
 
 def shared_sample_size(people: AnswerSample) -> int:
-    """Return how many answers any two of the people who are compared have at least in what both answered; 0: none."""
+    """Return the least number of answers of a person to what a pair has in common; 0 without such pairs."""
     sizes: list[int] = []
-    for (_, one), (_, other) in combinations(_persons(people), 2):
-        both = np.intersect1d(people.groups[one], people.groups[other])
-        rows = [own & np.isin(people.groups, both) for own in (one, other)]
-        size = min(int(own.sum()) for own in rows)
-        sizes += [size] if size >= FEWEST_ANSWERS and len(both) >= FOLDS else []
+    for (_, one), (_, other) in combinations(_people_in_pairs(people), 2):
+        shared = np.intersect1d(people.groups[one], people.groups[other])
+        is_shared = np.isin(people.groups, shared)
+        size = min(int((one & is_shared).sum()), int((other & is_shared).sum()))
+        if size >= FEWEST_ANSWERS and len(shared) >= FOLDS:
+            sizes.append(size)
     return min(sizes, default=0)
 
 
 def _column_sets(unit: TestUnit) -> list[list[int]]:
-    return [list(range(len(unit.features))), *([list(unit.coarse)] if unit.coarse else [])]
+    """Return the columns of all features and, where there are any, those of the coarse ones."""
+    column_sets = [list(range(len(unit.features)))]
+    if unit.coarse:
+        column_sets.append(list(unit.coarse))
+    return column_sets
 
 
-def _between(
+def _separation(
     names: tuple[str, str], every: ToldApart, coarse: ToldApart | None = None
 ) -> SeparationResult:
     return SeparationResult(
         first=names[0],
         second=names[1],
         n=every.n,
-        auc=_measured(every),
-        coarse=None if coarse is None else _measured(coarse),
+        auc=_auc_estimate(every),
+        coarse=None if coarse is None else _auc_estimate(coarse),
     )
 
 
-def _measured(told: ToldApart) -> Estimate:
-    return Estimate(value=float(told.auc), low=float(told.low), high=float(told.high))
+def _auc_estimate(test: ToldApart) -> Estimate:
+    return Estimate(value=float(test.auc), low=float(test.low), high=float(test.high))
 
 
-def _told(
+def _classify(
     unit: TestUnit,
     one: AnswerSample,
     other: AnswerSample,
@@ -259,74 +274,85 @@ def _told(
     n: int | None = None,
     exchanges: int = 0,
 ) -> ToldApart | None:
-    """Return what the classifier says of some features; None where there are too few answers or groups."""
+    """Run the classifier test on some features; None where there are too few answers or groups."""
     if len(one.values) < FEWEST_ANSWERS or len(np.unique(one.groups)) < FOLDS:
         return None
     first = one.values[:, columns]
     second = other.values[:, columns]
-    most = None if n is None else min(n, len(first))
+    size = None if n is None else min(n, len(first))
     return c2st(
-        first, second, (one.groups, other.groups), n=most, exchanges=exchanges, seed=unit.seed
+        first, second, (one.groups, other.groups), n=size, exchanges=exchanges, seed=unit.seed
     )
 
 
-def _features(unit: TestUnit, together: ToldApart | None) -> list[FeatureResult]:
+def _compare_features(unit: TestUnit, together: ToldApart | None) -> list[FeatureResult]:
     """Return every feature, the one that differs most first."""
     if unit.user is None or not len(unit.people.values):
         return []
     found = differences(unit.people.values, unit.user.values)
-    lost = np.full(len(unit.features), np.nan) if together is None else together.lost
-    rows = [
+    people_medians, user_medians = found.medians
+    if together is None:
+        lost = np.full(len(unit.features), np.nan)
+    else:
+        lost = together.lost
+    results = [
         FeatureResult(
-            name=name, people=float(found.medians[0, k]), user=float(found.medians[1, k]), ks=float(found.ks[k]),
-            above=float(found.above[k]), n=len(unit.people.values), lost=float(lost[k]),
+            name=name,
+            people=float(people_medians[column]),
+            user=float(user_medians[column]),
+            ks=float(found.ks[column]),
+            above=float(found.above[column]),
+            n=len(unit.people.values),
+            lost=float(lost[column]),
         )
-        for k, name in enumerate(unit.features)
-    ]  # fmt: skip
-    return sorted(rows, key=lambda row: -row.ks)
+        for column, name in enumerate(unit.features)
+    ]
+    return sorted(results, key=lambda result: -result.ks)
 
 
-def _tests(unit: TestUnit) -> dict[str, TwoSampleTest]:
-    """Return the tests by permutation, of as many answers as they can take; values change places within a question."""
+def _permutation_tests(unit: TestUnit) -> dict[str, TwoSampleTest]:
+    """Run the other two-sample tests on a subsample; permutations exchange values within a question."""
     if unit.user is None or len(unit.people.values) < FEWEST_ANSWERS:
         return {}
     rng = np.random.default_rng(unit.seed)
-    order = np.sort(rng.permutation(len(unit.people.values))[:_MOST_PERMUTED])
-    people = unit.people.of(order)
-    user = unit.user.of(order)
+    rows = np.sort(rng.permutation(len(unit.people.values))[:_MOST_PERMUTED])
+    people = unit.people.of(rows)
+    user = unit.user.of(rows)
     pairs = (people.questions, user.questions)
-    found: dict[str, TwoSampleTest] = {}
+    tests: dict[str, TwoSampleTest] = {}
     for name, test in (("energy distance", energy_test), ("maximum mean discrepancy", mmd_test)):
         result = test(people.values, user.values, pairs=pairs, is_scaled=True, seed=unit.seed)
-        found[name] = _tested(result.statistic, result.p_value, len(order))
+        tests[name] = _test_result(result.statistic, result.p_value, len(rows))
     if unit.features[:2] == ("row", "column"):
         ks = ks2d(user.values[:, :2], people.values[:, :2])
-        found["KS in two dimensions"] = _tested(ks.statistics[0], ks.p_values[0], len(order))
+        tests["KS in two dimensions"] = _test_result(ks.statistics[0], ks.p_values[0], len(rows))
     if people.curves and user.curves:
-        count = min(_MOST_CURVES, len(order))
-        distances = frechet_matrix(
-            [*people.curves[:count], *user.curves[:count]], points=_CURVE_POINTS, either_way=True
-        )
-        ids = (people.questions[:count], user.questions[:count])
-        result = permutation_test(
-            median_kernel(distances), (count, count), pairs=ids, seed=unit.seed
-        )
-        found["courses of lines (Fréchet)"] = _tested(result.statistic, result.p_value, count)
-    return found
+        tests["courses of lines (Fréchet)"] = _test_curves(people, user, unit.seed)
+    return tests
 
 
-def _tested(statistic: Any, p_value: Any, n: int) -> TwoSampleTest:
+def _test_curves(people: AnswerSample, user: AnswerSample, seed: int) -> TwoSampleTest:
+    count = min(_MOST_CURVES, len(people.values))
+    curves = [*people.curves[:count], *user.curves[:count]]
+    distances = frechet_matrix(curves, points=_CURVE_POINTS, either_way=True)
+    pairs = (people.questions[:count], user.questions[:count])
+    result = permutation_test(median_kernel(distances), (count, count), pairs=pairs, seed=seed)
+    return _test_result(result.statistic, result.p_value, count)
+
+
+def _test_result(statistic: Any, p_value: Any, n: int) -> TwoSampleTest:
     return TwoSampleTest(statistic=float(statistic), p_value=float(p_value), n=n)
 
 
-def _shift(people: AnswerSample, user: AnswerSample) -> dict[str, Estimate]:
+def _shift_estimates(people: AnswerSample, user: AnswerSample) -> dict[str, Estimate]:
     """Return the measures of user shift, user minus people, with intervals over groups."""
     if not np.isfinite(people.behaviour).any():
         return {}
     shifts = compute_user_shift(user.behaviour, people.behaviour, people.groups)
-    named = zip(BEHAVIOUR_MEASURES, shifts, strict=True)
-    return {
-        name: Estimate(value=float(one.difference), low=float(one.low), high=float(one.high))
-        for name, one in named
-        if one.n
-    }
+    estimates: dict[str, Estimate] = {}
+    for name, shift in zip(BEHAVIOUR_MEASURES, shifts, strict=True):
+        if shift.n:
+            estimates[name] = Estimate(
+                value=float(shift.difference), low=float(shift.low), high=float(shift.high)
+            )
+    return estimates

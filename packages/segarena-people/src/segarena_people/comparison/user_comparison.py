@@ -1,4 +1,4 @@
-"""Simulated users held against people: who is asked what, what is measured, and what came of it."""
+"""Comparison of simulated users with people: replies to the same questions, their features, and the tests."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ from segarena_people.comparison.two_sample_tests import (
 )
 from segarena_people.comparison.work_cache import collection_hash, plugin_identity, run_cached
 from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.user_shift import BEHAVIOUR_MEASURES
 
 FeatureTable = NDArray[np.float64]
 
@@ -57,16 +58,16 @@ PEOPLE = "people"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UserComparison:
-    """What came of holding users against people.
+    """Result of a comparison of users with people.
 
     Attributes:
-        name, terms: of the collection.
-        path: where it is.
-        users: as they were written.
-        scopes: what was found, a scope after the other; all labels together come before each.
-        notes: what must be known to read it.
-        answers: what people gave, as far as it was compared.
-        measured: by who gave it (`PEOPLE` or a user), what was given to each of them.
+        name, terms: name and terms of the collection.
+        path: path of the collection.
+        users: names of the users.
+        scopes: results by scope; all labels together come before single ones.
+        notes: caveats for the reader.
+        answers: answers of people that were compared.
+        measured: measured replies to each of them, by `PEOPLE` or user.
     """
 
     name: str
@@ -78,15 +79,21 @@ class UserComparison:
     answers: tuple[CollectedPrompt, ...]
     measured: Mapping[str, Sequence[MeasuredAnswer]]
 
-    def places(self, scope: AnswerScope) -> list[int]:
-        """Return which answers are of a scope."""
-        return group_by_scope([given.row for given in self.answers], fewest=1)[scope]
+    def indices(self, scope: AnswerScope) -> list[int]:
+        """Return the indices of the answers in a scope."""
+        rows = [answer.row for answer in self.answers]
+        return group_by_scope(rows, fewest=1)[scope]
 
     def values(self, who: str, scope: AnswerScope) -> FeatureTable:
-        """Return the features of everything that somebody gave in a scope and that can be measured, (n, features)."""
-        found = [self.measured[who][place].values for place in self.places(scope)]
-        given = [one for one in found if one is not None]
-        return np.stack(given) if given else np.empty((0, len(FEATURE_DEFINITIONS[scope.kind])))
+        """Return the features of all measurable replies of people or a user in a scope, (n, features)."""
+        values: list[FeatureTable] = []
+        for index in self.indices(scope):
+            own = self.measured[who][index].values
+            if own is not None:
+                values.append(own)
+        if not values:
+            return np.empty((0, len(FEATURE_DEFINITIONS[scope.kind])))
+        return np.stack(values)
 
 
 def compare_users(
@@ -100,80 +107,79 @@ def compare_users(
     kept: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> UserComparison:
-    """Return how far simulated users are from people.
+    """Compare simulated users with people.
 
-    Each user is asked exactly what people were asked, once for each answer that people gave, so that there are as many
-    of both; answers of one person all get the same `turn.repeat`, so that a crowd's person stays the same too.
+    Each user gets exactly the questions that people got, once for each answer of a person, so that there are as many
+    replies of both; all questions of one person have the same `turn.repeat`, so that a crowd's person stays the same.
 
     Args:
         users: as for `segarena run -u`.
-        people: a folder of what people gave, or its table; see `segarena_people.collection`.
-        dataset: what was shown, as for `segarena run -d`; without it users see black pictures.
-        kinds: of prompts: "scribble", "box", "click".
-        seed: of all random choices.
-        workers: processes, or an executor.
-        kept: folder in which what is done is remembered, so that the next call goes on; None forgets.
-        on_progress: told of each answer and each test.
+        people: a collection's folder, or its table; see `segarena_people.collection`.
+        dataset: dataset that people saw, as for `segarena run -d`; without it users see black pictures.
+        kinds: prompt kinds: "scribble", "box", "click".
+        seed: seed of all random choices.
+        workers: number of processes, or an executor.
+        kept: cache folder, from which an interrupted comparison continues; None caches nothing.
+        on_progress: called after each answer and each test.
 
     Raises:
-        InvalidInput: the table cannot be used, has too few answers, or no user gives what people gave.
+        InvalidInput: the table cannot be used, has too few answers, or no user gives prompts of its kinds.
         MissingExtra: scikit-learn is not installed.
     """
     require_scikit_learn()
     collection = open_collection(people, dataset)
-    found = select_answers(collection, kinds)
-    _check_ids(found.all)
-    scopes = group_by_scope([given.row for given in found.all], fewest=FEWEST_ANSWERS)
+    selected = select_answers(collection, kinds)
+    _check_unique_ids(selected.all)
+    rows = [collected.row for collected in selected.all]
+    scopes = group_by_scope(rows, fewest=FEWEST_ANSWERS)
     if not scopes:
-        raise InvalidInput(_too_few(found.all, found.left_out))
-    specs = dict(map(named_plugin, users))
-    check_users(specs, [given.row.kind for given in found.all])
-    work = _Work(str(people), dataset, seed, workers, kept, on_progress, collection, found.all)
-    measured = {
-        PEOPLE: work.measure(PEOPLE, None),
-        **{name: work.measure(name, spec) for name, spec in specs.items()},
-    }
-    notes = [f"{count} {what} were left out." for what, count in found.left_out.items()]
-    small = sum(one.values is None for one in measured[PEOPLE])
-    notes += (
-        [f"{small} answers are about fewer pixels than can be measured, and were left out."]
-        if small
-        else []
+        raise InvalidInput(_too_few_text(selected.all, selected.left_out))
+    specs = dict(named_plugin(user) for user in users)
+    check_users(specs, [row.kind for row in rows])
+    run = _ComparisonRun(
+        str(people), dataset, seed, workers, kept, on_progress, collection, selected.all
     )
-    notes += [] if dataset is not None else picture_notes(specs, found.all[0], seed)
+    measured = {PEOPLE: run.measure(PEOPLE, None)}
+    for name, spec in specs.items():
+        measured[name] = run.measure(name, spec)
+    notes = [f"{count} {reason} were left out." for reason, count in selected.left_out.items()]
+    too_small = sum(answer.values is None for answer in measured[PEOPLE])
+    if too_small:
+        notes.append(
+            f"{too_small} answers are about fewer pixels than can be measured, and were left out."
+        )
+    if dataset is None:
+        notes += picture_notes(specs, selected.all[0], seed)
     return UserComparison(
         name=collection.name,
         terms=collection.terms,
         path=str(people),
         users=tuple(specs),
-        scopes=tuple(work.test(scopes, measured, tuple(specs))),
+        scopes=tuple(run.test(scopes, measured, tuple(specs))),
         notes=tuple(notes),
-        answers=found.all,
+        answers=selected.all,
         measured=measured,
     )
 
 
-def _check_ids(answers: Sequence[CollectedPrompt]) -> None:
-    """Refuse answers that cannot be told apart, of which only the last one would be measured."""
-    name, times = (
-        Counter(given.row.id for given in answers).most_common(1)[0] if answers else ("", 0)
-    )
-    if times > 1:
-        raise InvalidInput(
-            f"expected an id of its own for each answer, got {name!r} {times} times; rename them"
-        )
+def _check_unique_ids(answers: Sequence[CollectedPrompt]) -> None:
+    """Refuse repeated ids: results are stored by id, so that only the last answer would be measured."""
+    counts = Counter(collected.row.id for collected in answers)
+    for name, times in counts.most_common(1):
+        if times > 1:
+            raise InvalidInput(
+                f"expected an id of its own for each answer, got {name!r} {times} times; rename them"
+            )
 
 
-def _too_few(answers: Sequence[CollectedPrompt], left_out: Mapping[str, int]) -> str:
-    why = "".join(f"; {count} {what} are left out" for what, count in left_out.items())
-    return (
-        f"expected {FEWEST_ANSWERS} answers of people of one kind or more, got {len(answers)}{why}"
-    )
+def _too_few_text(answers: Sequence[CollectedPrompt], left_out: Mapping[str, int]) -> str:
+    reasons = "".join(f"; {count} {reason} are left out" for reason, count in left_out.items())
+    return f"expected {FEWEST_ANSWERS} answers of people of one kind or more, got {len(answers)}{reasons}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Work:
-    """The long work of a comparison, remembered in files where there is a folder for them."""
+class _ComparisonRun:
+    """Long-running work of a comparison, cached in files where there is a folder for them."""
 
     people: str
     dataset: str | None
@@ -185,25 +191,24 @@ class _Work:
     answers: tuple[CollectedPrompt, ...]
 
     def measure(self, name: str, user: PluginSpec | None) -> list[MeasuredAnswer]:
-        """Return what people gave, or what a user gives in their place, to every answer in order."""
-        place_of = {given.row.id: place for place, given in enumerate(self.collection)}
-        persons = {name: number for number, name in enumerate(self.collection.people)}
-        units = {
-            given.row.id: (place_of[given.row.id], persons.get(given.row.person, 0))
-            for given in self.answers
-        }
+        """Return the measured answers of people, or of a user in their place, in the order of the answers."""
+        index_of = {collected.row.id: index for index, collected in enumerate(self.collection)}
+        number_of = {person: number for number, person in enumerate(self.collection.people)}
+        units: dict[str, tuple[int, int]] = {}
+        for collected in self.answers:
+            row = collected.row
+            units[row.id] = (index_of[row.id], number_of.get(row.person, 0))
         job = MeasurementJob(
             people=self.people, dataset=self.dataset, user=user, name=name, seed=self.seed
         )
-        who = None if user is None else plugin_identity("user", user)
         identity = {
             "table": collection_hash(self.collection),
             "dataset": self.dataset,
             "name": name,
-            "who": who,
+            "who": None if user is None else plugin_identity("user", user),
         }
-        done = self._through(job, units, identity, name)
-        return [decode_measured(done[given.row.id]) for given in self.answers]
+        results = self._run(job, units, identity, name)
+        return [decode_measured(results[collected.row.id]) for collected in self.answers]
 
     def test(
         self,
@@ -211,20 +216,22 @@ class _Work:
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         users: Sequence[str],
     ) -> list[ScopeResult]:
-        """Return what the tests find in each scope."""
+        """Return the results of the tests in each scope."""
         units: dict[str, TestUnit] = {}
-        for scope, places in scopes.items():
+        for scope, indices in scopes.items():
             for user in (None, *users):
-                unit = self._unit(scope, places, measured, user)
+                unit = self._test_unit(scope, indices, measured, user)
                 if unit is not None:
                     units[_unit_name(scope, user, unit)] = unit
-        done = self._through(FunctionJob(run_tests), units, {"tests": 2}, "tests")
+        # The number is part of the cache key: raise it when the tests change.
+        done = self._run(FunctionJob(run_tests), units, {"tests": 2}, "tests")
         results = {name.rpartition("\t")[0]: result for name, result in done.items()}
         return [
-            self._found(scope, places, measured, users, results) for scope, places in scopes.items()
+            self._scope_result(scope, indices, measured, users, results)
+            for scope, indices in scopes.items()
         ]
 
-    def _through(
+    def _run(
         self, job: Job[Any, Any], units: Mapping[str, Any], identity: Mapping[str, Any], stage: str
     ) -> dict[str, Any]:
         return run_cached(
@@ -238,88 +245,90 @@ class _Work:
             on_progress=self.on_progress,
         )
 
-    def _unit(
+    def _test_unit(
         self,
         scope: AnswerScope,
-        places: Sequence[int],
+        indices: Sequence[int],
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         user: str | None,
     ) -> TestUnit | None:
-        """Return what is tested: the answers that both sides have; None where these are too few."""
-        whose = [PEOPLE, *([] if user is None else [user])]
-        both = [
-            place
-            for place in places
-            if all(measured[who][place].values is not None for who in whose)
-        ]
-        if len(both) < FEWEST_ANSWERS:
+        """Return the answers that people and a user both have as a test unit; None where these are too few."""
+        sides = [PEOPLE] if user is None else [PEOPLE, user]
+        shared: list[int] = []
+        for index in indices:
+            if all(measured[side][index].values is not None for side in sides):
+                shared.append(index)
+        if len(shared) < FEWEST_ANSWERS:
             return None
         features = tuple(FEATURE_DEFINITIONS[scope.kind])
-        people, own = (self._side(both, measured[who]) for who in (PEOPLE, whose[-1]))
+        coarse = COARSE_FEATURES.get(scope.kind, ())
         return TestUnit(
-            people=people,
-            user=None if user is None else own,
+            people=self._answer_sample(shared, measured[PEOPLE]),
+            user=None if user is None else self._answer_sample(shared, measured[user]),
             user_name=user or "",
             features=features,
-            coarse=tuple(features.index(name) for name in COARSE_FEATURES.get(scope.kind, ())),
+            coarse=tuple(features.index(name) for name in coarse),
             seed=self.seed,
         )
 
-    def _side(self, places: Sequence[int], measured: Sequence[MeasuredAnswer]) -> AnswerSample:
-        rows = [self.answers[place].row for place in places]
-        nothing = np.full(3, np.nan)
-        behaviour = [
-            nothing if (one := measured[place].behaviour) is None else one for place in places
-        ]
-        curves = [_curve(self.answers[place], measured[place]) for place in places]
-        known = [curve for curve in curves if curve is not None]
+    def _answer_sample(
+        self, indices: Sequence[int], measured: Sequence[MeasuredAnswer]
+    ) -> AnswerSample:
+        no_behaviour = np.full(len(BEHAVIOUR_MEASURES), np.nan)
+        values: list[FeatureTable] = []
+        behaviour: list[FeatureTable] = []
+        curves: list[FeatureTable] = []
+        for index in indices:
+            answer = measured[index]
+            if answer.values is not None:
+                values.append(answer.values)
+            behaviour.append(no_behaviour if answer.behaviour is None else answer.behaviour)
+            curve = _longest_curve(self.answers[index], answer)
+            if curve is not None:
+                curves.append(curve)
+        rows = [self.answers[index].row for index in indices]
         return AnswerSample(
-            values=np.stack(
-                [values for place in places if (values := measured[place].values) is not None]
-            ),
+            values=np.stack(values),
             behaviour=np.stack(behaviour),
             persons=np.array([row.person for row in rows], np.str_),
             questions=np.array([question_key(row) for row in rows], np.str_),
-            groups=np.array([self.answers[place].group for place in places], np.str_),
-            curves=tuple(known) if len(known) == len(curves) else (),
+            groups=np.array([self.answers[index].group for index in indices], np.str_),
+            curves=tuple(curves) if len(curves) == len(indices) else (),
         )
 
-    def _found(
+    def _scope_result(
         self,
         scope: AnswerScope,
-        places: Sequence[int],
+        indices: Sequence[int],
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         users: Sequence[str],
         results: Mapping[str, Any],
     ) -> ScopeResult:
-        places = [place for place in places if measured[PEOPLE][place].values is not None]
-        own = [self.answers[place] for place in places]
-        ceiling = msgspec.convert(
-            results.get(_key(scope, None), {}), dict[str, tuple[SeparationResult, ...]]
-        )
+        indices = [index for index in indices if measured[PEOPLE][index].values is not None]
+        answers = [self.answers[index] for index in indices]
+        people_result = results.get(_test_key(scope, None), {})
+        ceiling = msgspec.convert(people_result, dict[str, tuple[SeparationResult, ...]])
+        user_results: list[UserResult] = []
+        for user in users:
+            own = [measured[user][index] for index in indices]
+            user_results.append(_user_result(user, own, results.get(_test_key(scope, user))))
+        people = [answer.row.person for answer in answers if answer.row.person]
         return ScopeResult(
             scope=scope,
-            people=tuple(dict.fromkeys(given.row.person for given in own if given.row.person)),
-            questions=len({question_key(given.row) for given in own}),
-            groups=len({given.group for given in own}),
-            answers=len(own),
-            users=tuple(
-                _user_found(
-                    user,
-                    [measured[user][place] for place in places],
-                    results.get(_key(scope, user)),
-                )
-                for user in users
-            ),
+            people=tuple(dict.fromkeys(people)),
+            questions=len({question_key(answer.row) for answer in answers}),
+            groups=len({answer.group for answer in answers}),
+            answers=len(answers),
+            users=tuple(user_results),
             **ceiling,
         )
 
 
-def _user_found(
+def _user_result(
     user: str, measured: Sequence[MeasuredAnswer], result: Mapping[str, Any] | None
 ) -> UserResult:
-    refusals = [one.refusal for one in measured if one.refusal]
-    answered = sum(one.values is not None for one in measured)
+    refusals = [answer.refusal for answer in measured if answer.refusal]
+    answered = sum(answer.values is not None for answer in measured)
     counts = {
         "user": user,
         "asked": len(measured),
@@ -331,36 +340,41 @@ def _user_found(
     return msgspec.convert({**counts, **(result or {})}, UserResult)
 
 
-def _key(scope: AnswerScope, user: str | None) -> str:
+def _test_key(scope: AnswerScope, user: str | None) -> str:
     return f"{scope.title} | {PEOPLE if user is None else user}"
 
 
 def _unit_name(scope: AnswerScope, user: str | None, unit: TestUnit) -> str:
-    """Return what a test is remembered by: what it is of, and a hash of what goes into it."""
-    sides = [side for side in (unit.people, unit.user) if side is not None]
-    held = b"".join(part for side in sides for part in _parts(side))
-    return f"{_key(scope, user)}\t{fingerprint(held)}"
+    """Return the cache key of a test: its scope and user, and a hash of its inputs."""
+    contents = b"".join(_sample_bytes(unit.people))
+    if unit.user is not None:
+        contents += b"".join(_sample_bytes(unit.user))
+    return f"{_test_key(scope, user)}\t{fingerprint(contents)}"
 
 
-def _parts(side: AnswerSample) -> Iterator[bytes]:
-    """Yield everything that a test makes of a side."""
-    yield from (
-        side.values.tobytes(),
-        side.behaviour.tobytes(),
-        *(curve.tobytes() for curve in side.curves),
-    )
-    yield from ("\n".join(ids).encode() for ids in (side.persons, side.questions, side.groups))
+def _sample_bytes(sample: AnswerSample) -> Iterator[bytes]:
+    """Yield everything in a sample that a test depends on."""
+    yield sample.values.tobytes()
+    yield sample.behaviour.tobytes()
+    for curve in sample.curves:
+        yield curve.tobytes()
+    for ids in (sample.persons, sample.questions, sample.groups):
+        yield "\n".join(ids).encode()
 
 
-def _curve(given: CollectedPrompt, measured: MeasuredAnswer) -> FeatureTable | None:
-    """Return the longest line of an answer, in units of the goal from its centroid; None where no line is known."""
+def _longest_curve(collected: CollectedPrompt, measured: MeasuredAnswer) -> FeatureTable | None:
+    """Return the longest line of an answer, from the goal's centroid and over its size; None without a line."""
     lines = [
-        np.asarray(one.points)[:, -2:] for one in measured.prompts if isinstance(one, Scribble)
+        np.asarray(prompt.points)[:, -2:]
+        for prompt in measured.prompts
+        if isinstance(prompt, Scribble)
     ]
     if not lines or measured.values is None:
         return None
-    goal = GoalShape(given.goal)
-    longest = max(
-        lines, key=lambda line: float(np.linalg.norm(np.diff(line, axis=0), axis=1).sum())
-    )
-    return (longest - goal.centroid) / goal.side
+    goal = GoalShape(collected.goal)
+    return (max(lines, key=_curve_length) - goal.centroid) / goal.side
+
+
+def _curve_length(line: FeatureTable) -> float:
+    steps = np.diff(line, axis=0)
+    return float(np.linalg.norm(steps, axis=1).sum())

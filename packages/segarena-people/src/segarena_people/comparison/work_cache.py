@@ -1,4 +1,4 @@
-"""Long work of a comparison, remembered in files where there is a folder for them: the next call goes on."""
+"""Cache of a comparison's long-running work: an interrupted comparison continues where it stopped."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from segarena_people.collection import Collection
 
 
 def collection_hash(collection: Collection) -> str:
-    """Return a hash of the table of a collection; masks that change below the same names are not noticed."""
+    """Return a hash of a collection's table; masks that change under the same names go unnoticed."""
     return fingerprint(msgspec.json.encode(collection.rows))
 
 
 def plugin_identity(kind: str, plugin: PluginSpec) -> dict[str, Any]:
-    """Return what a plug-in is remembered by; one that reads a file of other contents is another one."""
-    named = {name: Path(value) for name, value in plugin.options.items() if isinstance(value, str)}
-    files = {name: sha256_of_file(path) for name, path in named.items() if path.is_file()}
+    """Return the cache identity of a plug-in; files that its options name count with their contents."""
+    files: dict[str, str] = {}
+    for name, value in plugin.options.items():
+        if isinstance(value, str) and Path(value).is_file():
+            files[name] = sha256_of_file(Path(value))
     return {**describe(kind, plugin), "files": files}
 
 
@@ -44,20 +46,20 @@ def run_cached(
     stage: str,
     on_progress: OnProgress,
 ) -> dict[str, Any]:
-    """Return what a job made of each unit; those that are done already are not done again.
+    """Run a job on each unit that is not cached, and return all results.
 
     Args:
-        job: returns plain values.
-        units: by name.
-        identity: what the work is; another one has a file of its own.
-        seed: part of that, as the version is.
-        kept: folder of the files; None remembers nothing.
-        workers: processes, or an executor.
-        stage: what progress is called.
-        on_progress: told of each unit.
+        job: job that returns plain values.
+        units: units by name.
+        identity: identity of the work; each one has a cache file of its own.
+        seed: part of the identity, like the version.
+        kept: cache folder; None caches nothing.
+        workers: number of processes, or an executor.
+        stage: name of the stage in progress reports.
+        on_progress: called after each unit.
 
     Raises:
-        UnitFailed: what the first unit that failed said.
+        UnitFailed: the error of the first unit that failed.
         StoreError: the folder cannot be written to.
     """
     whole = {**identity, "seed": seed, "version": __version__}
@@ -67,7 +69,7 @@ def run_cached(
         path = kept / f"{fingerprint(msgspec.json.encode(whole))}.jsonl"
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    # The units themselves would make a long first line; the name of the file says which they are.
+    # The file name identifies the units; listing them would make a long first line.
     with Ledger(path, {"stage": stage, "seed": seed, "version": __version__}) as ledger:
         failed = do_pending(
             job, units, ledger, make_executor(workers), stage=stage, on_progress=on_progress

@@ -1,4 +1,4 @@
-"""Tables, figures and pages, all read from records: `write_report` and `terminal_table`."""
+"""Reports from recorded runs: `write_report` writes files, `terminal_table` a terminal summary."""
 
 from __future__ import annotations
 

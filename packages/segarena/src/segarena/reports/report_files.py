@@ -31,21 +31,21 @@ from segarena.users.habits.prompt_time import PromptTimeModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFiles:
-    """Where the parts of a report are.
+    """The files of a report.
 
     Attributes:
-        html: the page, complete in one file.
+        html: the self-contained page.
         csv: the summary; equal records give equal bytes.
-        latex: the same for booktabs, with the paired differences; equal bytes likewise.
-        timings: seconds, which differ from run to run.
-        paired: differences to the first run; None with one run.
-        targets: the statistic of the verdict for every target; None where nothing decides.
-        further: the tables that the page of their benchmark has beside.
-        of_people: a person's seconds, and what lies between the people of a crowd, where there is any of it.
-        figures: the charts as SVG and PNG, if they were asked for.
-        not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
-        notes: what must be known: that a run.json is not as it was written, that published figures cannot stand beside.
-        page: what the files say, for `terminal_of`.
+        latex: the summary for booktabs with the paired differences; equal records give equal bytes.
+        timings: seconds, which differ between equal runs.
+        paired: differences to the first run; None for a single run.
+        targets: the statistic of the verdict for every target; None without such a statistic.
+        further: additional tables of the benchmark's page.
+        of_people: human time, and variation between the people of a crowd, if available.
+        figures: the charts as SVG and PNG, if requested.
+        not_shown: one line for each dataset whose samples are not shown because it is not trusted.
+        notes: remarks, for example about a modified run.json or missing published figures.
+        page: the page of the runs, for `terminal_of`.
     """
 
     html: Path
@@ -74,26 +74,27 @@ def write_report(
     beside: Sequence[str] = (),
     pace: PromptTimeModel | None = None,
 ) -> ReportFiles:
-    """Write the report of run folders into the folder `out`, which is made if need be.
+    """Write the report of run folders into the folder `out`, which is created if necessary.
 
-    With several runs they stand side by side, and differences are to the first one.
+    Several runs are compared with the first one.
 
     Args:
         runs: the run folders.
-        out: where to write.
-        thresholds: further ones for NoC and NoF.
-        trust: whether plug-ins that the folders name and that are not part of segarena may be run, for pictures; see
+        out: folder of the report.
+        thresholds: additional thresholds for NoC and NoF.
+        trust: whether third-party plug-ins of the folders may be executed to draw pictures; see
             `segarena.records.trust`.
-        figures: folder for each chart as SVG and PNG; None for none.
-        shows_all: whether the page has pictures of every target, however large it gets.
-        data: where the files of the runs' dataset are now, if they moved.
-        beside: published tables by name, whose figures stand beside the runs' own where measure and protocol agree.
-        pace: how quickly somebody is taken to prompt, for figures against a person's seconds; None: as published.
+        figures: folder for each chart as SVG and PNG; None to write no charts.
+        shows_all: whether the page has pictures of every target regardless of its size.
+        data: current location of the dataset's files, if they have moved.
+        beside: names of published tables; their figures are shown next to those of the runs if
+            measure and protocol agree.
+        pace: model of human prompting time for figures against seconds; None for the published one.
 
     Raises:
-        UnknownPlugin: no published table has that name; the message says the near ones.
-        MissingExtra: PNG files were asked for, and resvg-py is not installed.
-        InvalidInput: `data` for runs that it does not fit, or a threshold that the runs cannot answer for.
+        UnknownPlugin: no published table has that name; the message suggests similar names.
+        MissingExtra: `figures` was given, and resvg-py is not installed.
+        InvalidInput: `data` does not fit the runs, or the runs cannot support a threshold.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules.
         StoreError: records are damaged, or `out` cannot be written.
@@ -156,7 +157,7 @@ def write_report(
 
 
 def _of_people(own: Page) -> list[Sheet]:
-    """Return what there is to say of people: their seconds, and what lies between those of a crowd."""
+    """Return the non-empty tables about people: human time, and variation within crowds."""
     return [
         sheet
         for sheet in (
@@ -168,7 +169,7 @@ def _of_people(own: Page) -> list[Sheet]:
 
 
 def _beside_files(sheets: Sequence[Sheet]) -> dict[str, str]:
-    """Return published figures beside the runs' own as texts by file name: a CSV for each table, one LaTeX file."""
+    """Return the tables of published figures as text by file name: CSV files and one LaTeX file."""
     if not sheets:
         return {}
     if len(sheets) == 1:

@@ -1,7 +1,7 @@
-"""A report at a private address of this machine, which can show every target: cards are made when they are asked for.
+"""A server for a report on this machine, which renders cards of further targets on request.
 
-Only this machine reaches it, and only who knows the token in its address. What is asked for is a number; no name and no
-path from the outside is ever looked up.
+Only this machine can connect, and only with the token in the address. Requests contain just a
+number; the server never looks up a name or path from outside.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LOOPBACK_ADDRESS = "127.0.0.1"
 
 
 class ReportServer(ThreadingHTTPServer):
-    """Serves the report of a page's runs on a free port of the loopback address; `url` leads to it.
+    """Server of a report on a free port of the loopback address; `url` is the address of the page.
 
-    Each connection has a thread of its own, so that a slow or silent one keeps nobody waiting; what they ask for is
-    made one at a time.
+    Each connection has its own thread, so that a slow or silent one does not block others; a lock
+    serializes the rendering.
     """
 
     def __init__(self, own: Page) -> None:
@@ -40,7 +40,7 @@ class ReportServer(ThreadingHTTPServer):
         self._is_making = Lock()
 
     def text(self, path: str) -> str | None:
-        """Return the page or a card, by the path of its address; None for any other."""
+        """Return the HTML of the page or of a card by path; None for any other path."""
         token, _, rest = path.removeprefix("/").partition("/")
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             return None
@@ -51,12 +51,12 @@ class ReportServer(ThreadingHTTPServer):
             return self.card(int(number[1])) if number else None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread in which plug-ins are trusted as they are here, see `segarena.records.trust`."""
+        """Handle a request in a thread with the same trust; see `segarena.records.trust`."""
         arguments = (self.process_request_thread, request, client_address)
         Thread(target=copy_context().run, args=arguments, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing when whoever asked has gone."""
+        """Ignore errors of closed connections."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -71,7 +71,7 @@ class ReportServer(ThreadingHTTPServer):
         return report_html(self.own, is_served=True)
 
     def card(self, place: int) -> str | None:
-        """Return the card of a target, counted from the hardest, as HTML; None where there is none to show."""
+        """Return the card of a target as HTML, numbered from the hardest; None if it cannot be shown."""
         if self.own.pictures is None or not 0 <= place < len(self._keys):
             return None
         key = self._keys[place]
@@ -95,9 +95,9 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 10  # seconds: a browser opens connections ahead and says nothing on them
 
     def do_GET(self) -> None:
-        """Answer with the page or a card; anything else is not found, whatever it is."""
+        """Respond with the page or a card, else with 404."""
         text = None
-        # A page of another name that was pointed at this address must learn nothing.
+        # Protects against DNS rebinding: another site must not read the report under its own name.
         if self.headers.get("Host") == f"{LOOPBACK_ADDRESS}:{self.server.server_port}":
             text = self.server.text(self.path)
         body = (text or "not found").encode()
@@ -115,4 +115,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
-        """Say nothing: the terminal is the report's."""
+        """Log nothing: the terminal belongs to the report."""

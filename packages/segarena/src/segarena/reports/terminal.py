@@ -1,4 +1,4 @@
-"""The summary in the terminal."""
+"""The report summary for the terminal."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from segarena.reports.wording import (
 )
 
 MAX_CAUSES_SHOWN = 5
-"""Causes of failures that the terminal shows of a run."""
+"""Maximum number of failure causes of a run in the terminal."""
 
 
 def terminal_table(
     runs: Sequence[str | Path], *, thresholds: Sequence[float] = ()
 ) -> RenderableType:
-    """Return the summary of run folders, with paired differences to the first when there are several.
+    """Return the summary of run folders, with paired differences to the first of several runs.
 
-    What the page of their benchmark shows in a terminal stands before it.
+    The terminal content of the benchmark's page precedes it.
 
     Raises:
-        InvalidInput: a further threshold that the runs cannot answer for.
+        InvalidInput: the runs cannot support an additional threshold.
         RunMissing, RunConflict: see `segarena.reports.recorded_run.read_runs`.
     """
     with restrict_plugins(trust=False):
@@ -46,7 +46,10 @@ def terminal_table(
 
 
 def terminal_of(own: Page) -> RenderableType:
-    """Return the same for a page, such as that of a report just written: what is on it is not computed again."""
+    """Return the summary of a page.
+
+    For the page of a report that was just written, this reuses its cached statistics.
+    """
     with restrict_plugins(trust=False):  # numbers and text alone
         return _table(own)
 
@@ -90,22 +93,19 @@ def _table(own: Page) -> Group:
 
 
 def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield how many dialogues of each run failed, and the most frequent causes, with the first place of each."""
+    """Yield the number of failures of each run, and their most frequent causes with an example."""
     for run in runs:
         causes = run.causes
         if causes:
             yield f"{run.label}: {count_text(len(run.failures), 'failure')}, by cause:"
             yield from (f"  {cause}" for cause in causes[:MAX_CAUSES_SHOWN])
             more = len(causes) - MAX_CAUSES_SHOWN
-            yield from (
-                [f"  and {count_text(more, 'further cause')}; the page lists them"]
-                if more > 0
-                else []
-            )
+            if more > 0:
+                yield f"  and {count_text(more, 'further cause')}; the page lists them"
 
 
 def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    """Yield what is known of each run's answers, once where it is the same of all, and how it is printed."""
+    """Yield (text, style) about the verification of the runs, a single one if all texts are equal."""
     told = {run.label: verified_text(run) for run in runs}
     for label, text in (
         told.items() if len(set(told.values())) > 1 else [("", verified_text(runs[0]))]

@@ -1,7 +1,7 @@
-"""What a card of the gallery is made of: the same photograph, slices or frames for every run, and what each answered.
+"""The content of a gallery card: a photograph, slices or frames, with the predictions of each run.
 
-One page element shows all kinds of samples: stacks of plates, a pane for each run, outlines for each round. The page's
-script moves through rounds and plates; without it the last round stands there.
+One page element shows all kinds of samples: stacks of plates, a pane for each run, and outlines for
+each round. The page's script switches rounds and plates; without it, the last round is visible.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Plate:
     """One photograph, slice or frame.
 
     Attributes:
-        label: what the caption calls it; "" where there is only one.
-        picture: data URI.
-        targets: SVG path data of each object's outline.
-        ignored: of what is not scored.
+        label: name in the caption; "" for a single plate.
+        picture: data URI of the image.
+        targets: SVG path data of the outline of each object.
+        ignored: SVG path data of the outline of ignored pixels.
     """
 
     label: str = ""
@@ -34,7 +34,7 @@ class Plate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A photograph of its own beside the target, such as what a segmenter was shown: with what is outlined on it."""
+    """A separate photograph next to the target with an outline, such as a support example."""
 
     label: str
     view: View
@@ -44,7 +44,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundMarks:
-    """Prompts of one round as SVG; on every plate, or on those listed."""
+    """Prompts of one round as SVG, on all plates or on the listed ones."""
 
     round: int
     svg: str
@@ -53,26 +53,26 @@ class RoundMarks:
 
 
 Outlines: TypeAlias = Sequence[Sequence[str]]
-"""For each plate, the SVG path data of each object."""
+"""SVG path data of each object for each plate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """What one run answered, or another picture of the plates.
+    """The predictions of one run, or another view of the plates.
 
     Attributes:
-        label: what the caption calls it.
-        values: what the caption says after each round, from the first on.
-        kept: the predictions that were kept, by round.
+        label: name in the caption.
+        values: text of the caption after each round, from the first on.
+        kept: the stored predictions by round.
         marks: the prompts.
-        charts: one for each round, shown with this round only; or none.
-        chart: shown always.
-        heat: SVG in the place of the predicted area.
-        is_grey: whether the plates lose their colours, so that the heat can be read.
+        charts: one chart for each round, visible only with its round; or none.
+        chart: chart that is always visible.
+        heat: SVG of a heat map in place of the predicted area.
+        is_grey: whether the plates are grey, so that the heat map is readable.
         is_run: whether the gallery can be filtered by its label.
-        state: "solved", "unsolved" or "failed"; "" where nothing says what is solved.
-        failure: why the dialogue ended before its time.
-        colour: of the run in every figure; None where there is one run only.
+        state: "solved", "unsolved" or "failed"; "" without a threshold.
+        failure: error message of a failed dialogue.
+        colour: colour of the run in every figure; None for a single run.
     """
 
     label: str
@@ -90,33 +90,36 @@ class Pane:
 
     @property
     def css(self) -> str:
-        """The CSS classes of its colour."""
+        """CSS classes of the colour."""
         return "" if self.colour is None else colour_class(self.colour)
 
     @property
     def sign(self) -> str:
-        """A piece of the line that the run is in every figure."""
+        """Line sample of the run, as in the legends of figures."""
         return "" if self.colour is None else swatch(self.colour)
 
     @property
     def rounds(self) -> int:
-        """How many rounds there were."""
+        """Number of rounds."""
         return max([len(self.values), *self.kept, *(marks.round for marks in self.marks)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """Plates of one size, one above the other, and the panes that show them.
+    """A stack of plates of equal size, and the panes that show them.
 
     Attributes:
-        name: what tells it from the others of a card, such as the axis of slices.
-        first: the plate that is shown first.
-        beside: what stands between the target and the panes.
-        colours: CSS class of each object; one object needs none.
-        levels: the values that black and white stand for, where window and level can be set.
-        note: which plates there are, where some are left out.
-        is_moving: whether it can be played.
-        has_truth: whether the target is known; without it the first pane is the sample alone.
+        name: name within the card, such as the axis of the slices.
+        view: crop and scale of the plates.
+        plates: the photographs, slices or frames.
+        panes: one pane per run or view.
+        first: index of the initial plate.
+        beside: examples between the target and the panes.
+        colours: CSS class of each object; empty for a single object.
+        levels: intensities of black and white, if window and level are adjustable.
+        note: note about plates that are left out.
+        is_moving: whether the stack can be played as a video.
+        has_truth: whether the target is known; without it, the first pane shows only the sample.
     """
 
     name: str = ""
@@ -133,16 +136,16 @@ class Stack:
 
     @property
     def has_ignored(self) -> bool:
-        """Whether some pixels are not scored."""
+        """Whether any plate has ignored pixels."""
         return any(plate.ignored for plate in self.plates)
 
     @property
     def rounds(self) -> int:
-        """The most rounds that any run had."""
+        """Maximum number of rounds of any run."""
         return max((pane.rounds for pane in self.panes), default=0)
 
 
 def viewer_html(anchor: str, stacks: Sequence[Stack], word: str) -> str:
-    """Return stacks as HTML whose ids begin with `anchor`; `word` is what a round is called."""
+    """Return stacks as HTML whose ids begin with `anchor`; `word` is the word for a round."""
     html: Any = macros("segarena.reports", "viewer.html")
     return str(html.viewer(anchor, stacks, word))

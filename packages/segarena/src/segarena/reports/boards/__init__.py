@@ -1,6 +1,7 @@
-"""Boards: many runs of one benchmark, ranked, as a page that a server shows or a folder of files.
+"""Boards: rankings of many runs of one benchmark, as a page of a server or a static site.
 
-An `Extract` is what a board needs of a run, a `Board` is data, `board_html` its page, `write_site` a folder of pages.
+An `Extract` holds the data of a run, a `Board` is the ranking as data, `board_html` renders its
+page, and `write_site` writes a folder of pages.
 """
 
 from __future__ import annotations

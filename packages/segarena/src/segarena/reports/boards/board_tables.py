@@ -1,4 +1,4 @@
-"""A board as tables: for CSV and LaTeX, of every target, and of one sample."""
+"""The tables of a board: the ranking for CSV and LaTeX, and values by target, sample and run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
 
 _Judged: TypeAlias = tuple[float, tuple[Cell, ...]]
-"""Of a target: what it is ordered by, the least first, and cells."""
+"""Sort key of a target, in ascending order, and its cells."""
 
 
 def board_ranking_sheet(board: Board, key: PanelKey, choice: Choice = "all") -> Sheet:
-    """Return the rows of a panel, with the values of the benchmark's other statistics for the same data and user."""
+    """Return the ranking of a panel, with the other statistics for the same data and user."""
     statistics = _columns_of(board, key)
     means = {
         s.name: _means(board, key._replace(group="", statistic=s.name)) for s in statistics[1:]
@@ -49,7 +49,7 @@ def board_ranking_sheet(board: Board, key: PanelKey, choice: Choice = "all") -> 
     where = ", ".join(filter(None, [board.title, key.data, key.user, key.group]))
     return Sheet(
         name="ranking",
-        caption=f"{where}; places below a rank are those that tests of all pairs together leave open",
+        caption=f"{where}; below a rank, the range of ranks that tests of all pairs together leave open",
         head=(
             Column("Rank", "interval", "rank"),
             Column("Run", key="run"),
@@ -63,17 +63,18 @@ def board_ranking_sheet(board: Board, key: PanelKey, choice: Choice = "all") -> 
 
 
 def board_csv(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:
-    """Return the ranking as CSV; a name that a spreadsheet would compute has an apostrophe before it."""
+    """Return the ranking as CSV; an apostrophe precedes names that a spreadsheet would evaluate."""
     sheet = board_ranking_sheet(board, key or board.first_key, choice)
-    rows = (
-        tuple(plain_cell(cell) if isinstance(cell, str) else cell for cell in row)
-        for row in sheet.rows
-    )
-    return sheet_csv(replace(sheet, rows=tuple(rows)))
+    rows = tuple(_spreadsheet_row(row) for row in sheet.rows)
+    return sheet_csv(replace(sheet, rows=rows))
+
+
+def _spreadsheet_row(row: Sequence[Cell]) -> tuple[Cell, ...]:
+    return tuple(plain_cell(cell) if isinstance(cell, str) else cell for cell in row)
 
 
 def board_tex(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:
-    """Return the ranking as a tabular for booktabs."""
+    """Return the ranking as a LaTeX table for the booktabs package."""
     sheet = board_ranking_sheet(board, key or board.first_key, choice)
     return f"% {latex_comment('needs booktabs; brackets hold 95 % intervals')}\n{sheet_tex(sheet)}"
 
@@ -84,9 +85,9 @@ def board_targets_sheet(
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str] | None = None,
 ) -> Sheet:
-    """Return every target with the mean and the best of all runs, the hardest first.
+    """Return every target with the mean and the best value over the runs, the hardest first.
 
-    `pages` are the addresses of the samples' pages, `anchors` where a target stands on its own.
+    `pages` holds the address of the page of each sample, `anchors` the anchor of a target on it.
     """
     statistic = statistic_of(board, key)
     sign = 1 if statistic.higher_is_better else -1
@@ -100,7 +101,7 @@ def board_targets_sheet(
     _, word, _ = board.entries[0].extract.words
     return _sheet_of_targets(
         board, key, pages, anchors or {}, judged,
-        caption=f"{statistic.name}: mean and best over the runs on {key.data}, the hardest {word} first.",
+        caption=f"{statistic.name}: mean and best value over the runs on {key.data}, hardest {word} first.",
         columns=(
             Column("Mean", "number", "mean", higher_is_better=statistic.higher_is_better),
             Column("Best", "number", "best", higher_is_better=statistic.higher_is_better),
@@ -110,7 +111,7 @@ def board_targets_sheet(
 
 
 def sample_sheet(board: Board, key: PanelKey, sample: str, choice: Choice = "all") -> Sheet:
-    """Return a row for each run, in the order of the ranking, with its value for each target of a sample."""
+    """Return one row per run with its values for the targets of a sample, in the order of the ranking."""
     statistic = statistic_of(board, key)
     every = values_by_target(board, key)
     targets = {target: every[of, target] for of, target in every if of == sample}
@@ -135,14 +136,11 @@ def sample_sheet(board: Board, key: PanelKey, sample: str, choice: Choice = "all
 
 
 def standing_sheet(board: Board, entry: int) -> Sheet:
-    """Return where a run stands in each statistic, with each user, among all runs on its data."""
+    """Return mean and rank of a run in each statistic with each user, among all runs on its data."""
     rows: list[tuple[Cell, ...]] = []
+    statistic_names = {statistic.name for statistic in board.statistics}
     for key in board.panels:
-        if (
-            key.group
-            or key.data != board.data[entry]
-            or key.statistic not in {one.name for one in board.statistics}
-        ):
+        if key.group or key.data != board.data[entry] or key.statistic not in statistic_names:
             continue
         every, placed = _rows(board, key)
         row = every.get(entry)
@@ -155,13 +153,11 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
         Column("Statistic", "words", "statistic"),
         Column("User", key="user"),
         Column("Mean", "interval", "mean"),
-        Column("Place", key="place"),
-        Column("Open places", key="open"),
+        Column("Rank", key="place"),
+        Column("Possible ranks", key="open"),
         Column("Targets", "number", "targets"),
     )
-    caption = (
-        "Means over targets, with the place among all runs and the places that chance leaves open."
-    )
+    caption = "Means over targets, with the rank among all runs and the range of possible ranks."
     return Sheet(name="standing", caption=caption, head=head, rows=tuple(rows))
 
 
@@ -172,7 +168,10 @@ def run_sheet(
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str] | None = None,
 ) -> Sheet:
-    """Return every target of a run with its value beside the best of the others; those first at which it loses most."""
+    """Return every target of a run with its value and the best of the other runs.
+
+    The targets with the largest gap come first.
+    """
     statistic = statistic_of(board, key)
     rising = _rising(board, key)
     sign = 1 if statistic.higher_is_better else -1
@@ -196,10 +195,10 @@ def run_sheet(
 
     return _sheet_of_targets(
         board, key, pages, anchors or {}, judged,
-        caption=f"{statistic.name} on {key.data}; first where it is furthest behind the best of the others.",
+        caption=f"{statistic.name} on {key.data}, by the gap to the best of the other runs, largest first.",
         columns=(
             Column("This run", "number", "own", higher_is_better=statistic.higher_is_better),
-            Column("Best of the others", "number", "best", higher_is_better=statistic.higher_is_better),
+            Column("Best other run", "number", "best", higher_is_better=statistic.higher_is_better),
             Column("Place", key="place"),
         ),
     )  # fmt: skip
@@ -215,7 +214,11 @@ def _sheet_of_targets(
     caption: str,
     columns: Sequence[Column],
 ) -> Sheet:
-    """Return a row for each target, by what `judged` makes of its values by entry; None leaves it out."""
+    """Return one row per target.
+
+    `judged` returns the sort key and cells of a target from its values by entry, or None to leave
+    it out.
+    """
     rows: list[_Judged] = []
     labels = _labels(board, key)
     for target, values in values_by_target(board, key).items():
@@ -242,18 +245,17 @@ def _sheet_of_targets(
 
 
 def hardest_targets(board: Board, key: PanelKey) -> list[TargetKey]:
-    """Return the targets in the order of `targets_sheet`."""
-    rows = board_targets_sheet(board, key, {}).rows
-    return [
-        (row[1].text, row[0].text)
-        for row in rows
-        if isinstance(row[0], Link) and isinstance(row[1], Link)
-    ]
+    """Return the targets in the order of `board_targets_sheet`."""
+    targets: list[TargetKey] = []
+    for target, sample, *_ in board_targets_sheet(board, key, {}).rows:
+        if isinstance(target, Link) and isinstance(sample, Link):
+            targets.append((sample.text, target.text))
+    return targets
 
 
 @lru_cache(maxsize=2)
 def values_by_target(board: Board, key: PanelKey) -> dict[TargetKey, dict[int, float]]:
-    """Return for each target the values of a statistic by entry; those without one are left out."""
+    """Return the values of a statistic by target and entry, without missing values."""
     found: dict[TargetKey, dict[int, float]] = {}
     for number in board.panels[key._replace(group="")].entries:
         extract = board.entries[number].extract
@@ -266,14 +268,14 @@ def values_by_target(board: Board, key: PanelKey) -> dict[TargetKey, dict[int, f
 
 @lru_cache(maxsize=64)
 def _rows(board: Board, key: PanelKey) -> tuple[dict[int, BoardRank], int]:
-    """Return the rows of a panel by entry, and how many of them have a place."""
+    """Return the rows of a panel by entry, and the number of ranked rows."""
     rows = {row.entry: row for row in board.rows(key)}
     return rows, sum(bool(row.place) for row in rows.values())
 
 
 @lru_cache(maxsize=2)
 def _rising(board: Board, key: PanelKey) -> dict[TargetKey, list[float]]:
-    """Return the values of each target, the worst first; those of which less is better with their sign turned."""
+    """Return the values of each target, worst first, negated if lower is better."""
     sign = 1 if statistic_of(board, key).higher_is_better else -1
     every = values_by_target(board, key)
     return {
@@ -287,14 +289,13 @@ def _labels(board: Board, key: PanelKey) -> dict[TargetKey, str]:
     found: dict[TargetKey, str] = {}
     for number in board.panels[key].entries:
         targets = board.entries[number].extract.targets
-        found |= dict(
-            zip(zip(targets.sample, targets.target, strict=True), targets.label, strict=True)
-        )
+        keys = zip(targets.sample, targets.target, strict=True)
+        found.update(zip(keys, targets.label, strict=True))
     return found
 
 
 def _columns_of(board: Board, key: PanelKey) -> Sequence[Statistic]:
-    """Return the statistic of a panel, and behind it the others; of a group there are none."""
+    """Return the statistic of a panel followed by the others, of which groups have none."""
     own = statistic_of(board, key)
     return [own, *(one for one in board.statistics if one != own and not key.group)]
 

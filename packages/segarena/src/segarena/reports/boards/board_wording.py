@@ -43,7 +43,7 @@ NO_SHARED_SAMPLES_NOTE = "Rows that share nothing are not compared."
 
 CHOICE_NOTE = (
     "“Best”, “last” and “chosen” show one run of each participant: the best in {measure}, the most recent one, or the "
-    "one that the participant chose (by default the most recent). Runs without a rank are shown only if the participant "
+    "one that the participant chose (by default the most recent). Runs without a rank appear only if the participant "
     "has no other. Controls belong to no participant and are always shown."
 )
 

@@ -1,7 +1,7 @@
-"""What a board needs of one run, read once from its columns: values per target, curves, how it was made.
+"""Extracts of runs for boards: values per target, curves, and how the run was made.
 
-An extract is JSON text, a few kilobytes for a hundred targets. Names in it are whatever somebody chose, and are escaped
-where they are shown.
+An extract is JSON text of a few kilobytes for a hundred targets. Participants choose the names in
+it, so pages must escape them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from segarena.statistics.intervals import Interval, bootstrap_means
 EXTRACT_FORMAT = 1
 
 OptionalNumbers = tuple[float | None, ...]
-"""Values, None where there is none."""
+"""Values; None where a value is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanCurve:
-    """The mean over targets after each round, with the ends of its interval."""
+    """Mean over targets after each round with the ends of its interval."""
 
     mean: OptionalNumbers
     low: OptionalNumbers
@@ -50,11 +50,11 @@ class MeanCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetColumns:
-    """The targets of a run, an entry for each in every column.
+    """The targets of a run as columns with one value per target.
 
     Attributes:
         sample, target, label: as in the records.
-        attributes: those that are words or numbers.
+        attributes: attributes of the target that are texts or numbers.
     """
 
     sample: tuple[str, ...]
@@ -65,25 +65,26 @@ class TargetColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:
-    """What a board needs of one run.
+    """The data of one run that a board needs.
 
     Attributes:
-        rules: of the benchmark, as JSON has them; runs of other rules cannot stand on one board.
-        words: what a round, a target and a sample are called.
-        decides: the name of the statistic that the benchmark ranks by.
-        summary: its statistics.
-        definitions: what each of them is, in a sentence.
-        segmenter: as the run had it.
-        dataset: likewise, without the samples.
-        ignores_image: whether the segmenter is a control that looks at no image.
-        users: those that count for the board.
-        created, finished: ISO 8601; empty where the run does not say.
-        samples, done: how many there are, how many are done.
-        failures: by user, dialogues that went wrong.
-        seconds: by user, the median of a round.
-        targets: the targets that anyone finished.
-        values: by user and statistic, a value for each target, the mean over repeats.
-        curves: by user and metric.
+        format: version of this format.
+        rules: rules of the benchmark as JSON values; a board holds runs of equal rules only.
+        words: words for a round, a target and a sample.
+        decides: name of the statistic by which the benchmark ranks.
+        summary: statistics of the benchmark.
+        definitions: definition of each statistic in one sentence.
+        segmenter: segmenter as in run.json.
+        dataset: dataset as in run.json, without its samples.
+        ignores_image: whether the segmenter is a control that ignores the image.
+        users: names of the users.
+        created, finished: times in ISO 8601; empty if unknown.
+        samples, done: numbers of all samples and of those that are done.
+        failures: number of failed dialogues by user.
+        seconds: median seconds of a round by user.
+        targets: targets with a finished dialogue.
+        values: value for each target, averaged over repeats, by user and statistic.
+        curves: curves by user and metric.
     """
 
     format: int = EXTRACT_FORMAT
@@ -110,7 +111,7 @@ class Extract:
 
 
 def extract_of(run: str | Path) -> Extract:
-    """Return what a board needs of a run folder; no code that the folder names is run.
+    """Return the extract of a run folder without executing plug-ins that the folder names.
 
     Raises:
         RunMissing: there is no run.
@@ -122,23 +123,25 @@ def extract_of(run: str | Path) -> Extract:
 
 
 def extract_text(extract: Extract) -> str:
-    """Return an extract as JSON; equal records and run.json give equal text."""
+    """Return an extract as JSON text; equal records and run.json give equal text."""
     return msgspec.json.encode(extract).decode()
 
 
 def read_extract(text: str | bytes) -> Extract:
-    """Return the extract that `extract_text` wrote.
+    """Return the extract of a text by `extract_text`.
 
     Raises:
-        StoreError: the text is something else, or of another version; the extract is to be made anew.
+        StoreError: the text is no extract or has another version, and must be created again.
     """
     try:
         found = msgspec.json.decode(text, type=Extract)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreError(f"extract of a run: {error}; make it anew from the run folder") from error
+        raise StoreError(
+            f"extract of a run: {error}; create it again from the run folder"
+        ) from error
     if found.format != EXTRACT_FORMAT:
         raise StoreError(
-            f"extract of a run: expected format {EXTRACT_FORMAT}, got {found.format}; make it anew"
+            f"extract of a run: expected format {EXTRACT_FORMAT}, got {found.format}; create it again"
         )
     return found
 
@@ -148,11 +151,11 @@ def _extract(own: Page, run: Run) -> Extract:
     values = {
         user: {s.name: target_values(run, user, s) for s in run.summary} for user in run.users
     }
-    keys = list(
-        dict.fromkeys(
-            key for of_user in values.values() for column in of_user.values() for key in column
-        )
-    )
+    keys: list[TargetKey] = []
+    for of_user in values.values():
+        for column in of_user.values():
+            keys += column
+    keys = list(dict.fromkeys(keys))
     decides = own.decides or run.summary[0]
     return Extract(
         rules={**benchmark_rules(config), "more": [s.name for s in run.further]},
@@ -171,14 +174,18 @@ def _extract(own: Page, run: Run) -> Extract:
         failures={user: sum(d.user in (user, "") for d in run.failures) for user in run.users},
         seconds={user: _median(run.seconds_per_round(user)) for user in run.users},
         targets=_target_names(run, keys),
-        values={
-            user: {
-                name: _numbers(column.get(key) for key in keys) for name, column in of_user.items()
-            }
-            for user, of_user in values.items()
-        },
+        values={user: _columns(of_user, keys) for user, of_user in values.items()},
         curves={user: dict(_curves(run, user)) for user in run.users},
     )
+
+
+def _columns(
+    values: Mapping[str, Mapping[TargetKey, float]], keys: Sequence[TargetKey]
+) -> dict[str, OptionalNumbers]:
+    """Return the values of each statistic in the order of `keys`."""
+    return {
+        name: _numbers(by_target.get(key) for key in keys) for name, by_target in values.items()
+    }
 
 
 def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetColumns:
@@ -199,7 +206,7 @@ def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetColumns:
 
 
 def _curves(run: Run, user: str) -> Iterator[tuple[str, MeanCurve]]:
-    """Yield the curve of each metric; repeats of a target are averaged first."""
+    """Yield (metric, mean curve over targets); repeats of a target are averaged first."""
     for metric in summary_metrics(run):
         dialogues, values = run.curves(user, metric)
         keys = list(dict.fromkeys(dialogue.key[:2] for dialogue in dialogues))
@@ -214,9 +221,11 @@ def _curves(run: Run, user: str) -> Iterator[tuple[str, MeanCurve]]:
 
 
 def _curve(means: Sequence[Interval]) -> MeanCurve:
-    ends = ((one.mean, one.low, one.high) for one in means)
-    mean, low, high = (_numbers(column) for column in zip(*ends, strict=True))
-    return MeanCurve(mean=mean, low=low, high=high)
+    return MeanCurve(
+        mean=_numbers(interval.mean for interval in means),
+        low=_numbers(interval.low for interval in means),
+        high=_numbers(interval.high for interval in means),
+    )
 
 
 def _median(seconds: NDArray[np.float64]) -> float | None:

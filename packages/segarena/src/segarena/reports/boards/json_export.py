@@ -1,4 +1,4 @@
-"""A board as JSON: what its page draws, and what others may read."""
+"""A board as JSON, for the script of its page and for other programs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segarena.reports.boards.board import Board, Entry
 from segarena.reports.boards.board_wording import NO_SHARED_SAMPLES_NOTE, SHARED_SAMPLES_NOTE
+from segarena.reports.boards.extracts import Extract
 from segarena.reports.boards.panels import Panel, PanelKey, round_mean
 from segarena.reports.display_names import metric_name
 from segarena.reports.wording import bounds_text, seconds_text, value_text
@@ -20,11 +21,12 @@ from segarena.roles import Statistic
 
 
 def board_data(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a board as JSON has it; everything in it is on the page. `pages` are the addresses of entries' own.
+    """Return a board as JSON values, all of which the page shows too.
 
-    The key of a panel is its data, user, group and statistic; `ahead` holds, for each of its entries, the bits of those
-    that it is better than, the first one highest, in base64. Values stand there as numbers, and as they are printed.
-    `samples` has in the same way, for each entry, which samples it is about; only where entries differ in that.
+    `pages` holds the addresses of the entries' own pages. The key of a panel is its data, user,
+    group and statistic. `ahead` has for each entry of the panel a bit mask, in base64 with the
+    highest bit first, of the entries that it beats significantly. Values are numbers and printed
+    texts. `samples` has for each entry a bit mask of its samples, if entries differ in them.
     """
     shown = {one.name for one in board.statistics}
     return {
@@ -49,7 +51,7 @@ def board_data(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def board_json(board: Board) -> str:
-    """Return the same as text."""
+    """Return `board_data` as JSON text."""
     return json.dumps(board_data(board), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -73,12 +75,14 @@ def _entry(board: Board, number: int, entry: Entry) -> dict[str, Any]:
         "seconds": {
             user: [_short(value), _seconds_text(value)] for user, value in extract.seconds.items()
         },
-        "control": "truth"
-        if extract.segmenter.sees_truth
-        else "blind"
-        if extract.ignores_image
-        else "",
+        "control": _control_kind(extract),
     }
+
+
+def _control_kind(extract: Extract) -> str:
+    if extract.segmenter.sees_truth:
+        return "truth"
+    return "blind" if extract.ignores_image else ""
 
 
 def _panel(board: Board, key: PanelKey, panel: Panel) -> dict[str, Any]:
@@ -108,7 +112,7 @@ def _bits(row: NDArray[np.bool_]) -> str:
 
 
 def _curves(board: Board) -> list[dict[str, Any]]:
-    """Return for each data, user and metric the title of the metric, and mean, low and high of each entry by number."""
+    """Return for each data, user and metric the curves (mean, low, high) of the entries by number."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for number, entry in enumerate(board.entries):
         for user, curves in entry.extract.curves.items():

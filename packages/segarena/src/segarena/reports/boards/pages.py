@@ -1,7 +1,7 @@
-"""The pages of a board as HTML: no script and no style in them, only links to files beside them.
+"""The pages of a board as HTML, with links to stylesheets and scripts instead of inline ones.
 
-So they work under a policy of `script-src 'self'; style-src 'self'`, on a server and from a folder. Whatever the
-template prints is escaped; the JSON that the script draws from is data, which browsers do not run.
+So they work under the policy `script-src 'self'; style-src 'self'`, on a server and from a folder.
+Templates escape all values; browsers do not execute the embedded JSON, from which the script draws.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from segarena.reports.boards.json_export import board_data
 from segarena.reports.boards.panels import PanelKey
 from segarena.reports.html_document import read_script, read_text, templates
 from segarena.reports.page_parts import Gallery
-from segarena.reports.renderers import sheet_html
+from segarena.reports.renderers.html import NOSCRIPT_ROWS, sheet_html
 from segarena.reports.run_statistics import TargetKey
 from segarena.reports.wording import bounds_text, count_text, seconds_text, value_text
+from segarena.roles import Statistic
 
 _REPORTS = "segarena.reports"
 _BOARDS = "segarena.reports.boards"
@@ -48,21 +49,22 @@ ASSETS: Mapping[str, str] = {
     name: _BOARDS if name in ("board.css", "board.js", "curves.js") else _REPORTS
     for name in dict.fromkeys((*STYLES, *_BOARD_SCRIPTS, *SAMPLE_SCRIPTS))
 }
-"""Files that the pages link to, and the package that has each."""
+"""Files that the pages link to, with the package of each."""
 
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
-"""What the browser may load and run."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""Content security policy of the pages."""
 
 
 _NO_PICTURES = Gallery(lead="", cards=(), told="")
 
-FIRST_ROWS = 100
-"""Rows that can be read without the script."""
-
 
 def asset_text(name: str) -> str:
-    """Return one of `ASSETS`."""
-    return (read_script if name.endswith(".js") else read_text)(ASSETS[name], name)
+    """Return the text of one of `ASSETS`."""
+    read = read_script if name.endswith(".js") else read_text
+    return read(ASSETS[name], name)
 
 
 def board_html(
@@ -78,13 +80,13 @@ def board_html(
     """Return the page of a board.
 
     Args:
-        board: what stands on it.
-        assets: what stands before the names of `ASSETS` in links: a folder or an address with a "/" at its end.
-        choice: which runs of a participant are shown at first.
-        files: address and name of each file that is offered beside it, such as the CSV.
-        pages: the address of each sample's page; None leaves out the table of targets.
-        anchors: where a target stands on the page of its sample.
-        runs: the address of each entry's page; none without.
+        board: the board.
+        assets: prefix of `ASSETS` in links: a folder or an address with a trailing "/".
+        choice: which runs of a participant the page shows initially.
+        files: address and name of each file for download, such as the CSV.
+        pages: address of the page of each sample; None leaves out the table of targets.
+        anchors: anchor of each target on the page of its sample.
+        runs: address of the page of each entry; empty if entries have no pages.
     """
     view = _view(board, choice, files, pages, anchors, runs)
     return _page("board.html", assets, _BOARD_SCRIPTS, title=board.title, view=view)
@@ -98,7 +100,10 @@ def board_parts(
     pages: Mapping[str, str] | None = None,
     runs: Sequence[str] = (),
 ) -> Markup:
-    """Return the same for a page of one's own, which links `STYLES`, and the scripts of a board with `defer`."""
+    """Return the content of `board_html` for embedding into another page.
+
+    That page must link `STYLES`, and the scripts of a board with `defer`.
+    """
     module: Any = templates(_BOARDS).get_template("parts.html").module
     return Markup(module.board_parts(_view(board, choice, files, pages, None, runs)))  # noqa: S704 - the template has escaped it
 
@@ -115,18 +120,18 @@ def sample_html(
     before: str = "",
     after: str = "",
 ) -> str:
-    """Return the page of a sample: its pictures, if there are any, and the value of every run for each of its targets.
+    """Return the page of a sample: its pictures, and the value of each run for each of its targets.
 
     Args:
-        board: what it belongs to.
-        key: the panel that it shows.
-        sample: its name.
+        board: the board.
+        key: key of the panel that the page shows.
+        sample: name of the sample.
         assets: as in `board_html`.
-        home: the address of the board.
-        choice: which runs it shows.
-        pictures: cards of its targets, as galleries of reports have them.
-        before: the address of the page before.
-        after: the address of the next one.
+        home: address of the board.
+        choice: which runs of a participant the page shows.
+        pictures: gallery with the cards of the sample's targets; None without pictures.
+        before: address of the previous page.
+        after: address of the next page.
     """
     view = _sample_view(board, key, sample, sample, home, choice, pictures, before, after)
     return _page("sample.html", assets, SAMPLE_SCRIPTS, title=sample, view=view)
@@ -144,10 +149,12 @@ def sample_parts(
     before: str = "",
     after: str = "",
 ) -> Markup:
-    """Return the same for a page of one's own, which links `STYLES` and `SAMPLE_SCRIPTS`; `title` is above it."""
-    return _piece(
-        "sample", _sample_view(board, key, sample, title, home, choice, pictures, before, after)
-    )
+    """Return the content of `sample_html` for embedding into another page under the heading `title`.
+
+    That page must link `STYLES` and `SAMPLE_SCRIPTS`.
+    """
+    view = _sample_view(board, key, sample, title, home, choice, pictures, before, after)
+    return _fragment("sample", view)
 
 
 def run_html(
@@ -160,16 +167,16 @@ def run_html(
     pages: Mapping[str, str] | None = None,
     anchors: Mapping[TargetKey, str] | None = None,
 ) -> str:
-    """Return the page of a run: where it stands in every statistic, and each target, those first that it loses most at.
+    """Return the page of a run: its rank in every statistic, and its value for every target.
 
     Args:
-        board: what it stands on.
-        key: the panel whose targets it shows.
-        entry: its number.
+        board: the board.
+        key: key of the panel whose targets the page shows.
+        entry: number of the entry.
         assets: as in `board_html`.
-        home: the address of the board.
-        pages: the address of each sample's page; None leaves out the targets.
-        anchors: where a target stands on the page of its sample.
+        home: address of the board.
+        pages: address of the page of each sample; None leaves out the targets.
+        anchors: anchor of each target on the page of its sample.
     """
     view = _run_view(board, key, entry, home, pages, anchors, "")
     return _page("run.html", assets, SAMPLE_SCRIPTS, title=board.names[entry], view=view)
@@ -184,11 +191,14 @@ def run_parts(
     pages: Mapping[str, str] | None = None,
     own_page: str = "",
 ) -> Markup:
-    """Return the same for a page of one's own; `own_page` is where every round of the run is, if that can be seen."""
-    return _piece("run", _run_view(board, key, entry, home, pages, None, own_page))
+    """Return the content of `run_html` for embedding into another page.
+
+    `own_page` is the address of a page with every round of the run; empty without one.
+    """
+    return _fragment("run", _run_view(board, key, entry, home, pages, None, own_page))
 
 
-def _piece(name: str, view: Mapping[str, Any]) -> Markup:
+def _fragment(name: str, view: Mapping[str, Any]) -> Markup:
     module: Any = templates(_BOARDS).get_template("pieces.html").module
     return Markup(getattr(module, name)(view))  # noqa: S704 - the template has escaped it
 
@@ -212,7 +222,7 @@ def _sample_view(
         "counted": f"{count_text(len(sheet.head) - 3, target)}, {count_text(len(sheet.rows), 'run')}",
         "sheet": sheet,
         "pictures": pictures or _NO_PICTURES,
-        "table": partial(sheet_html, most_rows=FIRST_ROWS),
+        "table": partial(sheet_html, most_rows=NOSCRIPT_ROWS),
         "home": home,
         "before": before,
         "after": after,
@@ -249,7 +259,7 @@ def _run_view(
         "sheet": standing_sheet(board, entry),
         "targets": None if pages is None else run_sheet(board, key, entry, pages, anchors),
         "target_word": extract.words[1],
-        "table": partial(sheet_html, most_rows=FIRST_ROWS),
+        "table": partial(sheet_html, most_rows=NOSCRIPT_ROWS),
     }
 
 
@@ -266,10 +276,10 @@ def _view(
     anchors: Mapping[TargetKey, str] | None,
     runs: Sequence[str],
 ) -> dict[str, Any]:
-    """Return what the template names, for the panel that is shown first."""
+    """Return the values of the template for the initial panel."""
     key = board.first_key
     words = board.entries[0].extract.words
-    columns = [board.measure, *(one for one in board.statistics if one != board.measure)]
+    columns = _ordered_statistics(board)
     definitions = board.entries[0].extract.definitions
     rows = board.rows(key, choice)
     return {
@@ -296,16 +306,21 @@ def _view(
         ],
         "rows": [
             _row(board, key, row.entry, row.place, range_text(row), runs)
-            for row in rows[:FIRST_ROWS]
+            for row in rows[:NOSCRIPT_ROWS]
         ],
-        "left_out": len(rows) - FIRST_ROWS,
-        "ranks_note": "Below a rank: the places that chance leaves open, all pairs of runs tested together.",
+        "left_out": len(rows) - NOSCRIPT_ROWS,
+        "ranks_note": "Below a rank: the range of possible ranks, with all pairs of runs tested together.",
         "files": files,
         "targets": None if pages is None else board_targets_sheet(board, key, pages, anchors),
-        "table": partial(sheet_html, most_rows=4 * FIRST_ROWS),
+        "table": partial(sheet_html, most_rows=4 * NOSCRIPT_ROWS),
         "notes": board_notes(board),
         "told": board_data(board, runs),
     }
+
+
+def _ordered_statistics(board: Board) -> list[Statistic]:
+    """Return the statistics of a board, its measure first."""
+    return [board.measure, *(one for one in board.statistics if one != board.measure)]
 
 
 def _row(
@@ -313,7 +328,7 @@ def _row(
 ) -> dict[str, Any]:
     extract = board.entries[entry].extract
     values: list[tuple[str, str]] = []
-    for statistic in [board.measure, *(one for one in board.statistics if one != board.measure)]:
+    for statistic in _ordered_statistics(board):
         panel = board.panels[key._replace(statistic=statistic.name)]
         mean = panel.means[panel.entries.index(entry)] if entry in panel.entries else None
         if mean is None:

@@ -1,4 +1,4 @@
-"""The panels of a board: what its entries came to in one statistic, which are better than which, and their places."""
+"""Panels of a board: means, significant differences and ranks of its entries in one statistic."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from segarena.statistics.pairs import all_pairs, places
 
 
 class Panel(NamedTuple):
-    """What entries came to in one statistic, on some data with one user, on all targets or those of a group.
+    """Means of the entries in one statistic, for some data, a user, and all targets or a group.
 
     Attributes:
-        entries: their numbers on the board; those without a value are left out.
-        means: over targets, with intervals.
-        ahead: bool (entries, entries), where the row is better than the column with all pairs tested together.
+        entries: numbers of the entries on the board, without those that have no value.
+        means: means over targets with intervals.
+        ahead: bool (entries, entries), whether the row is significantly better than the column with
+            all pairs tested together.
     """
 
     entries: tuple[int, ...]
@@ -31,7 +32,7 @@ class Panel(NamedTuple):
 
 
 class PanelKey(NamedTuple):
-    """Which panel: data and user by name, "" or "attribute: group", and the name of the statistic."""
+    """Key of a panel: names of data and user, "" or "attribute: group", and name of the statistic."""
 
     data: str
     user: str
@@ -40,9 +41,9 @@ class PanelKey(NamedTuple):
 
 
 class BoardRank(NamedTuple):
-    """A row: the number of the entry, its mean, its place by the mean, and the places that the tests leave open.
+    """A row of a board: entry number, mean, rank by the mean, and the range of possible ranks.
 
-    Places are 0 where the entry has none; such rows come last.
+    Ranks of an unranked entry are 0; such rows come last.
     """
 
     entry: int
@@ -55,12 +56,12 @@ class BoardRank(NamedTuple):
 def rank_panel(
     panel: Panel, shown: Sequence[int], *, higher_is_better: bool, unranked: Collection[int] = ()
 ) -> list[BoardRank]:
-    """Return the rows of a panel that are shown, the best first; equal means have equal places, the earlier run first.
+    """Return the shown rows of a panel, the best first and the `unranked` ones last.
 
-    Those that are `unranked` come last, without a place.
+    Equal means have equal ranks, and the earlier run comes first.
 
-    The places that the tests leave open are those among the rows shown. They hold whichever rows these are, and whoever
-    chose them after looking: all pairs of all entries were tested together.
+    Ranges of ranks refer to the shown rows. They are valid for any selection of rows, even one made
+    after looking at the results, because all pairs of all entries were tested together.
     """
     wanted = set(shown)
     every = [place for place, entry in enumerate(panel.entries) if entry in wanted]
@@ -85,12 +86,12 @@ def rank_panel(
 
 
 def round_mean(value: float) -> float:
-    """Return a mean to nine digits: what differs by less differs by the order of a sum."""
+    """Return a mean with nine digits, so that the order of summation cannot break ties."""
     return float(f"{value:.9g}")
 
 
 def shared_statistics(extracts: Sequence[Extract]) -> tuple[Statistic, ...]:
-    """Return the statistics that all entries have, in the order of the first."""
+    """Return the statistics that all extracts have, in the order of the first extract."""
     return tuple(
         one
         for one in extracts[0].summary
@@ -105,13 +106,13 @@ def panels_of(
     *,
     unranked: Collection[int] = (),
 ) -> Iterator[tuple[PanelKey, Panel]]:
-    """Yield the panel of every statistic that all have, for each data and user; of groups that of `measure` alone.
+    """Yield the panel of each shared statistic for each data and user; for groups only `measure`.
 
     Args:
-        extracts: of the entries, by number.
-        data: what the data of each is called.
-        measure: what the board is sorted by at first.
-        unranked: those that are tested against nobody.
+        extracts: extracts of the entries by number.
+        data: name of the data of each entry.
+        measure: statistic of the initial order of the board.
+        unranked: numbers of the entries that take no part in the tests.
     """
     for name in dict.fromkeys(data):
         own = [number for number, other in enumerate(data) if other == name]
@@ -129,7 +130,7 @@ def panels_of(
 
 
 class _Table:
-    """The values of some entries with one user, a column for each target that anyone has."""
+    """The values of some entries with one user, with a column for each target of any of them."""
 
     def __init__(self, extracts: Sequence[Extract], entries: Sequence[int], user: str) -> None:
         self._extracts = extracts

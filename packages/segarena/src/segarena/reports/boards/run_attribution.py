@@ -1,4 +1,4 @@
-"""Who is who on a board: a CSV file that says whose each run is, what to call it, and which one its owner chose."""
+"""Attribution of runs on a board: a CSV file with the participant, name and choice of each run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO = ("", "no", "false", "0")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAttribution:
-    """What a line says of a run; empty where it says nothing."""
+    """Participant and name of a run, empty if not given, and whether its participant chose it."""
 
     participant: str = ""
     name: str = ""
@@ -24,14 +24,14 @@ class RunAttribution:
 
 
 def read_attributions(file: str | Path) -> Mapping[str, RunAttribution]:
-    """Return what a CSV file with the columns `run`, `participant`, `name` and `chosen` says, by the name of the run.
+    """Return the attributions in a CSV file by the name of the run.
 
-    A run is called by the name of its folder, or by the end of its path, as "ada/first". The other columns may be
-    missing.
+    The columns are `run`, `participant`, `name` and `chosen`; all but `run` are optional. The name
+    of a run is that of its folder, or the end of its path, such as "ada/first".
 
     Raises:
-        InvalidInput: the file cannot be read, has no column `run` or other columns, names a run twice, or says of
-            `chosen` something else than yes or no.
+        InvalidInput: the file cannot be read, lacks the column `run` or has unknown columns, names
+            a run twice, or has a value of `chosen` other than yes or no.
     """
     try:
         with Path(file).open(newline="", encoding="utf-8-sig") as text:
@@ -56,15 +56,22 @@ def read_attributions(file: str | Path) -> Mapping[str, RunAttribution]:
 
 
 def attribution_of(names: Mapping[str, RunAttribution], folder: str | Path) -> RunAttribution:
-    """Return what is said of a run folder, by the longest end of its path that is named; nothing where none is."""
+    """Return the attribution of a run folder by the longest matching end of its path.
+
+    Without a match, the attribution is empty.
+    """
     parts = Path(folder).absolute().parts
-    ends = ("/".join(parts[start:]) for start in range(1, len(parts)))
-    return next((names[end] for end in ends if end in names), RunAttribution())
+    for start in range(1, len(parts)):
+        end = "/".join(parts[start:])
+        if end in names:
+            return names[end]
+    return RunAttribution()
 
 
 def _named(line: Mapping[str, str | None], where: str) -> RunAttribution:
     chosen = (line.get("chosen") or "").strip().lower()
     if chosen not in (*_YES, *_NO):
         raise InvalidInput(f"{where}: chosen: expected yes or no, got {chosen!r}")
-    participant, name = ((line.get(column) or "").strip() for column in ("participant", "name"))
+    participant = (line.get("participant") or "").strip()
+    name = (line.get("name") or "").strip()
     return RunAttribution(participant=participant, name=name, is_chosen=chosen in _YES)

@@ -1,6 +1,7 @@
-"""A board as a folder of files that any web server, or none, can show: its page, one for each sample and run, assets.
+"""A board as a static site: its page, one page for each sample and run, and their assets.
 
-Files of the site are called by number; no name from a run or a participant is ever part of a path.
+The files can be opened with or without a web server. Their names are numbers, so that no name
+chosen by a participant is ever part of a path.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import TargetKey
 
 MAX_PICTURED_RUNS = 6
-"""Runs that a sample's page has pictures of: the best ones shown."""
+"""Maximum number of runs with pictures on the page of a sample; the best ones."""
 
 MAX_PICTURED_SAMPLES = 60
-"""Samples that have pictures, the hardest first."""
+"""Maximum number of samples with pictures; the hardest ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFiles:
-    """What was written.
+    """The files of a site.
 
     Attributes:
-        index: the page to open.
-        pages: how many samples have a page.
-        notes: what could not be shown, and why.
+        index: the page of the board.
+        pages: number of samples with a page.
+        notes: one line for each thing that could not be shown, with the reason.
     """
 
     index: Path
@@ -55,16 +56,16 @@ def write_site(
     data: str | Path | None = None,
     pictured: int = MAX_PICTURED_SAMPLES,
 ) -> SiteFiles:
-    """Write a board into a folder.
+    """Write a board as a static site.
 
     Args:
-        board: what stands on it.
-        out: where to; what is there is replaced.
-        runs: the run folder of each entry, for pictures; None for none.
-        choice: which runs of a participant are shown at first.
-        trust: whether datasets that are not part of segarena may be opened, see `segarena.records.trust`.
-        data: where the dataset's files are now, if they moved.
-        pictured: so many samples at most have pictures.
+        board: the board.
+        out: folder of the site; existing files are replaced.
+        runs: run folder of each entry, for pictures; None for a site without pictures.
+        choice: which runs of a participant are shown initially.
+        trust: whether third-party datasets may be opened; see `segarena.records.trust`.
+        data: current location of the dataset's files, if they have moved.
+        pictured: maximum number of samples with pictures.
 
     Raises:
         StoreError: `out` cannot be written.
@@ -129,7 +130,7 @@ def _write_runs(
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str],
 ) -> list[str]:
-    """Write a page for each run; return their names."""
+    """Write a page for each run and return their paths."""
     names = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
     beside = {sample: f"../{page}" for sample, page in pages.items()}
     for number, name in enumerate(names):
@@ -151,7 +152,7 @@ def _name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:
 
 
 class _Drawn:
-    """Pictures of the best runs shown, by the page of their benchmark."""
+    """Pictures of the best shown runs, drawn by the page of their benchmark."""
 
     def __init__(
         self,
@@ -166,7 +167,7 @@ class _Drawn:
     ) -> None:
         best = [row.entry for row in board.rows(key, choice)][:MAX_PICTURED_RUNS]
         read = read_runs([runs[board.entries[entry]] for entry in best], trust=trust, data=data)
-        # What they are called on the board, their pictures are called too.
+        # Pictures use the names of the runs on the board.
         self._own = page_of(
             [replace(run, label=board.names[entry]) for run, entry in zip(read, best, strict=True)]
         )
@@ -175,7 +176,7 @@ class _Drawn:
             self._targets.setdefault(sample, []).append((sample, target, key.user, 0))
 
     def of(self, sample: str) -> Gallery | None:
-        """Return a card for each target of a sample; None where nothing draws samples of this kind."""
+        """Return a card for each target of a sample; None if this kind of sample cannot be drawn."""
         if self._own.pictures is None:
             return None
         keys = self._targets[sample]

@@ -1,4 +1,4 @@
-"""A `Sheet` written four ways: on the page, as CSV, as LaTeX, on the terminal."""
+"""Renderers of a `Sheet`: HTML, CSV, LaTeX and the terminal."""
 
 from __future__ import annotations
 

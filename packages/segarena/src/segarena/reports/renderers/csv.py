@@ -1,4 +1,4 @@
-"""Tables as CSV, for programs."""
+"""Tables as CSV for programs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from segarena.reports.sheets import Cell, Link, Sheet, Value
 
 
 def sheet_csv(sheet: Sheet) -> str:
-    """Return CSV, headed by the keys; a column of intervals becomes three: the mean and both ends.
+    """Return a table as CSV with the keys of columns as header.
 
-    Equal tables give equal bytes.
+    A column of intervals becomes three: the mean and both ends. Equal tables give equal bytes.
     """
     has_ends = [column.kind == "interval" for column in sheet.columns]
     text = io.StringIO()
@@ -31,9 +31,9 @@ def _titles(key: str, has_ends: bool) -> list[str]:
 def _texts(cell: Cell, has_ends: bool) -> list[str]:
     match cell:
         case Value():
-            return [
-                _number(x) for x in ((cell.mean, cell.low, cell.high) if has_ends else (cell.mean,))
-            ]
+            if has_ends:
+                return [_number(cell.mean), _number(cell.low), _number(cell.high)]
+            return [_number(cell.mean)]
         case Link():
             return [cell.text]
         case _:
@@ -41,5 +41,5 @@ def _texts(cell: Cell, has_ends: bool) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number with six digits; nothing for NaN."""
+    """Return a number with six significant digits; empty for NaN."""
     return "" if math.isnan(value) else f"{value:.6g}"

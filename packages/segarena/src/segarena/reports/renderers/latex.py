@@ -1,4 +1,4 @@
-"""Tables as LaTeX, for the booktabs package."""
+"""Tables as LaTeX for the booktabs package."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ESCAPES = {
 
 
 def sheet_tex(sheet: Sheet) -> str:
-    """Return a tabular, with the caption as a comment. Equal tables give equal bytes."""
+    """Return a table as a tabular with the caption as a comment; equal tables give equal bytes."""
     alignment = "".join(
         "l" if column.kind in ("text", "words") else "r" for column in sheet.columns
     )
@@ -39,18 +39,22 @@ def sheet_tex(sheet: Sheet) -> str:
 
 
 def tabular(alignment: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a tabular of cells that are LaTeX already, aligned by a letter for each column."""
+    """Return a tabular of LaTeX cells; `alignment` has one letter per column."""
     lines = [r"\toprule", _line(head), r"\midrule", *map(_line, rows), r"\bottomrule"]
     return "\n".join([rf"\begin{{tabular}}{{{alignment}}}", *lines, r"\end{tabular}", ""])
 
 
 def escape_latex(text: str) -> str:
-    """Return `text` so that LaTeX prints it; line ends and control characters become spaces."""
-    return "".join(_ESCAPES.get(letter, letter if letter.isprintable() else " ") for letter in text)
+    """Return `text` escaped for LaTeX; line breaks and control characters become spaces."""
+    escaped: list[str] = []
+    for letter in text:
+        printable = letter if letter.isprintable() else " "
+        escaped.append(_ESCAPES.get(letter, printable))
+    return "".join(escaped)
 
 
 def latex_comment(text: str) -> str:
-    """Return `text` on one line."""
+    """Return `text` on one line for a LaTeX comment."""
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""Tables for the terminal: row by row, or with rows side by side as columns, so that many statistics fit."""
+"""Tables for the terminal: as they are, or transposed so that many statistics fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 from segarena.reports.sheets import Cell, Link, Sheet, Value
 
 ROWS_PER_TABLE = 4
-"""So many rows of a sheet stand side by side; more go below."""
+"""Maximum number of rows of a sheet side by side in a transposed table."""
 
 MARK_STYLES = {
     "best": "underline",
@@ -22,7 +22,7 @@ MARK_STYLES = {
 
 
 def sheet_rows(sheet: Sheet) -> Group:
-    """Return a sheet as it stands, with its caption above and its notes below."""
+    """Return a sheet with its caption above and its notes below."""
     table = Table(box=None, pad_edge=False)
     for column in sheet.columns:
         is_text = column.kind in ("text", "words")
@@ -36,11 +36,11 @@ def sheet_rows(sheet: Sheet) -> Group:
 
 
 def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
-    """Return a sheet whose rows are columns, a few to a table; the keys of its columns lead.
+    """Return a transposed sheet, split into tables of a few columns with the keys at the left.
 
     Args:
         sheet: the table.
-        together: so many rows, those of one user, stay in one table if they can.
+        together: number of consecutive rows, those of one user, that stay in one table if possible.
     """
     columns = (
         max(1, ROWS_PER_TABLE // together) * together
@@ -65,7 +65,7 @@ def _table(keys: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
 
 
 def _text(cell: Cell, between: str) -> Text:
-    """Return a cell, with what separates a number from its interval."""
+    """Return a cell; `between` separates a number from its interval."""
     match cell:
         case Value():
             small = [(between + text, "dim") for text in (cell.bounds, cell.p_text) if text]

@@ -69,7 +69,7 @@ OFF: dict[str, Switch] = {
     "fingerprints": {(evaluate, "identity_of"): lambda *_, **__: (Identity(), ())},
     "checksums": {
         (pieces, "sealed"): as_it_is,
-        (pieces, "check_seal"): nothing,
+        (pieces, "verify_seal"): nothing,
         (pieces, "sha256"): lambda *_: AnyHash(),
         (compaction, "sha256"): lambda *_: "",
     },
@@ -84,7 +84,7 @@ OFF: dict[str, Switch] = {
 }
 """What is done without each of them."""
 
-UNVERIFIED: Switch = {(pieces, "check_seal"): nothing, (pieces, "sha256"): lambda *_: AnyHash()}
+UNVERIFIED: Switch = {(pieces, "verify_seal"): nothing, (pieces, "sha256"): lambda *_: AnyHash()}
 """The same of reading."""
 
 

@@ -127,7 +127,7 @@ def test_a_run_that_was_stopped_goes_on_with_what_was_given(
     people(lambda run: [Person(run, simulated.records(), most=4)])
     with monkeypatch.context() as patch:
         patch.setattr(Seats, "beat", beat)
-        patch.setattr("segarena.engine.human_loop._BEAT_S", 0.0)
+        patch.setattr("segarena.engine.human_loop._HEARTBEAT_S", 0.0)
         with pytest.raises(Stopped):
             segarena.evaluate("clicks", users=["human"], out=tmp_path / "run", **RUN)
     assert len(list((tmp_path / "run" / "seats").glob("*/*.given"))) == 4

@@ -46,7 +46,10 @@ def test_where_one_name_ends_and_the_next_begins_matters():
 
 
 def test_the_numbers_are_the_same_in_every_process_and_version():
-    code = "from segarena.engine.random_streams import stream; print(stream(7, 'clicks', 'é', 3).integers(0, 1000, 5).tolist())"
+    code = (
+        "from segarena.engine.random_streams import random_stream; "
+        "print(random_stream(7, 'clicks', 'é', 3).integers(0, 1000, 5).tolist())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(
         random_stream(7, "clicks", "é", 3).integers(0, 1000, 5).tolist()

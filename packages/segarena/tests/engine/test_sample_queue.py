@@ -16,7 +16,7 @@ import pytest
 from segarena import RunFolder
 from segarena.errors import InvalidInput, RunConflict, RunMissing, StoreError, WorkError
 from segarena.work.sharing.claims import Claims
-from segarena.work.sharing.presence import Sharer
+from segarena.work.sharing.presence import Sharer, present_sharers
 
 SAMPLES = 12
 # One process imports everything once and forks for each that takes part in a run.
@@ -109,6 +109,14 @@ def wait_for_samples(out, count):
         time.sleep(0.005)
 
 
+def wait_until_sharing(out, process):
+    """Wait until a process takes part in a run; it handles signals before that."""
+    deadline = time.monotonic() + 60
+    while process not in {who.process for who in present_sharers(out / "claims").values()}:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
 def test_three_of_which_one_is_killed_give_the_same_bytes_and_all_return_with_the_run(
     runs, whole, tmp_path
 ):
@@ -158,7 +166,9 @@ def test_one_that_is_held_is_given_up_and_does_no_harm_when_it_goes_on(runs, who
 
 def test_one_that_is_stopped_leaves_the_rest_to_the_others(runs, whole, tmp_path):
     out = tmp_path / "run"
-    one, other = runs.ask("share", out, 0), runs.ask("share", out, 0)
+    one = runs.ask("share", out, 0)
+    wait_until_sharing(out, one)
+    other = runs.ask("share", out, 0)
     wait_for_samples(out, 2)
     os.kill(one, signal.SIGTERM)
     assert (runs.ask("wait", one), runs.ask("wait", other)) == (1, 0)

@@ -70,7 +70,10 @@ def test_a_run_says_everything_needed_to_repeat_it(small_run):
 def test_an_option_that_came_later_is_no_other_run_until_it_is_set():
     old = {"users": [{"name": "a", "options": {"low": 0}}], "rounds": 3}
     new = {"users": [{"name": "a", "options": {"low": 0, "later": None}}], "rounds": 3}
-    assert store._without_later(old, new) == old
+    assert store._without_later_options(old, new) == old
     new["users"][0]["options"] = {"low": None, "later": 1}
-    assert store._without_later(old, new) == new
-    assert store._without_later(old, {"users": [], "rounds": None}) == {"users": [], "rounds": None}
+    assert store._without_later_options(old, new) == new
+    assert store._without_later_options(old, {"users": [], "rounds": None}) == {
+        "users": [],
+        "rounds": None,
+    }

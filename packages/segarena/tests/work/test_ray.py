@@ -154,7 +154,7 @@ def foremen():
             name = place.read_bytes()
         except OSError:
             continue
-        if b"ray::Foreman" in name:
+        if b"ray::NodeActor" in name:
             found.append(int(place.parent.name))
     return found
 
@@ -339,12 +339,12 @@ from pathlib import Path
 from acting import Act
 from segarena.work.cluster.executor import Ray
 from segarena.work.ledger import Ledger
-from segarena.work.resumable_work import work_through
+from segarena.work.resumable_work import do_pending
 
 out = Path(sys.argv[1])
 units = {{str(number): number for number in range(int(sys.argv[2]))}} | {{unit: unit for unit in sys.argv[3:]}}
 with Ledger(out / "done.jsonl", {{}}) as ledger:
-    work_through(Act(flag=str(out / "flag")), units, ledger, Ray(2, {address!r}))
+    do_pending(Act(flag=str(out / "flag")), units, ledger, Ray(2, {address!r}))
     print(sorted(ledger.done))
 """
 

@@ -36,10 +36,10 @@ def ended(program, tmp_path, **options):
 WATCHED = """
 import os, signal, sys, time
 from segarena.work.deadline import this_deadline
-from segarena.work.supervisor import watched
+from segarena.work.supervisor import run_supervised
 def run():
     {}
-watched(run)
+run_supervised(run)
 print("returned")
 """
 
@@ -78,7 +78,7 @@ def test_a_call_that_hangs_below_python_is_ended_and_named(tmp_path):
 def test_signals_are_passed_on_once(number, code, whole_group, tmp_path):
     program = """
 import sys, time
-from segarena.work import sentinel
+from segarena.work.supervisor import run_supervised
 from segarena.cli import start
 from segarena.work.signals import stoppable, exit_code
 def run():
@@ -91,7 +91,7 @@ def run():
         time.sleep(0.1)
         print("clean", flush=True)
         sys.exit(exit_code(error))
-sentinel.watched(run)
+run_supervised(run)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True

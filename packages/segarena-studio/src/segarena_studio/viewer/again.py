@@ -36,7 +36,7 @@ from segarena.reports.gallery import error_line
 from segarena.roles import Benchmark
 from segarena.specs import PluginSpec
 from segarena.work.jobs import FunctionJob, UnitFailure
-from segarena.work.processes import ProcessExecutor
+from segarena.work.executors import ProcessExecutor
 from segarena_studio.viewer.table import DialogueKey
 
 HeldAgain: TypeAlias = "tuple[dict[int, list[MaskRow]], str]"

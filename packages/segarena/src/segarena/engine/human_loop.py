@@ -1,8 +1,8 @@
-"""The samples of a run that asks people: several are open at a time, and who gave something is answered first.
+"""Run samples with human users: several samples are open at a time, and people are answered first.
 
-A person takes minutes where a simulated user takes none, and several people sit at different targets. So one process
-keeps samples open as long as there are seats about them, answers whoever gave something, holds the dialogues of
-simulated users in between, round by round, and opens further samples while nobody waits.
+A person takes minutes where a simulated user takes none, and several people work on different targets. So one process
+keeps samples open as long as they have seats, answers whoever gave prompts, runs the dialogues of simulated users in
+between, round by round, and opens further samples while nobody waits.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from segarena.records.row_types import PersonRound
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask
 
-_WAIT_S = 0.02
-_BEAT_S = 1.0
-_MOST_OPEN = 16
-"""Samples in memory at most, with what the segmenter made of them."""
+_POLL_S = 0.02
+_HEARTBEAT_S = 1.0
+_MAX_OPEN_SAMPLES = 16
+"""Limit of the samples in memory, with their encodings."""
 
 
 def human_users(cast: RunCast) -> frozenset[str]:
-    """Return the users of a run who are people."""
+    """Return the names of the users of a run who are people."""
     return frozenset(name for name, abilities in cast.user_abilities.items() if abilities.is_asked)
 
 
 def run_info(plan: Plan, cast: RunCast) -> RunInfo:
-    """Return what pages must know of a run."""
+    """Return the information about a run that pages show."""
     rules = plan.benchmark
     return RunInfo(
         title=f"{rules.name} · {cast.rules.dataset}",
@@ -56,38 +56,38 @@ def run_info(plan: Plan, cast: RunCast) -> RunInfo:
 
 
 def close_finished_samples(folder: RunFolder) -> None:
-    """Remove what was looked at in samples that are done: a process that was killed right then left it."""
+    """Remove the image files of finished samples, which a killed process may have left."""
     seats = Seats(folder.path)
     pending = set(folder.pending())
-    for place in seats.open_samples():
-        if place not in pending:
-            seats.close_sample(place)
+    for index in seats.open_samples():
+        if index not in pending:
+            seats.close_sample(index)
 
 
 def serve_samples(
     job: SampleJob, folder: RunFolder, indices: Iterator[int], check: Callable[[], None]
 ) -> Generator[SampleResult]:
-    """Hold samples with people, and yield them in the order in which they are over; waits as long as people take.
+    """Run samples with human users, and yield results as they finish; waits as long as people take.
 
     Args:
         job: of the run, with its cast.
-        folder: of the run; its seats are made there.
-        indices: places of the samples.
-        check: raises when nobody can be asked any more.
+        folder: of the run; the seats are created in it.
+        indices: of the samples.
+        check: raises when the pages are closed and nobody can give prompts any more.
     """
     cast = job.cast or job.plan.cast()
     plan = job.plan
     seats = Seats(folder.path)
     limit = time_limit_of(plan)
-    attending = _Attending(cast, seats, folder, limit, check)
+    loop = _HumanLoop(cast, seats, folder, limit, check)
     try:
         with limit.ready():
-            yield from attending.run(indices)
+            yield from loop.run(indices)
     finally:
         seats.leave()
 
 
-class _Attending:
+class _HumanLoop:
     def __init__(
         self,
         cast: RunCast,
@@ -101,136 +101,163 @@ class _Attending:
         self._seats = seats
         self._folder = folder
         self._limit = limit
-        self._asked = human_users(cast)
-        self._open: list[_Attended] = []
-        self._beaten = 0.0
+        self._human_users = human_users(cast)
+        self._open: list[_OpenHumanSample] = []
+        self._last_heartbeat = 0.0
 
     def run(self, indices: Iterator[int]) -> Generator[SampleResult]:
         has_more = True
         while has_more or self._open:
-            self._beat()
-            if self._answer_people() or self._go_on_with_simulated():
-                yield from self._finished()
-            elif has_more and self._wants_more():
+            self._send_heartbeat()
+            # People come before simulated users, and both before further samples.
+            if self._answer_people() or self._advance_simulated():
+                yield from self._take_finished()
+            elif has_more and self._needs_seats():
                 index = next(indices, None)
                 has_more = index is not None
                 if index is not None:
-                    yield from self._begin(index)
-                    yield from self._finished()
+                    yield from self._open_sample(index)
+                    yield from self._take_finished()
             else:
-                time.sleep(_WAIT_S)
+                time.sleep(_POLL_S)
 
-    def _beat(self) -> None:
-        if time.monotonic() - self._beaten >= _BEAT_S:
+    def _send_heartbeat(self) -> None:
+        if time.monotonic() - self._last_heartbeat >= _HEARTBEAT_S:
             self._check()
             self._seats.beat()
-            self._beaten = time.monotonic()
+            self._last_heartbeat = time.monotonic()
 
     def _answer_people(self) -> bool:
-        """Answer what was given since; tell whether anything was."""
-        waiting = [(one, seat) for one in self._open for seat in one.seats if seat.has_given]
-        for one, seat in waiting:
-            self._guarded(one, partial(one.answer, seat))
+        """Answer all prompts given since the last call; return whether there were any."""
+        waiting: list[tuple[_OpenHumanSample, _Seat]] = []
+        for sample in self._open:
+            waiting.extend((sample, seat) for seat in sample.seats if seat.has_given)
+        for sample, seat in waiting:
+            self._guarded(sample, partial(sample.answer, seat))
         return bool(waiting)
 
-    def _go_on_with_simulated(self) -> bool:
-        """Hold one round of the simulated dialogues about one sample; tell whether there was one to hold."""
-        for one in self._open:
-            if one.simulated is not None:
-                self._guarded(one, one.hold_simulated)
+    def _advance_simulated(self) -> bool:
+        """Run one round of the simulated dialogues about one sample; return whether there was one."""
+        for sample in self._open:
+            if sample.simulated is not None:
+                self._guarded(sample, sample.advance_simulated)
                 return True
         return False
 
-    def _guarded(self, one: _Attended, work: Callable[[], None]) -> None:
+    def _guarded(self, sample: _OpenHumanSample, work: Callable[[], None]) -> None:
         try:
             work()
         except SharedChanged as error:
-            one.spoil(str(error))
+            sample.invalidate(str(error))
 
-    def _wants_more(self) -> bool:
-        """Tell whether fewer seats are free than people who may want another one."""
-        seats = [seat for one in self._open for seat in one.seats if not seat.session.is_over]
-        people = {person for seat in seats if (person := seat.person)}
-        free = sum(not seat.person for seat in seats)
-        return free < len(people) + 1 and len(self._open) < _MOST_OPEN
+    def _needs_seats(self) -> bool:
+        """Return whether there are fewer free seats than people who may want another one."""
+        people: set[str] = set()
+        free = 0
+        for sample in self._open:
+            for seat in sample.seats:
+                if seat.session.is_over:
+                    continue
+                if seat.person:
+                    people.add(seat.person)
+                else:
+                    free += 1
+        # One more, for a person who has not come yet.
+        return free < len(people) + 1 and len(self._open) < _MAX_OPEN_SAMPLES
 
-    def _begin(self, index: int) -> Generator[SampleResult]:
+    def _open_sample(self, index: int) -> Generator[SampleResult]:
         started = time.perf_counter()
         name = self._folder.samples[index]
         try:
-            held = open_sample(self._cast, name, self._limit)
+            opened = open_sample(self._cast, name, self._limit)
         except (LoadingFailed, SharedChanged) as error:
             rows = failed_rows(self._cast, name, str(error))
             yield write_sample_rows(self._folder, index, rows, time.perf_counter() - started)
             return
-        self._open.append(_Attended(index, held, self._seats, self._asked, started))
+        sample = _OpenHumanSample(index, opened, self._seats, self._human_users, started)
+        self._open.append(sample)
 
-    def _finished(self) -> Generator[SampleResult]:
-        for one in [one for one in self._open if one.is_over]:
-            self._open.remove(one)
+    def _take_finished(self) -> Generator[SampleResult]:
+        finished = [sample for sample in self._open if sample.is_over]
+        for sample in finished:
+            self._open.remove(sample)
+            seconds = time.perf_counter() - sample.started
             yield write_sample_rows(
-                self._folder,
-                one.index,
-                one.rows(self._cast),
-                time.perf_counter() - one.started,
-                one.opened,
+                self._folder, sample.index, sample.rows(self._cast), seconds, sample.opened
             )
-            self._seats.close_sample(one.index)
+            # After the rows are on disk: until then a killed run needs the image files again.
+            self._seats.close_sample(sample.index)
 
 
-class _Attended:
-    """One open sample with its seats."""
+class _OpenHumanSample:
+    """One open sample with its seats.
+
+    Attributes:
+        index: of the sample in the run.
+        started: moment at which loading began.
+        seats: one for each dialogue with a person.
+        simulated: runs the other dialogues, a round at a time; None when they are over.
+        opened: the workload of the sample.
+    """
 
     def __init__(
-        self, index: int, held: OpenSample, seats: Seats, asked: Collection[str], started: float
+        self,
+        index: int,
+        opened: OpenSample,
+        seats: Seats,
+        human_users: Collection[str],
+        started: float,
     ) -> None:
         self.index = index
         self.started = started
-        self._held = held
-        self._spoilt = ""
-        sessions = [session for session in held.sessions if isinstance(session, Session)]
-        people = [session for session in sessions if session.user_name in asked]
-        self.seats = [
-            _Seat(seat_name(index, number), session, seats, index)
-            for number, session in enumerate(people)
-        ]
-        if self.seats and read_preview(seats.sample_folder(index)) is None:
-            write_preview(held.sample, seats.sample_folder(index))
+        self._opened = opened
+        self._invalid_because = ""
+        self.seats: list[_Seat] = []
+        simulated: list[Session] = []
+        sessions = [session for session in opened.sessions if isinstance(session, Session)]
+        for session in sessions:
+            if session.user_name in human_users:
+                name = seat_name(index, len(self.seats))
+                self.seats.append(_Seat(name, session, seats, index))
+            else:
+                simulated.append(session)
+        folder = seats.sample_folder(index)
+        if self.seats and read_preview(folder) is None:
+            write_preview(opened.sample, folder)
         for seat in self.seats:
             seat.show()
-        others = [session for session in sessions if session.user_name not in asked]
-        self.simulated: Generator[None] | None = held.hold(others) if others else None
+        self.simulated: Generator[None] | None = opened.hold(simulated) if simulated else None
         rounds = len(sessions) * (sessions[0].rules.rounds if sessions else 0)
         targets = len({session.target.id for session in sessions})
         self.opened = SampleWorkload(targets=targets, rounds_at_most=rounds)
 
     @property
     def is_over(self) -> bool:
-        return bool(self._spoilt) or (
-            self.simulated is None and all(seat.session.is_over for seat in self.seats)
-        )
+        if self._invalid_because:
+            return True
+        return self.simulated is None and all(seat.session.is_over for seat in self.seats)
 
-    def hold_simulated(self) -> None:
-        """Hold one round of the dialogues of simulated users."""
+    def advance_simulated(self) -> None:
+        """Run one round of the dialogues of simulated users."""
         if self.simulated is not None and next(self.simulated, True):
             self.simulated = None
 
     def answer(self, seat: _Seat) -> None:
         """Answer one round of a person."""
         started = time.perf_counter()
-        next(self._held.hold([seat.session]), None)
-        seat.tell(time.perf_counter() - started)
+        next(self._opened.hold([seat.session]), None)
+        seat.publish_answer(time.perf_counter() - started)
 
-    def spoil(self, why: str) -> None:
-        """Note that nothing said about this sample can be trusted."""
-        self._spoilt = why
+    def invalidate(self, why: str) -> None:
+        """End all dialogues about this sample, because none of its values can be trusted."""
+        self._invalid_because = why
         for seat in self.seats:
             seat.end(why)
 
     def rows(self, cast: RunCast) -> Rows:
-        if self._spoilt:
-            return failed_rows(cast, self._held.sample.id, self._spoilt)
-        rows = self._held.rows()
+        if self._invalid_because:
+            return failed_rows(cast, self._opened.sample.id, self._invalid_because)
+        rows = self._opened.rows()
         for seat in self.seats:
             rows.people.extend(seat.rows())
         return rows
@@ -238,27 +265,44 @@ class _Attended:
 
 @dataclass(slots=True)
 class _Seat:
-    """A dialogue with a person; in the session it stands in the place of the user."""
+    """A dialogue with a person; it replaces the user of the session.
+
+    Attributes:
+        name: of the seat's folder.
+        session: of the dialogue.
+        seats: of the run.
+        place: index of the sample in the run.
+    """
 
     name: str
     session: Session
     seats: Seats
     place: int
-    _taken: int = field(default=0, init=False)  # rounds that were answered here
+    # Number of rounds answered by this process.
+    _answered: int = field(default=0, init=False)
 
     def show(self) -> None:
-        """Let pages have the seat; what could not be encoded is over at once."""
+        """Publish the seat to pages; end it at once if the sample could not be encoded."""
         session = self.session
-        target = self.session.target
-        session.user = self  # who gives what was given here
-        told = SeatInfo(
-            seat=self.name, place=self.place, sample=session.sample.id, target=target.id, label=target.label,
-            user=session.user_name, repeat=session.repeat, shape=session.sample.shape,
+        target = session.target
+        # From now on the session takes its prompts from `next` below.
+        session.user = self
+        ignore = None if target.ignore is None else encode_rle(target.ignore)
+        info = SeatInfo(
+            seat=self.name,
+            place=self.place,
+            sample=session.sample.id,
+            target=target.id,
+            label=target.label,
+            user=session.user_name,
+            repeat=session.repeat,
+            shape=session.sample.shape,
             masks=run_lengths_of(target.mask, target.objects),
-            ignore=None if target.ignore is None else encode_rle(target.ignore),
-            kinds=tuple(sorted(session.abilities.prompt_kinds or ())), shows=session.abilities.shows,
-        )  # fmt: skip
-        self.seats.add(told)
+            ignore=ignore,
+            kinds=tuple(sorted(session.abilities.prompt_kinds or ())),
+            shows=session.abilities.shows,
+        )
+        self.seats.add(info)
         self.seats.reopen_failed(self.name)
         if session.is_over:
             self.end(session.failure)
@@ -269,55 +313,75 @@ class _Seat:
 
     @property
     def has_given(self) -> bool:
-        return not self.session.is_over and self.seats.given(self.name, self._taken + 1) is not None
+        """Whether prompts wait for an answer."""
+        if self.session.is_over:
+            return False
+        return self.seats.given(self.name, self._answered + 1) is not None
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         given = self.seats.given(self.name, turn.round)
         if given is None or given.prompts is None:
             return None
         prompts = read_prompts(given.prompts)
+        # People draw all their prompts, so none is a mask or an example.
         return tuple(
             prompt for prompt in prompts if not isinstance(prompt, RecordedMask | RecordedSupport)
         )
 
-    def tell(self, seconds: float) -> None:
-        """Let the person see what came of the round, which took so long to answer."""
+    def publish_answer(self, seconds: float) -> None:
+        """Show the person the result of the round, which took `seconds` to answer."""
         session = self.session
-        self._taken += 1
-        is_new = session.answered == self._taken
-        last = session.dialogue.previous if is_new else None
-        values = {
-            name: None if math.isnan(value) else value
-            for name, value in session.last_values.items()
-        }
-        answered = RoundFeedback(
-            masks=() if last is None else run_lengths_of(last.mask, session.target.objects),
-            values=values if is_new else {},
+        self._answered += 1
+        # The round failed if the session did not answer it.
+        is_answered = session.answered == self._answered
+        last = session.dialogue.previous if is_answered else None
+        masks: tuple[bytes, ...] = ()
+        if last is not None:
+            masks = run_lengths_of(last.mask, session.target.objects)
+        values: dict[str, float | None] = {}
+        if is_answered:
+            for name, value in session.last_values.items():
+                # JSON has no NaN.
+                values[name] = None if math.isnan(value) else value
+        feedback = RoundFeedback(
+            masks=masks,
+            values=values,
             predict_s=seconds,
             is_over=session.is_over,
             failure=session.failure,
         )
-        self.seats.answer(self.name, self._taken, answered)
+        self.seats.answer(self.name, self._answered, feedback)
 
     def end(self, why: str) -> None:
-        """Tell that there will be no further round."""
-        self.seats.answer(self.name, self._taken + 1, RoundFeedback(is_over=True, failure=why))
+        """Tell the person that there will be no further round."""
+        feedback = RoundFeedback(is_over=True, failure=why)
+        self.seats.answer(self.name, self._answered + 1, feedback)
 
     def rows(self) -> list[PersonRound]:
+        """Return a row for each round that this process answered."""
         session = self.session
-        return [
-            PersonRound(
-                sample=session.sample.id, target=session.target.id, user=session.user_name, repeat=session.repeat,
-                round=round_, person=given.person, user_s=given.user_s, away_s=given.away_s, pointer=given.pointer,
+        rows: list[PersonRound] = []
+        for round_, given in enumerate(self.seats.rounds(self.name), start=1):
+            if round_ > self._answered:
+                break
+            row = PersonRound(
+                sample=session.sample.id,
+                target=session.target.id,
+                user=session.user_name,
+                repeat=session.repeat,
+                round=round_,
+                person=given.person,
+                user_s=given.user_s,
+                away_s=given.away_s,
+                pointer=given.pointer,
                 note=given.note,
             )
-            for round_, given in enumerate(self.seats.rounds(self.name), start=1)
-            if round_ <= self._taken
-        ]  # fmt: skip
+            rows.append(row)
+        return rows
 
 
 def run_lengths_of(mask: Mask | Labels, objects: int) -> tuple[bytes, ...]:
-    """Return the run lengths of each object of a mask."""
+    """Return the run lengths of each object of a mask, from object 1 on."""
     if mask.dtype == np.bool_:
         return (encode_rle(mask.view(np.bool_)),)
     return tuple(encode_rle(mask == number) for number in range(1, objects + 1))

@@ -1,6 +1,7 @@
-"""Where people are asked: a package that has pages opens them while a run waits.
+"""Open the pages on which people give prompts, while a run waits for them.
 
-An entry point of the group `segarena.seats` gives a function like `OpensPages`; the first one is taken.
+A package with such pages names a `PageOpener` as an entry point of the group `segarena.seats`; the first one by name
+is used.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ ENTRY_POINTS = "segarena.seats"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeopleSettings:
-    """Where people are asked.
+    """The place where people give prompts.
 
     Attributes:
-        at: data folder of a server whose people are asked; None opens a page on this machine for one person.
-        opens_browser: whether that page is opened in a browser here.
+        at: data folder of a server whose people give prompts; None opens a page on this machine for one person.
+        opens_browser: whether that page is opened in a browser on this machine.
     """
 
     at: str | Path | None = None
@@ -34,29 +35,29 @@ class PeopleSettings:
 
 
 class PageServer(Protocol):
-    """Pages that are open for the seats of a run."""
+    """Open pages for the seats of a run."""
 
     @property
     def address(self) -> str:
-        """Where people find them; "" where nobody is asked."""
+        """Address of the pages; "" for a run without human users."""
         ...
 
     def check(self) -> None:
-        """Do nothing while they are open; raise `WorkError` when they are no more."""
+        """Raise `WorkError` if the pages are closed; otherwise do nothing."""
         ...
 
 
 class PageOpener(Protocol):
-    """Opens pages for the seats of a run."""
+    """A function that opens pages for the seats of a run."""
 
     def __call__(self, run: Path, ask: PeopleSettings) -> AbstractContextManager[PageServer]:
-        """Give the pages, and close them at the end."""
+        """Return a context that closes the pages at its end."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoPageServer:
-    """Of a run that asks nobody."""
+    """The pages of a run without human users: none."""
 
     address: str = ""
 
@@ -65,10 +66,10 @@ class NoPageServer:
 
 
 def executor_for_people(executor: Executor, asked: Collection[str]) -> Executor:
-    """Return what holds a run with people: this process, which waits for all of them.
+    """Return the executor of a run with human users: this process, which waits for all of them.
 
     Raises:
-        InvalidInput: several processes were asked for.
+        InvalidInput: the given executor has several processes.
     """
     if executor.workers > 1:
         raise InvalidInput(
@@ -80,22 +81,22 @@ def executor_for_people(executor: Executor, asked: Collection[str]) -> Executor:
 
 @contextmanager
 def page_server(
-    asked: Collection[str], run: Path, told: RunInfo, ask: PeopleSettings
+    asked: Collection[str], run: Path, info: RunInfo, settings: PeopleSettings
 ) -> Generator[PageServer]:
-    """Have pages open while a run asks people.
+    """Keep pages open while a run waits for people.
 
     Args:
-        asked: its users who are people.
-        run: its folder.
-        told: what pages must know.
-        ask: where they are.
+        asked: names of the users who are people.
+        run: the run's folder.
+        info: about the run, shown on the pages.
+        settings: the place of the pages.
 
     Raises:
-        InvalidInput: somewhere to ask was named, and nobody is asked.
-        PluginError: nothing that is installed has pages.
+        InvalidInput: a place was named, and no user of the run is a person.
+        PluginError: no installed package has pages.
     """
     if not asked:
-        if ask.at is not None:
+        if settings.at is not None:
             raise InvalidInput("people: no user of this run is a person; name one with -u human")
         yield NoPageServer()
         return
@@ -104,7 +105,7 @@ def page_server(
         raise PluginError(
             f"people cannot be asked: nothing installed has an entry point of {ENTRY_POINTS}"
         )
-    Seats(run).open(told)
-    opens: PageOpener = found[0].load()
-    with opens(run, ask) as pages:
+    Seats(run).open(info)
+    open_pages: PageOpener = found[0].load()
+    with open_pages(run, settings) as pages:
         yield pages

@@ -1,17 +1,17 @@
-"""Seats: the dialogues of users who are people, as files through which a run and whoever shows them pages talk.
+"""Seats: the dialogues of human users, as files through which a run and the server of its pages communicate.
 
     RUN/seats/
-      about.json         what pages must know of the run
-      alive              touched while somebody answers
-      samples/000012/    what is looked at, while there are seats about it
-      000012-0/          a seat: the first dialogue with a person about the sample at place 12
-        about.bin        whose target
-        person           who sits there; claimed once
-        1.given          what they gave in round 1: on disk before it is answered, and never given twice
-        1.answer         what came of it
+      about.json         information about the run (`RunInfo`)
+      alive              touched while a run answers
+      samples/000012/    image files of a sample, while it has seats
+      000012-0/          a seat: the first dialogue with a person about the sample with index 12
+        about.bin        sample, target and options of the seat (`SeatInfo`)
+        person           id of the person; written once
+        1.given          the prompts of round 1 (`PersonPrompts`): written once, before they are answered
+        1.answer         the result of round 1 (`RoundFeedback`)
 
-Nothing is in memory alone, so people, pages and the run may be stopped at any moment, and each goes on where it was.
-Neither side knows of the other more than this folder, which both may see from other machines.
+All state is in these files, so people, pages and the run may be stopped at any moment and continue later. The two
+sides share nothing but this folder, and may run on different machines.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ SEATS = "seats"
 _ABOUT = "about.json"
 _ALIVE = "alive"
 _SAMPLES = "samples"
-_GONE_S = 10.0
-"""A run of which nothing was heard for so long does not answer."""
+_HEARTBEAT_EXPIRY_S = 10.0
+"""A run without a heartbeat for this long counts as stopped."""
 
 _NAME = re.compile(r"[0-9]{6,12}-[0-9]{1,9}")
-"""Of a seat; names come from outside, and become paths, which no file system has of any length."""
+"""Form of a seat's name. Names come from requests and become paths, so their length is limited."""
 
-Told = TypeVar("Told", bound=msgspec.Struct)
+Document = TypeVar("Document", bound=msgspec.Struct)
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What pages must know of a run.
+    """Information about a run for its pages.
 
     Attributes:
-        id: of the seats, for as long as they are there.
-        title: what it is called.
+        id: of the seats, drawn at random when they are created.
+        title: of the run.
         sample_kind: "image", "volume" or "video".
-        rounds: the most that a dialogue has.
-        most_prompts: that are taken in one round.
+        rounds: limit of rounds in a dialogue.
+        most_prompts: limit of prompts in one round.
     """
 
     id: str = ""
@@ -64,21 +64,21 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeatInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a seat is about.
+    """The dialogue of a seat.
 
     Attributes:
-        seat: its name.
-        place: of the sample in the run.
-        sample: its id.
-        target: its id.
+        seat: name of the seat.
+        place: index of the sample in the run.
+        sample: id of the sample.
+        target: id of the target.
         label: of the target.
-        user: as records call the user.
-        repeat: the number of the dialogue among those about the target.
+        user: name of the user in the records.
+        repeat: number of the dialogue among those about the target, from 0.
         shape: of the sample.
-        kinds: of prompts that are given.
-        shows: how the page shows things, as the user's options say.
-        masks: of each object of the target, run lengths as `segarena.arrays.rle` has them.
-        ignore: the same of pixels that are excluded from scoring; None where every pixel counts.
+        kinds: of prompts that the person gives.
+        shows: display settings of the page, from the user's options.
+        masks: of each object of the target, in the run lengths of `segarena.arrays.rle`.
+        ignore: run lengths of the pixels excluded from scoring; None if every pixel counts.
     """
 
     seat: str
@@ -96,13 +96,13 @@ class SeatInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonPrompts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person gave in a round.
+    """The prompts of a person in one round.
 
     Attributes:
-        id: made by the page, so that the same sent twice is known again.
-        prompts: as `segarena.records.prompts.prompts_text` writes them; None: nothing is left to correct.
+        id: made by the page, so that a request sent twice is recognised.
+        prompts: as written by `segarena.records.prompts.prompts_text`; None: nothing is left to correct.
         person, user_s, away_s, pointer, note: see `segarena.records.row_types.PersonRound`.
-        strokes: how it was drawn, as the page tells it; kept as it is.
+        strokes: log of the drawing, as sent by the page; stored unchanged.
     """
 
     id: str
@@ -116,14 +116,14 @@ class PersonPrompts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundFeedback(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a round.
+    """The result of a round.
 
     Attributes:
-        masks: of each object, run lengths of the prediction; none where there is none.
+        masks: run lengths of the prediction for each object; empty without a prediction.
         values: of the metrics.
-        predict_s: what answering took.
-        is_over: whether the dialogue ends with it.
-        failure: what went wrong.
+        predict_s: seconds until the answer.
+        is_over: whether the dialogue ends with this round.
+        failure: error message; "" for none.
     """
 
     masks: tuple[bytes, ...] = ()
@@ -143,22 +143,20 @@ class Seats:
     def __init__(self, run: Path) -> None:
         self.path = run / SEATS
 
-    def open(self, told: RunInfo) -> None:
-        """Let pages know of the run; the seats keep the id that they have."""
-        # Of several processes that open them at once, one gives the id.
-        write_once(
-            self.path / _ABOUT,
-            msgspec.json.encode(msgspec.structs.replace(told, id=secrets.token_hex(8))),
-        )
-        mine = msgspec.structs.replace(told, id=self.told().id)
-        write_whole(self.path / _ABOUT, msgspec.json.encode(mine))
+    def open(self, info: RunInfo) -> None:
+        """Publish the run to pages; existing seats keep their id."""
+        # If several processes open the seats at once, the first write decides the id.
+        first = msgspec.structs.replace(info, id=secrets.token_hex(8))
+        write_once(self.path / _ABOUT, msgspec.json.encode(first))
+        own = msgspec.structs.replace(info, id=self.told().id)
+        write_whole(self.path / _ABOUT, msgspec.json.encode(own))
         self.beat()
 
     def told(self) -> RunInfo:
-        """Return what pages must know of the run.
+        """Return the information about the run.
 
         Raises:
-            StoreError: it asks nobody, or what is there is damaged.
+            StoreError: the run has no human users, or the file is damaged.
         """
         found = self._read(self.path / _ABOUT, RunInfo)
         if found is None:
@@ -168,26 +166,26 @@ class Seats:
         return found
 
     def beat(self) -> None:
-        """Say that somebody answers."""
+        """Write a heartbeat, to show that this run answers."""
         (self.path / _ALIVE).touch()
 
     def leave(self) -> None:
-        """Say that nobody answers any more."""
+        """Remove the heartbeat, because this run stops answering."""
         (self.path / _ALIVE).unlink(missing_ok=True)
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody answers."""
+        """Whether a running process answers."""
         with suppress(FileNotFoundError):
-            return time.time() - (self.path / _ALIVE).stat().st_mtime < _GONE_S
+            return time.time() - (self.path / _ALIVE).stat().st_mtime < _HEARTBEAT_EXPIRY_S
         return False
 
     def sample_folder(self, place: int) -> Path:
-        """Return where what is looked at lies."""
+        """Return the folder of a sample's image files."""
         return self.path / _SAMPLES / f"{place:06d}"
 
     def open_samples(self) -> list[int]:
-        """Return the places of the samples of which something to look at is there."""
+        """Return the indices of the samples with image files, ascending."""
         return sorted(
             int(folder.name)
             for folder in (self.path / _SAMPLES).glob("[0-9]*")
@@ -195,43 +193,43 @@ class Seats:
         )
 
     def close_sample(self, place: int) -> None:
-        """Remove what was looked at, once the dialogues about it are over."""
+        """Remove the image files of a sample, once the dialogues about it are over."""
         shutil.rmtree(self.sample_folder(place), ignore_errors=True)
 
-    def add(self, told: SeatInfo) -> None:
-        """Make a seat, or tell anew what it is about."""
-        write_whole(self._seat(told.seat) / "about.bin", msgspec.msgpack.encode(told))
+    def add(self, info: SeatInfo) -> None:
+        """Create a seat, or replace its information."""
+        write_whole(self._seat(info.seat) / "about.bin", msgspec.msgpack.encode(info))
 
     def names(self) -> list[str]:
-        """Return the names of all seats, in the order of samples."""
+        """Return the names of all seats, ordered by sample."""
         return sorted(file.parent.name for file in self.path.glob("*/about.bin"))
 
     def seat(self, name: str) -> SeatInfo | None:
-        """Return what a seat is about; None when there is none of that name."""
+        """Return the information about a seat; None if there is no seat of that name."""
         if _NAME.fullmatch(name):
             return self._read(self._seat(name) / "about.bin", SeatInfo)
         return None
 
     def claim(self, name: str, person: str) -> bool:
-        """Let a person sit down; return whether the seat is theirs."""
+        """Assign a free seat to a person; return whether the seat is theirs."""
         return write_once(self._seat(name) / "person", person) or self.person(name) == person
 
     def free(self, name: str) -> None:
-        """Let others have a seat at which nothing was given yet."""
+        """Unassign a seat, unless prompts were given at it."""
         if self.given(name, 1) is None:
             (self._seat(name) / "person").unlink(missing_ok=True)
 
     def person(self, name: str) -> str:
-        """Return who sits there; "" for nobody."""
+        """Return the id of the person at a seat; "" for a free one."""
         with suppress(FileNotFoundError):
             return (self._seat(name) / "person").read_text()
         return ""
 
     def give(self, name: str, round_: int, given: PersonPrompts) -> PersonPrompts:
-        """Keep what a person gave in a round; return what was given there, which may be something earlier.
+        """Store the prompts of a round; return the stored ones, which are earlier ones if there were any.
 
         Raises:
-            StoreError: it cannot be kept; then it was not given.
+            StoreError: they cannot be stored, and do not count as given.
         """
         write_once(self._file(name, round_, "given"), msgspec.json.encode(given))
         found = self.given(name, round_)
@@ -240,23 +238,22 @@ class Seats:
         return found
 
     def given(self, name: str, round_: int) -> PersonPrompts | None:
-        """Return what was given in a round; None when nothing was."""
+        """Return the prompts of a round; None before there are any."""
         return self._read(self._file(name, round_, "given"), PersonPrompts)
 
-    def answer(self, name: str, round_: int, answered: RoundFeedback) -> None:
-        """Let a person see what came of what they gave."""
-        write_whole(self._file(name, round_, "answer"), msgspec.msgpack.encode(answered))
-        if answered.is_over:
-            write_whole(
-                self._seat(name) / "over", b""
-            )  # on disk before the records that say so too
+    def answer(self, name: str, round_: int, feedback: RoundFeedback) -> None:
+        """Store the result of a round for the person to see."""
+        write_whole(self._file(name, round_, "answer"), msgspec.msgpack.encode(feedback))
+        if feedback.is_over:
+            # On disk before the records, so that no finished sample has an open seat.
+            write_whole(self._seat(name) / "over", b"")
 
     def answered(self, name: str, round_: int) -> RoundFeedback | None:
-        """Return what came of a round; None while there is nothing."""
+        """Return the result of a round; None while there is none."""
         return self._read(self._file(name, round_, "answer"), RoundFeedback)
 
     def shown_at(self, name: str, round_: int) -> float:
-        """Return the moment (of `time.time`) from which on the person at a seat could see what a round is about."""
+        """Return the moment (of `time.time`) at which a round became visible to the person at a seat."""
         if round_ > 1:
             before = self._file(name, round_ - 1, "answer")
         else:
@@ -266,21 +263,24 @@ class Seats:
         return time.time()
 
     def rounds(self, name: str) -> Iterator[PersonPrompts]:
-        """Yield what was given, from the first round on."""
+        """Yield the prompts of each round, from the first on."""
         round_ = 1
         while (given := self.given(name, round_)) is not None:
             yield given
             round_ += 1
 
     def last_answer(self, name: str) -> RoundFeedback | None:
-        """Return what came of the last round that was answered; None before there is one."""
+        """Return the result of the last answered round; None before there is one."""
         count = sum(1 for _ in self.rounds(name))
-        # A dialogue may end before anything is given: what is looked at could not be encoded.
-        found = (self.answered(name, round_) for round_ in range(count + 1, 0, -1))
-        return next((answer for answer in found if answer is not None), None)
+        # A dialogue may end before any prompts are given, if its sample could not be encoded.
+        for round_ in range(count + 1, 0, -1):
+            feedback = self.answered(name, round_)
+            if feedback is not None:
+                return feedback
+        return None
 
     def reopen_failed(self, name: str) -> None:
-        """Let a dialogue that failed go on, when its sample is done again: what was given is answered anew."""
+        """Reopen a failed dialogue when its sample is run again; its prompts are answered anew."""
         last = self.last_answer(name)
         if last is not None and last.failure:
             for file in self._seat(name).glob("*.answer"):
@@ -288,7 +288,7 @@ class Seats:
             (self._seat(name) / "over").unlink(missing_ok=True)
 
     def is_over(self, name: str) -> bool:
-        """Tell whether the dialogue of a seat has ended."""
+        """Return whether the dialogue of a seat has ended."""
         return (self._seat(name) / "over").is_file()
 
     def _seat(self, name: str) -> Path:
@@ -297,7 +297,7 @@ class Seats:
     def _file(self, name: str, round_: int, kind: str) -> Path:
         return self._seat(name) / f"{round_}.{kind}"
 
-    def _read(self, file: Path, kind: type[Told]) -> Told | None:
+    def _read(self, file: Path, kind: type[Document]) -> Document | None:
         if file.suffix in (".json", ".given"):
             decode = msgspec.json.decode
         else:
@@ -315,10 +315,10 @@ class Seats:
 
 
 def seat_name(place: int, number: int) -> str:
-    """Return the name of a seat: the place of its sample, and its number among the seats about it."""
+    """Return the name of a seat: the index of its sample, and its number among the seats about it."""
     return f"{place:06d}-{number}"
 
 
 def clear_seats(run: Path) -> None:
-    """Remove the seats of a run that starts anew, and what was given there."""
+    """Remove the seats of a run that starts anew, with all prompts given at them."""
     shutil.rmtree(run / SEATS, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Finding what made a run's numbers: files that options name, sources of plug-ins, files of samples."""
+"""Fingerprints of everything that decides a run's numbers: weights, plug-in sources, packages and data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,9 @@ from segarena.specs import PluginSpec
 
 
 @dataclass(slots=True)
-class _Found:
+class _Provenance:
+    """Files and package versions behind the plug-ins of a run, by name."""
+
     weights: dict[str, Path] = field(default_factory=dict[str, Path])
     sources: dict[str, Path] = field(default_factory=dict[str, Path])
     packages: dict[str, str] = field(default_factory=dict[str, str])
@@ -39,94 +40,96 @@ def identity_of(
     segmenter: Any = None,
     by: FingerprintBy = "content",
 ) -> tuple[Identity, Fingerprints]:
-    """Return the fingerprints of a run that is about to begin or to go on, and those of each file of its data.
+    """Return the fingerprints of a run at its start, and those of each of its data files.
 
     Args:
-        config: which plug-ins, with all their options, and which samples.
+        config: the plug-ins with all their options, and the samples.
         dataset: as built.
-        segmenter: as built, if it is; one that works elsewhere knows what decides its answers there.
-        by: whether the data's content is read, or their names and sizes (in `dataset.fingerprint`) are enough.
+        segmenter: as built, if it is; one that works elsewhere knows the fingerprints there.
+        by: "content" reads the data; "names" relies on names and sizes (in `dataset.fingerprint`).
     """
-    found = _Found()
-    adapter = config.benchmark.adapter
-    for used in (
-        config.segmenter,
-        config.dataset,
-        *config.users,
-        *config.metrics,
-        *([adapter] if adapter else []),
-    ):
-        _look(used, found)
-    weights = dict(zip(found.weights, hashes_of_files(list(found.weights.values())), strict=True))
-    sources = dict(zip(found.sources, hashes_of_files(list(found.sources.values())), strict=True))
-    there = _elsewhere(segmenter)
-    weights = {**weights, **there.get("weights", {})}
-    sources = {**sources, **there.get("sources", {})}
-    found.packages |= {
-        f"{name} (elsewhere)": version for name, version in there.get("environment", {}).items()
-    }
-    data, files = _content(dataset, config.dataset.samples) if by == "content" else ("", ())
-    return Identity(
+    found = _Provenance()
+    used = [config.segmenter, config.dataset, *config.users, *config.metrics]
+    if config.benchmark.adapter is not None:
+        used.append(config.benchmark.adapter)
+    for plugin in used:
+        _add_plugin(plugin, found)
+    remote = _remote_identity(segmenter)
+    weights = {**_hashes(found.weights), **remote.get("weights", {})}
+    sources = {**_hashes(found.sources), **remote.get("sources", {})}
+    for name, release in remote.get("environment", {}).items():
+        found.packages[f"{name} (elsewhere)"] = release
+    data = ""
+    files: Fingerprints = ()
+    if by == "content":
+        data, files = _data_hashes(dataset, config.dataset.samples)
+    identity = Identity(
         weights=weights, sources=sources, packages=found.packages, data=data, data_by=by
-    ), files
+    )
+    return identity, files
 
 
-def _elsewhere(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
-    """Return the identity of a segmenter in another process, also of one that another segmenter asks."""
+def _hashes(files: Mapping[str, Path]) -> dict[str, str]:
+    return dict(zip(files, hashes_of_files(list(files.values())), strict=True))
+
+
+def _remote_identity(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
+    """Return the identity of a segmenter in another process, also of one that another segmenter wraps."""
     while segmenter is not None and not isinstance(segmenter, KnowsItsIdentity):
         segmenter = getattr(segmenter, "segmenter", None)
     return {} if segmenter is None else segmenter.identity
 
 
-def _content(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:
-    """Return a hash of all files of these samples, in order, and that of each; nothing where they are not known."""
+def _data_hashes(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:
+    """Return a hash of all files of these samples, in order, and that of each; empty if they are unknown."""
     if not isinstance(dataset, KnowsFiles):
         return "", ()
-    files = [
-        (sample, file)
-        for sample in samples
-        for path in dataset.files_of(sample)
-        for file in files_below(path)
-    ]
-    hashes = hashes_of_files([file for _, file in files])
-    lines = (
-        f"{sample}\n{file.name}\n{each}\n"
-        for (sample, file), each in zip(files, hashes, strict=True)
-    )
-    each_file = {file: digest for (_, file), digest in zip(files, hashes, strict=True)}
-    return sha256_of_all(lines), [
-        ("/".join(file.parts[-2:]), digest) for file, digest in each_file.items()
-    ]
+    owned: list[tuple[str, Path]] = []
+    for sample in samples:
+        for path in dataset.files_of(sample):
+            owned.extend((sample, file) for file in files_below(path))
+    hashes = hashes_of_files([file for _, file in owned])
+    lines: list[str] = []
+    # Samples may share a file, which is then listed once.
+    by_file: dict[Path, str] = {}
+    for (sample, file), digest in zip(owned, hashes, strict=True):
+        lines.append(f"{sample}\n{file.name}\n{digest}\n")
+        by_file[file] = digest
+    fingerprints = [("/".join(file.parts[-2:]), digest) for file, digest in by_file.items()]
+    return sha256_of_all(lines), fingerprints
 
 
-def _look(used: PluginRecord, found: _Found) -> None:
-    """Note the files and packages behind a plug-in and behind those that its options name."""
+def _add_plugin(used: PluginRecord, found: _Provenance) -> None:
+    """Add the files and packages behind a plug-in and behind the plug-ins that its options name."""
     if ".py:" in used.name:
         file = Path(used.name.rpartition(":")[0])
         sources = [one for one in imported_beside(file) if one.is_file()]
         found.sources |= {str(one): one for one in sources}
-        _note_packages(chain.from_iterable(map(imported_names, sources)), found)
+        for source in sources:
+            _add_packages(imported_names(source), found)
     else:
-        _note_packages(_modules_of(used), found)
+        _add_packages(_modules_of(used), found)
     is_dataset = isinstance(used, DatasetRecord)
     for name, text in _texts(used.options):
-        nested = _nested(text)
+        nested = _nested_plugin(text)
         if nested is not None:
-            _look(nested, found)
-        elif not is_dataset or Path(text).expanduser().is_file():  # its folders hold the samples
+            _add_plugin(nested, found)
+        # The folders of a dataset hold the samples, which have hashes of their own.
+        elif not is_dataset or Path(text).expanduser().is_file():
             found.weights |= {str(file): file for file in _files(name, text)}
 
 
 def _modules_of(used: PluginRecord) -> Iterator[str]:
-    """Yield where plug-ins of this name are defined; which kind an option means is not known here."""
-    for kind in (used.kind,) if used.kind else KINDS:
+    """Yield the modules of all plug-ins of this name; the kind is unknown for one named in an option."""
+    kinds = (used.kind,) if used.kind else KINDS
+    for kind in kinds:
         factory = known(kind, used.name)
         if factory is not None:
             yield factory.__module__
 
 
 def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text among options, at any depth, with the name of the option."""
+    """Yield (option, text) for every text among options, at any depth."""
     for key, value in options.items():
         if isinstance(value, dict):
             inner = value.values()
@@ -139,8 +142,8 @@ def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, st
                 yield name or key, one
 
 
-def _nested(text: str) -> PluginRecord | None:
-    """Return the plug-in that an option names, if it is one: from a file, with options of its own, or registered."""
+def _nested_plugin(text: str) -> PluginRecord | None:
+    """Return the plug-in that an option names, if any: from a file, with options, or registered."""
     try:
         spec = PluginSpec.parse(text)
     except PluginError:
@@ -150,37 +153,38 @@ def _nested(text: str) -> PluginRecord | None:
 
 
 def _files(name: str, text: str) -> list[Path]:
-    if not text:  # not the working directory
+    # An empty text would mean the working directory.
+    if not text:
         return []
     path = Path(text).expanduser()
     # Words of options ("first", "binary") may happen to be names of folders.
-    is_place = "/" in text or name in ("path", "weights")
-    if path.is_file() or (is_place and path.is_dir()):
+    may_be_folder = "/" in text or name in ("path", "weights")
+    if path.is_file() or (may_be_folder and path.is_dir()):
         return files_below(path)
     return _from_hub(text) if name == "weights" else []
 
 
 def _from_hub(name: str) -> list[Path]:
-    """Return the files of a model on the hub, as they lie in the local cache."""
-    hub: Any = sys.modules.get("huggingface_hub")  # whatever loaded the model has imported it
+    """Return the files of a model on the hub from the local cache; none if it is not loaded."""
+    # The code that loaded the model has imported the hub; importing it here would be slow.
+    hub: Any = sys.modules.get("huggingface_hub")
     if hub is None or name.count("/") != 1:
         return []
     config = hub.try_to_load_from_cache(name, "config.json")
     return files_below(Path(config).parent) if isinstance(config, str) else []
 
 
-def _note_packages(names_of_modules: Iterable[str], found: _Found) -> None:
-    """Note the versions of the packages that modules are from, unless that is ours or Python itself."""
-    tops = (
-        {name.partition(".")[0] for name in names_of_modules}
-        - {"segarena"}
-        - sys.stdlib_module_names
-    )
-    for name in chain.from_iterable(_distributions().get(top, ()) for top in sorted(tops)):
-        with suppress(PackageNotFoundError):
-            found.packages[name] = version(name)
+def _add_packages(module_names: Iterable[str], found: _Provenance) -> None:
+    """Add the versions of the packages of modules, except segarena and the standard library."""
+    packages = {name.partition(".")[0] for name in module_names}
+    packages -= {"segarena", *sys.stdlib_module_names}
+    for package in sorted(packages):
+        for distribution in _distributions().get(package, ()):
+            with suppress(PackageNotFoundError):
+                found.packages[distribution] = version(distribution)
 
 
-@cache  # reads the list of files of every installed package: a fifth of a second, more than a small run takes
+# Cached, because listing the files of every installed package takes a fifth of a second.
+@cache
 def _distributions() -> Mapping[str, list[str]]:
     return packages_distributions()

@@ -30,8 +30,8 @@ from segarena.records.configuration import Agreement
 from segarena.registry import build, names
 from segarena.samples import Sample
 from segarena.specs import Plugin, PluginSpec
+from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import FunctionJob, UnitFailure
-from segarena.work.processes import ProcessExecutor
 
 DIALOGUES = 4
 """Number of dialogues about a sample, at most two about each target and user."""

@@ -1,28 +1,28 @@
-"""A run on disk: `run.json`, tables in Parquet files, and the ledger of their pieces.
+"""A run on disk: `run.json`, tables in Parquet files, and the ledger of its pieces.
 
     runs/x/
       run.json       everything needed to repeat the run
       records/       one row per round: keys, effort, prompts, metrics and their counts, failure
       timings/       seconds per round; round 0 is the encoder pass of the sample
       masks/         predictions after chosen rounds, as run lengths
-      parts/         what metrics say of each object and frame; only where they do
-      people/        who gave the prompts of a round and what that took; only where users are people
-      pieces.jsonl   which files hold which samples; see `segarena.records.pieces`
-      data.parquet   SHA-256 of each file of the data; only where the dataset says which these are
-      seats/         where people are asked; see `segarena.engine.human_queue`
-      claims/        who does what, while several processes share the run; see `segarena.work.sharing`
+      parts/         metric values of each object and frame; only for metrics that give them
+      people/        person and effort of each round; only for runs with human users
+      pieces.jsonl   files of the samples; see `segarena.records.pieces`
+      data.parquet   SHA-256 of each data file; only for datasets that know their files
+      seats/         prompts of people; see `segarena.engine.human_queue`
+      claims/        division of work, while several processes share the run; see `segarena.work.sharing`
 
-A sample is done when its records are there, whatever happened to the process. Seconds live apart from the records, so
-equal runs have equal record files, byte for byte.
+A sample is done when its records exist, whatever happened to the process. Seconds are not in the records, so equal
+runs have equal record files, byte for byte.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
 
@@ -58,7 +58,10 @@ from segarena.work.ledger import Ledger, first_difference, open_exclusive
 from segarena.work.sharing.claims import CLAIMS
 from segarena.work.sharing.locks import is_claim_file, refuse_sharers, remove_claims
 
-_ANEW = "--overwrite starts anew, another --out keeps both"
+ENTRY_POINTS = "segarena.run_views"
+"""Entry-point group of the module that shows runs; the first one by name is used."""
+
+_START_ANEW = "--overwrite starts anew, another --out keeps both"
 
 
 class RunFolder:
@@ -66,15 +69,16 @@ class RunFolder:
 
     Attributes:
         path: the folder.
-        config: what run.json says.
-        damage: a line when run.json is not as it was written, else nothing.
-        notes: what must be known of it, a line each; when it is continued, what is different now.
+        config: contents of run.json.
+        damage: message about a checksum mismatch of run.json; "" for none.
+        notes: messages for the reader of the run; for a continued run also what changed since its start.
     """
 
     def __init__(
         self, path: Path, config: RunConfiguration, *, damage: str = "", is_sealed: bool = True
     ) -> None:
-        self.path = path.absolute()  # a plug-in may change the working directory
+        # Absolute, because a plug-in may change the working directory.
+        self.path = path.absolute()
         self.config = config
         self.damage = damage
         if is_sealed:
@@ -90,7 +94,7 @@ class RunFolder:
 
         Raises:
             RunMissing: there is no run.json.
-            StoreError: it is damaged, of a later version, or not one of ours.
+            StoreError: run.json is damaged, of a later version, or not written by segarena.
         """
         file = Path(path) / "run.json"
         if not file.is_file():
@@ -114,14 +118,14 @@ class RunFolder:
 
         Args:
             path: the folder.
-            config: what run.json will say, or must agree with.
-            data: of each file of the data, kept beside run.json to name those that change.
-            overwrite: start anew in a folder that holds any run; files that are none of a run's stay.
-            beside: names of files that may be there before the run begins.
+            config: of a new run; that of an existing run must agree with it.
+            data: fingerprints of the data files, stored beside run.json to name files that change.
+            overwrite: start anew in a folder that holds any run; other files in it stay.
+            beside: names of files that may exist before the run begins.
 
         Raises:
             RunConflict: the folder holds another run (the first difference is named) or other files.
-            StoreError: the folder cannot be written; or is to be overwritten, and its run.json is not one of ours.
+            StoreError: the folder cannot be written; or is to be overwritten, and its run.json is not one of segarena.
         """
         folder = Path(path)
         if (folder / "run.json").is_file():
@@ -130,17 +134,14 @@ class RunFolder:
                 existing._start_anew(config, data)
             else:
                 _refuse_other(folder, existing.config, config, data)
-                existing._told_since(config)
-                if not read_fingerprints(
-                    folder
-                ):  # an earlier version began it, or they were damaged
+                existing._note_changes(config)
+                # An earlier version began the run, or the file is damaged.
+                if not read_fingerprints(folder):
                     write_fingerprints(folder, data)
             return existing
-        if folder.is_dir():
-            others = [path for path in folder.iterdir() if path.name not in beside]
-        else:
-            others = []
-        if not all(map(_is_of_a_start, others)):
+        contents = list(folder.iterdir()) if folder.is_dir() else []
+        others = [path for path in contents if path.name not in beside]
+        if not all(_is_startup_leftover(path) for path in others):
             raise RunConflict(
                 f"{folder} holds other files and no run.json; choose an empty or new folder with --out"
             )
@@ -158,41 +159,41 @@ class RunFolder:
         return run
 
     def _start_anew(self, config: RunConfiguration, data: Fingerprints) -> None:
-        """Remove all that the run and its report wrote, and be the run `config`.
-
-        Records go first, so that a process killed meanwhile leaves samples that are not done.
-        """
+        """Remove all files of the run and its report, and become the run `config`."""
         refuse_sharers(self.path / CLAIMS)
         with open_exclusive(self.path / PIECES_LEDGER) as ledger:
             remove_claims(self.path / CLAIMS)
             ledger.truncate(0)
+            # Records first, so that a process killed meanwhile leaves pending samples.
             for table in reversed(TABLES):
                 for file in (self.path / table).glob("*.parquet"):
                     file.unlink()
             (self.path / FINGERPRINTS).unlink(missing_ok=True)
             clear_seats(self.path)
             self._pieces = Pieces(self.path, config.dataset.samples)
-            stays = remove_report(self.path)
-            if stays:
+            self.notes = ()
+            if remove_report(self.path):
                 self.notes = (f"{self.path / REPORT_FOLDER} is still the report of the run before",)
-            else:
-                self.notes = ()
             self.write_config(config)
             write_fingerprints(self.path, data)
 
-    def _told_since(self, asked: RunConfiguration) -> None:
-        """Note what may differ from the beginning of the run, and take fingerprints where none were taken."""
+    def _note_changes(self, continued: RunConfiguration) -> None:
+        """Note changes since the start of the run, and add the fingerprints of an earlier version's run."""
         before = self.config.identity
-        now = asked.identity
-        versions = {**self.config.environment, **(before.packages if before else {})}
-        versions_now = {**asked.environment, **(now.packages if now else {})}
-        told = [version_changes(versions, versions_now)]
+        now = continued.identity
+        versions = dict(self.config.environment)
+        if before is not None:
+            versions.update(before.packages)
+        versions_now = dict(continued.environment)
+        if now is not None:
+            versions_now.update(now.packages)
+        notes = [version_changes(versions, versions_now)]
         if before is None and now is not None:
-            told.append(
+            notes.append(
                 "this run began without fingerprints of weights, sources and data; from now on it has them"
             )
             self.write_config(replace(self.config, identity=replace(now, is_from_start=False)))
-        self.notes = (*self.notes, *filter(None, told))
+        self.notes = (*self.notes, *filter(None, notes))
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -205,41 +206,42 @@ class RunFolder:
         return not self.pending()
 
     def pending(self) -> list[int]:
-        """Return the places of the samples that are not done; no table is opened for it."""
+        """Return the indices of the samples that are not done, without opening a table."""
         return [index for index, is_done in enumerate(self._pieces.done()) if not is_done]
 
     @contextmanager
     def lock(self, *, retry_damaged: bool = False) -> Generator[None]:
-        """Hold the run for this process; the lock dies with it.
+        """Lock the run for this process; the lock ends with the process.
 
         Args:
-            retry_damaged: remove damaged files, and samples whose values contradict one another or of which a damaged
-                ledger may say what is no longer so.
+            retry_damaged: remove damaged files, samples with contradictory values, and samples about which a damaged
+                ledger may be out of date.
 
         Raises:
             RunConflict: another process works on this run, or several share it.
-            StoreError: the ledger is damaged, and `retry_damaged` was not said.
+            StoreError: the ledger is damaged, and `retry_damaged` is False.
         """
         refuse_sharers(self.path / CLAIMS)
         with Ledger(self.path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
-            remove_claims(self.path / CLAIMS)  # of sharers who are gone
+            # Processes that shared the run and died left their claims.
+            remove_claims(self.path / CLAIMS)
             self.clear_leftovers()
-            with self._held_with(
+            with self._writable_pieces(
                 WritablePieces(self.path, self.samples, ledger), retry_damaged=retry_damaged
             ):
                 yield
 
     @contextmanager
     def keep(self, check: Callable[[], None], *, retry_damaged: bool = False) -> Generator[None]:
-        """Hold the run for a moment, for a process that shares it with others who leave it alone meanwhile.
+        """Write to a shared run for a moment, while the other processes keep out.
 
         Args:
-            check: raises an error when that is no longer so.
+            check: raises an error when the others no longer keep out.
             retry_damaged: as for `lock`.
         """
         with (
             Ledger(self.path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0, is_locked=False) as ledger,
-            self._held_with(
+            self._writable_pieces(
                 WritablePieces(self.path, self.samples, ledger, check=check),
                 retry_damaged=retry_damaged,
             ),
@@ -247,18 +249,18 @@ class RunFolder:
             yield
 
     def clear_leftovers(self) -> None:
-        """Remove what killed writers left; only when nobody writes."""
+        """Remove unfinished files of killed processes; only while nobody writes."""
         for written in (self.path, *(self.path / table for table in TABLES)):
             clear_leftovers(written)
 
     @contextmanager
-    def _held_with(self, held: WritablePieces, *, retry_damaged: bool) -> Generator[None]:
+    def _writable_pieces(self, pieces: WritablePieces, *, retry_damaged: bool) -> Generator[None]:
         reading = self._pieces
-        self._pieces = held
+        self._pieces = pieces
         try:
             if retry_damaged:
-                held.forget_doubtful()
-            held.heal()
+                pieces.forget_doubtful()
+            pieces.heal()
             if retry_damaged:
                 self._discard_damaged()
             yield
@@ -266,53 +268,56 @@ class RunFolder:
             self._pieces = reading
 
     def write(self, index: int, rows: Rows) -> None:
-        """Write the tables of sample `index`; after that it is done. Processes that do not hold the run may do so too.
+        """Write the tables of sample `index`, which is done then; needs no lock on the run.
 
         Raises:
-            StoreError: the disk is full or cannot be written. What was written before stays.
+            StoreError: the disk is full or cannot be written. Samples written before stay.
         """
         self.write_files(index, files_of_rows(rows))
 
     def write_files(self, index: int, files: Mapping[str, bytes]) -> None:
-        """Write the files of sample `index`, from `files_of_rows`; otherwise as `write`."""
+        """Write the files of sample `index` made by `files_of_rows`; otherwise as `write`."""
         self._pieces.write(index, files)
 
     def gather(self, index: int | None = None) -> None:
-        """Join the files of single samples; only while the run is held.
+        """Compact the files of single samples into pieces; only while the run is locked.
 
         Args:
-            index: around this sample, if its neighbours are done too; None joins all, when the run is over.
+            index: compacts the block of this sample, if all of it is done; None compacts a finished run.
         """
         if index is None:
-            self._held().gather_all()
+            self._locked_pieces().gather_all()
         else:
-            self._held().gather_around(index)
+            self._locked_pieces().gather_around(index)
 
     def discard(self, indices: Sequence[int]) -> None:
-        """Forget samples, so that they are done again; only while the run is held."""
-        self._held().discard(indices)
+        """Discard samples, which become pending again; only while the run is locked."""
+        self._locked_pieces().discard(indices)
 
     def damaged(self) -> tuple[dict[Path, str], int]:
-        """Return the damaged or missing files, with what is wrong, and how many files have no checksum to look at."""
+        """Return the damaged or missing files with the reason, and the number of files without a checksum."""
         return self._pieces.damaged()
 
     def _discard_damaged(self) -> None:
-        if self.damage:  # what it came to is told anew
+        # The counts may be damaged too; they are computed anew when the run is finished.
+        if self.damage:
             self.write_config(replace(self.config, counts=None))
-        self._held().remove(self.damaged()[0])
-        place = {sample: index for index, sample in enumerate(self.samples)}
-        self.discard([place[sample] for sample in self.contradictions()])
+        self._locked_pieces().remove(self.damaged()[0])
+        indices = {sample: index for index, sample in enumerate(self.samples)}
+        self.discard([indices[sample] for sample in self.contradictions()])
 
     def contradictions(self) -> dict[str, str]:
-        """Return the samples whose records contradict themselves, with the first thing that is wrong."""
+        """Return the samples with contradictory records, with the first contradiction of each."""
         metrics: list[ChecksValues] = []
         for used in self.config.metrics:
-            with suppress(PluginError):  # of other packages; their values are not looked at
+            # Metrics of other packages are not rebuilt, and their values not checked.
+            with suppress(PluginError):
                 built = rebuild_plugin("metric", used)
-                metrics += [built] if isinstance(built, ChecksValues) else []
+                if isinstance(built, ChecksValues):
+                    metrics.append(built)
         return contradictions(self.records(), self.config.rounds, metrics, self.parts())
 
-    def _held(self) -> WritablePieces:
+    def _locked_pieces(self) -> WritablePieces:
         if not isinstance(self._pieces, WritablePieces):
             raise StoreError(
                 f"{self.path}: only the process that holds the run may gather or discard"
@@ -320,27 +325,28 @@ class RunFolder:
         return self._pieces
 
     def failed(self) -> list[int]:
-        """Return the places of the samples in which something failed."""
+        """Return the indices of the samples in which something failed."""
         records = self.read("records", ["sample", "failure"])
         bad = set(records.filter(pl.col("failure").is_not_null())["sample"].to_list())
         return [index for index, sample in enumerate(self.samples) if sample in bad]
 
     def write_config(self, config: RunConfiguration) -> None:
-        """Write run.json, which then is the run's configuration."""
+        """Replace the configuration of the run, and write run.json."""
         write_whole(self.path / "run.json", configuration_text(config))
         self.config = config
 
     def summary(self) -> Any:
         """Return the summary so far, a `segarena.reports.sheets.Sheet`; the verdict is its caption."""
-        return _reports().run_summary_sheet(self.path)
+        return _run_views().run_summary_sheet(self.path)
 
     def compare(self, *others: RunFolder) -> Any:
-        """Return how other runs differ from this one, target by target, as a `segarena.reports.sheets.Sheet`.
+        """Return the differences to other runs, target by target, as a `segarena.reports.sheets.Sheet`.
 
         Raises:
             RunConflict: they followed other rules.
         """
-        return _reports().comparison_sheet([self.path, *(other.path for other in others)])
+        paths = [self.path, *(other.path for other in others)]
+        return _run_views().comparison_sheet(paths)
 
     def __repr__(self) -> str:
         done = len(self.samples) - len(self.pending())
@@ -364,11 +370,11 @@ class RunFolder:
         return self.read("masks")
 
     def parts(self) -> pl.DataFrame:
-        """Return what metrics said of each object and frame, in the order of the samples."""
+        """Return the metric values of each object and frame, in the order of the samples."""
         return self.read("parts")
 
     def people(self) -> pl.DataFrame:
-        """Return who gave which round's prompts, and what that took; no rows where all users are simulated."""
+        """Return the person and effort of each round; no rows if all users are simulated."""
         return self.read("people")
 
     def read(
@@ -379,13 +385,13 @@ class RunFolder:
         without: Sequence[str] = (),
         only: Collection[int] | None = None,
     ) -> pl.DataFrame:
-        """Return "records", "timings", "masks", "parts" or "people", or only those of `columns` that it has, less some.
+        """Return the table "records", "timings", "masks", "parts" or "people", or some of its columns.
 
         Args:
-            table: its name.
-            columns: None for all.
-            without: columns that are left out.
-            only: places of the samples that are wanted; None for all.
+            table: name of the table.
+            columns: names of the wanted columns, some of which may not exist; None for all.
+            without: names of columns that are left out.
+            only: indices of the wanted samples; None for all.
 
         Raises:
             StoreError: a file is damaged; it is named.
@@ -398,42 +404,54 @@ def files_of_rows(rows: Rows) -> dict[str, bytes]:
     return sample_files({table: table_frame(table, getattr(rows, table)) for table in TABLES})
 
 
-def _reports() -> Any:
-    """Return what shows runs; it stands above the engine and is imported when somebody looks."""
-    return importlib.import_module("segarena.reports.notebook")
+def _run_views() -> Any:
+    """Return the module that shows runs, with `run_summary_sheet` and `comparison_sheet`.
+
+    It is found by its entry point, because it stands above the engine and imports it.
+
+    Raises:
+        PluginError: nothing installed has such an entry point.
+    """
+    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+    if not found:
+        raise PluginError(
+            f"summary: nothing installed has an entry point of {ENTRY_POINTS}; reinstall segarena"
+        )
+    return found[0].load()
 
 
-def _is_of_a_start(path: Path) -> bool:
-    """Tell whether a run that was ended before its run.json was whole leaves this behind."""
-    is_empty_table = path.name in TABLES and path.is_dir() and not any(path.iterdir())
-    is_empty_ledger = path.name == PIECES_LEDGER and path.is_file() and not path.stat().st_size
-    is_folder_of_claims = (
-        path.name == CLAIMS and path.is_dir() and all(map(is_claim_file, path.iterdir()))
-    )
-    return is_leftover(path) or is_empty_table or is_empty_ledger or is_folder_of_claims
+def _is_startup_leftover(path: Path) -> bool:
+    """Return whether a run that was killed before run.json was complete leaves this path behind."""
+    if path.name in TABLES and path.is_dir():
+        return not any(path.iterdir())
+    if path.name == PIECES_LEDGER and path.is_file():
+        return not path.stat().st_size
+    if path.name == CLAIMS and path.is_dir():
+        return all(is_claim_file(file) for file in path.iterdir())
+    return is_leftover(path)
 
 
 def _refuse_other(
     folder: Path, existing: RunConfiguration, asked: RunConfiguration, data: Fingerprints
 ) -> None:
-    """Raise RunConflict unless `asked` goes on with what is there; what was edited is named before any option."""
+    """Raise RunConflict unless `asked` continues the existing run; edited files are named before options."""
     before = existing.identity
     now = asked.identity
     edited = identity_changes(before, now) if before and now else []
-    if edited and _plugins(existing) == _plugins(asked):
-        raise RunConflict(f"{folder}: {'; '.join(edited)}; {_ANEW}")
+    # With other plug-ins, other files are no surprise, and the plug-in is the difference to name.
+    if edited and _plugin_names(existing) == _plugin_names(asked):
+        raise RunConflict(f"{folder}: {'; '.join(edited)}; {_START_ANEW}")
     old = plain_configuration(existing)
     new = plain_configuration(asked)
     is_other_data = has_data_changed(before, now)
-    for told in (old, new):
-        for later in (
-            "sees_truth",
-            "encodes_with_prompts",
-        ):  # a run begun before these were recorded goes on
-            del told["segmenter"][later]
+    for plain in (old, new):
+        # Runs from before these were recorded can be continued.
+        del plain["segmenter"]["sees_truth"]
+        del plain["segmenter"]["encodes_with_prompts"]
+        # The changed files are named below instead.
         if is_other_data:
-            del told["dataset"]["fingerprint"]  # the files are named below
-    for key, value in _without_later(old, new).items():
+            del plain["dataset"]["fingerprint"]
+    for key, value in _without_later_options(old, new).items():
         if key not in CIRCUMSTANCES and old[key] != value:
             where, has, wants = first_difference(key, old[key], value)
             raise RunConflict(
@@ -443,34 +461,27 @@ def _refuse_other(
     if is_other_data:
         which = describe_changes(read_fingerprints(folder), data) or "which ones was not recorded"
         raise RunConflict(
-            f"{folder}: the dataset's files changed since this run ({which}); {_ANEW}"
+            f"{folder}: the dataset's files changed since this run ({which}); {_START_ANEW}"
         )
 
 
-def _without_later(old: Any, new: Any) -> Any:
-    """Return `new` without options that a plug-in got after the old run began, as long as nothing is set there."""
+def _without_later_options(old: Any, new: Any) -> Any:
+    """Return `new` without unset options that plug-ins got after the old run began."""
     if isinstance(old, dict) and isinstance(new, dict):
-        was = cast("dict[str, Any]", old)
-        told = cast("dict[str, Any]", new)
-        return {
-            key: _without_later(was.get(key), told[key])
-            for key in told
-            if key in was or told[key] is not None
-        }
-    if (
-        isinstance(old, list)
-        and isinstance(new, list)
-        and len(cast("list[Any]", old)) == len(cast("list[Any]", new))
-    ):
-        return [
-            _without_later(*pair)
-            for pair in zip(cast("list[Any]", old), cast("list[Any]", new), strict=True)
-        ]
+        old_values = cast("dict[str, Any]", old)
+        kept: dict[str, Any] = {}
+        for key, value in cast("dict[str, Any]", new).items():
+            if key in old_values or value is not None:
+                kept[key] = _without_later_options(old_values.get(key), value)
+        return kept
+    if isinstance(old, list) and isinstance(new, list):
+        old_items = cast("list[Any]", old)
+        new_items = cast("list[Any]", new)
+        if len(old_items) == len(new_items):
+            return list(map(_without_later_options, old_items, new_items))
     return new
 
 
-def _plugins(config: RunConfiguration) -> list[str]:
-    return [
-        str(used.spec)
-        for used in (config.segmenter, config.dataset, *config.users, *config.metrics)
-    ]
+def _plugin_names(config: RunConfiguration) -> list[str]:
+    plugins = (config.segmenter, config.dataset, *config.users, *config.metrics)
+    return [str(used.spec) for used in plugins]

@@ -1,1 +1,1 @@
-"""What a run folder holds, as typed values: read and checked once, written by the same definitions."""
+"""The contents of a run folder as typed values: validated once on reading, and written by the same definitions."""

@@ -1,4 +1,4 @@
-"""What run.json says: everything needed to repeat a run, and what it came to."""
+"""The configuration of a run, stored in run.json: everything needed to repeat it, and its counts."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from segarena.specs import PluginSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginRecord:
-    """A plug-in as a run had it.
+    """A plug-in of a run.
 
     Attributes:
-        kind: which role it plays: "segmenter", "user", ...
+        kind: its role: "segmenter", "user", ...
         name: as registered, or `file.py:Name`.
-        options: all of them, those left at their defaults too.
+        options: all of them, including those left at their defaults.
         sha256: of the file, for a plug-in given by its path.
-        sees_truth: of a segmenter: it was given the targets, as controls are.
-        encodes_with_prompts: of a segmenter: every answer is a pass of its network, and encoding none.
+        sees_truth: whether a segmenter gets the targets, as controls do.
+        encodes_with_prompts: whether each answer of a segmenter is a network pass, and encoding none.
     """
 
     kind: str = ""
@@ -41,13 +41,13 @@ class PluginRecord:
 
     @property
     def spec(self) -> PluginSpec:
-        """What builds it again."""
+        """The specification that builds it again."""
         return PluginSpec(self.name, dict(self.options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRecord(PluginRecord):
-    """The dataset, with the samples that take part, in order."""
+    """The dataset of a run, with the samples that take part, in order."""
 
     fingerprint: str
     samples: tuple[str, ...]
@@ -55,14 +55,14 @@ class DatasetRecord(PluginRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRecord(PluginRecord):
-    """A user; `written` is what records call them."""
+    """A user of a run; `written` is its name in the records."""
 
     written: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkRecord:
-    """The rules; see `segarena.roles.Benchmark`, whose users, metrics and rounds stand beside it."""
+    """The rules of a run; see `segarena.roles.Benchmark`. Users, metrics and rounds are in `RunConfiguration`."""
 
     name: str
     protocol: str
@@ -77,14 +77,15 @@ class BenchmarkRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCounts:
-    """What a finished run came to.
+    """Counts of a finished run.
 
     Attributes:
-        targets: those with a dialogue; where all users choose theirs, as people did who drew, all that there are.
+        targets: targets with a dialogue; all targets of the data if every user chooses its own.
         encodes: encoder passes.
         encodes_from_cache: encodings that were read instead.
-        failures: dialogues that went wrong; a sample that could not be used counts once.
-        targets_without: for each user, the targets about which they have no dialogue; those without any are left out.
+        failures: failed dialogues; a sample that could not be used counts once.
+        targets_without: for each user, the number of targets without a dialogue; users without such targets are left
+            out.
     """
 
     samples: int
@@ -98,14 +99,14 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """What came of answers that were asked again.
+    """Agreement of repeated answers with the first ones.
 
     Attributes:
-        asked: how many.
-        differed: of these, how many came out otherwise, or not at all.
-        worst_iou: the lowest between an answer and the one given again, of several objects that of the worst; 1 when
-            all are equal, 0 for one that was not given again.
-        worst: which one that was, and why none was given; empty when all are equal.
+        asked: number of repeated answers.
+        differed: number of those that changed or were missing.
+        worst_iou: lowest IoU of an answer with its repetition, over all objects; 1 if all are equal, 0 for a missing
+            one.
+        worst: name of that answer, and why it is missing; empty if all are equal.
     """
 
     asked: int
@@ -116,18 +117,18 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfiguration:
-    """run.json.
+    """The contents of run.json.
 
     Attributes:
         format: of the run folder; see `segarena.records.format_upgrade`.
         version: of segarena.
-        created, finished: ISO 8601; empty until then.
-        environment: versions of what computes.
-        command: as it can be typed again.
-        directory: where it was given; relative paths lead on from there. Empty in folders of earlier versions.
-        identity: what made its numbers beyond that; None in folders of versions that did not take it.
+        created, finished: moments in ISO 8601; empty until then.
+        environment: versions of the packages that compute.
+        command: command line that repeats the run.
+        directory: working directory of the command, from which relative paths start. Empty in earlier versions.
+        identity: fingerprints of weights, sources and data; None in earlier versions.
         counts: None until the run is finished.
-        verified: what came of asking some of its answers again (`segarena.engine.answer_verification`); None: nobody did.
+        verified: agreement of repeated answers (`segarena.engine.answer_verification`); None if none were.
     """
 
     format: int = RUN_FORMAT
@@ -153,32 +154,32 @@ class RunConfiguration:
 
 
 def resolve_paths(used: PluginRecord, directory: str) -> PluginRecord:
-    """Return a plug-in of a run whose relative paths, of its file and in its options, lead on from `directory`."""
+    """Return a plug-in with the relative paths of its file and options resolved from `directory`.
 
-    def there(text: str, file: str) -> str:
+    Only paths that exist there are resolved, because other options may merely look like paths.
+    """
+
+    def resolve(text: str, file: str) -> str:
         return str(Path(directory, text)) if Path(directory, file).exists() else text
 
-    options = {
-        name: there(value, value)
-        if isinstance(value, str) and value and (name == "path" or "/" in value)
-        else value
-        for name, value in used.options.items()
-    }
-    is_file = ".py:" in used.name
-    return replace(
-        used,
-        name=there(used.name, used.name.rpartition(":")[0]) if is_file else used.name,
-        options=options,
-    )
+    options: dict[str, Any] = {}
+    for name, value in used.options.items():
+        options[name] = value
+        if isinstance(value, str) and value and (name == "path" or "/" in value):
+            options[name] = resolve(value, value)
+    name = used.name
+    if ".py:" in name:
+        name = resolve(name, name.rpartition(":")[0])
+    return replace(used, name=name, options=options)
 
 
 def move_data(used: PluginRecord, data: str) -> PluginRecord:
-    """Return a dataset of a run whose files are in another folder now.
+    """Return a dataset of a run with its files in another folder.
 
     Args:
         used: the dataset.
-        data: the folder; or "OPTION=FOLDER", which says of which option it is the value. Otherwise it is that of the
-            option `path`, else of the only one that is text with a "/" in it, else of the only one that is text.
+        data: the folder, or "OPTION=FOLDER". Without an option, the folder replaces the option `path`, else the only
+            text option with a "/", else the only text option.
 
     Raises:
         InvalidInput: no option may be a folder, or several may.
@@ -188,18 +189,19 @@ def move_data(used: PluginRecord, data: str) -> PluginRecord:
         return replace(used, options={**used.options, option: folder})
     texts = [name for name, value in used.options.items() if isinstance(value, str)]
     with_slash = [name for name in texts if "/" in str(used.options[name])]
-    places = ["path"] if "path" in texts else with_slash or texts
-    if len(places) != 1:
-        if places:
-            wanted = f"give OPTION={data}, OPTION being one of {', '.join(places)}"
+    candidates = ["path"] if "path" in texts else with_slash or texts
+    if len(candidates) != 1:
+        if candidates:
+            wanted = f"give OPTION={data}, OPTION being one of {', '.join(candidates)}"
         else:
             wanted = "leave it out"
         raise InvalidInput(
-            f"data: expected a dataset with one folder, got {used.name} with {len(places) or 'none'}; {wanted}"
+            f"data: expected a dataset with one folder, got {used.name} with {len(candidates) or 'none'}; {wanted}"
         )
-    return replace(used, options={**used.options, places[0]: data})
+    return replace(used, options={**used.options, candidates[0]: data})
 
 
+# Searched in the bytes, because the checksum covers the exact text of the file.
 _SEAL = re.compile(rb',\s*"sha256": "([0-9a-f]{64})"\s*\}\s*\Z')
 
 CIRCUMSTANCES = (
@@ -214,11 +216,11 @@ CIRCUMSTANCES = (
     "time_limit_s",
     "identity",
 )
-"""What may differ when a run is continued; of the identity see `segarena.records.identity.identity_changes`."""
+"""Fields that may differ when a run is continued; for `identity` see `segarena.records.identity.identity_changes`."""
 
 
 class LoadedConfiguration(NamedTuple):
-    """A configuration as read, and what its checksum says against it."""
+    """A configuration as read, with a message about a checksum mismatch; "" for none."""
 
     config: RunConfiguration
     damage: str
@@ -226,38 +228,39 @@ class LoadedConfiguration(NamedTuple):
 
 
 def read_configuration(file: Path) -> LoadedConfiguration:
-    """Return what `file` says, in the terms of today whatever version wrote it, and whether it is as it was written.
+    """Read a run.json of any version, upgrade it to the current format, and verify its checksum.
 
     Raises:
-        StoreError: it cannot be read, is no JSON, is of a later format, or a field is missing or of another type.
+        StoreError: it cannot be read, is not JSON, is of a later format, or a field is missing or of another type.
     """
     try:
         data = file.read_bytes()
         plain = json.loads(data)
-        seal = _SEAL.search(data)
-        is_sealed = seal is not None or (
-            isinstance(plain, dict) and plain.get("format", 1) in SEALED_FORMATS
-        )
-        is_whole = seal is not None and sha256(data[: seal.start()]) == seal[1].decode()
-        if is_sealed and not is_whole:
-            damage = f"{file} is not as it was written: its SHA-256 is not the one in it"
-        else:
-            damage = ""
-        return LoadedConfiguration(parse_configuration(plain), damage, is_sealed)
+        config = parse_configuration(plain)
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # of UTF-8, of JSON, of lists in lists, or ours about a field
+    # A ValueError comes from UTF-8, JSON or a field; a RecursionError from deeply nested lists.
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{file} is damaged or not a run of segarena: {error}") from error
+    seal = _SEAL.search(data)
+    if seal is None:
+        # A format with checksums whose checksum is missing is damaged.
+        is_sealed = plain.get("format", 1) in SEALED_FORMATS
+        is_intact = False
+    else:
+        is_sealed = True
+        is_intact = sha256(data[: seal.start()]) == seal[1].decode()
+    damage = ""
+    if is_sealed and not is_intact:
+        damage = f"{file} is not as it was written: its SHA-256 is not the one in it"
+    return LoadedConfiguration(config, damage, is_sealed)
 
 
 def parse_configuration(plain: Any) -> RunConfiguration:
-    """Return the configuration that `plain_configuration` made plain, or an earlier version.
+    """Return the configuration in the plain values of a run.json of any version.
 
     Raises:
-        ValueError: names the field, what was expected there and what was found.
+        ValueError: names the field, the expected and the found value.
     """
     if not isinstance(plain, dict):
         raise ValueError(f"expected an object, got {type(plain).__name__}")  # noqa: TRY004 - the reader adds the file
@@ -271,11 +274,11 @@ def parse_configuration(plain: Any) -> RunConfiguration:
 
 
 def plain_configuration(config: RunConfiguration) -> dict[str, Any]:
-    """Return `config` as JSON has it: numbers, texts, lists, objects and null."""
+    """Return `config` in JSON types: numbers, texts, lists, objects and null."""
     return json.loads(json.dumps(msgspec.to_builtins(config)))
 
 
 def configuration_text(config: RunConfiguration) -> str:
-    """Return what run.json holds: the configuration, and behind it the SHA-256 of the bytes before."""
+    """Return the text of run.json: the configuration, followed by the SHA-256 of the bytes before it."""
     text = json.dumps(plain_configuration(config), indent=2, ensure_ascii=False).removesuffix("\n}")
     return f'{text},\n  "sha256": "{sha256(text)}"\n}}'

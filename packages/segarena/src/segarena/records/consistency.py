@@ -1,4 +1,4 @@
-"""What the records of a run must agree on among themselves, whatever was judged."""
+"""Consistency checks of the records of a run among themselves, independent of the data."""
 
 from __future__ import annotations
 
@@ -19,53 +19,51 @@ def contradictions(
     metrics: Iterable[ChecksValues] = (),
     parts: pl.DataFrame | None = None,
 ) -> dict[str, str]:
-    """Return the samples whose records contradict themselves, with the first thing that is wrong.
+    """Return the samples with contradictory records, with the first contradiction of each.
 
-    In a dialogue rounds are counted from 1 without a gap, up to `rounds`; a sample that could not be used has the one
-    round 0. What else must hold the metrics say.
+    The rounds of a dialogue count from 1 without a gap, up to `rounds`; a sample that could not be used has the
+    single round 0. Metrics define what else must hold.
 
     Args:
         records: of a run.
-        rounds: the most a dialogue may have.
-        metrics: those of the run that know what their values must agree on.
-        parts: what metrics said of each object and frame.
+        rounds: limit of rounds in a dialogue.
+        metrics: those of the run that can check their own values.
+        parts: metric values of each object and frame.
     """
     found: dict[str, str] = {}
-    order = pl.int_range(1, pl.len() + 1).over(_DIALOGUE)
-    is_out = (pl.col("round") != order) | (pl.col("round") > rounds)
-    for row in records.filter(pl.col("target") != "").filter(is_out).iter_rows(named=True):
-        found.setdefault(row["sample"], f"{_place(row)} is out of order")
-    values = _arrays(records)
+    expected_round = pl.int_range(1, pl.len() + 1).over(_DIALOGUE)
+    is_out_of_order = (pl.col("round") != expected_round) | (pl.col("round") > rounds)
+    dialogues = records.filter(pl.col("target") != "")
+    for row in dialogues.filter(is_out_of_order).iter_rows(named=True):
+        found.setdefault(row["sample"], f"{_round_name(row)} is out of order")
+    values = _float_columns(records)
+    means: dict[str, np.ndarray] = {}
     if parts is not None and parts.height:
-        means = _arrays(_means_of_parts(records, parts))
-    else:
-        means = {}
+        means = _float_columns(_means_of_parts(records, parts))
     for metric in metrics:
+        # A metric has no columns in a run in which every dialogue failed.
         if not set(metric.columns) <= values.keys():
-            continue  # nothing was judged by it
+            continue
         is_wrong = metric.contradicts(values, means)
         for row in records.filter(pl.Series(is_wrong)).iter_rows(named=True):
-            told = ", ".join(
-                f"{name} {row[name]:.4g}" for name in metric.columns if row[name] is not None
-            )
-            found.setdefault(
-                row["sample"], f"{_place(row)}: {told} contradict one another or their parts"
-            )
+            names = [name for name in metric.columns if row[name] is not None]
+            listed = ", ".join(f"{name} {row[name]:.4g}" for name in names)
+            message = f"{_round_name(row)}: {listed} contradict one another or their parts"
+            found.setdefault(row["sample"], message)
     return found
 
 
-def _place(row: dict[str, object]) -> str:
+def _round_name(row: dict[str, object]) -> str:
     return f"target {row['target']}, user {row['user']}: round {row['round']}"
 
 
 def _means_of_parts(records: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean of the parts of each round, in the order of the records; null where there are none."""
+    """Return the mean over the parts of each round, in the order of the records; null without parts."""
     values = [name for name, kind in parts.schema.items() if kind == pl.Float64]
     means = parts.group_by(_ROUND).agg(pl.col(values).mean())
     return records.select(_ROUND).join(means, on=_ROUND, how="left", maintain_order="left")
 
 
-def _arrays(frame: pl.DataFrame) -> dict[str, np.ndarray]:
-    return {
-        name: frame[name].to_numpy() for name, kind in frame.schema.items() if kind == pl.Float64
-    }
+def _float_columns(frame: pl.DataFrame) -> dict[str, np.ndarray]:
+    names = [name for name, kind in frame.schema.items() if kind == pl.Float64]
+    return {name: frame[name].to_numpy() for name in names}

@@ -1,4 +1,4 @@
-"""What went wrong in a run, by cause: messages that differ only in names of samples and in numbers are one."""
+"""Group failures by cause: messages that differ only in names of samples and in numbers have one cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?")
 
 
 class Failure(NamedTuple):
-    """One dialogue that failed, or a whole sample, of which target and user are empty."""
+    """A failed dialogue, or a failed sample, whose target and user are empty."""
 
     sample: str
     target: str
@@ -20,21 +20,26 @@ class Failure(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The place in words: "cat / tail, user centre"."""
+        """The dialogue in words: "cat / tail, user centre"."""
         place = " / ".join(filter(None, (self.sample, self.target)))
         return f"{place}, user {self.user}" if self.user else place
 
     @property
     def cause(self) -> str:
         """The message without the failure's own names and without numbers."""
-        names = sorted(filter(None, self[:3]), key=len, reverse=True)
-        own = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names)
-        return _NUMBER.sub("#", re.sub(own, "#", self.message) if own else self.message)
+        names = [name for name in (self.sample, self.target, self.user) if name]
+        # The longest first, because one name may be part of another.
+        names.sort(key=len, reverse=True)
+        message = self.message
+        if names:
+            own_names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names)
+            message = re.sub(own_names, "#", message)
+        return _NUMBER.sub("#", message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureCause:
-    """Failures of one cause: how many, and the first of them."""
+    """The number of failures of one cause, and the first of them."""
 
     count: int
     first: Failure
@@ -44,7 +49,7 @@ class FailureCause:
 
 
 def group_by_cause(failures: Iterable[Failure | FailureCause]) -> list[FailureCause]:
-    """Return the causes, the most frequent first; of equals the one that came first."""
+    """Return the causes, the most frequent first; ties keep the order of the first failures."""
     found: dict[str, FailureCause] = {}
     for one in failures:
         cause = FailureCause(count=1, first=one) if isinstance(one, Failure) else one

@@ -1,4 +1,4 @@
-"""The fingerprint of each file of a run's data, kept beside run.json so that those that change can be named."""
+"""Fingerprints of the data files of a run, stored beside run.json to name files that change."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from segarena.records.identity import Identity
 from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_seal
 
 FINGERPRINTS_FILE = "data.parquet"
-_NAMED = 3
-"""So many files that changed are named."""
+_MAX_NAMED = 3
+"""Limit of changed files named in a message."""
 
 Fingerprints: TypeAlias = Sequence[tuple[str, str]]
-"""Name and SHA-256 of each file, in the order of the samples; a name is the file's own and its folder's."""
+"""(folder/file, SHA-256) of each data file, in the order of the samples."""
 
 
 def write_fingerprints(folder: Path, files: Fingerprints) -> None:
-    """Write them into a run folder; nothing when there are none."""
+    """Write fingerprints into a run folder; nothing if there are none."""
     if files:
         names, hashes = zip(*files, strict=True)
-        write_whole(
-            folder / FINGERPRINTS_FILE,
-            seal_parquet(parquet_bytes(pl.DataFrame({"file": names, "sha256": hashes}))),
-        )
+        frame = pl.DataFrame({"file": names, "sha256": hashes})
+        write_whole(folder / FINGERPRINTS_FILE, seal_parquet(parquet_bytes(frame)))
 
 
 def fingerprint_damage(folder: Path, identity: Identity | None) -> str:
-    """Return a line when those of a run are damaged, or missing although its data had some."""
+    """Return a message if the fingerprints are damaged, or missing although the data had some; else ""."""
     file = folder / FINGERPRINTS_FILE
     try:
         verify_seal(file.read_bytes())
@@ -44,7 +42,7 @@ def fingerprint_damage(folder: Path, identity: Identity | None) -> str:
 
 
 def read_fingerprints(folder: Path) -> Fingerprints:
-    """Return what was written; nothing for a folder of an earlier version, and when the file is damaged."""
+    """Return the fingerprints of a run; none for a folder of an earlier version or a damaged file."""
     try:
         data = (folder / FINGERPRINTS_FILE).read_bytes()
         verify_seal(data)
@@ -54,21 +52,31 @@ def read_fingerprints(folder: Path) -> Fingerprints:
 
 
 def describe_changes(before: Fingerprints, now: Fingerprints) -> str:
-    """Say which files have other content than before, were added or are gone; empty where that is not known."""
+    """Return a list of changed, new and missing files; "" if either fingerprints are unknown."""
+    if not before or not now:
+        return ""
     old = _by_name(before)
     new = _by_name(now)
     changed = [name for name in old if name in new and old[name] != new[name]]
     added = [name for name in new if name not in old]
     gone = [name for name in old if name not in new]
-    told = [
-        f"{len(names)} {word}: {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}"
-        for names, word in ((changed, f"of {len(old)}"), (added, "new"), (gone, "gone"))
-        if names
+    lists = [
+        _list_names(changed, f"of {len(old)}"),
+        _list_names(added, "new"),
+        _list_names(gone, "gone"),
     ]
-    return "; ".join(told) if before and now else ""
+    return "; ".join(text for text in lists if text)
+
+
+def _list_names(names: list[str], word: str) -> str:
+    if not names:
+        return ""
+    more = ", ..." if len(names) > _MAX_NAMED else ""
+    return f"{len(names)} {word}: {', '.join(names[:_MAX_NAMED])}{more}"
 
 
 def _by_name(files: Fingerprints) -> dict[str, list[str]]:
+    # Files in different places may share their own name and that of their folder.
     found: dict[str, list[str]] = {}
     for name, digest in files:
         found.setdefault(name, []).append(digest)

@@ -1,7 +1,7 @@
-"""Run folders of earlier versions, in the terms of today.
+"""Upgrade the run.json of earlier versions to the current format.
 
-Format 1 is any folder without a format number; format 3 is format 2 with a checksum of run.json in it. Whoever changes
-what run.json says adds a step here, so that no other module knows that it was ever different.
+Format 1 is any folder without a format number; format 3 is format 2 with a checksum of run.json in it. A change of
+run.json adds a step here, so that no other module deals with earlier formats.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any
 from segarena.options import in_todays_words
 
 RUN_FORMAT = 3
-"""What this version writes."""
+"""The format that this version writes."""
 
 SEALED_FORMATS = (3,)
-"""Those whose run.json holds its own checksum."""
+"""Formats whose run.json holds its own checksum."""
 
 
 def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a run.json of any format as this version would have written it.
+    """Return the content of a run.json of any format in the current format.
 
-    What is missing or of another type than ever written is left to the check that follows.
+    Missing fields and wrong types are left for the validation that follows.
 
     Raises:
         ValueError: a later version wrote it.
@@ -32,22 +32,29 @@ def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"it is of format {found}, and this version reads up to {RUN_FORMAT}; update segarena"
         )
-    return _from_first(plain) if found < 2 else plain
+    return _upgrade_format_1(plain) if found < 2 else plain
 
 
-def _from_first(plain: dict[str, Any]) -> dict[str, Any]:
+def _upgrade_format_1(plain: dict[str, Any]) -> dict[str, Any]:
     new: dict[str, Any] = {**in_todays_words(plain), "format": RUN_FORMAT}
-    if isinstance(new.get("users"), list):
-        new["users"] = [_named(user) for user in new["users"]]
-    if isinstance(new.get("metrics"), list):
-        new["metrics"] = [
-            {"name": metric} if isinstance(metric, str) else metric for metric in new["metrics"]
-        ]
-    if isinstance(rules := new.get("benchmark"), dict):
+    users = new.get("users")
+    if isinstance(users, list):
+        new["users"] = [_with_record_name(user) for user in users]
+    metrics = new.get("metrics")
+    if isinstance(metrics, list):
+        new["metrics"] = [_with_options(metric) for metric in metrics]
+    rules = new.get("benchmark")
+    if isinstance(rules, dict):
+        # "" meant no adapter.
         new["benchmark"] = {**rules, "adapter": rules.get("adapter") or None}
     return new
 
 
-def _named(user: Any) -> Any:
-    """Return a user with a name in the records: the plug-in's own where no other was written."""
+def _with_record_name(user: Any) -> Any:
+    """Return a user with its name in the records: the plug-in's own if no other was written."""
     return {"written": user.get("name"), **user} if isinstance(user, dict) else user
+
+
+def _with_options(metric: Any) -> Any:
+    """Return a metric as an object; it was only a name when metrics had no options."""
+    return {"name": metric} if isinstance(metric, str) else metric

@@ -1,6 +1,6 @@
-"""Long work: a job says what is done to each unit, an executor does it, a ledger notes what is done.
+"""Long-running work: a job describes it, an executor does its units, a ledger records the finished ones.
 
-`jobs` has the words; `executors` chooses between `here` and `processes`; `resuming` puts ledger, executor and progress
-together, which is all that most callers need. `crew` has the processes of one machine, `parent` and `child` the ends of
-each.
+`jobs` defines the interfaces, and `executors` has the executors of this machine. `resumable_work` combines ledger,
+executor and progress, which is all that most callers need. `process_pool` manages worker processes;
+`worker_handle` and `worker_process` are the two ends of each.
 """

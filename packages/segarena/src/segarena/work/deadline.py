@@ -1,7 +1,7 @@
-"""Until when the call under way in a process may take, and what it is: written by the job, read by a watching process.
+"""The deadline and name of the current call in a process: written by the job, read by a watching parent.
 
 Code that hangs below Python cannot be interrupted from inside. So a job sets the moment (of `time.monotonic`) by which
-a call must return, and the parent process ends a child that overruns it. Where no parent watches, nothing reads it.
+a call must return, and the parent process ends a child that overruns it. Without a watching parent nothing reads it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, Protocol
 _MOMENT = struct.Struct("d")
 _GRACE_S = 5.0
 SHARED_BYTES = 512
-"""What `SharedDeadline` needs."""
+"""Size of the memory of a `SharedDeadline`."""
 
 
 class Deadline(Protocol):
-    """The moment by which the call under way must return (0.0: none is under way), and what it does."""
+    """The moment by which the current call must return (0.0 without one), and its name."""
 
     @property
     def value(self) -> float:
@@ -34,7 +34,7 @@ class Deadline(Protocol):
 
     @property
     def what(self) -> str:
-        """What is being done."""
+        """Name of the current call."""
         ...
 
     @what.setter
@@ -43,17 +43,17 @@ class Deadline(Protocol):
 
 @dataclass(slots=True)
 class LocalDeadline:
-    """The deadline of a process that no other one watches."""
+    """The deadline of a process without a watching parent."""
 
     value: float = 0.0
     what: str = ""
 
 
 class SharedDeadline:
-    """A deadline in memory that a process shares with the one that watches it.
+    """A deadline in memory shared with the watching parent.
 
     Args:
-        memory: `SHARED_BYTES` that both can write, zero at first.
+        memory: `SHARED_BYTES` bytes that both can write, zero at first.
     """
 
     def __init__(self, memory: Any) -> None:
@@ -70,20 +70,20 @@ class SharedDeadline:
 
     @property
     def what(self) -> str:
-        """What is being done, cut to the room that there is."""
+        """Name of the current call, truncated to the memory."""
         text = bytes(self._memory[_MOMENT.size : SHARED_BYTES])
         return text.partition(b"\0")[0].decode(errors="ignore")
 
     @what.setter
     def what(self, text: str) -> None:
-        room = SHARED_BYTES - _MOMENT.size
-        self._memory[_MOMENT.size : SHARED_BYTES] = text.encode(errors="replace")[: room - 1].ljust(
-            room, b"\0"
-        )
+        size = SHARED_BYTES - _MOMENT.size
+        # At least one zero byte marks the end.
+        encoded = text.encode(errors="replace")[: size - 1]
+        self._memory[_MOMENT.size : SHARED_BYTES] = encoded.ljust(size, b"\0")
 
     @property
     def during(self) -> str:
-        """What is being done if a call is under way, else nothing."""
+        """Name of the current call; "" without one."""
         return self.what if self.value else ""
 
 
@@ -96,25 +96,27 @@ def this_deadline() -> Deadline:
 
 
 def share_deadline(deadline: Deadline) -> None:
-    """Make `deadline` that of this process, for a parent that watches it."""
+    """Set the deadline of this process to one that its parent watches."""
     _deadlines.append(deadline)
 
 
 @contextmanager
 def pause_deadline(most_s: float) -> Generator[None]:
-    """Stop the clock of the call under way in this process while the block runs, which keeps a limit of its own.
+    """Pause the time limit of the current call while the block runs, which has a limit of its own.
 
-    For what a call needs done first and cannot be blamed for. Only in the main thread, where calls have their alarm.
+    For preparations that the call cannot be blamed for, such as starting a worker. It works only in the main thread,
+    where calls have their alarm.
 
     Args:
-        most_s: the block's own limit; from outside it is given a few seconds more.
+        most_s: limit of the block in seconds; the parent waits a few seconds longer.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     deadline = this_deadline()
     started = time.monotonic()
-    until, (left_s, _) = deadline.value, signal.setitimer(signal.ITIMER_REAL, 0)
+    until = deadline.value
+    left_s, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     if until:
         deadline.value = max(until, started + most_s + _GRACE_S)
     try:

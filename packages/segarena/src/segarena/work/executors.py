@@ -1,18 +1,62 @@
-"""The choice of an executor: the one place that knows them all."""
+"""Executors of this machine, and the choice of one by the number of workers."""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
+
 from segarena.errors import InvalidInput
-from segarena.work.inline import InlineExecutor
-from segarena.work.jobs import Executor, Workers
-from segarena.work.processes import ProcessExecutor
+from segarena.work.jobs import Executor, Job, Outcome, Result, Unit, Workers, pack_job, run_unit
+from segarena.work.process_pool import ProcessPool
+
+
+class InlineExecutor:
+    """Works in this process, one unit after the other. A time limit is the job's own to keep, as nobody watches."""
+
+    workers = 0
+    is_here = True
+    is_near = True
+
+    def map(
+        self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
+    ) -> Generator[Outcome[Unit, Result]]:
+        """Yield the outcome of each unit, in order; see `segarena.work.jobs.Executor`."""
+        do = job.open()
+        for unit in units:
+            yield run_unit(do, unit)
+
+
+class ProcessExecutor:
+    """Works in processes of this machine, one thread each.
+
+    Args:
+        workers: number of processes, at most one per unit.
+    """
+
+    is_here = False
+    is_near = True
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def map(
+        self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
+    ) -> Generator[Outcome[Unit, Result]]:
+        """Yield the outcome of each unit as they finish; see `segarena.work.jobs.Executor`."""
+        packed_job = pack_job(job)
+        # A job from the caller's script can only be unpickled where that script is imported.
+        imports_main = b"__main__" in packed_job
+        pool = ProcessPool(packed_job, self.workers, limit_s, imports_main=imports_main)
+        try:
+            yield from pool.do(units)
+        finally:
+            pool.end()
 
 
 def make_executor(workers: Workers) -> Executor:
-    """Return what does the work: an executor as it is, this process for 0, so many processes otherwise.
+    """Return an executor: the given one, this process for 0, or so many processes.
 
     Raises:
-        InvalidInput: fewer than 0.
+        InvalidInput: fewer than 0 workers.
     """
     if not isinstance(workers, int):
         return workers

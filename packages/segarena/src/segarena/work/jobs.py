@@ -1,14 +1,15 @@
-"""The words of long work: a job, what comes of each of its units, and who does them."""
+"""Interfaces of long-running work: jobs, outcomes of their units, and executors."""
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import segarena.errors
-from segarena.errors import SegarenaError, StoreError, UnitFailed, WorkStopped
+from segarena.errors import SegarenaError, StoreError, UnitFailed, WorkersInvalid, WorkStopped
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -17,16 +18,16 @@ ResultOut = TypeVar("ResultOut", covariant=True)
 
 
 class Job(Protocol[UnitIn, ResultOut]):
-    """A small description of what is done to each unit. It travels to other processes by pickling."""
+    """A small description of the work on each unit, which travels to other processes by pickling."""
 
     def open(self) -> Callable[[UnitIn], ResultOut]:
-        """Build what is needed, once per process, and return what does one unit."""
+        """Build everything that is needed, once per process; return the function that does one unit."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionJob(Generic[Unit, Result]):
-    """The job of calling a function of a module, which needs nothing built."""
+    """The job of calling a module-level function, without setup."""
 
     function: Callable[[Unit], Result]
 
@@ -36,10 +37,10 @@ class FunctionJob(Generic[Unit, Result]):
 
 
 class FactoryJob(Generic[Unit, Result]):
-    """The job of a function that builds what does a unit; it travels, what it builds does not.
+    """The job of a factory of the function that does a unit; only the factory travels.
 
     Args:
-        build: of a module, or a `partial` of one.
+        build: a module-level function, or a `partial` of one.
     """
 
     def __init__(self, build: Callable[[], Callable[[Unit], Result]]) -> None:
@@ -47,13 +48,13 @@ class FactoryJob(Generic[Unit, Result]):
         self._built: Callable[[Unit], Result] | None = None
 
     def check(self, executor: Executor) -> None:
-        """Build now, so that what is wrong is said before anything is done; kept if it is needed here."""
+        """Build now, to raise errors before any work begins; the result is kept if it is needed here."""
         built = self._build()
         if executor.is_here:
             self._built = built
 
     def open(self) -> Callable[[Unit], Result]:
-        """Build, unless that is done."""
+        """Build, unless `check` has built already."""
         return self._built or self._build()
 
     def __reduce__(self) -> tuple[type[FactoryJob[Unit, Result]], tuple[Any]]:
@@ -62,7 +63,7 @@ class FactoryJob(Generic[Unit, Result]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitResult(Generic[Unit, Result]):
-    """A unit that is done; `seconds` is what it took the process that did it."""
+    """The result of a finished unit; `seconds` is the time in the process that did it."""
 
     unit: Unit
     result: Result
@@ -71,10 +72,10 @@ class UnitResult(Generic[Unit, Result]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitFailure(Generic[Unit]):
-    """A unit that came to nothing, and why. The others go on.
+    """The failure of a unit. The other units go on.
 
     Attributes:
-        during: which call was under way, as the job named it, when its process hung or died; "" when none was.
+        during: the call, as named by the job, in which the process hung or died; "" for none.
     """
 
     unit: Unit
@@ -87,48 +88,48 @@ Outcome: TypeAlias = UnitResult[Unit, Result] | UnitFailure[Unit]
 
 
 class Executor(Protocol):
-    """Does the units of a job, somewhere."""
+    """Does the units of a job: in this process, in others, or on other machines."""
 
     @property
     def workers(self) -> int:
-        """How many processes work at most; 0 when this one does."""
+        """Maximum number of processes; 0 for this process."""
         ...
 
     @property
     def is_here(self) -> bool:
-        """Whether jobs are opened in this process, where what is already built need not be built again."""
+        """Whether jobs are opened in this process, which can reuse objects that are already built."""
         ...
 
     @property
     def is_near(self) -> bool:
-        """Whether jobs are opened on this machine, where all see the same files."""
+        """Whether jobs are opened on this machine, where all processes see the same files."""
         ...
 
     def map(
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
     ) -> Generator[Outcome[Unit, Result]]:
-        """Yield what came of each unit, in the order in which they finish. Closing the generator ends the work.
+        """Yield the outcome of each unit as they finish. Closing the generator ends the work.
 
         Args:
-            job: what is done.
-            units: may be any number, zero too; each is asked for when there is somebody to do it, since whoever
-                shares the work with other processes only then takes it from them.
-            limit_s: for one unit; one that takes longer fails with `UnitHung`, where the executor can end it from
+            job: the work on each unit.
+            units: any number, also none. Each is taken only when a worker is free, because a process that shares the
+                work claims a unit when it takes it.
+            limit_s: time limit of one unit; a longer one fails with `UnitHung` if the executor can end it from
                 outside.
 
         Raises:
-            StoreError, WorkStopped: raised by the job: what it makes cannot be kept, or nothing can go on.
+            StoreError, WorkStopped: raised by the job: its results cannot be stored, or the work cannot go on.
             SegarenaError: the job cannot be opened.
         """
         ...
 
 
 Workers: TypeAlias = int | Executor
-"""Who does long work: so many processes of this machine, none for 0; or an executor, such as `segarena.Ray`."""
+"""A number of processes of this machine, 0 for the current one; or an executor, such as `segarena.Ray`."""
 
 
 def run_unit(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
-    """Do one unit; whatever it raises becomes a failure, except what ends the work."""
+    """Do one unit; its exceptions become a failure, except those that end the work."""
     started = time.perf_counter()
     try:
         result = do(unit)
@@ -142,19 +143,34 @@ def run_unit(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
 
 
 def with_unit(unit: Any, outcome: UnitResult[Any, Any] | UnitFailure[Any]) -> Outcome[Any, Any]:
-    """Return an outcome that came from elsewhere without its unit, with it."""
+    """Return an outcome from another process, which came without its unit, with the unit."""
     return replace(outcome, unit=unit)
 
 
 def portable_error(error: BaseException) -> SegarenaError:
-    """Return an error of segarena that says the same and can travel between processes, whatever the original holds."""
-    kinds = [
-        kind for kind in type(error).__mro__ if vars(segarena.errors).get(kind.__name__) is kind
-    ]
+    """Return an error of segarena with the same message, which can be pickled whatever the original holds."""
     try:
         text = str(error)
     except Exception:
         text = "(its message cannot be shown)"
-    if kinds:
-        return kinds[0](text)
-    return UnitFailed(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    for kind in type(error).__mro__:
+        # The nearest base class of `segarena.errors`; subclasses elsewhere may not be importable.
+        if vars(segarena.errors).get(kind.__name__) is kind:
+            return kind(text)
+    name = type(error).__name__
+    return UnitFailed(f"{name}: {text}" if text else name)
+
+
+def pack_job(job: Job[Any, Any]) -> bytes:
+    """Return a pickled job.
+
+    Raises:
+        WorkersInvalid: it holds something that cannot be pickled.
+    """
+    try:
+        return pickle.dumps(job)
+    # Pickling runs the code of whatever the job holds, so any exception is possible.
+    except Exception as error:
+        raise WorkersInvalid(
+            f"this cannot be sent to worker processes: {error}; do it with 0 workers"
+        ) from error

@@ -1,4 +1,4 @@
-"""What is done of a long work: a file of lines that only grows, one for each finished unit.
+"""The ledger of long-running work: an append-only file with a line for each finished unit.
 
 Each line is JSON and ends with a checksum of itself, so any tool reads the file and damage is noticed:
 
@@ -33,21 +33,22 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Ledger:
-    """The units that are done, with what is to be remembered of each; this process alone may write to it meanwhile.
+    """The finished units with a value for each; only one process may write to it at a time.
 
     Args:
-        path: the file, made when it is not there; None remembers only as long as the process lives.
-        identity: what the work is, in plain values: options, versions, hashes of inputs.
-        sync_s: a line is on disk at most so much later; 0 flushes each one before `add` returns.
-        is_locked: False where others are kept out already, as `segarena.work.sharing` does.
+        path: the file, created if it does not exist; None keeps the ledger in memory only.
+        identity: of the work, in plain values: options, versions, hashes of inputs.
+        sync_s: longest time until a line is on disk; 0 flushes each one before `add` returns.
+        is_locked: whether to lock the file; False if other processes are kept out already, as in
+            `segarena.work.sharing`.
 
     Attributes:
-        done: unit to what was noted of it; the last note counts.
-        doubtful: units noted before a line that is damaged now, which may have said otherwise.
+        done: the value of each finished unit; its last line counts.
+        doubtful: units whose last line precedes a damaged one, which may have been about them.
 
     Raises:
-        RunConflict: the file is of other work (the first difference is named), or in use by another process.
-        StoreError: it cannot be written, or is no ledger.
+        RunConflict: the file belongs to other work (the first difference is named), or another process uses it.
+        StoreError: it cannot be written, or is not a ledger.
     """
 
     def __init__(
@@ -73,16 +74,16 @@ class Ledger:
                 raise
 
     def add(self, unit: str, value: Any = None) -> None:
-        """Note a unit as done.
+        """Record a finished unit.
 
         Raises:
-            StoreError: the disk is full. What was noted before stays.
+            StoreError: the disk is full. Earlier lines stay.
         """
         self.done[unit] = value
         self._append({"unit": unit} if value is None else {"unit": unit, "value": value})
 
     def sync(self) -> None:
-        """Flush what was added to disk.
+        """Flush added lines to disk.
 
         Raises:
             StoreError: the disk is full.
@@ -95,7 +96,7 @@ class Ledger:
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Flush and close the file; another process may have it then."""
+        """Flush and close the file, which other processes may open then."""
         if self._file is not None:
             try:
                 self.sync()
@@ -104,7 +105,7 @@ class Ledger:
                 self._file = None
 
     def discard(self) -> None:
-        """Remove the file: what was noted in it is kept elsewhere now."""
+        """Remove the file, because its contents are stored elsewhere now."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
@@ -122,15 +123,14 @@ class Ledger:
     def _load(self, path: Path, file: BinaryIO, identity: Any) -> None:
         data = file.read()
         whole = data.rfind(b"\n") + 1
-        existing, self.done, self.doubtful = (
-            _parse(path, data[:whole]) if whole else LedgerContents(None, {})
-        )
+        contents = _parse(path, data[:whole]) if whole else LedgerContents(None, {})
+        existing, self.done, self.doubtful = contents
         if self.done:
             refuse_other_work(path, existing, identity)
         if existing == identity:
             file.truncate(whole)
             return
-        # New, or of other work of which nothing is done.
+        # A new file, or a ledger of other work without a finished unit.
         file.truncate(0)
         self._append({"ledger": LEDGER_FORMAT, "identity": identity})
         self.sync()
@@ -152,7 +152,7 @@ class Ledger:
 
 
 class LedgerContents(NamedTuple):
-    """What a ledger says; see `Ledger`."""
+    """The contents of a ledger; see `Ledger`."""
 
     identity: Any
     done: dict[str, Any]
@@ -160,10 +160,10 @@ class LedgerContents(NamedTuple):
 
 
 def read_ledger(path: Path) -> LedgerContents:
-    """Return what a ledger says, without claiming it; another process may be writing it.
+    """Read a ledger without locking it; another process may be writing to it.
 
     Raises:
-        StoreError: it cannot be read, or is no ledger.
+        StoreError: it cannot be read, or is not a ledger.
     """
     try:
         data = path.read_bytes()
@@ -173,14 +173,14 @@ def read_ledger(path: Path) -> LedgerContents:
 
 
 def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, Any]]]) -> None:
-    """Make a ledger of a file of JSON lines in which an earlier version noted what was done; leave a ledger as it is.
+    """Convert a file of JSON lines of an earlier version to a ledger; leave a ledger unchanged.
 
     Args:
         path: the file, which need not exist.
-        read: gives identity and finished units of these lines.
+        read: returns identity and finished units from the parsed lines.
 
     Raises:
-        StoreError: it cannot be written, or the lines are not what was expected.
+        StoreError: it cannot be written, or `read` cannot interpret the lines.
     """
     lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
     if not lines or is_intact_line(lines[0]):
@@ -191,10 +191,8 @@ def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, 
         raise StoreError(
             f"{path}: expected a ledger of finished work, got something else; delete it"
         ) from error
-    entries = [
-        {"ledger": LEDGER_FORMAT, "identity": identity},
-        *({"unit": unit, "value": done[unit]} for unit in done),
-    ]
+    entries: list[Mapping[str, Any]] = [{"ledger": LEDGER_FORMAT, "identity": identity}]
+    entries.extend({"unit": unit, "value": value} for unit, value in done.items())
     write_whole(path, b"".join(map(encode_line, entries)))
 
 
@@ -209,13 +207,12 @@ def refuse_other_work(place: Path, existing: Any, asked: Any) -> None:
 
 
 def first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
-    """Return where two plain values differ first ("dataset.options.count"), and both values there, shortened."""
+    """Return the path of the first difference ("dataset.options.count"), and both values there, truncated."""
     if isinstance(has, dict) and isinstance(wants, dict):
         for key in {**has, **wants}:
             if has.get(key) != wants.get(key):
-                return first_difference(
-                    f"{where}.{key}" if where else key, has.get(key), wants.get(key)
-                )
+                inner = f"{where}.{key}" if where else key
+                return first_difference(inner, has.get(key), wants.get(key))
     if isinstance(has, list) and isinstance(wants, list):
         for index, (old, new) in enumerate(zip(has, wants, strict=False)):
             if old != new:
@@ -225,11 +222,11 @@ def first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
 
 
 def open_exclusive(path: Path) -> BinaryIO:
-    """Return a file, made when it is not there, that no other process can open so until it is closed.
+    """Open a file, created if it does not exist, with an exclusive lock until it is closed.
 
     Raises:
-        RunConflict: another process has it.
-        StoreError: it cannot be made or read.
+        RunConflict: another process has the lock.
+        StoreError: it cannot be created or read.
     """
     file = _open(path)
     try:
@@ -266,9 +263,9 @@ def _parse(path: Path, data: bytes) -> LedgerContents:
         for start in range(1, len(lines), _LINES_AT_ONCE):
             entries = json.loads(b"[" + b",".join(lines[start : start + _LINES_AT_ONCE]) + b"]")
             done.update((entry["unit"], entry.get("value")) for entry in entries)
-        return LedgerContents(
-            head["identity"], done, _doubtful(every) if len(lines) < len(every) else frozenset()
-        )
+        has_damage = len(lines) < len(every)
+        doubtful = _doubtful(every) if has_damage else frozenset[str]()
+        return LedgerContents(head["identity"], done, doubtful)
     except (ValueError, LookupError, TypeError) as error:
         raise StoreError(
             f"{path}: expected a ledger of finished work, got something else; delete it"
@@ -276,17 +273,19 @@ def _parse(path: Path, data: bytes) -> LedgerContents:
 
 
 def _doubtful(lines: list[bytes]) -> frozenset[str]:
-    """Return the units of which nothing was noted after the last damaged line."""
-    last = max(place for place, line in enumerate(lines) if not is_intact_line(line))
-    before, after = (
-        {json.loads(line).get("unit") for line in part if is_intact_line(line)}
-        for part in (lines[:last], lines[last:])
-    )
-    return frozenset(before - after - {None})
+    """Return the units without a line after the last damaged one."""
+    last = max(index for index, line in enumerate(lines) if not is_intact_line(line))
+    return frozenset(_units_in(lines[:last]) - _units_in(lines[last:]))
+
+
+def _units_in(lines: list[bytes]) -> set[str]:
+    entries = [json.loads(line) for line in lines if is_intact_line(line)]
+    # The first line of a ledger has no unit.
+    return {entry["unit"] for entry in entries if entry.get("unit") is not None}
 
 
 def encode_line(entry: Mapping[str, Any]) -> bytes:
-    """Return an entry as a line of JSON that ends with its own checksum."""
+    """Return an entry as a JSON line that ends with its own CRC-32."""
     body = _encode(entry).encode()[:-1]
     return body + _CRC % zlib.crc32(body) + b"\n"
 

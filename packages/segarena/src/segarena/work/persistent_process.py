@@ -1,6 +1,6 @@
-"""A process that stays and does units as they come, one after the other; another takes its place when it dies or hangs.
+"""A worker process for units that arrive one at a time, replaced when it dies or hangs.
 
-For work without an end, such as a server's; work that is known beforehand is better off with an executor.
+It serves work without an end, such as that of a server; an executor suits work that is known in advance.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ from multiprocessing.connection import wait
 from typing import Generic
 
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
-from segarena.work.jobs import Job, Outcome, Result, Unit, UnitFailure, UnitResult
-from segarena.work.processes import pack_job
+from segarena.work.jobs import Job, Outcome, Result, Unit, UnitFailure, UnitResult, pack_job
 from segarena.work.worker_handle import WorkerHandle
 from segarena.work.worker_process import JobReady, WorkerExit
 
 _POLL_S = 0.2
 _STARTING = threading.Lock()
-"""A process is started with the environment changed for a moment: not by two threads at once."""
+"""Held while a process starts, because the start changes the environment for a moment."""
 
 
 class PersistentProcess(Generic[Unit, Result]):
-    """One process that does units of a job. It belongs to the thread that gave it the first unit, and ends with it.
+    """One process that does units of a job. It belongs to the thread of the first unit, and ends with it.
 
     Args:
-        job: opened there.
-        limit_s: after so many seconds about one unit the process is ended.
+        job: opened in the process.
+        limit_s: time limit of one unit, after which the process is ended.
     """
 
     def __init__(self, job: Job[Unit, Result], limit_s: float) -> None:
@@ -36,12 +35,12 @@ class PersistentProcess(Generic[Unit, Result]):
 
     @property
     def number(self) -> int | None:
-        """The number of the process; None before the first unit, and after one that it did not outlive."""
+        """The process id; None before the first unit, and after a unit that ended the process."""
         return self._worker.process.pid if self._worker else None
 
     @property
     def doing(self) -> str:
-        """What is being done there, as the job names its calls; "" between them."""
+        """The current call in the process, as named by the job; "" between calls."""
         return self._worker.deadline.during if self._worker else ""
 
     def do(
@@ -50,13 +49,13 @@ class PersistentProcess(Generic[Unit, Result]):
         meanwhile: Callable[[], object] = lambda: None,
         limit_s: float | None = None,
     ) -> Outcome[Unit, Result]:
-        """Return what came of a unit. One that kills its process or hangs fails; the next one gets a fresh process.
+        """Return the outcome of a unit. If it kills its process or hangs it fails, and the next gets a new process.
 
         Args:
-            unit: what is done.
-            meanwhile: called several times a second until it is; what it raises leaves the process to its work, to be
-                ended.
-            limit_s: for this unit, in place of the usual one.
+            unit: to be done.
+            meanwhile: called several times a second until then. If it raises, the process is left working, and the
+                caller must end it.
+            limit_s: time limit of this unit, instead of the usual one.
 
         Raises:
             WorkersInvalid: no process can be started.
@@ -80,11 +79,11 @@ class PersistentProcess(Generic[Unit, Result]):
                     worker.task = None
                     return UnitFailure(unit=unit, error=failed.error, seconds=failed.seconds)
                 case _:
-                    return self._bury(worker, unit, None)
-        return self._bury(worker, unit, UnitHung("no answer in time; its process was ended"))
+                    return self._end_failed(worker, unit, None)
+        return self._end_failed(worker, unit, UnitHung("no answer in time; its process was ended"))
 
     def end(self) -> None:
-        """End the process; a later unit starts another."""
+        """End the process; a later unit starts a new one."""
         if self._worker is not None:
             self._worker.end()
             self._worker = None
@@ -95,9 +94,8 @@ class PersistentProcess(Generic[Unit, Result]):
             return worker
         self.end()
         with _STARTING:
-            worker = self._worker = WorkerHandle(
-                self._packed_job, imports_main=b"__main__" in self._packed_job
-            )
+            worker = WorkerHandle(self._packed_job, imports_main=b"__main__" in self._packed_job)
+        self._worker = worker
         while not worker.is_open:
             ready = wait([worker.pipe, worker.process.sentinel], timeout=_POLL_S)
             meanwhile()
@@ -114,11 +112,12 @@ class PersistentProcess(Generic[Unit, Result]):
             worker.is_open = isinstance(message, JobReady)
         return worker
 
-    def _bury(
+    def _end_failed(
         self, worker: WorkerHandle, unit: Unit, error: SegarenaError | None
     ) -> UnitFailure[Unit]:
         during = worker.deadline.during
         self.end()
+        # Only an ended process has an exit code.
         how = f"{worker.how_it_ended}, {during}" if during else worker.how_it_ended
         why = error or UnitDied(
             f"the worker process died ({how}); out of memory, or a crash in compiled code"

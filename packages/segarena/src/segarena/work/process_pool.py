@@ -1,8 +1,8 @@
-"""Worker processes of this machine, with one job and any number of units, for executors.
+"""A pool of worker processes on this machine, for one job with any number of units.
 
-The parent only hands out units and watches. It ends a process that is silent for too long, and replaces one that died;
-the unit at fault is tried once more in a fresh process, then fails, and the others go on. Processes never outlive the
-parent.
+The parent sends units and watches. It ends a process that exceeds a time limit, and replaces one that died; the unit
+of a process that died is tried once more in a new process before it fails, and the others go on. Processes never
+outlive the parent.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from segarena.work.worker_process import JobReady, WorkerExit, WorkerMessage
 
 _POLL_S = 0.2
 _TRIES = 2
-"""A unit that kills its process is tried so often; so is starting a process that is killed on the way."""
+"""Attempts of a unit that kills its process, and of starting a process that is killed on the way."""
 
 
 class ProcessPool:
-    """All worker processes of one piece of work, one thread each.
+    """The worker processes of one job, one thread each.
 
     Args:
-        packed_job: what they do.
-        size: how many there are at most; none before there is a unit.
-        limit_s: for one unit.
-        imports_main: whether they import the caller's script again, for a job that comes from there.
+        packed_job: a pickled job.
+        size: maximum number of processes; none starts before there is a unit.
+        limit_s: time limit of one unit.
+        imports_main: whether processes import the caller's script again, for a job that is defined there.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class ProcessPool:
         self._workers: list[WorkerHandle] = []
 
     def do(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
-        """Yield what came of each unit, in the order in which they finish; one process keeps their order."""
+        """Yield the outcome of each unit as they finish; a single process keeps their order."""
         for step in self.steps(units):
             if step is not None:
                 yield step
 
     def steps(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any] | None]:
-        """Yield the same, and None several times a second while nothing is heard."""
+        """Yield like `do`, and None several times a second while no message arrives."""
         waiting = TaskQueue(units)
         deaths: Counter[int] = Counter()
         self._start(waiting.count_ahead(self._size))
@@ -72,7 +72,7 @@ class ProcessPool:
                     continue
                 task = worker.task
                 if message is None:
-                    message = self._bury(worker)
+                    message = self._replace_dead(worker)
                     if task is not None and isinstance(message.error, UnitDied):
                         deaths[task[0]] += 1
                         if deaths[task[0]] < _TRIES:
@@ -101,7 +101,7 @@ class ProcessPool:
         return any(worker.task is not None for worker in self._workers)
 
     def _hand_out(self, waiting: TaskQueue) -> bool:
-        """Give units to those who have nothing to do; return whether there may be more."""
+        """Send units to idle workers; return whether there may be more units."""
         for worker in self._workers:
             if worker.is_open and worker.task is None:
                 task = waiting.take()
@@ -111,7 +111,7 @@ class ProcessPool:
         return bool(self._workers)
 
     def _listen(self) -> list[tuple[WorkerHandle, WorkerMessage | None]]:
-        """Wait a moment; return who said something, and with None who died or has been silent for too long."""
+        """Wait a moment; return (worker, message), with None for a worker that died or exceeded a time limit."""
         ends = [end for worker in self._workers for end in (worker.pipe, worker.process.sentinel)]
         ready = set(wait(ends, timeout=_POLL_S))
         speaking: list[tuple[WorkerHandle, WorkerMessage | None]] = []
@@ -122,9 +122,10 @@ class ProcessPool:
                 speaking.append((worker, None))
         return speaking
 
-    def _bury(self, worker: WorkerHandle) -> UnitFailure[Any]:
-        """End and replace a process; return why its unit failed."""
+    def _replace_dead(self, worker: WorkerHandle) -> UnitFailure[Any]:
+        """End and replace a process; return the failure of its unit."""
         seconds = time.monotonic() - worker.taken_s
+        # Before the end, which also ends the call that the deadline belongs to.
         is_overdue = worker.is_overdue(self._limit_s)
         worker.end()
         during = worker.deadline.during

@@ -1,4 +1,4 @@
-"""How far long work is: one type, whatever the work."""
+"""Progress of long-running work, the same type for every kind of work."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TypeAlias
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """How far long work is; handed to `on_progress` when it starts and after every unit.
+    """Progress of the work; passed to `on_progress` at the start and after every unit.
 
     Attributes:
-        stage: the part of the work that this is about, where there are several.
-        units: how many there are in all.
-        done: of these, those that need no more doing: resumed, done now, or failed.
-        resumed: done before.
-        elsewhere: done meanwhile by others who share the work.
-        sharers: how many share it, this one included.
-        failures: what went wrong; in a run dialogues, of which a unit may hold several.
-        seconds: what the units took that were done now, added up over all processes.
-        counts: what else the work counts, such as rounds.
-        notes: what must be said at once, a line each; they only become more.
-        waiting_for: who is at work on what is left, while there is nothing to do here.
+        stage: the part of the work, if there are several.
+        units: total number of units.
+        done: number of these that are resumed, done now, or failed.
+        resumed: number of units done before.
+        elsewhere: number of units done meanwhile by other processes that share the work.
+        sharers: number of processes that share the work, including this one.
+        failures: number of failures; in a run those of dialogues, of which a unit may have several.
+        seconds: total time of the units done now, over all processes.
+        counts: further counts of the work, such as rounds.
+        notes: messages to show at once, a line each; the list only grows.
+        waiting_for: the processes that work on the remaining units, while this one has nothing to do.
     """
 
     stage: str = ""
@@ -43,4 +43,4 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 def ignore_progress(_: Progress) -> None:
-    """Be told, and do nothing."""
+    """Do nothing."""

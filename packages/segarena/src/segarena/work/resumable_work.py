@@ -1,4 +1,4 @@
-"""Work that goes on where it stopped: what a ledger has is not done again, the rest goes to an executor."""
+"""Resumable work: units in the ledger are skipped, and the others go to an executor."""
 
 from __future__ import annotations
 
@@ -26,54 +26,54 @@ def do_pending(
     on_progress: OnProgress = ignore_progress,
     noted: Callable[[Unit, Any], Any] = lambda _, result: result,
 ) -> dict[str, SegarenaError]:
-    """Do the units that the ledger does not have, and note each one; return why others failed.
+    """Do the units that the ledger does not have, and record each; return the errors of failed units by name.
 
-    A failed unit is not noted: the next call tries it again. With a ledger that other processes share, units are
+    A failed unit is not recorded, so the next call tries it again. If other processes share the ledger, the units are
     divided among them, and this returns when all are done everywhere.
 
     Args:
-        job: what is done to a unit; returns plain values, which the ledger keeps.
-        units: by the names they have in the ledger.
-        ledger: what is done, in `ledger.done` when this returns.
-        executor: does it.
-        stage: which part of the work this is, where there are several.
-        on_progress: told when it starts and after every unit.
-        noted: what the ledger keeps of a unit and its result; the result.
+        job: the work on a unit; returns plain values, which the ledger stores.
+        units: by their names in the ledger.
+        ledger: of the finished units; complete, in `ledger.done`, when this returns.
+        executor: does the units.
+        stage: the part of the work, if there are several.
+        on_progress: called at the start and after every unit.
+        noted: maps a unit and its result to the value that the ledger stores; by default the result.
 
     Raises:
         StoreError: the job or the ledger cannot write.
         SegarenaError: the job cannot be opened.
     """
     with stoppable():
-        taking = _taking(units, ledger, executor)
-        resumed = taking.count_done
+        source = _take_part(units, ledger, executor)
+        resumed = source.count_done
         progress = Progress(stage=stage, units=len(units), done=resumed, resumed=resumed)
         on_progress(progress)
 
-        def tell(waiting_for: str = "") -> None:
-            progress.done = taking.count_done
-            progress.sharers = taking.sharers
-            progress.failures = len(taking.failures)
+        def report(waiting_for: str = "") -> None:
+            progress.done = source.count_done
+            progress.sharers = source.sharers
+            progress.failures = len(source.failures)
             progress.elsewhere = progress.done - resumed - done_here
             progress.waiting_for = waiting_for
             on_progress(progress)
 
         done_here = 0
-        while (turn := taking.turn(tell)) is not None:
-            with closing(
-                executor.map(_Named(job), ((name, units[name]) for name in turn))
-            ) as outcomes:
+        while (turn := source.turn(report)) is not None:
+            named_units = ((name, units[name]) for name in turn)
+            with closing(executor.map(_NamedUnitJob(job), named_units)) as outcomes:
                 for outcome in outcomes:
-                    taking.note(_mapped(outcome, noted))
+                    source.note(_with_stored_value(outcome, noted))
                     progress.seconds += outcome.seconds
                     done_here += 1
-                    tell()
-        if progress.done < len(units):  # others did the rest
-            tell()
-        return taking.failures
+                    report()
+        # Other processes may have done the rest after our last report.
+        if progress.done < len(units):
+            report()
+        return source.failures
 
 
-def _mapped(
+def _with_stored_value(
     outcome: Outcome[tuple[str, Unit], Any], noted: Callable[[Unit, Any], Any]
 ) -> Outcome[tuple[str, Unit], Any]:
     if isinstance(outcome, UnitFailure):
@@ -81,18 +81,18 @@ def _mapped(
     return replace(outcome, result=noted(outcome.unit[1], outcome.result))
 
 
-def _taking(
+def _take_part(
     units: Collection[str], ledger: Ledger | SharedLedger, executor: Executor
-) -> _Alone | SharedLedger:
-    """Return what gives units to do, and is told what came of them."""
+) -> _ExclusiveUnits | SharedLedger:
+    """Return the source of units, which also records their outcomes."""
     if isinstance(ledger, Ledger):
-        return _Alone(units, ledger)
+        return _ExclusiveUnits(units, ledger)
     ledger.join(units, executor.workers)
     return ledger
 
 
-class _Alone:
-    """The units of a ledger that this process has alone."""
+class _ExclusiveUnits:
+    """The pending units of a ledger that one process has alone."""
 
     def __init__(self, units: Collection[str], ledger: Ledger) -> None:
         self._ledger = ledger
@@ -117,8 +117,8 @@ class _Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named(Generic[Unit]):
-    """A job whose units have their names with them."""
+class _NamedUnitJob(Generic[Unit]):
+    """A job on (name, unit) pairs, so that outcomes carry the names."""
 
     job: Job[Unit, Any]
 

@@ -1,4 +1,4 @@
-"""Being asked to stop: what a scheduler or a closed terminal sends ends work as cleanly as Ctrl-C does."""
+"""Stop requests: SIGTERM from a scheduler and SIGHUP from a closed terminal end work as cleanly as Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ASK_TO_STOP = (signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest(KeyboardInterrupt):
-    """The process was asked to stop; `number` is the signal."""
+    """Raised in the main thread when the process gets a stop signal, `number`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -20,7 +20,7 @@ class StopRequest(KeyboardInterrupt):
 
 
 def exit_code(error: KeyboardInterrupt) -> int:
-    """Return what a program that was stopped exits with, as shells have it: 128 and the number of the signal."""
+    """Return the exit code of a stopped program by the convention of shells: 128 plus the signal number."""
     return 128 + (error.number if isinstance(error, StopRequest) else signal.SIGINT)
 
 
@@ -28,14 +28,15 @@ def exit_code(error: KeyboardInterrupt) -> int:
 def stoppable(*, is_last: bool = False) -> Generator[None]:
     """Raise `Stopped` in the block on SIGTERM and SIGHUP, unless the program handles or ignores them itself.
 
-    Only in the main thread; signals come nowhere else.
+    It works only in the main thread, where Python runs signal handlers.
 
     Args:
-        is_last: the program ends with the block, so a signal that comes again then changes nothing.
+        is_last: whether the program ends with the block, so that a repeated signal is ignored until then.
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        for each in ours:  # one is enough: what sends it to a whole group may have it come twice
+        # Ignore further ones, because a signal to a whole process group may arrive twice.
+        for each in ours:
             signal.signal(each, signal.SIG_IGN)
         raise StopRequest(number)
 

@@ -1,9 +1,9 @@
-"""A process above the one that works, which tells how that one ended, whatever ended it.
+"""A supervisor process, which reports how the working process ended.
 
 The command runs in a child, forked before anything is imported, so that this costs a millisecond and little memory.
-The parent passes on signals and the exit code. It says in one line what nobody inside can say: that a plug-in ended
-the process itself (`os._exit`), that it crashed in compiled code, and that a call hangs there, which it ends. The child
-dies with its parent.
+The parent passes on signals and the exit code. It reports in one line what the child cannot: that a plug-in ended the
+process (`os._exit`), that the process crashed in compiled code, or that a call hangs there, which the parent ends. The
+child dies with its parent.
 """
 
 from __future__ import annotations
@@ -19,25 +19,27 @@ from segarena.work.deadline import SHARED_BYTES, SharedDeadline, share_deadline
 
 EXIT_REFUSED = 2
 _POLL_S = 0.2
-_PATIENCE = 10
-"""So many looks in a row must find a call overdue: after the machine or the terminal slept, one is not enough."""
+_OVERDUE_POLLS = 10
+"""Consecutive polls that must find a call overdue; after the machine slept, a single one may be wrong."""
 
 _FROM_TERMINAL = 128
-"""What `si_code` says of Ctrl-C and of a terminal that closes: the child, of the same group, got the signal too."""
+"""`si_code` of Ctrl-C and of a closed terminal (SI_KERNEL), which the child in the same group gets too."""
 
 
 def run_supervised(run: Callable[[], None]) -> None:
-    """Run in a child; return when it returned, exit as it exits. Where processes cannot be forked, run here."""
+    """Run a function in a child; return if it returns, exit as it exits. Without `sigtimedwait` run it here."""
     if not hasattr(signal, "sigtimedwait"):
         run()
         return
-    memory = mmap.mmap(-1, SHARED_BYTES + 1)  # the last byte: it ended of its own accord
+    # The last byte is set when the function returns or raises, so that `os._exit` can be told apart.
+    memory = mmap.mmap(-1, SHARED_BYTES + 1)
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
     parent = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     child = os.fork()
     if child:
-        sys.exit(_ended(child, memory, passed_on))
+        sys.exit(_supervise(child, memory, passed_on))
+    # Imported after the fork, to keep the parent small.
     from segarena.work.worker_process import die_with
 
     die_with(parent)
@@ -49,8 +51,8 @@ def run_supervised(run: Callable[[], None]) -> None:
         memory[SHARED_BYTES] = 1
 
 
-def _ended(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) -> int:
-    """Wait for the child; return what to exit with."""
+def _supervise(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) -> int:
+    """Wait for the child; return the exit code."""
     deadline = SharedDeadline(memory)
     overdue = 0
     while True:
@@ -61,24 +63,26 @@ def _ended(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) -> int
         if ended:
             break
         overdue = overdue + 1 if 0.0 < deadline.value < time.monotonic() else 0
-        if overdue >= _PATIENCE:
+        if overdue >= _OVERDUE_POLLS:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return _told(
+            return _report(
                 f"a plug-in hung below Python ({deadline.what}) and was ended; --workers 1 would go on without it"
             )
     code = os.waitstatus_to_exitcode(status)
     during = f" ({deadline.during})" if deadline.during else ""
     if code < 0:
-        _told(
+        _report(
             f"ended by {signal.Signals(-code).name}{during}; out of memory, or a crash in compiled code"
         )
         return 128 - code
     if not memory[SHARED_BYTES]:
-        return _told(f"something ended the process with exit code {code}{during}, as os._exit does")
+        return _report(
+            f"something ended the process with exit code {code}{during}, as os._exit does"
+        )
     return code
 
 
-def _told(message: str) -> int:
+def _report(message: str) -> int:
     sys.stderr.write(f"error: {message}. What was finished is kept; the same command goes on\n")
     return EXIT_REFUSED

@@ -1,4 +1,4 @@
-"""Units that wait to be done, for executors that give them to others."""
+"""A queue of numbered units for executors, filled lazily."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 
 class TaskQueue:
-    """Units that wait, numbered; they are asked for one at a time, when somebody has nothing to do."""
+    """Numbered units, each taken from the iterable only when a worker is free."""
 
     def __init__(self, units: Iterable[Any]) -> None:
         self._rest = iter(enumerate(units))
         self._ahead: deque[tuple[int, Any]] = deque()
 
     def count_ahead(self, most: int) -> int:
-        """Ask for so many, or all if they are fewer; return how many these are."""
+        """Take up to `most` units from the iterable in advance; return the number of waiting units."""
         self._ahead.extend(islice(self._rest, most))
         return len(self._ahead)
 
     def take(self) -> tuple[int, Any] | None:
-        """Return the next one with its number, None when there are no more."""
+        """Return the next (number, unit); None at the end."""
         return self._ahead.popleft() if self._ahead else next(self._rest, None)
 
     def put_back(self, task: tuple[int, Any]) -> None:
-        """Have one wait again, before all others."""
+        """Return a task to the front of the queue."""
         self._ahead.appendleft(task)

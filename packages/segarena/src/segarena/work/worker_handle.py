@@ -1,4 +1,4 @@
-"""The parent's end of one worker process; `child` has the other one."""
+"""The parent's end of one worker process; `worker_process` is the other end."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _THREAD_VARIABLES = (
 
 
 class WorkerHandle:
-    """The parent's end of one process.
+    """The parent's end of one worker process.
 
     Args:
-        packed_job: what it does.
-        imports_main: whether it imports the caller's script again.
+        packed_job: a pickled job.
+        imports_main: whether the process imports the caller's script again.
 
     Attributes:
-        is_open: the job is open there.
-        task: the number and unit that it is doing.
-        taken_s: since when.
+        is_open: whether the process has opened the job.
+        task: the number and unit in progress.
+        taken_s: moment (of `time.monotonic`) at which the task was sent.
     """
 
     def __init__(self, packed_job: bytes, *, imports_main: bool) -> None:
@@ -56,23 +56,24 @@ class WorkerHandle:
         theirs.close()
 
     def take(self, task: tuple[int, Any]) -> None:
-        """Send it a unit, with its number."""
+        """Send a unit to the process."""
         self.task = task
         self.taken_s = time.monotonic()
-        with suppress(OSError):  # it died while idle; listening will find out
+        # If the process died while idle, `listen` finds out.
+        with suppress(OSError):
             self.pipe.send_bytes(pickle.dumps(task[1]))
 
     def is_overdue(self, limit_s: float | None) -> bool:
-        """Return whether its unit takes longer than `limit_s`, or overran the deadline that the job set itself."""
+        """Return whether the unit exceeds `limit_s`, or its current call the deadline set by the job."""
         if self.task is None:
             return False
         now = time.monotonic()
-        return 0.0 < self.deadline.value < now or (
-            limit_s is not None and now > self.taken_s + limit_s
-        )
+        if 0.0 < self.deadline.value < now:
+            return True
+        return limit_s is not None and now > self.taken_s + limit_s
 
     def listen(self) -> WorkerMessage | None:
-        """Return what the process says; None when it died."""
+        """Return the next message of the process; None if it died."""
         try:
             packed = self.pipe.recv_bytes() if self.pipe.poll() else None
         except (EOFError, OSError):
@@ -87,12 +88,12 @@ class WorkerHandle:
 
     @property
     def how_it_ended(self) -> str:
-        """By which signal it was killed, or with which code it exited."""
+        """The signal that killed the process, or its exit code."""
         code = self.process.exitcode or 0
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def end(self) -> None:
-        """Kill the process, unless it has ended."""
+        """Kill the process, unless it has ended, and wait for its end."""
         # A process that has died by itself keeps its own exit code.
         self.process.kill()
         self.process.join()
@@ -101,7 +102,7 @@ class WorkerHandle:
 
 @contextmanager
 def _one_thread_each() -> Generator[None]:
-    """Give each process one thread: workers are the parallelism, and results must not depend on their number."""
+    """Limit the libraries of new processes to one thread: the number of workers must not change results."""
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     try:
@@ -116,15 +117,17 @@ def _one_thread_each() -> Generator[None]:
 
 @contextmanager
 def _away_from_main(*, needed: bool) -> Generator[None]:
-    """Start processes that do not import the caller's script again, unless the job comes from there.
+    """Keep new processes from importing the caller's script again, unless the job is defined there.
 
-    A script without the usual guard would otherwise start everything anew in each process.
+    A script without a `__main__` guard would start everything anew in each process.
     """
     main = vars(sys.modules["__main__"])
-    if needed:
-        hidden = {}
-    else:
-        hidden = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    hidden: dict[str, Any] = {}
+    if not needed:
+        # multiprocessing finds the script by these two.
+        for name in ("__file__", "__spec__"):
+            if name in main:
+                hidden[name] = main.pop(name)
     main.setdefault("__spec__", None)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The life of a worker process: open the job once, then do units until there are no more or the parent is gone."""
+"""The main function of a worker process: open the job, then do units until the parent closes the pipe or dies."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class JobReady:
-    """What a worker says first: the job is open, and units may come."""
+    """The first message of a worker: the job is open, and units may be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerExit:
-    """What a worker says last: the job cannot be opened, or nothing can go on."""
+    """The last message of a worker: the job cannot be opened, or the work cannot go on."""
 
     error: SegarenaError
 
@@ -39,7 +39,7 @@ WorkerMessage = JobReady | WorkerExit | UnitResult[Any, Any] | UnitFailure[Any]
 
 
 def run_worker(packed_job: bytes, pipe: Connection, memory: Any) -> None:
-    """Do units of a job that the parent sends through `pipe`, until it closes; `memory` is of a `SharedDeadline`."""
+    """Open a job and do the units from `pipe` until it closes; `memory` belongs to a `SharedDeadline`."""
     _leave_signals_to_parent()
     _die_with_parent()
     share_deadline(SharedDeadline(memory))
@@ -56,7 +56,7 @@ def run_worker(packed_job: bytes, pipe: Connection, memory: Any) -> None:
 
 
 def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
-    """Return the packed outcome of a unit, without the unit, which the parent knows."""
+    """Return the pickled outcome of a unit, without the unit, which the parent has."""
     try:
         outcome: Outcome[Any, Any] = run_unit(do, pickle.loads(packed_unit))  # noqa: S301 - as above
     except (StoreError, WorkStopped) as error:
@@ -65,21 +65,20 @@ def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
         return pickle.dumps(UnitFailure(unit=None, error=outcome.error, seconds=outcome.seconds))
     try:
         return pickle.dumps(UnitResult(unit=None, result=outcome.result, seconds=outcome.seconds))
-    except Exception as error:  # pickling runs the code of whatever the result holds
+    # Pickling runs the code of whatever the result holds, so any exception is possible.
+    except Exception as error:
         failure = unsendable_result(outcome.result, error)
         return pickle.dumps(UnitFailure(unit=None, error=failure, seconds=outcome.seconds))
 
 
 def unsendable_result(result: Any, error: Exception) -> UnitFailed:
-    """Return the error of a unit that was done, and of which nobody will know what came of it."""
+    """Return the error for a result that cannot be pickled."""
     return UnitFailed(f"the result, {type(result).__name__}, cannot be sent on: {error}")
 
 
 def _leave_signals_to_parent() -> None:
-    """Do nothing on Ctrl-C and on what ends a whole group: the parent, which gets it too, decides.
-
-    A handler and not SIG_IGN, because programs that the job starts would inherit that.
-    """
+    """Ignore Ctrl-C and signals to a whole process group: the parent gets them too, and decides."""
+    # A handler and not SIG_IGN, because programs that the job starts would inherit that.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _do_nothing)
 
@@ -89,7 +88,7 @@ def _do_nothing(_number: int, _frame: FrameType | None) -> None:
 
 
 def _die_with_parent() -> None:
-    """Never outlive the parent, not even while hanging in compiled code."""
+    """Arrange to end with the parent, even while hanging in compiled code."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -98,11 +97,16 @@ def _die_with_parent() -> None:
 
 
 def die_with(parent: int | None) -> None:
-    """Have the system kill this process when its parent, of this number, dies."""
+    """Let the system kill this process when its parent dies; exit if it is dead already.
+
+    Args:
+        parent: process id of the parent.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it went while this process started
+    # The parent may have died while this process started.
+    if os.getppid() != parent:
         os._exit(1)
 
 

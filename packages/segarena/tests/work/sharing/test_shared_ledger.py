@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from segarena.errors import InvalidInput, InvalidMask, RunConflict, StoreError
-from segarena.work.inline import InlineExecutor
+from segarena.work.executors import InlineExecutor
 from segarena.work.jobs import FunctionJob
 from segarena.work.ledger import Ledger, read_ledger
 from segarena.work.resumable_work import do_pending
@@ -94,9 +94,9 @@ def test_work_begun_together_goes_on_alone_and_the_reverse(path):
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from segarena.work.inline import Here
-from segarena.work.jobs import Calling
-from segarena.work.resumable_work import work_through
+from segarena.work.executors import InlineExecutor
+from segarena.work.jobs import FunctionJob
+from segarena.work.resumable_work import do_pending
 from segarena.work.sharing.shared_ledger import open_ledger
 
 def square(number):
@@ -106,7 +106,7 @@ def square(number):
 
 units = {f"unit {number}": number for number in range(40)}
 with open_ledger(Path(sys.argv[1]), {"seed": 0}, share=True) as ledger:
-    work_through(Calling(square), units, ledger, Here())
+    do_pending(FunctionJob(square), units, ledger, InlineExecutor())
 """
 
 

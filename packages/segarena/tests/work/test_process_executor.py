@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from segarena.errors import StoreError, UnitDied, UnitFailed, UnitHung, WorkersInvalid
+from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import UnitResult
-from segarena.work.processes import ProcessExecutor
 
 HERE = Path(__file__).parent
 
@@ -93,14 +93,14 @@ import sys, time
 sys.path.insert(0, {here!r})
 from pathlib import Path
 from acting import Act
-from segarena.work.executors import executor_of
+from segarena.work.executors import make_executor
 from segarena.work.ledger import Ledger
-from segarena.work.resumable_work import work_through
+from segarena.work.resumable_work import do_pending
 
 out = Path(sys.argv[1])
 units = {{str(number): number for number in range(int(sys.argv[2]))}} | {{unit: unit for unit in sys.argv[3:]}}
 with Ledger(out / "done.jsonl", {{}}) as ledger:
-    work_through(Act(flag=str(out / "flag")), units, ledger, executor_of(2))
+    do_pending(Act(flag=str(out / "flag")), units, ledger, make_executor(2))
     print(sorted(ledger.done))
 """
 

@@ -194,7 +194,9 @@ def test_a_tetris_object_that_is_alone_has_no_code(tmp_path):
 
 
 def published_scaling(image, code_mask, limit):
-    """The published TETRIS reading, from its description: one code after the other, larger codes on top."""
+    """The published TETRIS reading, from its description: one code after the other, larger codes on
+    top.
+    """
     height, width = code_mask.shape
     longer = min(limit, max(height, width))
     shorter = int(min(height, width) / max(height, width) * longer + 0.5)

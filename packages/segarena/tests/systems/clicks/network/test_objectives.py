@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from segarena.systems.clicks.network.objectives import (
+from segarena.systems.clicks.network.objectives import (  # noqa: E402
     kl_divergence,
     learning_rate,
     map_correlation,

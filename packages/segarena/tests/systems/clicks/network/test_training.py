@@ -192,7 +192,7 @@ def test_the_backbone_can_learn_more_slowly(data, tmp_path):
 
 def test_a_loss_that_is_not_finite_stops_the_training(data, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        training_module, "divergence", lambda p, t: p.sum(dim=(1, 2, 3)) * float("nan")
+        training_module, "kl_divergence", lambda p, t: p.sum(dim=(1, 2, 3)) * float("nan")
     )
     with pytest.raises(SegarenaError, match="the loss became nan in epoch 1"):
         run(data, tmp_path)

@@ -1,4 +1,6 @@
-"""Where people clicked first, against maps: who clicks in the middle is told by depth, not by the uniform map."""
+"""Where people clicked first, against maps: who clicks in the middle is told by depth, not by the
+uniform map.
+"""
 
 import segarena
 from segarena.records.parquet_tables import table_frame

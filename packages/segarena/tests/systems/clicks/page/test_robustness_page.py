@@ -25,7 +25,9 @@ USERS = ("centre", "G1", "G2", "G3", "G4")
 
 @pytest.fixture
 def dialogues(make_ramps, make_dialogue):
-    """Four photographs with two targets, base user and groups, and three real and sampled clicks on most targets."""
+    """Four photographs with two targets, base user and groups, and three real and sampled clicks on
+    most targets.
+    """
 
     def make(lift=0.0):
         first = [

@@ -1,4 +1,6 @@
-"""Numbers over clicking groups and first clicks, from made-up runs whose answers are worked out by hand."""
+"""Numbers over clicking groups and first clicks, from made-up runs whose answers are worked out by
+hand.
+"""
 
 import math
 
@@ -32,7 +34,9 @@ NEVER = 5
 
 @pytest.fixture
 def asked(make_dialogue):
-    """Return a function that makes one dialogue per user which needs the given number of clicks to 0.95."""
+    """Return a function that makes one dialogue per user which needs the given number of clicks to
+    0.95.
+    """
 
     def make(target, needed, sample="photo-0"):
         return [
@@ -201,7 +205,9 @@ def test_first_clicks_sampled_and_of_the_base_user_are_of_the_same_targets(click
 
 
 def test_first_clicks_of_groups_are_one_each(clicked):
-    groups = next(row for row in first_click_rows(read_runs([clicked])) if row.user_kind == "groups")
+    groups = next(
+        row for row in first_click_rows(read_runs([clicked])) if row.user_kind == "groups"
+    )
     # disc-0: all 0.5; disc-1: 0.5 0.95 0.95 0.5.
     assert groups.mean.mean == pytest.approx((0.5 + 0.725) / 2)
     assert groups.std.mean == pytest.approx(0.225 / 2)

@@ -64,7 +64,9 @@ def test_few_weights_sorted_as_a_whole_are_drawn_as_class_by_class(monkeypatch, 
 def test_weights_whose_sums_round_are_not_sorted_as_a_whole():
     assert SamplingWeights(np.array([1, 0.5], np.float32))._can_sort_fully
     assert not SamplingWeights(np.array([1, 2**-30], np.float32))._can_sort_fully
-    assert not SamplingWeights(np.ones(weighted_draws._FULL_SORT_LIMIT + 1, np.float32))._can_sort_fully
+    assert not SamplingWeights(
+        np.ones(weighted_draws._FULL_SORT_LIMIT + 1, np.float32)
+    )._can_sort_fully
     assert not SamplingWeights(np.ones(3))._can_sort_fully
 
 

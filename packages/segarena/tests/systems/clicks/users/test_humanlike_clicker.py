@@ -49,11 +49,20 @@ def ask(user, target, *, prediction=None, clicks=(), repeat=0, seed=0, name="s")
 
 @pytest.fixture
 def somebody(tmp_path):
-    def make(**told):
+    def make(**overrides):
         habits = {
-            "source": "made here", "centredness": 1.0, "anywhere": 0.0, "avoid": 0.0, "reach": 0.1,
-            "between_people": 0.0, "hands": {"mouse": PointerSteadiness(unsteady=0.0), "touch": PointerSteadiness(unsteady=0.05)},
-        } | told  # fmt: skip
+            "source": "made here",
+            "centredness": 1.0,
+            "anywhere": 0.0,
+            "avoid": 0.0,
+            "reach": 0.1,
+            "between_people": 0.0,
+            "hands": {
+                "mouse": PointerSteadiness(unsteady=0.0),
+                "touch": PointerSteadiness(unsteady=0.05),
+            },
+            **overrides,
+        }
         path = tmp_path / "clicks.toml"
         path.write_text(format_habits(ClickHabits(**habits)), encoding="utf-8")
         return str(path)
@@ -70,7 +79,9 @@ def distances(user, count=150, **how):
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 4.0])
 def test_a_click_is_drawn_in_proportion_to_the_power_of_depth(somebody, power):
-    """In a disc of radius R, with weights (R - r) to the p: the mean distance from its middle is 2 R / (p + 3)."""
+    """In a disc of radius R, with weights (R - r) to the p: the mean distance from its middle is 2
+    R / (p + 3).
+    """
     user = build("user", f"clicker(fitted={somebody(centredness=power)!r})")
     assert distances(user).mean() == pytest.approx(30 * 2 / (power + 3), rel=0.15)
 

@@ -1,4 +1,6 @@
-"""Strokes that people drew: read from tables and pictures, given in the first round, refused in one line."""
+"""Strokes that people drew: read from tables and pictures, given in the first round, refused in one
+line.
+"""
 
 import numpy as np
 import polars as pl
@@ -238,7 +240,9 @@ def test_pictures_that_are_no_strokes_are_refused(tmp_path):
 
 
 def test_a_picture_of_noise_is_refused_before_it_is_walked(tmp_path, monkeypatch):
-    monkeypatch.setattr("segarena.systems.clicks.users.recorded_strokes.MAX_CENTRE_LINE_PIXELS", 100)
+    monkeypatch.setattr(
+        "segarena.systems.clicks.users.recorded_strokes.MAX_CENTRE_LINE_PIXELS", 100
+    )
     dots = np.zeros((60, 60), dtype=bool)
     dots[::2, ::2] = True
     with pytest.raises(

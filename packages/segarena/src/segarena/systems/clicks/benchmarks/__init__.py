@@ -1,1 +1,1 @@
-"""The click benchmark, and RClicks: the same by many users."""
+"""The click benchmark, and RClicks, its extension to many users."""

@@ -1,14 +1,16 @@
-"""The click benchmark: how many clicks until the mask is good enough?
+"""The click benchmark: number of clicks until the mask is good enough.
 
-The field's standard protocol for interactive segmentation of images (RITM and its descendants; the baseline of
-RClicks): one click a round, up to 20, by a user who clicks the middle of the largest error.
+The field's standard protocol for interactive segmentation of images (RITM and its descendants; the
+baseline of RClicks): one click a round, up to 20, by a user who clicks the middle of the largest
+error.
 """
 
 from __future__ import annotations
 
 from segarena.options import Protocol
 from segarena.registry import benchmark
-from segarena.roles import Benchmark, Statistic
+from segarena.roles import Benchmark
+from segarena.rules import Statistic
 from segarena.specs import PluginSpec
 
 
@@ -16,22 +18,25 @@ from segarena.specs import PluginSpec
 def click_benchmark(
     *, rounds: int = 20, stop_at_iou: float | None = None, protocol: Protocol = "careful"
 ) -> Benchmark:
-    """Judge click by click: NoC, NoF, AuC and IoU after chosen clicks.
+    """Evaluate click by click: NoC, NoF, AuC and IoU after chosen clicks.
 
     Args:
-        rounds: the most clicks per dialogue.
-        stop_at_iou: end a dialogue once its IoU is this high; statistics at higher thresholds are then not
-            defined, so the default goes on to the last click.
-        protocol: "careful": a dialogue ends when nothing is wrong any more, and a target solved exactly at
-            the last click is solved. "published": the user goes on clicking (0, 0) after perfection, and a
-            target that needs the last click counts as failed, as in the published tables.
+        rounds: the maximum number of clicks per dialogue.
+        stop_at_iou: end a dialogue once its IoU is this high; statistics at higher thresholds are
+            then not defined, so the default goes on to the last click.
+        protocol: "careful": a dialogue ends when no error is left, and a target solved exactly at
+            the last click is solved. "published": the user goes on clicking (0, 0) after
+            perfection, and a target that needs the last click counts as failed, as in the published
+            tables.
 
-    Source: RClicks, sections 3 and 4; `docs/benchmarks.md` names every difference to the published code.
+    Source: RClicks, sections 3 and 4; `docs/benchmarks.md` names every difference to the published
+    code.
     """
     is_published = protocol == "published"
+    user_options = {"when_solved": "published"} if is_published else {}
     return Benchmark(
         name="clicks",
-        users=(PluginSpec("centre", {"when_solved": "published"} if is_published else {}),),
+        users=(PluginSpec("centre", user_options),),
         metrics=(PluginSpec("iou"), PluginSpec("boundary_iou")),
         rounds=rounds,
         stop_at=None if stop_at_iou is None else ("iou", stop_at_iou),
@@ -43,12 +48,13 @@ def click_benchmark(
 
 
 def _summary(rounds: int) -> tuple[Statistic, ...]:
-    at = sorted({1, min(5, rounds), rounds})
+    iou_rounds = sorted({1, min(5, rounds), rounds})
+    ious = [Statistic(name=f"IoU@{k}", kind="at_round", round=k) for k in iou_rounds]
     return (
         Statistic(name="NoC@85", kind="noc", threshold=0.85, higher_is_better=False),
         Statistic(name="NoC@90", kind="noc", threshold=0.90, higher_is_better=False),
         Statistic(name="NoF@90", kind="nof", threshold=0.90, higher_is_better=False),
-        *(Statistic(name=f"IoU@{round_}", kind="at_round", round=round_) for round_ in at),
+        *ious,
         Statistic(name="AuC", kind="auc"),
         Statistic(name=f"BIoU@{rounds}", kind="at_round", metric="boundary_iou", round=rounds),
     )

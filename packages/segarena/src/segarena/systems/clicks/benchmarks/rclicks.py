@@ -1,8 +1,8 @@
-"""RClicks: how much does the result depend on where people click?
+"""RClicks: dependence of the result on where people click.
 
-The click benchmark held with many users at once: the usual one, who clicks the centre; ten clicking groups, from those
-who click where hardly anyone does to those who click where most do; and, with a clicks table, the first clicks of real
-people beside as many drawn from the click model.
+This is the click benchmark with many users: the usual one, who clicks the centre; ten clicking
+groups, from unlikely to likely clicks; and, with a clicks table, the first clicks of real people
+and as many sampled from the click model.
 """
 
 from __future__ import annotations
@@ -30,21 +30,25 @@ def rclicks(
     rounds: int = 20,
     protocol: Protocol = "careful",
 ) -> Benchmark:
-    """Judge click by click, by many users: what `clicks` measures, for the base user and for each clicking group.
+    """Evaluate as `clicks` does, for the base user and for each clicking group.
 
-    Records call the users "centre", "G1" (least likely clicks) to "G10" (most likely), "real" and "sampled"; the
-    benchmark's options name them by their part: `base`, `groups` (each with `low` and `high`), `real`, `sampled`.
+    Records call the users "centre", "G1" (least likely clicks) to "G10" (most likely), "real" and
+    "sampled"; the benchmark's options name them by their role: `base`, `groups` (each with `low`
+    and `high`), `real`, `sampled`.
 
     Args:
         click_model: where people click, as written: `depth`, `network(path='weights.pt')`, ...
-        clicks: path of a clicks table; with it real and sampled first clicks take part, in one round each.
+        clicks: path of a clicks table, which adds users for real and sampled first clicks, with one
+            round each.
         clicks_dataset: only rows of this dataset of the table; by default all.
-        groups: how many clicking groups of equal mass; even, so that they can be halved.
-        rounds: the most clicks per dialogue.
-        protocol: "careful" or "published": clicks at (0, 0) after perfection, whole pixels in groups, a target
-            that needs the last click has failed, AHH group by group, real clicks not scaled with the image.
+        groups: number of clicking groups of equal mass; even, so that they can be halved.
+        rounds: the maximum number of clicks per dialogue.
+        protocol: "careful" or "published": clicks at (0, 0) after perfection, whole pixels in
+            groups, a target that needs the last click has failed, AHH group by group, real clicks
+            not scaled with the image.
 
-    Source: RClicks (NeurIPS 2024), sections 3 to 5; `docs/benchmarks.md` names every difference to the published code.
+    Source: RClicks (NeurIPS 2024), sections 3 to 5; `docs/benchmarks.md` names every difference to
+    the published code.
     """
     if groups < 2 or groups % 2:
         raise InvalidInput(f"groups: expected an even number of at least 2, got {groups}")
@@ -53,15 +57,15 @@ def rclicks(
     bounds = {f"G{k + 1}": (k / groups, (k + 1) / groups) for k in range(groups)}
     published = {"groups": "published", "when_solved": "published"} if is_published else {}
     users = {"centre": rules.users[0]}
+    group_options: list[dict[str, object]] = []
     for name, (low, high) in bounds.items():
-        users[name] = PluginSpec(
-            "group", {"click_model": click_model, "low": low, "high": high, **published}
-        )
+        options = {"click_model": click_model, "low": low, "high": high, **published}
+        users[name] = PluginSpec("group", options)
+        group_options.append({"user": name, "low": low, "high": high})
     if clicks is not None:
         table = {"clicks": clicks, "dataset": clicks_dataset}
-        users["real"] = PluginSpec(
-            "real-first", {**table, **({"other_size": "published"} if is_published else {})}
-        )
+        real_options = {**table, "other_size": "published"} if is_published else table
+        users["real"] = PluginSpec("real-first", real_options)
         users["sampled"] = PluginSpec("sampled-first", {**table, "click_model": click_model})
     return Benchmark(
         name="rclicks",
@@ -73,9 +77,7 @@ def rclicks(
         options={
             **rules.options,
             "base": "centre",
-            "groups": [
-                {"user": name, "low": low, "high": high} for name, (low, high) in bounds.items()
-            ],
+            "groups": group_options,
             "real": "real" if "real" in users else None,
             "sampled": "sampled" if "sampled" in users else None,
             "click_model": {"written": click_model, "sha256": _sha256(weights_file(click_model))},
@@ -89,7 +91,7 @@ def rclicks(
 
 
 def _sha256(file: Path | None) -> str | None:
-    """Return the hash of a file that decides results: another file at the same path is another run."""
+    """Return the hash of an input file; it tells runs with replaced files apart."""
     if file is None:
         return None
     if not file.is_file():

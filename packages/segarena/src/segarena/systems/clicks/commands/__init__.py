@@ -1,1 +1,1 @@
-"""`segarena clicks`."""
+"""Commands of `segarena clicks`."""

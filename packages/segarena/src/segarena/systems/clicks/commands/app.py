@@ -1,4 +1,4 @@
-"""`segarena clicks`: where people click, as tables, maps and models."""
+"""Command group `segarena clicks`: tables, maps and models of human clicks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from segarena.systems.clicks.commands import model_commands as click_models
 from segarena.systems.clicks.commands import table_commands as click_tables
 
 app = typer.Typer(
-    help="Where people click: tables, maps and models.\n\nStart with `segarena clicks crowd` for something to try "
-    "the others on, or with a clicks table of your own.",
+    help="Where people click: tables, maps and models.\n\nStart with `segarena clicks crowd`, which makes "
+    "clicks to try the other commands on, or with a clicks table of your own.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )

@@ -1,4 +1,4 @@
-"""What the commands of `segarena clicks` have in common: options, and reading what they name."""
+"""Options and readers shared by the commands of `segarena clicks`."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ TableFileOption = Annotated[
 
 def build_dataset(text: str) -> Dataset:
     """Return the dataset written as `text`."""
+    # Imported late, like the other modules below, so that --help stays fast.
     from segarena.registry import build
 
     return build("dataset", text)
 
 
 def match_and_report(table: pl.DataFrame, dataset: Dataset, rows_of: str | None) -> DatasetMatch:
-    """Return the rows on images of the dataset, and say how many are on others."""
+    """Select the rows on images of the dataset, and report mismatches on stderr."""
     from segarena.systems.clicks.crowd.dataset_instances import match_dataset
 
     matched = match_dataset(table, dataset, rows_of=rows_of)
@@ -59,7 +60,7 @@ def match_and_report(table: pl.DataFrame, dataset: Dataset, rows_of: str | None)
 def read_clicked_instances(
     table: Path, dataset: Dataset, rows_of: str | None, previous_masks: Path | None
 ) -> tuple[pl.DataFrame, ClickedInstances]:
-    """Return the rows of a clicks table on images of the dataset, and their instances."""
+    """Read the rows of a clicks table on images of the dataset, and their instances."""
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
     from segarena.systems.clicks.crowd.dataset_instances import clicked_instances
 
@@ -67,20 +68,19 @@ def read_clicked_instances(
     return matched.table, clicked_instances(matched.table, dataset, previous_masks=previous_masks)
 
 
-def track_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """Yield the items under a progress bar on stderr."""
+def track_progress(items: Iterable[T], total: int, description: str) -> Iterator[T]:
+    """Yield the items while showing a progress bar on stderr."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        yield from progress.track(items, total=total, description=what)
+        yield from progress.track(items, total=total, description=description)
 
 
 def read_first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instance]:
-    """Yield every target of a dataset as an instance without clicks, under a progress bar on stderr."""
+    """Yield every target of a dataset as an instance without clicks, with a progress bar."""
     from segarena.systems.clicks.crowd import dataset_instances
 
-    by_image = groupby(
-        dataset_instances.first_rounds(dataset, limit=limit), attrgetter("image_stem")
-    )
-    for _, instances in track_progress(
-        by_image, len(list(dataset.sample_ids)[:limit]), "reading images"
-    ):
-        yield from instances
+    total = len(list(dataset.sample_ids)[:limit])
+    instances = dataset_instances.first_rounds(dataset, limit=limit)
+    # The bar counts images, not instances, because their number is known in advance.
+    by_image = groupby(instances, attrgetter("image_stem"))
+    for _, of_image in track_progress(by_image, total, "reading images"):
+        yield from of_image

@@ -1,11 +1,10 @@
-"""Means with their intervals as tables: on the terminal, and as CSV or LaTeX by the ending of a file."""
+"""Tables of means with intervals: on the terminal, and as CSV or LaTeX by the file's suffix."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,52 +23,65 @@ def show_means(
     formats: dict[str, str],
     out: Path | None = None,
 ) -> None:
-    """Print means with their intervals, one column per metric of `formats`, each printed in its format.
+    """Print means with their intervals, and optionally write them to a file.
 
-    Files get the ends of the intervals in columns of their own.
+    CSV files have the ends of the intervals in columns of their own.
+
+    Args:
+        title: of the table.
+        names: headings of the key columns.
+        rows: the means.
+        formats: number format by metric, a column for each.
+        out: the file, .csv or .tex.
     """
-    shown: list[tuple[Cell, ...]] = []
+    cells: list[tuple[Cell, ...]] = []
     for row in rows:
-        values = (_value(row.means[metric], form) for metric, form in formats.items())
-        shown.append((*row.names, *values, row.instances))
+        values = [_value(row.means[metric], form) for metric, form in formats.items()]
+        cells.append((*row.names, *values, row.instances))
+    metric_headings = [metric.upper() for metric in formats]
     sheet = Sheet(
         name="means",
         caption=title,
-        head=(*names, *map(str.upper, formats), "instances"),
-        rows=tuple(shown),
+        head=(*names, *metric_headings, "instances"),
+        rows=tuple(cells),
     )
     show_sheet(sheet)
-    if out is not None:
-        write_sheet(_with_ends(sheet, rows, formats) if out.suffix == ".csv" else sheet, out)
+    if out is None:
+        return
+    if out.suffix == ".csv":
+        sheet = _csv_sheet(sheet, names, rows, list(formats))
+    write_sheet(sheet, out)
 
 
-def _with_ends(sheet: Sheet, rows: Sequence[MeanRow], formats: dict[str, str]) -> Sheet:
-    names = sheet.head[: -len(formats) - 1]
-    ends = chain.from_iterable((metric, f"{metric}_low", f"{metric}_high") for metric in formats)
-    numbers: list[tuple[Cell, ...]] = []
+def _csv_sheet(
+    sheet: Sheet, names: Sequence[str], rows: Sequence[MeanRow], metrics: Sequence[str]
+) -> Sheet:
+    """Return the table with three number columns per metric: mean, low and high end."""
+    columns: list[str] = []
+    for metric in metrics:
+        columns += [metric, f"{metric}_low", f"{metric}_high"]
+    cells: list[tuple[Cell, ...]] = []
     for row in rows:
-        values = chain.from_iterable(_ends(row.means[metric]) for metric in formats)
-        numbers.append(
-            (
-                *row.names,
-                *("" if math.isnan(value) else f"{value:.10g}" for value in values),
-                row.instances,
-            )
-        )
-    return replace(sheet, head=(*names, *ends, "instances"), rows=tuple(numbers))
+        numbers: list[str] = []
+        for metric in metrics:
+            interval = row.means[metric]
+            numbers += map(_number_text, (interval.mean, interval.low, interval.high))
+        cells.append((*row.names, *numbers, row.instances))
+    return replace(sheet, head=(*names, *columns, "instances"), rows=tuple(cells))
+
+
+def _number_text(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.10g}"
 
 
 def _value(interval: Interval, form: str) -> Value:
-    mean, low, high = (format(value, form) for value in _ends(interval))
-    bounds = "" if math.isnan(interval.low) else f"[{low}, {high}]"
+    bounds = ""
+    if not math.isnan(interval.low):
+        bounds = f"[{interval.low:{form}}, {interval.high:{form}}]"
     return Value(
         mean=interval.mean,
         low=interval.low,
         high=interval.high,
-        printed=mean,
+        printed=f"{interval.mean:{form}}",
         printed_bounds=bounds,
     )
-
-
-def _ends(interval: Interval) -> tuple[float, float, float]:
-    return interval.mean, interval.low, interval.high

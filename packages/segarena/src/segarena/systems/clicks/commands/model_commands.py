@@ -1,8 +1,7 @@
-"""`segarena clicks`: training click models, and how models, display modes and devices compare with people."""
+"""`segarena clicks` commands that train click models and compare models, modes and devices."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,13 +43,13 @@ def judge_command(
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     draws: Annotated[int, typer.Option(help="Sets of clicks drawn from each map.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
     protocol: Annotated[str, typer.Option(help="careful or published.")] = "careful",
     against: Annotated[
         str | None,
         typer.Option(
-            help="Also show how each other model differs from this one, paired by instance."
+            help="Also show the difference of each other model to this one, paired by instance."
         ),
     ] = None,
     out: TableFileOption = None,
@@ -59,14 +58,15 @@ def judge_command(
         typer.Option("--instances", help="Write the values of every instance here (CSV)."),
     ] = None,
 ) -> None:
-    """Compare click models with real clicks: PL1, WD, KS, NSS and PDE, by round, with 95 % intervals over images.
+    """Compare click models with real clicks: PL1, WD, KS, NSS and PDE by round.
 
-    PL1 and WD: lower is better; KS, NSS and PDE: higher. KS is the share of draws that a test does not tell from the
-    real clicks.
+    Intervals are 95 % over images. For PL1 and WD lower is better, for KS, NSS and PDE higher. KS
+    is the share of draws that a statistical test cannot distinguish from the real clicks.
 
         segarena clicks judge clicks.csv --dataset demo --model depth --model uniform
 
-        segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth --against mine -o q.csv
+        segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth
+        --against mine -o q.csv
     """
     from segarena.errors import InvalidInput
     from segarena.options import as_protocol
@@ -83,7 +83,8 @@ def judge_command(
     with one_line_errors():
         check_table_path(out)
         rules = as_protocol(protocol)
-        named = {spec.name: spec for spec in map(PluginSpec.parse_named, model)}
+        specs = [PluginSpec.parse_named(text) for text in model]
+        named = {spec.name: spec for spec in specs}
         if against is not None and (against not in named or len(named) < 2):
             raise InvalidInput(
                 f"--against {against}: expected one of several models, got {', '.join(named)}"
@@ -94,29 +95,30 @@ def judge_command(
         images = build_dataset(dataset)
         _, instances = read_clicked_instances(table, images, rows_of, previous_masks)
         chosen = instances if limit is None else instances[:limit]
-        skipped, skip = _skips()
-        shown = track_progress(chosen, len(chosen), "judging")
-        judged = evaluate_click_models(
-            shown, models, draws=draws, seed=seed, protocol=rules, on_skip=skip
+        skipped, on_skip = _skip_recorder()
+        tracked = track_progress(chosen, len(chosen), "judging")
+        evaluations = evaluate_click_models(
+            tracked, models, draws=draws, seed=seed, protocol=rules, on_skip=on_skip
         )
-        _tell_skipped(skipped)
+        _report_skipped(skipped)
         title = f"Click models on {images.name} ({rules} protocol, {draws} draws)"
         names = ["dataset", "round", "model"]
-        show_means(title, names, quality_rows(judged), QUALITY_FORMATS, out)
+        show_means(title, names, quality_rows(evaluations), QUALITY_FORMATS, out)
         if against is not None:
-            differences = difference_rows(judged, against)
-            beside = out and out.with_stem(f"{out.stem}-differences")
+            differences = difference_rows(evaluations, against)
+            differences_out = out and out.with_stem(f"{out.stem}-differences")
             show_means(
-                f"Their values less those of {against}",
+                f"Their values minus those of {against}",
                 names,
                 differences,
                 DIFFERENCE_FORMATS,
-                beside,
+                differences_out,
             )
         if instances_out is not None:
             import polars as pl
 
-            write_whole(instances_out, pl.DataFrame([one.row() for one in judged]).write_csv())
+            rows = [evaluation.row() for evaluation in evaluations]
+            write_whole(instances_out, pl.DataFrame(rows).write_csv())
 
 
 def compare_modes_command(
@@ -126,7 +128,7 @@ def compare_modes_command(
     dataset: DatasetOption,
     out: TableFileOption = None,
 ) -> None:
-    """Compare ways to show people the target: each display mode's clicks against those under a text description.
+    """Compare the clicks under each display mode of the target with those under a text description.
 
     segarena clicks compare-modes previews.csv --dataset "tetris(path='TETRIS')"
     """
@@ -154,12 +156,12 @@ def compare_devices_command(
     protocol: Annotated[
         str,
         typer.Option(
-            help="careful; or published, which takes the columns of PC clicks for their rows too."
+            help="careful; or published, which uses the columns of PC clicks as their rows too."
         ),
     ] = "careful",
     out: TableFileOption = None,
 ) -> None:
-    """Compare clicks made with a mouse and on a phone, on the same instances.
+    """Compare clicks made with a mouse with clicks on a phone, on the same instances.
 
     segarena clicks compare-devices clicks.csv --dataset demo
     """
@@ -176,16 +178,16 @@ def compare_devices_command(
         rules = as_protocol(protocol)
         images = build_dataset(dataset)
         matched = match_and_report(read_clicks(table), images, rows_of)
-        skipped, skip = _skips()
+        skipped, on_skip = _skip_recorder()
         with Console(stderr=True).status("comparing"):
             rows = device_rows(
                 matched.table,
                 target_loader(images),
                 least_clicks=least_clicks,
                 protocol=rules,
-                on_skip=skip,
+                on_skip=on_skip,
             )
-        _tell_skipped(skipped, f"fewer than {least_clicks} clicks of a device")
+        _report_skipped(skipped, f"fewer than {least_clicks} clicks of a device")
         if not rows:
             raise InvalidInput(
                 f"no instance has {least_clicks} clicks of each device; lower --least-clicks"
@@ -219,12 +221,12 @@ def train_command(
         ),
     ] = None,
     validation_share: Annotated[
-        float, typer.Option(help="Share of the images that choose the best epoch.")
+        float, typer.Option(help="Share of the images that select the best epoch.")
     ] = 0.2,
     initial: Annotated[Path | None, typer.Option(help="A checkpoint to start from.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     seed: Annotated[
-        int, typer.Option(help="Of weights, order, flips, and which images validate.")
+        int, typer.Option(help="Seed of weights, order, flips and the choice of validation images.")
     ] = 0,
     workers: Annotated[
         int, typer.Option("--workers", "-w", help="Processes that load images ahead.")
@@ -242,8 +244,8 @@ def train_command(
 ) -> None:
     """Train the clickability network on a clicks table. Needs torch.
 
-    After each epoch FOLDER holds last.pt and best.pt; the same command goes on where it was. At the end history.csv and
-    curves.svg show how it went.
+    After each epoch FOLDER holds last.pt and best.pt; the same command resumes a stopped training.
+    At the end history.csv and curves.svg show losses and validation measures.
 
         segarena clicks train clicks.csv --dataset demo --out network --size tiny
     """
@@ -268,17 +270,16 @@ def train_command(
         else:
             base = TINY_OPTIONS if size == "tiny" else TrainingOptions()
         given = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
-        options = replace(
-            base, **{name: value for name, value in given.items() if value is not None}
-        )
+        overrides = {name: value for name, value in given.items() if value is not None}
+        options = replace(base, **overrides)
         images = build_dataset(dataset)
         rows = match_and_report(read_clicks(table), images, rows_of).table
         parts: list[ClickedInstances] = []
-        for stems in _split(rows["image_stem"].to_list(), validation_share, seed):
+        for stems in _split_images(rows["image_stem"].to_list(), validation_share, seed):
             chosen = rows.filter(rows["image_stem"].is_in(stems))
             parts.append(clicked_instances(chosen, images, previous_masks=previous_masks))
         typer.echo(
-            f"training on {len(parts[0])} instances, {len(parts[1])} choose the best epoch",
+            f"training on {len(parts[0])} instances, {len(parts[1])} select the best epoch",
             err=True,
         )
         # One sigma trains in the folder itself, several in a folder each.
@@ -296,7 +297,7 @@ def train_command(
                 device=device,
                 workers=workers,
                 is_cached=cached,
-                progress=_say_epoch,
+                progress=_print_epoch,
             )
         for folder, result in results.items():
             write_whole(folder / "history.csv", pl.DataFrame(list(result.history)).write_csv())
@@ -308,7 +309,7 @@ def train_command(
             )
 
 
-def _split(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
+def _split_images(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
     """Return the images to train on and those that validate, at least one of each."""
     import numpy as np
 
@@ -324,23 +325,26 @@ def _split(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], li
     return [images[i] for i in order[count:]], [images[i] for i in order[:count]]
 
 
-def _say_epoch(row: dict[str, float]) -> None:
+def _print_epoch(row: dict[str, float]) -> None:
     text = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if name != "epoch")
     typer.echo(f"epoch {row['epoch']:g}: {text}", err=True)
 
 
-def _skips() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:
+def _skip_recorder() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:
+    """Return a list of (instance, reason), and a callback that fills it."""
     skipped: list[tuple[str, str]] = []
-    return skipped, lambda name, why: skipped.append((name, why))
+
+    def on_skip(name: str, reason: str) -> None:
+        skipped.append((name, reason))
+
+    return skipped, on_skip
 
 
-def _tell_skipped(skipped: Sequence[tuple[str, str]], why: str = "") -> None:
-    """Say on stderr what was left out: one line per reason, with an example."""
-    reasons = Counter(why or reason for _, reason in skipped)
-    examples = {why or reason: name for name, reason in reversed(skipped)}
-    for reason, count in reasons.items():
-        typer.secho(
-            f"left out {count} of the instances, {examples[reason]} the first: {reason}",
-            fg="yellow",
-            err=True,
-        )
+def _report_skipped(skipped: Sequence[tuple[str, str]], common_reason: str = "") -> None:
+    """Report skipped instances on stderr: one line per reason, with the first as an example."""
+    names_by_reason: dict[str, list[str]] = {}
+    for name, reason in skipped:
+        names_by_reason.setdefault(common_reason or reason, []).append(name)
+    for reason, names in names_by_reason.items():
+        text = f"left out {len(names)} of the instances, {names[0]} the first: {reason}"
+        typer.secho(text, fg="yellow", err=True)

@@ -1,8 +1,7 @@
-"""`segarena clicks`: collections of clicks, what is in them, which of them count, and their maps."""
+"""`segarena clicks` commands on clicks tables: create, check, count, filter and map clicks."""
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,11 +39,11 @@ def check_command(
     ] = None,
     rows_of: RowsOption = None,
 ) -> None:
-    """Say what is in a clicks table, and what is wrong with it.
+    """Report the contents and the problems of a clicks table.
 
         segarena clicks check clicks.csv --dataset demo
 
-    Exit code 0: usable; 1: something is wrong; 2: it cannot be read.
+    Exit code 0: usable; 1: the table has errors; 2: the table is unreadable.
     """
     from segarena.systems.clicks.crowd.clicks_table import check_clicks, read_clicks
 
@@ -56,18 +55,20 @@ def check_command(
             expected = [instance.full_stem for instance in read_first_rounds(images)]
         report = check_clicks(clicks, expected=expected)
         typer.echo(f"{report.rows} clicks on {report.instances} instances")
-        is_wrong = any(finding.is_error for finding in report.findings)
+        has_errors = any(finding.is_error for finding in report.findings)
         for finding in report.findings:
-            mark = "error: " if finding.is_error else ""
-            typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
-        if dataset is not None and not is_wrong:
+            if finding.is_error:
+                typer.secho(f"error: {finding.message}", fg="red")
+            else:
+                typer.secho(finding.message)
+        if dataset is not None and not has_errors:
             matched = match_and_report(clicks, build_dataset(dataset), rows_of)
-            wrong = _other_sizes(matched.table, build_dataset(dataset))
+            wrong = _count_mismatches(matched.table, build_dataset(dataset))
             typer.secho(
                 f"{wrong} instances are on images of another size or name no object",
                 fg="red" if wrong else None,
             )
-    if is_wrong:
+    if has_errors:
         raise typer.Exit(FAILURES)
 
 
@@ -97,22 +98,23 @@ def filter_command(
         Path, typer.Argument(help="A clicks table with a column `batch`: clicks made together.")
     ],
     dataset: DatasetOption,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks that count here.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the valid clicks here.")],
     dropped: Annotated[
-        Path | None, typer.Option(help="Write the others here, with a column `reason`.")
+        Path | None, typer.Option(help="Write the invalid clicks here, with a column `reason`.")
     ] = None,
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     required_share: Annotated[
-        float, typer.Option(help="How much of a batch must fall inside.")
+        float, typer.Option(help="Share of a batch that must fall inside.")
     ] = 0.7,
     radius_share: Annotated[
         float, typer.Option(help="Click radius as a share of the image diagonal.")
     ] = 0.01,
 ) -> None:
-    """Keep the clicks of a raw collection that count, and say which were dropped and why.
+    """Keep the valid clicks of a raw collection, and report the dropped ones with the reason.
 
-    A batch counts when 7 of 10 clicks fall inside their object; a click, when it is not farther than a radius from it.
+    A batch is valid when 7 of 10 clicks fall inside their object; a click, when it is at most one
+    radius from it.
 
         segarena clicks filter raw.csv --dataset demo --out clicks.csv
     """
@@ -126,14 +128,12 @@ def filter_command(
         table, instances = read_clicked_instances(raw, images, rows_of, previous_masks)
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task("filtering", total=len(instances))
-            stems = {
-                stem: index
-                for index, stem in enumerate(table["full_stem"].unique(maintain_order=True))
-            }
+            stems = table["full_stem"].unique(maintain_order=True)
+            index_of = {stem: index for index, stem in enumerate(stems)}
 
             def mask_of(full_stem: str) -> Any:
                 progress.advance(task)
-                return np.asarray(instances[stems[full_stem]].error >= 0.5)
+                return np.asarray(instances[index_of[full_stem]].error >= 0.5)
 
             valid = filter_valid(
                 table, mask_of, required_share=required_share, radius_share=radius_share
@@ -161,19 +161,20 @@ def maps_command(
         typer.Option(
             "--model",
             "-m",
-            help="Also picture this click model's map; or NAME=MODEL, repeat for several.",
+            help="Also draw this click model's map; or NAME=MODEL, repeat for several.",
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
 ) -> None:
-    """Make a map of each instance's clicks, and a picture of it over the photograph.
+    """Compute a click map of each instance, and draw it over the photograph.
 
-    A map is FOLDER/maps/FULL_STEM.npz with the array `map`, which sums to 1; a picture FOLDER/pictures/FULL_STEM.jpg,
-    in which the maps of click models may stand beside it.
+    Maps are FOLDER/maps/FULL_STEM.npz with the array `map`, which sums to 1; pictures are
+    FOLDER/pictures/FULL_STEM.jpg, which can also show the maps of click models.
 
         segarena clicks maps clicks.csv --dataset demo --out maps --limit 20
 
-        segarena clicks maps clicks.csv -d demo -o maps -m depth -m "mine=network(path='run/best.pt')"
+        segarena clicks maps clicks.csv -d demo -o maps -m depth -m
+        "mine=network(path='run/best.pt')"
     """
     import numpy as np
 
@@ -186,10 +187,8 @@ def maps_command(
     with one_line_errors("stopped; the maps made so far are there"):
         if radius not in ("paper", "published"):
             raise InvalidInput(f"--radius {radius}: expected paper or published")
-        models = {
-            spec.name: build("click-model", spec)
-            for spec in map(PluginSpec.parse_named, model or ())
-        }
+        specs = [PluginSpec.parse_named(text) for text in model or ()]
+        models = {spec.name: build("click-model", spec) for spec in specs}
         images = build_dataset(dataset)
         _, instances = read_clicked_instances(table, images, rows_of, previous_masks)
         wanted = instances if limit is None else instances[:limit]
@@ -198,9 +197,10 @@ def maps_command(
             name = instance.full_stem.replace("/", "__")
             with whole_file(within(out / "maps", f"{name}.npz")) as file:
                 np.savez_compressed(file, map=values)
-            shown = (instance.image, instance.target, instance.error)
-            others = {key: click_model(*shown) for key, click_model in models.items()}
-            save_click_picture(within(out / "pictures", f"{name}.jpg"), instance, values, others)
+            inputs = (instance.image, instance.target, instance.error)
+            model_maps = {key: click_model(*inputs) for key, click_model in models.items()}
+            picture = within(out / "pictures", f"{name}.jpg")
+            save_click_picture(picture, instance, values, model_maps)
         typer.echo(f"{len(wanted)} maps: {out}/maps, {out}/pictures")
 
 
@@ -208,7 +208,7 @@ def crowd_command(
     dataset: DatasetOption,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks table here.")],
     clicks: Annotated[int, typer.Option(help="Clicks per instance.")] = 48,
-    seed: Annotated[int, typer.Option(help="Of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     previous_masks: Annotated[
         Path | None,
         typer.Option(
@@ -217,7 +217,7 @@ def crowd_command(
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N images.")] = None,
 ) -> None:
-    """Let a synthetic crowd click on a dataset: a raw collection to try everything on. Not real behaviour.
+    """Let a synthetic crowd click on a dataset, as a raw collection for trials. Not real behaviour.
 
     segarena clicks crowd --dataset demo --out raw.csv --previous-masks masks
     """
@@ -231,9 +231,8 @@ def crowd_command(
         shown = list(read_first_rounds(build_dataset(dataset), limit))
         if previous_masks is not None:
             previous_masks.mkdir(parents=True, exist_ok=True)
-            for instance in list(
-                chain.from_iterable(later_rounds(first, seed=seed) for first in shown)
-            ):
+            later = [instance for first in shown for instance in later_rounds(first, seed=seed)]
+            for instance in later:
                 file = within(previous_masks, f"{instance.full_stem}.png")
                 if instance.previous is not None:
                     grey = np.rint(255 * instance.previous).astype(np.uint8)
@@ -245,8 +244,8 @@ def crowd_command(
         typer.echo(f"{table.height} clicks of a synthetic crowd on {len(shown)} instances: {out}")
 
 
-def _other_sizes(table: pl.DataFrame, dataset: Dataset) -> int:
-    """Count instances whose image has another size than the table says, or whose object is not there."""
+def _count_mismatches(table: pl.DataFrame, dataset: Dataset) -> int:
+    """Count first-round instances whose image has another size, or whose object is missing."""
     import polars as pl
 
     from segarena.errors import SampleInvalid

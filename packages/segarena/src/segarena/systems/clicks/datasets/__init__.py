@@ -1,1 +1,1 @@
-"""The sets of the click literature: GrabCut, Berkeley, DAVIS-345, COCO-MVal, TETRIS, SBD."""
+"""Datasets of the click literature: GrabCut, Berkeley, DAVIS-345, COCO-MVal, TETRIS, SBD."""

@@ -1,7 +1,8 @@
-"""The five sets that click segmentation is judged on: GrabCut, Berkeley, DAVIS-345, COCO-MVal and TETRIS.
+"""The five benchmark datasets of click segmentation.
 
-Their files are read exactly as the published evaluation codes read them (RITM, and RClicks after it), in the
-published layouts and order. Source: RClicks (NeurIPS 2024), section 5, and the data classes of its code.
+They are GrabCut, Berkeley, DAVIS-345, COCO-MVal and TETRIS. Their files are read exactly as the
+published evaluation codes read them (RITM, and RClicks after it), in the published layouts and
+order. Source: RClicks (NeurIPS 2024), section 5, and the data classes of its code.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ TETRIS_LONG_SIDE_PX = 2048
 
 @dataclass(frozen=True, slots=True)
 class ClickDatasetLayout:
-    """Where a published set keeps its files and what its mask pixels mean.
+    """Folders, mask encoding and size of a published dataset.
 
     Attributes:
-        name: of the set.
+        name: of the dataset.
         folders: of the images and of the masks.
-        objects: mask pixels (H, W, 3) RGB to objects.
-        expected: images and targets in the published set.
-        stem_of: image file name to sample id, which is also the stem of its mask.
-        long_side_px: larger images are scaled down to it; None keeps every size.
+        objects: function from mask pixels (H, W, 3) RGB to objects.
+        expected: numbers of images and targets in the published dataset.
+        stem_of: function from an image file name to the sample id, which is also the mask's stem.
+        long_side_px: limit to which larger images are scaled down; None keeps every size.
     """
 
     name: str
@@ -47,16 +48,16 @@ class ClickDatasetLayout:
 
 
 class ClickDataset(ListedDataset[ImageSample]):
-    """A published set in its published layout.
+    """A published click dataset in its published layout.
 
     Args:
         path: the folder that holds the folders of images and masks.
-        layout: which set it is.
-        stems: the samples to keep; None keeps all.
+        layout: of the dataset.
+        stems: the samples to load; None loads all.
 
     Raises:
-        DatasetMissing: a folder is not there, holds no image, or lacks one of `stems`.
-        DatasetError: two images lead to the same mask.
+        DatasetMissing: a folder does not exist, has no image, or lacks one of `stems`.
+        DatasetError: two images have the same mask.
     """
 
     def __init__(
@@ -64,9 +65,10 @@ class ClickDataset(ListedDataset[ImageSample]):
     ) -> None:
         self._layout = layout
         self._is_whole = stems is None
-        image_folder, self._masks_folder = (
-            Path(path).expanduser() / folder for folder in layout.folders
-        )
+        root = Path(path).expanduser()
+        images_name, masks_name = layout.folders
+        image_folder = root / images_name
+        self._masks_folder = root / masks_name
         expected = f"{image_folder}/NAME.* with {self._masks_folder}/NAME.*"
         existing_folder(image_folder, f"the images of {layout.name}", expected)
         existing_folder(self._masks_folder, f"the masks of {layout.name}", expected)
@@ -81,18 +83,15 @@ class ClickDataset(ListedDataset[ImageSample]):
             raise DatasetMissing(
                 f"{image_folder}: expected images of the split, found none for {some(absent)}"
             )
-        if stems is None:
-            kept = images
-        else:
-            kept = {stem: image for stem, image in images.items() if stem in set(stems)}
-        self._idle_masks = sorted(masks[stem].name for stem in masks.keys() - images.keys())
-        files = {
-            stem: (image, *((masks[stem],) if stem in masks else ()))
-            for stem, image in kept.items()
-        }
-        super().__init__(
-            layout.name, files, {"layout": layout.name, "long_side_px": layout.long_side_px}
-        )
+        self._unused_masks = sorted(masks[stem].name for stem in masks.keys() - images.keys())
+        selected = set(images if stems is None else stems)
+        files: dict[str, Files] = {}
+        for stem, image in images.items():
+            if stem in selected:
+                # A missing mask is an error of its sample, which `_read` reports.
+                files[stem] = (image, masks[stem]) if stem in masks else (image,)
+        identity = {"layout": layout.name, "long_side_px": layout.long_side_px}
+        super().__init__(layout.name, files, identity)
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:
         image_path, *mask_paths = files
@@ -114,32 +113,32 @@ class ClickDataset(ListedDataset[ImageSample]):
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects))
 
     def _oddities(self) -> Iterable[Finding]:
-        if self._idle_masks:
-            message = f"{len(self._idle_masks)} masks have no image and are not used: {some(self._idle_masks, 20)}"
+        if self._unused_masks:
+            listed = some(self._unused_masks, 20)
+            message = f"{len(self._unused_masks)} masks have no image and are not used: {listed}"
             yield Finding(is_error=False, message=message)
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
-        came = (len(self.sample_ids), tally.targets)
-        if self._is_whole and came != self._layout.expected:
-            images, targets = self._layout.expected
-            published = f"the published set has {images} images and {targets} targets"
-            yield Finding(
-                is_error=False,
-                message=f"{self.name}: {published}, here are {came[0]} and {came[1]}",
+        images = len(self.sample_ids)
+        if self._is_whole and (images, tally.targets) != self._layout.expected:
+            expected_images, expected_targets = self._layout.expected
+            message = (
+                f"{self.name}: the published set has {expected_images} images and "
+                f"{expected_targets} targets, here are {images} and {tally.targets}"
             )
+            yield Finding(is_error=False, message=message)
 
 
 def trimap_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
     """Return the object and the undecided band of a GrabCut or Berkeley mask.
 
-    The published code looks at channel 0 in OpenCV's order, which is blue: 128 is ignored, more is the object, and
-    so is a raw 1, because it compares with 1 afterwards.
+    The published code reads channel 0 in OpenCV's order, which is blue: 128 is ignored, higher
+    values are the object, and so is a raw 1, because the code compares with 1 afterwards.
     """
     values = pixels[:, :, 2]
     ignore = values == 128
-    return DecodedMask(
-        {"": np.asarray((values > 128) | (values == 1))}, ignore if ignore.any() else None
-    )
+    is_object = np.asarray((values > 128) | (values == 1))
+    return DecodedMask({"": is_object}, ignore if ignore.any() else None)
 
 
 def any_channel_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
@@ -148,25 +147,28 @@ def any_channel_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
 
 
 def colour_code_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
-    """Return the objects of a TETRIS mask by their code, blue x 65536 + green x 256 + red, ascending.
+    """Return the objects of a TETRIS mask by code: blue x 65536 + green x 256 + red, ascending.
 
-    The code is the name, as in the published click files; an object that is alone has none there and here.
+    The name of an object is its code, as in the published click files. A single object has an
+    empty name, there and here.
     """
     wide = pixels.astype(np.int32)
     codes = (wide[:, :, 2] << 16) | (wide[:, :, 1] << 8) | wide[:, :, 0]
     found = [int(code) for code in np.unique(codes) if code]
-    return DecodedMask(
-        {"" if len(found) == 1 else str(code): codes == code for code in found}, None
-    )
+    if len(found) == 1:
+        return DecodedMask({"": codes == found[0]}, None)
+    return DecodedMask({str(code): codes == code for code in found}, None)
 
 
 def scale_down(
     image: NDArray[np.uint8], objects: DecodedMask, long_side_px: int
 ) -> tuple[NDArray[np.uint8], DecodedMask]:
-    """Return image and objects with the longer side limited as the published TETRIS reader does it; never enlarged.
+    """Limit the longer side of image and objects as the published TETRIS reader does.
 
-    Bilinear, the masks too: whatever is not zero after it is the object, and where two objects meet the later one
-    (of the larger code) wins. An object that is scaled away, or wholly covered, is left out.
+    Images are never enlarged. Masks are resized bilinearly too: every value above zero is the
+        object, and where two objects
+    meet, the later one (with the larger code) wins. An object that vanishes, or is completely
+    covered, is left out.
     """
     height, width = image.shape[:2]
     long_px = min(max(height, width), long_side_px)
@@ -176,11 +178,13 @@ def scale_down(
     small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
     labels = np.zeros(small.shape[:2], dtype=np.int32)
     for label, mask in enumerate(objects.masks.values(), start=1):
-        labels[cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_LINEAR) != 0] = label
-    masks = {name: labels == label for label, name in enumerate(objects.masks, start=1)}
-    return small, DecodedMask(
-        {name: mask for name, mask in masks.items() if mask.any()}, objects.ignore
-    )
+        resized = cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_LINEAR)
+        labels[resized != 0] = label
+    masks: dict[str, NDArray[np.bool_]] = {}
+    for label, name in enumerate(objects.masks, start=1):
+        if (labels == label).any():
+            masks[name] = labels == label
+    return small, DecodedMask(masks, objects.ignore)
 
 
 def _without_suffix(name: str) -> str:
@@ -189,7 +193,7 @@ def _without_suffix(name: str) -> str:
 
 @dataset("grabcut")
 def grabcut(*, path: str) -> ClickDataset:
-    """GrabCut: 50 images, one object each; the band of value 128 is ignored."""
+    """Load GrabCut: 50 images, one object each; the band of value 128 is ignored."""
     return ClickDataset(
         path, ClickDatasetLayout("GrabCut", ("data_GT", "boundary_GT"), trimap_objects, (50, 50))
     )
@@ -197,7 +201,10 @@ def grabcut(*, path: str) -> ClickDataset:
 
 @dataset("berkeley")
 def berkeley(*, path: str) -> ClickDataset:
-    """Berkeley: 100 objects of 96 photographs (one file per object); the band of value 128 is ignored."""
+    """Load Berkeley: 100 objects of 96 photographs; the band of value 128 is ignored.
+
+    Every object has its own file.
+    """
     return ClickDataset(
         path, ClickDatasetLayout("Berkeley", ("images", "masks"), trimap_objects, (100, 100))
     )
@@ -205,7 +212,7 @@ def berkeley(*, path: str) -> ClickDataset:
 
 @dataset("davis345")
 def davis345(*, path: str) -> ClickDataset:
-    """DAVIS-345: 345 frames of the DAVIS 2016 videos; all that is not background is one object."""
+    """Load DAVIS-345: 345 frames of the DAVIS 2016 videos; all foreground is one object."""
     return ClickDataset(
         path, ClickDatasetLayout("DAVIS-345", ("img", "gt"), any_channel_objects, (345, 345))
     )
@@ -213,7 +220,7 @@ def davis345(*, path: str) -> ClickDataset:
 
 @dataset("coco-mval")
 def coco_mval(*, path: str) -> ClickDataset:
-    """COCO-MVal: 800 objects, ten of each of the 80 COCO categories."""
+    """Load COCO-MVal: 800 objects, ten of each of the 80 COCO categories."""
     return ClickDataset(
         path, ClickDatasetLayout("COCO-MVal", ("img", "gt"), any_channel_objects, (800, 800))
     )
@@ -221,14 +228,15 @@ def coco_mval(*, path: str) -> ClickDataset:
 
 @dataset("tetris")
 def tetris(*, path: str, split: str | None = None) -> ClickDataset:
-    """TETRIS: 2531 objects in 2000 large photographs, longer side limited to 2048 pixels.
+    """Load TETRIS: 2531 objects in 2000 large photographs, longer side limited to 2048 pixels.
 
     Args:
         path: the folder with `images` and `masks`.
-        split: a text file with one image name without ending per line, in `path` or elsewhere; None takes all images.
+        split: a text file with one image name without suffix per line, in `path` or elsewhere; None
+            takes all images.
 
     Raises:
-        DatasetMissing: the folders or the split file are not there, or a line of it names no image.
+        DatasetMissing: the folders or the split file do not exist, or a line of it names no image.
     """
     layout = ClickDatasetLayout(
         "TETRIS",

@@ -30,17 +30,18 @@ CATEGORIES = (
 
 @dataset("sbd")
 class Sbd(ListedDataset[ImageSample]):
-    """SBD in the layout of the published archive (`benchmark_RELEASE/dataset`) and of the click segmentation codes.
+    """Load SBD in the layout of the published archive, which the click codes use too.
 
-    Every instance number above 0 is a target, called by it and labelled with its category; 255 is ignored. The
-    published click evaluation takes the same instances, in the same order.
+    The archive's folder is `benchmark_RELEASE/dataset`. Every instance number above 0 is a target,
+    named by the number and labelled with its category; 255 is ignored. The published click
+    evaluation takes the same instances, in the same order.
 
     Args:
         path: the folder with `img`, `inst` and the list files.
-        split: the list file without ending: "val" or "train".
+        split: the list file without suffix: "val" or "train".
 
     Raises:
-        DatasetMissing: a folder or the list is not there, or the list is empty.
+        DatasetMissing: a folder or the list does not exist, or the list is empty.
 
     Source: Hariharan et al., Semantic Contours from Inverse Detectors, ICCV 2011.
     """
@@ -55,11 +56,8 @@ class Sbd(ListedDataset[ImageSample]):
             raise DatasetMissing(
                 f"{listing}: expected a list with one image name per line, found none; the layout is {SBD_LAYOUT}"
             )
-        names = [
-            line.strip()
-            for line in listing.read_text(encoding="utf-8").splitlines()
-            if line.strip()
-        ]
+        lines = map(str.strip, listing.read_text(encoding="utf-8").splitlines())
+        names = [line for line in lines if line]
         if not names:
             raise DatasetMissing(
                 f"{listing}: expected one image name per line, found an empty file; download it again"
@@ -81,30 +79,30 @@ class Sbd(ListedDataset[ImageSample]):
                 f"{instance_path}: expected at least one instance, got none; download it again"
             )
         ignore = numbers == SBD_VOID  # the border between instances, as in PASCAL VOC
-        objects = DecodedMask(
-            {str(number): numbers == number for number in found}, ignore if ignore.any() else None
-        )
-        labels = {
-            str(n): CATEGORIES[c - 1]
-            for n, c in enumerate(categories, start=1)
-            if 1 <= c <= len(CATEGORIES)
-        }
+        masks = {str(number): numbers == number for number in found}
+        objects = DecodedMask(masks, ignore if ignore.any() else None)
+        labels: dict[str, str] = {}
+        for number, category in enumerate(categories, start=1):
+            if 1 <= category <= len(CATEGORIES):
+                labels[str(number)] = CATEGORIES[category - 1]
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects, labels=labels))
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
-        came = (len(self.sample_ids), tally.targets)
-        expected = PUBLISHED_COUNTS[self._split]
-        if came != expected:
-            published = f"the published split has {expected[0]} images and {expected[1]} instances"
-            message = f"{self.name}: {published}, here are {came[0]} and {came[1]}"
+        images = len(self.sample_ids)
+        expected_images, expected_instances = PUBLISHED_COUNTS[self._split]
+        if (images, tally.targets) != (expected_images, expected_instances):
+            message = (
+                f"{self.name}: the published split has {expected_images} images and "
+                f"{expected_instances} instances, here are {images} and {tally.targets}"
+            )
             yield Finding(is_error=False, message=message)
 
 
 def read_sbd_instances(path: Path) -> tuple[NDArray[np.int32], list[int]]:
-    """Return the instance numbers of an SBD file, int32 (H, W), and the category (1 to 20) of each from number 1 on.
+    """Read an SBD file: instance numbers, int32 (H, W), and categories (1 to 20) from number 1 on.
 
     Raises:
-        InvalidMask: missing, damaged, or without `GTinst.Segmentation`.
+        InvalidMask: the file is missing, damaged, or lacks `GTinst.Segmentation`.
     """
     truth = read_matlab(path, "GTinst")
     try:

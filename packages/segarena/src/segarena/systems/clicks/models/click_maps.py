@@ -86,8 +86,8 @@ def blur_sigma_px(shape: tuple[int, int], sigma: float = 5.0) -> float:
 def click_radius_px(shape: tuple[int, int], rule: RadiusRule = "paper") -> float:
     """Return the radius of a click in an image of `shape`.
 
-    "paper" is 1 % of the diagonal. "published" is what the code uses: 0.707 % cut to a whole pixel, which is 0
-    below a diagonal of 141.4 px (1080 x 1920: 22.03 and 15 px).
+    "paper" is 1 % of the diagonal. "published" is what the code uses: 0.707 % cut to a whole pixel,
+    which is 0 below a diagonal of 141.4 px (1080 x 1920: 22.03 and 15 px).
     """
     diagonal = math.hypot(*shape)
     if rule == "paper":

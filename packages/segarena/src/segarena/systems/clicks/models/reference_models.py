@@ -38,7 +38,10 @@ class SaliencyModel(Protocol):
 
 
 def contrast_saliency(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
-    """Return `segarena.arrays.saliency.mean_contrast` of the crop, which needs no weights; `window` is not used."""
+    """Return `mean_contrast` of `segarena.arrays.saliency`, which needs no weights.
+
+    `window` is not used.
+    """
     return mean_contrast(crop)
 
 

@@ -1,1 +1,1 @@
-"""The clickability network: its layers, weights, predictions and training."""
+"""The clickability network: layers, checkpoints, prediction and training."""

@@ -1,4 +1,4 @@
-"""Files with the weights of a clickability network. Needs torch."""
+"""Checkpoint files of the clickability network. Needs torch."""
 
 from __future__ import annotations
 
@@ -13,29 +13,31 @@ from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSi
 
 
 def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> ClickabilityNetwork:
-    """Return the network whose weights are in `path`, ready for prediction, on the CPU.
+    """Load a network from a checkpoint, ready for prediction, on the CPU.
 
-    Takes the published checkpoints and our own: a plain state dict, or one under "state_dict" or "model", with
+    Reads the published checkpoints and our own: a plain state dict, or one under "state_dict" or
+        "model", with
     or without "module." before each name. Nothing but tensors and plain values is unpickled.
 
     Args:
         path: the file.
-        size: the size of the network; None takes the one noted in the file, or the paper's "b".
+        size: the size of the network; None takes the one stored in the file, or the paper's "b".
 
     Raises:
-        InvalidInput: there is no such file, it is not a checkpoint, it holds code, or its tensors are not those
-            of the network; the message counts the missing, unknown and differently shaped ones and names some.
+        InvalidInput: there is no such file, it is not a checkpoint, it contains code, or its
+            tensors are not those of the network; the message counts the missing, unknown and
+            differently shaped ones and names some.
     """
     content = read_checkpoint(path)
-    noted = content.get("size")
-    network = ClickabilityNetwork(
-        size or (NetworkSize(**noted) if isinstance(noted, dict) else "b")
-    )
+    stored_size = content.get("size")
+    if size is None and isinstance(stored_size, dict):
+        size = NetworkSize(**stored_size)
+    network = ClickabilityNetwork(size or "b")
     load_weights(network, state_dict_of(content, path), path, hint="Is `size` right?")
     return network.eval()
 
 
 def save_checkpoint(path: Path | str, network: ClickabilityNetwork, **more: Any) -> None:
-    """Write the weights and size of `network`, and `more` plain values and tensors, as a whole file."""
+    """Write the weights and size of `network`, and `more` plain values and tensors, atomically."""
     with whole_file(Path(path)) as file:
         torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, file)

@@ -1,7 +1,8 @@
-"""Hamburger, the decoder of SegNeXt: global context by non-negative matrix factorisation. Needs torch.
+"""Hamburger, the decoder of SegNeXt: global context by matrix factorisation. Needs torch.
 
-Source: Geng et al., Is Attention Better Than Matrix Decomposition? (ICLR 2021); Guo et al., SegNeXt (2022).
-The published clickability head reads all four stages where SegNeXt reads the last three.
+The factorisation is non-negative. Source: Geng et al., Is Attention Better Than Matrix
+Decomposition? (ICLR 2021); Guo et al., SegNeXt (2022). The published clickability head reads all
+four stages where SegNeXt reads the last three.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ class ConvolutionUnit(nn.Module):
 
 
 class NonNegativeFactorisation(nn.Module):
-    """Replaces features by their best approximation from a few non-negative bases.
+    """Approximation of features from a few non-negative bases.
 
-    The starting bases are random but fixed: they are made once from a seed and kept in the checkpoint. (The
-    published code draws them at its first forward pass, so there a checkpoint loads only after a dummy one.)
+    The initial bases are random but fixed: they are drawn once from a seed and stored in the
+    checkpoint. (The published code draws them in its first forward pass, so there a checkpoint
+    loads only after a dummy pass.)
 
     Args:
         channels: length of a base.
@@ -51,11 +53,12 @@ class NonNegativeFactorisation(nn.Module):
         self.register_buffer("bases", functional.normalize(drawn, dim=1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the approximation of `x`, (B, C, H, W), values not negative."""
+        """Return the non-negative approximation of `x`, (B, C, H, W)."""
         data = x.flatten(2)  # (B, C, N), approximated by bases (B, C, R) @ codes (B, R, N)
         bases = self.bases.expand(len(x), -1, -1)
         codes = torch.softmax(bases.mT @ data, dim=1)
-        for _ in range(self.train_steps if self.training else self.eval_steps):
+        steps = self.train_steps if self.training else self.eval_steps
+        for _ in range(steps):
             codes = _update_codes(data, bases, codes)
             bases = bases * (data @ codes.mT) / (bases @ (codes @ codes.mT) + EPSILON)
         codes = _update_codes(data, bases, codes)
@@ -67,7 +70,7 @@ def _update_codes(data: Tensor, bases: Tensor, codes: Tensor) -> Tensor:
 
 
 class Hamburger(nn.Module):
-    """Factorisation between two 1x1 convolutions, added to its input."""
+    """Matrix factorisation between two 1x1 convolutions, with a residual connection."""
 
     def __init__(self, channels: int, groups: int) -> None:
         super().__init__()
@@ -77,11 +80,13 @@ class Hamburger(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (B, C, H, W)."""
-        return torch.relu(x + self.ham_out(self.ham(torch.relu(self.ham_in(x)))))
+        features = torch.relu(self.ham_in(x))
+        context = self.ham_out(self.ham(features))
+        return torch.relu(x + context)
 
 
 class HamburgerHead(nn.Module):
-    """Fuses the features of all stages at the first one's size and gives one channel.
+    """Head that fuses the features of all stages at the first stage's size into one channel.
 
     Args:
         channels_in: width of each stage.
@@ -103,12 +108,11 @@ class HamburgerHead(nn.Module):
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         """Return (B, 1, H / 4, W / 4)."""
         size = features[0].shape[2:]
-        fused = torch.cat(
-            [
-                functional.interpolate(f, size=size, mode="bilinear", align_corners=False)
-                for f in features
-            ],
-            dim=1,
-        )
+        resized = [
+            functional.interpolate(stage, size=size, mode="bilinear", align_corners=False)
+            for stage in features
+        ]
+        fused = torch.cat(resized, dim=1)
         x = self.hamburger(torch.relu(self.squeeze(fused)))
-        return self.conv_seg(self.dropout(torch.relu(self.align(x))))
+        x = torch.relu(self.align(x))
+        return self.conv_seg(self.dropout(x))

@@ -1,7 +1,7 @@
-"""Images of any size on a square canvas, and maps back from it.
+"""Letterboxing: images of any size on a square canvas.
 
-The longer side fills the canvas, the shorter one is centred, and what is left is zero. Colours are normalised
-before, so zero is the mean colour.
+The longer side fills the canvas, the shorter one is centred, and the rest is zero. Colours are
+normalised before, so zero is the mean colour.
 
 Source: RClicks, published code; the paper does not mention it.
 """
@@ -18,33 +18,37 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
 from segarena.errors import InvalidImage
 
+# Colour statistics of ImageNet, as in the published code.
 MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 LEAST_MARGIN_PX = 4
 
 
 def view_window(error: NDArray[Any], margin: float | None) -> Window:
-    """Return the part of an image that a network looks at: the box of the error and a margin around it.
+    """Return the part of an image that the network sees: the error's box with a margin.
 
     Args:
-        error: bool or float in [0, 1], (H, W); counts from 0.5 on, or above 0 when nothing reaches that.
-        margin: on every side, in longer sides of the box, at least 4 pixels; None returns the whole image.
+        error: bool or float in [0, 1], (H, W); counts from 0.5 on, or above 0 when nothing reaches
+            that.
+        margin: on every side, in longer sides of the box, at least 4 pixels; None returns the whole
+            image.
     """
     values = np.asarray(error)
     whole = (slice(0, values.shape[0]), slice(0, values.shape[1]))
     if margin is None:
         return whole
     box = bounding_window(values >= 0.5)
-    box = bounding_window(values > 0) if is_empty(box) else box
-    longer = max(window_shape(box))
+    if is_empty(box):
+        box = bounding_window(values > 0)
     if is_empty(box):
         return whole
+    longer = max(window_shape(box))
     return grow_window(box, max(LEAST_MARGIN_PX, round(margin * longer)), values.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Letterbox:
-    """Where an image of `shape` lies on a square canvas of `side_px`.
+    """Position of an image of `shape` on a square canvas of `side_px`.
 
     Attributes:
         shape: (H, W) of the image.
@@ -63,7 +67,7 @@ class Letterbox:
         """Return the letterbox of an image of `shape`.
 
         Raises:
-            InvalidImage: the image is so long and thin that nothing of its short side is left.
+            InvalidImage: the image is so long and thin that its short side rounds to 0 pixels.
         """
         height, width = shape
         rows = side_px
@@ -84,10 +88,11 @@ class Letterbox:
     def put_image(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the canvas (3, S, S) of a uint8 RGB image with normalised colours.
 
-        Normalising after the resize instead of before gives the same numbers, of fewer pixels.
+        Colours are normalised after the resize, which gives the same numbers with less work.
         """
         canvas = np.zeros((3, self.side_px, self.side_px), dtype=np.float32)
-        normalised = (self._resize(image.astype(np.float32)) / 255 - MEAN) / STD
+        resized = self._resize(image.astype(np.float32))
+        normalised = (resized / 255 - MEAN) / STD
         canvas[:, self.rows, self.columns] = np.moveaxis(normalised, -1, 0)
         return canvas
 
@@ -98,7 +103,7 @@ class Letterbox:
         return canvas
 
     def _resize(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        size = (self.columns.stop - self.columns.start, self.rows.stop - self.rows.start)
-        return np.asarray(
-            cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), dtype=np.float32
-        )
+        width = self.columns.stop - self.columns.start
+        height = self.rows.stop - self.rows.start
+        resized = cv2.resize(values, (width, height), interpolation=cv2.INTER_LINEAR)
+        return np.asarray(resized, dtype=np.float32)

@@ -1,7 +1,7 @@
-"""The clickability network: image, target and error in; a map of where people click out. Needs torch.
+"""The clickability network: from image, target and error to a click map. Needs torch.
 
-Source: RClicks (NeurIPS 2024), section 4.1 and appendix B.1. The names and shapes of the state dict are those of
-the published checkpoints, so they load as they are.
+Source: RClicks (NeurIPS 2024), section 4.1 and appendix B.1. The names and shapes of the state dict
+are those of the published checkpoints, so they load as they are.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from segarena.systems.clicks.network.mscan import Mscan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSize:
-    """How large a clickability network is.
+    """Size of a clickability network.
 
     Attributes:
         channels: width of the four stages.
         depths: blocks in the four stages.
         head_channels: width of the decoder; a multiple of `groups`.
-        mlp_ratios: how much wider the MLP of each stage is.
+        mlp_ratios: expansion factor of the MLPs in each stage.
         groups: groups of the decoder's normalisations.
         drop_path: probability at the last block.
         dropout: share of decoder channels dropped.
         side_px: side of the square that images are put into; a multiple of 32.
-        margin: None: the network sees the whole image, as published. Else what it sees is the box of the error and
-            a margin, of so many longer sides of the box; elsewhere the map is 0. A small canvas resolves more then.
+        margin: None: the network sees the whole image, as published. Else what it sees is the box
+            of the error and a margin, of so many longer sides of the box; elsewhere the map is 0. A
+            small canvas resolves more then.
     """
 
     channels: tuple[int, ...]
@@ -62,7 +63,7 @@ NETWORK_SIZES = {
 
 
 class LearntScale(nn.Module):
-    """Multiplies by the absolute value of one learnt number."""
+    """Multiplication by the absolute value of one learnt number."""
 
     def __init__(self, start: float = 0.05) -> None:
         super().__init__()
@@ -74,7 +75,7 @@ class LearntScale(nn.Module):
 
 
 class EncoderDecoder(nn.Module):
-    """Backbone and head."""
+    """Backbone with decoder head."""
 
     def __init__(self, size: NetworkSize) -> None:
         super().__init__()
@@ -91,10 +92,10 @@ class EncoderDecoder(nn.Module):
 
 
 class ClickabilityNetwork(nn.Module):
-    """Predicts a click map from a letterboxed image and two masks.
+    """Network that predicts a click map from a letterboxed image and two masks.
 
-    The third convolution of the mask branch has no activation, as in the published code; the paper says that
-    each has one.
+    The third convolution of the mask branch has no activation, as in the published code; the paper
+    says that each has one.
 
     Args:
         size: a name in `SIZES`, or your own.

@@ -1,7 +1,7 @@
 """MSCAN, the convolutional backbone of SegNeXt, with an input for the mask branch.
 
-Source: Guo et al., SegNeXt (NeurIPS 2022), section 3.1; names of the parameters as in the published checkpoints.
-Needs torch.
+Source: Guo et al., SegNeXt (NeurIPS 2022), section 3.1; names of the parameters as in the published
+checkpoints. Needs torch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from segarena.pytorch import Tensor, nn, torch
 
 
 class DropPath(nn.Module):
-    """Drops a residual branch of whole samples while training, and scales up the ones it keeps."""
+    """Stochastic depth: drops a residual branch for whole samples while training.
+
+    Kept samples are scaled up to preserve the mean.
+    """
 
     def __init__(self, probability: float) -> None:
         super().__init__()
@@ -23,12 +26,13 @@ class DropPath(nn.Module):
         if not self.training or self.probability == 0:
             return x
         keep = 1 - self.probability
-        kept = x.new_empty((len(x),) + (1,) * (x.ndim - 1)).bernoulli_(keep)
-        return x * kept / keep
+        shape = (len(x),) + (1,) * (x.ndim - 1)
+        is_kept = x.new_empty(shape).bernoulli_(keep)
+        return x * is_kept / keep
 
 
 class SpatialGatingUnit(nn.Module):
-    """Multi-scale depth-wise strips, summed and mixed, weigh the input pixel by pixel."""
+    """Weights per pixel from multi-scale depth-wise strip convolutions, multiplied to the input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -53,7 +57,7 @@ class SpatialGatingUnit(nn.Module):
 
 
 class Attention(nn.Module):
-    """Mix, GELU, gate, mix, and add the input."""
+    """Convolution, GELU, spatial gate and convolution, with a residual connection."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -64,11 +68,13 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (B, C, H, W)."""
-        return x + self.proj_2(self.spatial_gating_unit(self.activation(self.proj_1(x))))
+        mixed = self.activation(self.proj_1(x))
+        gated = self.spatial_gating_unit(mixed)
+        return x + self.proj_2(gated)
 
 
 class Mlp(nn.Module):
-    """1x1 up, depth-wise 3x3, GELU, 1x1 down."""
+    """1x1 expansion, depth-wise 3x3 convolution, GELU, 1x1 projection."""
 
     def __init__(self, channels: int, hidden: int) -> None:
         super().__init__()
@@ -79,11 +85,12 @@ class Mlp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (B, C, H, W)."""
-        return self.fc2(self.activation(self.dwconv(self.fc1(x))))
+        expanded = self.dwconv(self.fc1(x))
+        return self.fc2(self.activation(expanded))
 
 
 class Block(nn.Module):
-    """Attention and MLP, each on normalised input and added with a learnt weight per channel."""
+    """Attention and MLP on normalised input, each added with a learnt weight per channel."""
 
     def __init__(self, channels: int, mlp_ratio: int, drop_path: float) -> None:
         super().__init__()
@@ -97,8 +104,10 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (B, C, H, W)."""
-        x = x + self.drop_path(self.layer_scale_1[:, None, None] * self.attn(self.norm1(x)))
-        return x + self.drop_path(self.layer_scale_2[:, None, None] * self.mlp(self.norm2(x)))
+        attended = self.layer_scale_1[:, None, None] * self.attn(self.norm1(x))
+        x = x + self.drop_path(attended)
+        transformed = self.layer_scale_2[:, None, None] * self.mlp(self.norm2(x))
+        return x + self.drop_path(transformed)
 
 
 class Stem(nn.Module):
@@ -134,12 +143,12 @@ class PatchEmbedding(nn.Module):
 
 
 class Mscan(nn.Module):
-    """Four stages at strides 4, 8, 16 and 32.
+    """Backbone of four stages at strides 4, 8, 16 and 32.
 
     Args:
         channels: width of each stage.
-        depths: blocks of each stage.
-        mlp_ratios: how much wider the MLP of each stage is.
+        depths: number of blocks in each stage.
+        mlp_ratios: expansion factor of the MLPs in each stage.
         drop_path: probability at the last block; it rises linearly from 0 over all blocks.
     """
 
@@ -152,14 +161,17 @@ class Mscan(nn.Module):
     ) -> None:
         super().__init__()
         rates = iter(torch.linspace(0, drop_path, sum(depths)).tolist())
-        for i, (width, depth, ratio) in enumerate(zip(channels, depths, mlp_ratios, strict=True)):
-            embed = PatchEmbedding(channels[i - 1], width) if i else Stem(width)
-            self.add_module(f"patch_embed{i + 1}", embed)
-            self.add_module(
-                f"block{i + 1}",
-                nn.ModuleList(Block(width, ratio, next(rates)) for _ in range(depth)),
-            )
-            self.add_module(f"norm{i + 1}", nn.LayerNorm(width))
+        stages = zip(channels, depths, mlp_ratios, strict=True)
+        # The published checkpoints number the stages from 1.
+        for number, (width, depth, ratio) in enumerate(stages, 1):
+            if number == 1:
+                embedding: nn.Module = Stem(width)
+            else:
+                embedding = PatchEmbedding(channels[number - 2], width)
+            blocks = [Block(width, ratio, next(rates)) for _ in range(depth)]
+            self.add_module(f"patch_embed{number}", embedding)
+            self.add_module(f"block{number}", nn.ModuleList(blocks))
+            self.add_module(f"norm{number}", nn.LayerNorm(width))
         self.stages = len(channels)
 
     def forward(self, image: Tensor, masks: Tensor) -> list[Tensor]:
@@ -167,26 +179,25 @@ class Mscan(nn.Module):
 
         Args:
             image: (B, 3, H, W).
-            masks: (B, channels[0], H / 4, W / 4), added to what the stem makes of the image.
+            masks: (B, channels[0], H / 4, W / 4), added to the output of the stem.
         """
         features: list[Tensor] = []
         x = image
-        for i in range(1, self.stages + 1):
-            x = self.get_submodule(f"patch_embed{i}")(x)
-            if i == 1:
+        for number in range(1, self.stages + 1):
+            x = self.get_submodule(f"patch_embed{number}")(x)
+            if number == 1:
                 x = x + masks
-            for block in self.get_submodule(f"block{i}").children():
+            for block in self.get_submodule(f"block{number}").children():
                 x = block(x)
-            x = (
-                self.get_submodule(f"norm{i}")(x.permute(0, 2, 3, 1))
-                .permute(0, 3, 1, 2)
-                .contiguous()
-            )
+            # LayerNorm acts on the last axis.
+            channels_last = x.permute(0, 2, 3, 1)
+            normalised = self.get_submodule(f"norm{number}")(channels_last)
+            x = normalised.permute(0, 3, 1, 2).contiguous()
             features.append(x)
         return features
 
 
 def _depthwise(channels: int, kernel: tuple[int, int]) -> nn.Conv2d:
-    return nn.Conv2d(
-        channels, channels, kernel, padding=(kernel[0] // 2, kernel[1] // 2), groups=channels
-    )
+    height, width = kernel
+    padding = (height // 2, width // 2)
+    return nn.Conv2d(channels, channels, kernel, padding=padding, groups=channels)

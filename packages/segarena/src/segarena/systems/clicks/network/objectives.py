@@ -1,4 +1,4 @@
-"""What the network is trained on and chosen by: KL divergence, SIM and CC of two maps. Needs torch."""
+"""Loss, validation measures and learning-rate schedule of the clickability network. Needs torch."""
 
 from __future__ import annotations
 
@@ -20,40 +20,62 @@ def kl_divergence(predicted: Tensor, true: Tensor) -> Tensor:
 
     Source: RClicks, appendix B.1; the epsilons are the published code's.
     """
-    p = predicted / (LOSS_EPSILON + predicted.sum(dim=PIXEL_AXES, keepdim=True))
-    t = true / (LOSS_EPSILON + true.sum(dim=PIXEL_AXES, keepdim=True))
-    return (t * (LOSS_EPSILON + t / (LOSS_EPSILON + p)).log()).sum(dim=PIXEL_AXES)
+    p = _normalise(predicted, LOSS_EPSILON)
+    t = _normalise(true, LOSS_EPSILON)
+    log_ratio = (LOSS_EPSILON + t / (LOSS_EPSILON + p)).log()
+    return (t * log_ratio).sum(dim=PIXEL_AXES)
 
 
 def map_similarity(predicted: Tensor, true: Tensor) -> Tensor:
     """Return SIM of each sample, (B,): the mass that two maps of sum 1 share; 1 for equal maps."""
-    p = predicted / (METRIC_EPSILON + predicted.sum(dim=PIXEL_AXES, keepdim=True))
-    t = true / (METRIC_EPSILON + true.sum(dim=PIXEL_AXES, keepdim=True))
+    p = _normalise(predicted, METRIC_EPSILON)
+    t = _normalise(true, METRIC_EPSILON)
     return p.minimum(t).sum(dim=PIXEL_AXES)
 
 
 def map_correlation(predicted: Tensor, true: Tensor) -> Tensor:
-    """Return CC of each sample, (B,): Pearson's correlation over all pixels; 0 when a map is constant."""
+    """Return CC of each sample, (B,): Pearson's correlation over all pixels.
+
+    A constant map has correlation 0.
+    """
     p = predicted - predicted.mean(dim=PIXEL_AXES, keepdim=True)
     t = true - true.mean(dim=PIXEL_AXES, keepdim=True)
-    scale = (p.square().sum(dim=PIXEL_AXES) * t.square().sum(dim=PIXEL_AXES)).sqrt()
-    return (p * t).sum(dim=PIXEL_AXES) / scale.clamp_min(1e-30)
+    covariance = (p * t).sum(dim=PIXEL_AXES)
+    variances = p.square().sum(dim=PIXEL_AXES) * t.square().sum(dim=PIXEL_AXES)
+    return covariance / variances.sqrt().clamp_min(1e-30)
+
+
+def _normalise(values: Tensor, epsilon: float) -> Tensor:
+    """Divide each map by its sum."""
+    return values / (epsilon + values.sum(dim=PIXEL_AXES, keepdim=True))
 
 
 def learning_rate(
     step: int, steps: int, *, base: float, warmup_share: float = 0.1, is_published: bool = False
 ) -> float:
-    """Return the learning rate of one step, from 0: a linear warm-up from 0, then half a cosine from `base`.
+    """Return the learning rate of a step: linear warm-up from 0, then half a cosine from `base`.
 
-    Ours reaches the base after the warm-up and almost 0 at the last step. The published schedule is one step late
-    (the first two steps have rate 0), and its cosine is as long as the whole training though it starts after the
-    warm-up, so it ends at 2.4 % of the base with the usual share of 0.1. The warm-up's steps are rounded down.
+    Our schedule reaches the base after the warm-up and almost 0 at the last step. The published
+    schedule is one step late (the first two steps have rate 0). Its cosine is as long as the whole
+    training though it starts after the warm-up, so it ends at 2.4 % of the base with the usual
+    share of 0.1. The number of warm-up steps is rounded down.
+
+    Args:
+        step: from 0.
+        steps: of the whole training.
+        base: the highest rate.
+        warmup_share: share of the steps in the warm-up.
+        is_published: use the published schedule.
 
     Source: RClicks names a cosine and an initial rate of 0.01; the warm-up is only in the code.
     """
     warmup = int(warmup_share * steps)
-    at = max(0, step - 1) if is_published else step + 1
-    if at < warmup:
-        return base * at / warmup
-    period = steps if is_published else steps + 1 - warmup
-    return base * 0.5 * (1 + math.cos(math.pi * (at - warmup) / period))
+    if is_published:
+        position = max(0, step - 1)
+        period = steps
+    else:
+        position = step + 1
+        period = steps + 1 - warmup
+    if position < warmup:
+        return base * position / warmup
+    return base * 0.5 * (1 + math.cos(math.pi * (position - warmup) / period))

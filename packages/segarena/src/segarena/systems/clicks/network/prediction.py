@@ -1,4 +1,4 @@
-"""Where people would click, by the clickability network. Needs torch."""
+"""Click predictions of the clickability network. Needs torch."""
 
 from __future__ import annotations
 
@@ -18,24 +18,27 @@ from segarena.systems.clicks.network.letterbox import Letterbox, view_window
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 
 CallPath = Literal["benchmark", "evaluation"]
+# The published model and its benchmark class keep a constant map finite with different values.
 EPSILONS = {"benchmark": 1e-8, "evaluation": 1e-9}
 GPU_BATCH = 16
 
 
 class ClickabilityModel:
-    """A `ClickMap`: calls the network on images of any size.
+    """An `ImageClickMap` that runs the network on images of any size.
 
-    The map is not confined to the error; what samples from it multiplies by the error first.
+    The map is not confined to the error; samplers multiply it by the error.
 
     Args:
-        network: its weights; put into evaluation mode.
-        device: "cpu", "cuda", "cuda:1", ...; "auto" takes a GPU when there is one.
-        call_path: which of the two published ways from the canvas to the map. "benchmark" cuts and resizes;
-            "evaluation" stretches the cut map to [0, 1] once more, and gives NaN where it is constant.
-        antialias: smooth when a map is made smaller, which happens for images under the canvas size. The
-            published code does not (torchvision 0.16), with a newer torchvision it does.
-        batch_size: images per pass of the network in `predict_maps`; None takes 16 on a GPU and 1 on a CPU, where
-            larger batches were measured to be slower (1.4 times for 8, `benches/click_network.py`).
+        network: the network with its weights; switched to evaluation mode.
+        device: "cpu", "cuda", "cuda:1", ...; "auto" uses a GPU when there is one.
+        call_path: one of the two published ways from the canvas to the map. "benchmark" cuts and
+            resizes; "evaluation" also rescales the cut map to [0, 1], and gives NaN where it is
+            constant.
+        antialias: smooth when a map is reduced, which happens for images under the canvas size.
+            The published code does not (torchvision 0.16); with a newer torchvision it does.
+        batch_size: images per pass of the network in `predict_maps`; None takes 16 on a GPU and 1
+            on a CPU, where larger batches were measured to be slower (1.4 times for 8,
+            `benches/click_network.py`).
     """
 
     def __init__(
@@ -48,26 +51,28 @@ class ClickabilityModel:
         batch_size: int | None = None,
     ) -> None:
         if device == "auto":
-            name = "cuda" if torch.cuda.is_available() else "cpu"
-        else:
-            name = device
-        self.device = torch.device(name)
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = torch.device(device)
         self.network = network.to(self.device).eval()
         self.call_path = call_path
         self.antialias = antialias
-        self.batch_size = batch_size or (1 if self.device.type == "cpu" else GPU_BATCH)
+        default_batch_size = 1 if self.device.type == "cpu" else GPU_BATCH
+        self.batch_size = batch_size or default_batch_size
 
     @classmethod
     def load(
         cls, path: Path | str, *, size: NetworkSize | str | None = None, **options: Any
     ) -> ClickabilityModel:
-        """Return the model with the weights in `path`; see `load_checkpoint` and the constructor's options."""
+        """Return the model with the weights in `path`.
+
+        See `load_checkpoint`; `options` are those of the constructor.
+        """
         return cls(load_checkpoint(path, size), **options)
 
     def __call__(
         self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
     ) -> NDArray[np.float32]:
-        """Return how clickable each pixel is: float32 (H, W) in [0, 1], all zero when there is no error.
+        """Return the clickability of each pixel: float32 (H, W) in [0, 1]; 0 without an error.
 
         Args:
             image: uint8 (H, W, 3), RGB.
@@ -85,7 +90,7 @@ class ClickabilityModel:
         targets: Sequence[Mask],
         errors: Sequence[NDArray[Any]],
     ) -> list[NDArray[np.float32]]:
-        """Return the map of each, in batches; the images may differ in size.
+        """Return one map per image, computed in batches; the images may differ in size.
 
         Raises:
             InvalidInput: the three lists differ in length.
@@ -95,44 +100,48 @@ class ClickabilityModel:
                 f"got {len(images)} images, {len(targets)} targets and {len(errors)} errors"
             )
         maps = [np.zeros(np.shape(error), dtype=np.float32) for error in errors]
-        asked = [i for i, error in enumerate(errors) if np.any(error)]
-        for start in range(0, len(asked), self.batch_size):
-            batch = asked[start : start + self.batch_size]
-            views, inputs = zip(
-                *(self._prepare(images[i], targets[i], errors[i]) for i in batch), strict=True
-            )
-            for i, (window, box), canvas in zip(
-                batch, views, self._run(np.stack(inputs)), strict=True
-            ):
+        with_error = [i for i, error in enumerate(errors) if np.any(error)]
+        for start in range(0, len(with_error), self.batch_size):
+            batch = with_error[start : start + self.batch_size]
+            prepared = [self._prepare(images[i], targets[i], errors[i]) for i in batch]
+            canvases = self._predict(np.stack([inputs for _, _, inputs in prepared]))
+            for i, (window, box, _), canvas in zip(batch, prepared, canvases, strict=True):
                 maps[i][window] = self._restore(canvas, box)
         return maps
 
     def _prepare(
         self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
-    ) -> tuple[tuple[Window, Letterbox], NDArray[np.float32]]:
+    ) -> tuple[Window, Letterbox, NDArray[np.float32]]:
+        """Return the visible window, its letterbox, and the network's input (5, S, S)."""
         pixels = as_image(image)
         shape = (pixels.shape[0], pixels.shape[1])
         truth = as_mask(target, shape, name="target")
         if np.shape(error) != shape:
             raise InvalidMask(f"error mask: expected shape {shape}, got {np.shape(error)}")
         window = view_window(error, self.network.size.margin)
-        seen = truth[window]
-        box = Letterbox.fit(seen.shape, self.network.size.side_px)
-        masks = np.stack([box.put_mask(seen), box.put_mask(np.asarray(error)[window])])
-        return (window, box), np.concatenate([box.put_image(pixels[window]), masks])
+        visible_target = truth[window]
+        visible_error = np.asarray(error)[window]
+        box = Letterbox.fit(visible_target.shape, self.network.size.side_px)
+        masks = np.stack([box.put_mask(visible_target), box.put_mask(visible_error)])
+        inputs = np.concatenate([box.put_image(pixels[window]), masks])
+        return window, box, inputs
 
-    def _run(self, inputs: NDArray[np.float32]) -> Tensor:
+    def _predict(self, inputs: NDArray[np.float32]) -> Tensor:
         """Return the maps on the canvas, (B, 1, S, S)."""
         with torch.inference_mode():
             batch = torch.from_numpy(inputs).to(self.device)
-            return self.network(batch[:, :3], batch[:, 3:], epsilon=EPSILONS[self.call_path])
+            image = batch[:, :3]
+            masks = batch[:, 3:]
+            return self.network(image, masks, epsilon=EPSILONS[self.call_path])
 
     def _restore(self, canvas: Tensor, box: Letterbox) -> NDArray[np.float32]:
+        """Return the map in the size of the image."""
         with torch.inference_mode():
             cut = canvas[None, :, box.rows, box.columns]
-            restored = functional.interpolate(
+            resized = functional.interpolate(
                 cut, size=box.shape, mode="bilinear", align_corners=False, antialias=self.antialias
-            )[0, 0]
+            )
+            restored = resized[0, 0]
             if self.call_path == "evaluation":
                 restored = (restored - restored.min()) / (restored.max() - restored.min())
             return restored.cpu().numpy()

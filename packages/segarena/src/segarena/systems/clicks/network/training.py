@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +31,23 @@ from segarena.systems.clicks.network.prediction import ClickabilityModel
 from segarena.systems.clicks.network.training_data import TrainingSet, batches
 from segarena.systems.clicks.network.training_options import TrainingOptions
 
+EPOCH_SEED_STRIDE = 100_003
+"""Prime distance between the seeds of two trainings, so that their epochs' seeds differ."""
+# Channels of a batch of canvases, see `CanvasInstance`.
+_IMAGE = slice(0, 3)
+_MASKS = slice(3, 5)
+_CLICK_MAP = slice(5, 6)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingResult:
-    """What a training leaves.
+    """Checkpoints and history of a training.
 
     Attributes:
         best: checkpoint of the best epoch, for `ClickabilityModel.load`.
         last: checkpoint to resume from.
-        history: one row per epoch: epoch, train_loss, loss, sim, cc, what `evaluate` gave, elapsed_s.
+        history: one row per epoch: epoch, train_loss, loss, sim, cc, the result of `evaluate`,
+            elapsed_s.
     """
 
     best: Path
@@ -68,41 +75,43 @@ def train_network(
 ) -> TrainingResult:
     """Train a network and keep its best epoch.
 
-    After every epoch `folder` holds `last.pt` and `best.pt`; a training that was stopped goes on from the last
-    epoch when it is called again with the same arguments, to the same result on the same machine.
+    After every epoch `folder` holds `last.pt` and `best.pt`. When called again with the same
+    arguments, a stopped training resumes after its last epoch, with the same result on the same
+    machine.
 
     Args:
         training: instances with clicks; may load lazily.
-        validation: instances that choose the best epoch. Choosing on what is reported later, as the published script
-            does with TETRIS val, flatters.
-        folder: where the checkpoints go.
+        validation: instances that select the best epoch. Selecting on the data that is reported
+            later, as the published script does with TETRIS val, makes the report optimistic.
+        folder: destination of the checkpoints.
         size: of the network.
         options: see `TrainingOptions`.
-        initial: a checkpoint to start from; None starts from random weights, as the published script does.
+        initial: a checkpoint to start from; None starts from random weights, as the published
+            script does.
         device: see `ClickabilityModel`.
         workers: processes that load instances ahead.
         is_cached: keep the prepared instances in memory.
         progress: called with each new row of the history.
-        evaluate: called with the model after each epoch; what it returns goes into the history.
+        evaluate: called with the model after each epoch; its result is added to the history.
 
     Raises:
         InvalidInput: no instances, or `select_by` is no column.
         RunConflict: `folder` holds a training with other options or instances.
-        SegarenaError: the loss is not finite any more.
+        SegarenaError: the loss is no longer finite.
     """
     options = options or TrainingOptions()
-    run = _Run(
+    state = _TrainingState(
         training, validation, Path(folder), size, options, initial, device, workers, is_cached
     )
-    while run.epoch < options.epochs:
-        row = run.one_epoch(evaluate)
-        run.save(row)
+    while state.epoch < options.epochs:
+        row = state.run_epoch(evaluate)
+        state.save(row)
         if progress is not None:
             progress(row)
-    return TrainingResult(best=run.best, last=run.last, history=tuple(run.history))
+    return TrainingResult(best=state.best, last=state.last, history=tuple(state.history))
 
 
-class _Run:
+class _TrainingState:
     """The state of a training between epochs."""
 
     def __init__(
@@ -127,16 +136,8 @@ class _Run:
             self.model = ClickabilityModel(ClickabilityNetwork(size), device=device)
         self.network = self.model.network
         self.device = self.model.device
-        canvas = partial(
-            TrainingSet,
-            side_px=self.network.size.side_px,
-            margin=self.network.size.margin,
-            sigma=options.sigma,
-            radius=options.radius,
-            is_cached=is_cached,
-        )
-        self.training = canvas(training)
-        self.validation = canvas(validation)
+        self.training = self._prepare(training, is_cached)
+        self.validation = self._prepare(validation, is_cached)
         self.optimiser = torch.optim.Adam(self._parameter_groups(), lr=options.rate)
         self.settings = {
             "options": asdict(options),
@@ -150,22 +151,33 @@ class _Run:
         elif initial is not None:
             load_weights(self.network, state_dict_of(read_checkpoint(initial), initial), initial)
 
+    def _prepare(self, instances: Sequence[Instance], is_cached: bool) -> TrainingSet:
+        return TrainingSet(
+            instances,
+            side_px=self.network.size.side_px,
+            margin=self.network.size.margin,
+            sigma=self.options.sigma,
+            radius=self.options.radius,
+            is_cached=is_cached,
+        )
+
     @property
     def epoch(self) -> int:
-        """How many epochs are done."""
+        """Number of finished epochs."""
         return len(self.history)
 
-    def one_epoch(self, evaluate: EpochEvaluation | None) -> dict[str, float]:
+    def run_epoch(self, evaluate: EpochEvaluation | None) -> dict[str, float]:
         """Train for one epoch, validate, and return the row for the history."""
         start = time.monotonic()
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
-            # A seed of its own for each epoch: a resumed training draws the same dropout.
-            torch.manual_seed(self.options.seed * 100_003 + self.epoch + 1)
+            # Each epoch has its own seed, so that a resumed training draws the same dropout.
+            torch.manual_seed(self.options.seed * EPOCH_SEED_STRIDE + self.epoch + 1)
             train_loss = self._train()
         row = {"epoch": self.epoch + 1, "train_loss": train_loss, **self._validate()}
         if evaluate is not None:
-            row |= {key: float(value) for key, value in evaluate(self.model).items()}
+            for name, value in evaluate(self.model).items():
+                row[name] = float(value)
         return {**row, "elapsed_s": time.monotonic() - start}
 
     def save(self, row: dict[str, float]) -> None:
@@ -186,14 +198,15 @@ class _Run:
         )
 
     def _train(self) -> float:
+        """Train for one epoch and return the mean loss over instances."""
         self.network.train()
         options = self.options
         count = len(self.training)
         rng = np.random.default_rng([options.seed, self.epoch])
         order = rng.permutation(count)
         is_flipped = rng.random(count) < options.flip_share
-        per_epoch = math.ceil(count / options.batch_size)
-        total = 0.0
+        steps_per_epoch = math.ceil(count / options.batch_size)
+        total_loss = 0.0
         loader = batches(
             self.training,
             options.batch_size,
@@ -202,9 +215,11 @@ class _Run:
             workers=self.workers,
         )
         for i, planes in enumerate(loader):
-            self._set_rate(self.epoch * per_epoch + i, options.epochs * per_epoch)
+            step = self.epoch * steps_per_epoch + i
+            self._set_rate(step, options.epochs * steps_per_epoch)
             planes = planes.to(self.device)
-            losses = kl_divergence(self.network(planes[:, :3], planes[:, 3:5]), planes[:, 5:])
+            predicted = self.network(planes[:, _IMAGE], planes[:, _MASKS])
+            losses = kl_divergence(predicted, planes[:, _CLICK_MAP])
             loss = losses.mean()
             if not math.isfinite(loss.item()):
                 raise SegarenaError(
@@ -213,24 +228,22 @@ class _Run:
             self.optimiser.zero_grad()
             loss.backward()
             self.optimiser.step()
-            total += float(losses.detach().sum())
-        return total / count
+            total_loss += float(losses.detach().sum())
+        return total_loss / count
 
     def _validate(self) -> dict[str, float]:
         """Return the means over instances; the published script takes means of batch means."""
         self.network.eval()
-        sums = np.zeros(3)
+        measures = {"loss": kl_divergence, "sim": map_similarity, "cc": map_correlation}
+        sums = dict.fromkeys(measures, 0.0)
         with torch.inference_mode():
             for planes in batches(self.validation, self.options.batch_size, workers=self.workers):
                 planes = planes.to(self.device)
-                predicted = self.network(planes[:, :3], planes[:, 3:5])
-                true = planes[:, 5:]
-                sums += [
-                    float(f(predicted, true).sum())
-                    for f in (kl_divergence, map_similarity, map_correlation)
-                ]
-        loss, sim, cc = (sums / len(self.validation)).tolist()
-        return {"loss": loss, "sim": sim, "cc": cc}
+                predicted = self.network(planes[:, _IMAGE], planes[:, _MASKS])
+                true = planes[:, _CLICK_MAP]
+                for name, measure in measures.items():
+                    sums[name] += float(measure(predicted, true).sum())
+        return {name: total / len(self.validation) for name, total in sums.items()}
 
     def _set_rate(self, step: int, steps: int) -> None:
         options = self.options
@@ -246,9 +259,11 @@ class _Run:
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
         backbone = list(self.network.encoder_decoder.backbone.parameters())
-        known = {id(parameter) for parameter in backbone}
+        backbone_ids = {id(parameter) for parameter in backbone}
         others = [
-            parameter for parameter in self.network.parameters() if id(parameter) not in known
+            parameter
+            for parameter in self.network.parameters()
+            if id(parameter) not in backbone_ids
         ]
         return [
             {"params": backbone, "share": self.options.backbone_share},
@@ -261,7 +276,8 @@ class _Run:
         different = [key for key, value in self.settings.items() if earlier.get(key) != value]
         if different:
             raise RunConflict(
-                f"{self.last} belongs to a training with other {', '.join(different)}; choose another folder"
+                f"{self.last} belongs to a training with other {', '.join(different)}; "
+                "choose another folder"
             )
         load_weights(self.network, state_dict_of(content, self.last), self.last)
         self.optimiser.load_state_dict(content["optimiser"])

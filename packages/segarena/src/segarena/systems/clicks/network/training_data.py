@@ -1,4 +1,4 @@
-"""Instances on the network's canvas, in batches. Needs torch."""
+"""Training instances on the network's canvas, in batches. Needs torch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from segarena.systems.clicks.network.letterbox import Letterbox, view_window
 class CanvasInstance:
     """One instance on the canvas.
 
-    `planes` is float32 (6, S, S): three colours, target, error, click map; the image fills `columns` of it.
+    `planes` is float32 (6, S, S): three colours, target, error, click map; the image fills
+    `columns` of it.
     """
 
     planes: NDArray[np.float32]
@@ -31,15 +32,15 @@ class CanvasInstance:
 
 @dataclass(eq=False)
 class TrainingSet:
-    """Instances prepared for the network, computed when asked for.
+    """Instances prepared for the network, computed lazily.
 
     Args:
         instances: with clicks.
         side_px: of the canvas.
         sigma: see `click_map`.
         radius: see `click_map`.
-        margin: how much of the image around the error is seen, see `NetworkSize`.
-        is_cached: keep what was prepared in memory, 24 bytes per canvas pixel and instance.
+        margin: visible part of the image around the error, see `NetworkSize`.
+        is_cached: keep prepared instances in memory, 24 bytes per canvas pixel and instance.
 
     Raises:
         InvalidInput: there are no instances.
@@ -71,9 +72,9 @@ class TrainingSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short hash of the instances' names and clicks.
+        """Short hash of the instances' names and clicks.
 
-        Lazy instances that know theirs are asked for it; others are looked at once.
+        Sequences with a `fingerprint` of their own are not loaded for it.
         """
         known = getattr(self.instances, "fingerprint", None)
         if known is not None:
@@ -94,8 +95,10 @@ class TrainingSet:
         clicked = click_map(
             instance.positions, error, sigma=self.sigma, radius=self.radius, normalise="none"
         )
-        masks = [box.put_mask(plane) for plane in (target, error[window], clicked[window])]
-        return CanvasInstance(np.concatenate([box.put_image(image), np.stack(masks)]), box.columns)
+        visible = (target, error[window], clicked[window])
+        masks = np.stack([box.put_mask(plane) for plane in visible])
+        planes = np.concatenate([box.put_image(image), masks])
+        return CanvasInstance(planes, box.columns)
 
 
 def batches(
@@ -106,18 +109,18 @@ def batches(
     is_flipped: NDArray[np.bool_] | None = None,
     workers: int = 0,
 ) -> Iterator[Tensor]:
-    """Give the planes of `data` in batches, (B, 6, S, S); the last one may be smaller.
+    """Yield the planes of `data` in batches, (B, 6, S, S); the last one may be smaller.
 
     Args:
         data: the instances.
         batch_size: instances of a batch.
         order: indices into `data`; None goes through it once.
         is_flipped: for each position in `order`, whether left and right are exchanged.
-        workers: processes that prepare batches ahead; 0 does it here.
+        workers: processes that prepare batches ahead; 0 prepares them in this process.
     """
     indices = np.arange(len(data)) if order is None else order
     flips = np.zeros(len(indices), dtype=np.bool_) if is_flipped is None else is_flipped
-    items = _Items(data, indices, flips)
+    items = _EpochDataset(data, indices, flips)
     # Its own generator: a loader draws a seed for its workers, and the global one is not ours.
     loader: Any = torch.utils.data.DataLoader(
         items, batch_size=batch_size, num_workers=workers, generator=torch.Generator()
@@ -125,7 +128,7 @@ def batches(
     yield from loader
 
 
-class _Items(torch.utils.data.Dataset[Tensor]):
+class _EpochDataset(torch.utils.data.Dataset[Tensor]):
     """One pass over a training set."""
 
     def __init__(

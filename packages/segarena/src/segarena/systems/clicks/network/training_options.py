@@ -1,7 +1,8 @@
-"""How the clickability network is trained, as data.
+"""Training options of the clickability network.
 
-Where the paper and the published script differ, or where the script does something else than it seems to, an option
-says so; the defaults are ours, `PUBLISHED` reproduces the script.
+Options cover the differences between the paper and the published script, and the places where the
+script does not do what its code suggests. The defaults are ours; `PUBLISHED_OPTIONS` reproduces the
+script.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from segarena.systems.clicks.models.click_maps import RadiusRule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingOptions:
-    """How the network is trained; everything here changes the result.
+    """Training options; every one changes the result.
 
     Attributes:
         epochs: passes over the training instances.
@@ -22,13 +23,14 @@ class TrainingOptions:
         rate: highest learning rate of Adam.
         warmup_share: share of all steps in which the rate rises from 0. Not in the paper.
         is_published_schedule: see `learning_rate`.
-        backbone_share: the backbone's rate as a share of the others'. The published script names 0.1 and does not
-            apply it, so 1 is what it does; with `initial` weights of an image classifier 0.1 is usual.
-        flip_share: how often left and right are exchanged.
+        backbone_share: the backbone's rate as a share of the others'. The published script names
+            0.1 and does not apply it, so 1 is what it does; with `initial` weights of an image
+            classifier 0.1 is usual.
+        flip_share: probability of a horizontal flip.
         sigma: blur of the click maps, in pixels of a Full-HD image.
         radius: smoothing of the error masks in the click maps, see `click_radius_px`.
         seed: of initial weights, order, flips and dropout.
-        select_by: the column of the history whose highest value makes the best epoch.
+        select_by: the column of the history whose highest value selects the best epoch.
 
     Raises:
         InvalidInput: an impossible value.
@@ -47,8 +49,8 @@ class TrainingOptions:
     select_by: str = "sim"
 
     def __post_init__(self) -> None:
-        """Refuse what is impossible."""
-        is_fine = {
+        """Check the values."""
+        is_valid = {
             "epochs": self.epochs >= 1,
             "batch_size": self.batch_size >= 1,
             "rate": self.rate > 0,
@@ -57,11 +59,14 @@ class TrainingOptions:
             "flip_share": 0 <= self.flip_share <= 1,
             "sigma": self.sigma > 0,
         }
-        wrong = [f"{name}={getattr(self, name)}" for name, fine in is_fine.items() if not fine]
+        invalid = [name for name, valid in is_valid.items() if not valid]
+        wrong = [f"{name}={getattr(self, name)}" for name in invalid]
         if wrong:
             raise InvalidInput(f"impossible training options: {', '.join(wrong)}")
 
 
 PUBLISHED_OPTIONS = TrainingOptions(is_published_schedule=True, radius="published")
 TINY_OPTIONS = TrainingOptions(epochs=14, batch_size=8, rate=0.005, sigma=20.0)
-"""For the size "tiny" on about a thousand instances: minutes on a CPU. The wide blur steadies what few clicks say."""
+"""For the size "tiny" on about a thousand instances: minutes on a CPU. The wide blur smooths maps
+of few clicks.
+"""

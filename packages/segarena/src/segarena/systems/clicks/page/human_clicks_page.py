@@ -107,7 +107,7 @@ def click_model_parts(rounds: HumanRounds, dataset: Dataset, anchor: str = "peop
     ]
     sheet = Sheet(
         name="click-models",
-        caption="Where people clicked first: models of where people click, read there.",
+        caption="Click models compared with people’s first clicks.",
         head=("Click model", Column("Targets", "number"), *metric_columns),
         rows=tuple(rows),
     )

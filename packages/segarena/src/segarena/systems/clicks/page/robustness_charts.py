@@ -12,6 +12,7 @@ from segarena.reports.axes import CHARACTER_PX, Frame, px
 from segarena.reports.baselines import FLOOR_NOTE, floor_colour
 from segarena.reports.chart_series import Figure, area_statistic, chart_size_px, make_figure
 from segarena.reports.charts import ChartColour, Curve, PointCloud, line_chart, scatter_chart
+from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import (
     curve_intervals,
@@ -20,7 +21,6 @@ from segarena.reports.run_statistics import (
     summary_thresholds,
     target_values,
 )
-from segarena.reports.wording import metric_name
 from segarena.statistics.correlations import CorrelationTable
 from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
 from segarena.systems.clicks.page.run_values import user_roles

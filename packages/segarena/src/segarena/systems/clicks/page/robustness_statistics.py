@@ -16,7 +16,7 @@ from segarena.options import Protocol
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import TargetKey, image_clusters
 from segarena.reports.wording import count_text
-from segarena.roles import Statistic
+from segarena.rules import Statistic
 from segarena.statistics.correlations import CorrelationTable, correlation_table
 from segarena.statistics.intervals import (
     Interval,

@@ -1,4 +1,4 @@
-"""Click models against real clicks, measured as Table 6 of the paper has them."""
+"""Measurement of click models against real clicks, as in Table 6 of the paper."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from segarena.systems.clicks.page.click_quality import (
 from segarena.work.progress import Progress
 
 PAPER_MODELS = {"UD": "uniform", "DT": "depth(border='published')"}
-"""The paper's models that need no weights; its SI and SM stand on a network for saliency that we have not."""
+"""The paper's models that need no weights; its SI and SM need a saliency network that we lack."""
 
 DATASET_PLUGINS = {
     "GrabCut": "grabcut",
@@ -38,75 +38,78 @@ DATASET_PLUGINS = {
     "TETRIS (val)": "tetris",
 }
 CLICKS_TABLE_NAMES = {"COCO-MVal": "COCO", "TETRIS (val)": "TETRIS"}
-"""What the published clicks table calls datasets that it calls otherwise."""
+"""Names in the published clicks table, where they differ."""
 
 STAND_IN_DATASET = "demo, synthetic crowd"
 DRAWS = 100
 
 
-def measure_click_models(asked: MeasurementRequest) -> Measured:
-    """Return KS, PL1, WD, NSS and PDE of the click models that are there, over all rounds of real clicks.
+def measure_click_models(request: MeasurementRequest) -> Measured:
+    """Return KS, PL1, WD, NSS and PDE of the available click models over all rounds.
 
     Raises:
-        DatasetMissing: the clicks table is not there, or the masks of earlier answers that its later rounds need.
+        DatasetMissing: the clicks table is missing, or the previous masks of its later rounds.
         DatasetError: a dataset or the table cannot be read.
     """
-    models = _models(asked)
+    models = _build_models(request)
     found: dict[tuple[str, str, str, str], Found] = {}
-    for dataset, instances in _instances(asked):
-        judged = evaluate_click_models(
-            _told(instances, asked), models, draws=DRAWS, protocol="published"
-        )
-        for row in quality_rows(judged):
+    for dataset, instances in _instances_by_dataset(request):
+        tracked = _track_progress(instances, request)
+        evaluations = evaluate_click_models(tracked, models, draws=DRAWS, protocol="published")
+        for row in quality_rows(evaluations):
             _, round_, model = row.names
-            if round_ == ALL_ROUNDS:
-                found |= {
-                    (model, dataset, "", name): Found(
-                        mean=value.mean, low=value.low, high=value.high
-                    )
-                    for name, value in row.means.items()
-                }
+            if round_ != ALL_ROUNDS:
+                continue
+            for metric, mean in row.means.items():
+                key = (model, dataset, "", metric)
+                found[key] = Found(mean=mean.mean, low=mean.low, high=mean.high)
     return found
 
 
-def _models(asked: MeasurementRequest) -> dict[str, ImageClickMap]:
-    wanted = {name: spec for name, spec in PAPER_MODELS.items() if name in asked.models}
-    if "Ours" in asked.models and "click-network" in asked.inputs:
-        wanted["Ours"] = f"network(path={str(asked.inputs['click-network'])!r})"
+def _build_models(request: MeasurementRequest) -> dict[str, ImageClickMap]:
+    specs = {name: spec for name, spec in PAPER_MODELS.items() if name in request.models}
+    if "Ours" in request.models and "click-network" in request.inputs:
+        path = str(request.inputs["click-network"])
+        specs["Ours"] = f"network(path={path!r})"
     models: dict[str, ImageClickMap] = {}
-    for name, spec in wanted.items():
-        with suppress(MissingExtra):  # without torch the others are measured
+    for name, spec in specs.items():
+        # Without torch, the models that do not need it are still measured.
+        with suppress(MissingExtra):
             models[name] = build("click-model", spec)
     return models
 
 
-def _instances(asked: MeasurementRequest) -> Iterator[tuple[str, Sequence[Instance]]]:
-    for dataset, folder in asked.folders.items():
-        if not {"clicks", "previous-masks"} <= set(asked.inputs):
+def _instances_by_dataset(
+    request: MeasurementRequest,
+) -> Iterator[tuple[str, Sequence[Instance]]]:
+    """Yield each dataset with its clicked instances; without datasets, a synthetic stand-in."""
+    for dataset, folder in request.folders.items():
+        if not {"clicks", "previous-masks"} <= set(request.inputs):
             raise DatasetMissing(
-                "expected the published clicks.csv and the folder previous_masks in DATA: click models are held "
-                "against the clicks of all rounds"
+                "expected the published clicks.csv and the folder previous_masks in DATA: "
+                "click models are compared with the clicks of all rounds"
             )
-        split = {"split": "TETRIS_val.txt"} if dataset == "TETRIS (val)" else {}
-        images: Dataset = build(
-            "dataset", PluginSpec(DATASET_PLUGINS[dataset], {"path": str(folder), **split})
-        )
-        rows = match_dataset(
-            read_clicks(asked.inputs["clicks"]),
-            images,
-            rows_of=CLICKS_TABLE_NAMES.get(dataset, dataset),
-        )
-        masks = asked.inputs["previous-masks"]
-        yield dataset, clicked_instances(rows.table, images, previous_masks=masks)[: asked.limit]
-    if not asked.folders:
+        options = {"path": str(folder)}
+        if dataset == "TETRIS (val)":
+            options["split"] = "TETRIS_val.txt"
+        images: Dataset = build("dataset", PluginSpec(DATASET_PLUGINS[dataset], options))
+        clicks = read_clicks(request.inputs["clicks"])
+        matched = match_dataset(clicks, images, rows_of=CLICKS_TABLE_NAMES.get(dataset, dataset))
+        masks = request.inputs["previous-masks"]
+        instances = clicked_instances(matched.table, images, previous_masks=masks)
+        yield dataset, instances[: request.limit]
+    if not request.folders:
         demo: Dataset = build("dataset", "demo")
-        table = collect_clicks(list(first_rounds(demo, limit=asked.limit or 1)), clicks=20)
+        targets = list(first_rounds(demo, limit=request.limit or 1))
+        table = collect_clicks(targets, clicks=20)
         yield STAND_IN_DATASET, ClickedInstances(table, target_loader(demo))
 
 
-def _told(instances: Sequence[Instance], asked: MeasurementRequest) -> Iterator[Instance]:
-    """Yield the instances, and say after each how far it is."""
+def _track_progress(
+    instances: Sequence[Instance], request: MeasurementRequest
+) -> Iterator[Instance]:
+    """Yield the instances, and report the progress before each and at the end."""
     for number, instance in enumerate(instances):
-        asked.on_progress(Progress(units=len(instances), done=number))
+        request.on_progress(Progress(units=len(instances), done=number))
         yield instance
-    asked.on_progress(Progress(units=len(instances), done=len(instances)))
+    request.on_progress(Progress(units=len(instances), done=len(instances)))

@@ -1,6 +1,6 @@
 """Scribbles that experts drew on heart structures in short-axis MR (ACDC), one per structure and slice.
 
-Three forms of the same: slices in HDF5 (`patient001_frame01_slice_0.h5` with `image`, `label`, `scribble`), volumes in
+Three layouts of the same data: slices in HDF5 (`patient001_frame01_slice_0.h5` with `image`, `label`, `scribble`), volumes in
 NIfTI (`patient001_frame01_scribble.nii.gz` beside `..._gt.nii.gz`), or slices packed into one `.npz` (`name`, `shape`,
 and `label` and `scribble` raveled one after the other). Labels: 0 background, 1 right ventricle, 2 myocardium, 3 left
 ventricle. Scribbles: 0 to 3 drawn for that class, 4 nothing drawn.
@@ -30,9 +30,9 @@ from segarena_people.prompts import PersonPrompt
 
 STRUCTURES = {1: "right ventricle", 2: "myocardium", 3: "left ventricle"}
 _BACKGROUND = 0
-_NOTHING = 4
-_LONGEST = 1 << 20
-"""Sides of a slice, px: products of longer ones might not fit."""
+_NO_INK = 4
+_LONGEST_SIDE = 1 << 20
+"""Longest side of a slice, px: products of longer ones could overflow."""
 _SLICE = re.compile(r"(?P<case>(?P<patient>patient\d+)_frame\d+)_slice_(?P<plane>\d+)")
 _VOLUME = "_scribble.nii.gz"
 
@@ -45,7 +45,7 @@ _VOLUME = "_scribble.nii.gz"
     origin="Valvano et al. 2021; HiLab-git/WSL4MIS",
 )
 def open_acdc(source: Path, _: ImportInputs) -> Units:
-    """Return the slices of any of the three forms, in the order of their names."""
+    """Return the slices of any of the three layouts, in the order of their names."""
     if source.is_file():
         return _packed(source)
     slices = sorted(source.rglob("*_slice_*.h5"), key=_in_order)
@@ -103,7 +103,7 @@ def _packed(path: Path) -> Units:
     )
     is_right = names.ndim == 1 and names.dtype.kind == "U" and shapes.shape == (len(names), 2)
     is_right &= (
-        shapes.dtype.kind in "iu" and 0 < shapes.min(initial=1) <= shapes.max(initial=0) <= _LONGEST
+        shapes.dtype.kind in "iu" and 0 < shapes.min(initial=1) <= shapes.max(initial=0) <= _LONGEST_SIDE
     )
     sizes = shapes.prod(axis=1, dtype=np.int64) if is_right else np.zeros(0, np.int64)
     if not is_right or not labels.shape == scribbles.shape == (sizes.sum(),):
@@ -123,7 +123,7 @@ def _packed(path: Path) -> Units:
 
 
 def _strokes(name: str, label: NDArray[Any], scribble: NDArray[Any]) -> Iterator[ImportedPrompt]:
-    """Yield what was drawn on one slice, structure by structure, the background last."""
+    """Yield the strokes on one slice by structure, the background last."""
     found = _SLICE.fullmatch(name)
     if found is None:
         raise InvalidMask(
@@ -134,7 +134,7 @@ def _strokes(name: str, label: NDArray[Any], scribble: NDArray[Any]) -> Iterator
             f"{name}: expected labels and scribbles of one slice, got {label.shape}, {scribble.shape}"
         )
     values = set(np.unique(label).tolist()) - {0, *STRUCTURES}
-    values |= set(np.unique(scribble).tolist()) - {_BACKGROUND, *STRUCTURES, _NOTHING}
+    values |= set(np.unique(scribble).tolist()) - {_BACKGROUND, *STRUCTURES, _NO_INK}
     if values:
         raise InvalidMask(f"{name}: expected labels 0 to 3 and scribbles 0 to 4, got {min(values)}")
     for number in (*STRUCTURES, _BACKGROUND):

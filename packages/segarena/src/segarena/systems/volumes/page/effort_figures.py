@@ -22,10 +22,10 @@ from segarena.reports.charts import (
     line_chart,
     marker,
 )
+from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import user_names
 from segarena.reports.sheets import Value
-from segarena.reports.wording import metric_name
 from segarena.systems.volumes.page.paper_tables import has_corrections
 from segarena.systems.volumes.page.round_values import (
     average_common_targets,

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from segarena.reports.gallery import open_run_dataset
-from segarena.reports.recorded_run import DialogueRecord, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.roles import Dataset
 from segarena.samples import Mask

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Cell, Sheet, Value
-from segarena.reports.wording import metric_name
 from segarena.roles import Statistic
 from segarena.systems.volumes.measures.hierarchical_average import Averages
 from segarena.systems.volumes.page.round_values import (

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from segarena.reports.recorded_run import DialogueRecord, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import user_names
 from segarena.reports.sheets import Value
 from segarena.reports.wording import count_text

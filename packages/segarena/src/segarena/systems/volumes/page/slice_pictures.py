@@ -22,6 +22,7 @@ from segarena.arrays.levels import contrast
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
+from segarena.reports.display_names import metric_name
 from segarena.reports.html_document import macros
 from segarena.reports.overlays import (
     VIEW_PX,
@@ -32,9 +33,9 @@ from segarena.reports.overlays import (
     prompt_points,
 )
 from segarena.reports.pictures import RunDialogue, metric_value_text, pictures
-from segarena.reports.recorded_run import DialogueRecord, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueRecord
 from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
-from segarena.reports.wording import metric_name
 from segarena.samples import Mask, Target, VolumeSample
 
 AXIS_NAMES = ("axial", "coronal", "sagittal")

@@ -1,4 +1,4 @@
-"""What the rules of DICOM sets share: a CT with its segmentation, as image and instances."""
+"""Cases of DICOM sets: a CT with its segmentation, as image and instances."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ConvertPair = Callable[[DicomSeries, DicomSeries], ConvertedCase | SkippedCase]
 
 
 def make_case(case: str, ct: DicomSeries, seg: DicomSeries, convert: ConvertPair) -> RawCase:
-    """Return the case that `convert` makes of a CT and its segmentation."""
+    """Return the case that `convert` makes from a CT and its segmentation."""
     return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(convert, ct, seg))
 
 
@@ -40,18 +40,17 @@ def make_single_case(
     *,
     expected: str,
 ) -> RawCase | SkippedCase:
-    """Return the case of one CT and one SEG; without exactly one of each it is skipped, saying what was `expected`."""
+    """Return the case of one CT and one SEG; it is skipped without exactly one of each, as `expected` describes."""
     if len(cts) == len(segs) == 1:
         return make_case(case, cts[0], segs[0], convert)
-    return SkippedCase(
-        id=case, reason=f"expected {expected}, found {len(cts)} and {len(segs)}", by_rule=False
-    )
+    reason = f"expected {expected}, found {len(cts)} and {len(segs)}"
+    return SkippedCase(id=case, reason=reason, by_rule=False)
 
 
 def read_ct_and_segmentation(
     ct: DicomSeries, seg: DicomSeries, *, wanted: SegmentSelector | None = None
 ) -> tuple[sitk.Image, Segmentation, tuple[str, ...]]:
-    """Return the CT, its segmentation, and notes: from which series they are, and what lies outside.
+    """Return the CT, its segmentation, and notes on their series and on lost frames.
 
     Raises:
         SampleInvalid: either cannot be used, or the SEG consists of several files.
@@ -59,19 +58,21 @@ def read_ct_and_segmentation(
     if len(seg.files) != 1:
         raise SampleInvalid(f"SEG series {seg.uid}: expected one file, got {len(seg.files)}")
     image, grid = read_ct(ct)
-    found = read_segmentation(seg.files[0], grid, wanted=wanted)
-    notes = (f"study {ct.study}, CT series {ct.uid}, SEG series {seg.uid}",)
-    if found.frames_outside:
-        notes += (f"{found.frames_outside} frames of the SEG lie outside the CT and are lost",)
-    return image, found, notes
+    segmentation = read_segmentation(seg.files[0], grid, wanted=wanted)
+    notes = [f"study {ct.study}, CT series {ct.uid}, SEG series {seg.uid}"]
+    if segmentation.frames_outside:
+        notes.append(
+            f"{segmentation.frames_outside} frames of the SEG lie outside the CT and are lost"
+        )
+    return image, segmentation, tuple(notes)
 
 
-def describe_shape_mismatch(found: Segmentation, image: sitk.Image) -> str:
-    """Return why the SEG's own grid is not that of the CT; "" when it is."""
+def describe_shape_mismatch(segmentation: Segmentation, image: sitk.Image) -> str:
+    """Return how the shape of the SEG's own grid differs from the CT's; "" when it is the same."""
     shape = image.GetSize()[::-1]
-    if found.own_shape == shape:
+    if segmentation.own_shape == shape:
         return ""
-    return f"the SEG has shape {found.own_shape}, the CT {shape}"
+    return f"the SEG has shape {segmentation.own_shape}, the CT {shape}"
 
 
 def convert_union(
@@ -82,16 +83,18 @@ def convert_union(
     wanted: SegmentSelector | None = None,
     same_shape_or: str | None = None,
 ) -> ConvertedCase | SkippedCase:
-    """Return a CT with the instances that `label` makes of the union of its segments.
+    """Return a CT with the instances that `label` makes from the union of its segments.
 
-    `wanted` says which segments, None takes all. The case called `same_shape_or` is left out when the SEG's own shape
-    is not the CT's.
+    `wanted` selects segments by their names, None takes all. With `same_shape_or`, the case of this name is left out
+    when the SEG's own shape is not the CT's.
 
     Raises:
-        SampleInvalid: as `read_pair`.
+        SampleInvalid: as `read_ct_and_segmentation`.
     """
-    image, found, notes = read_ct_and_segmentation(ct, seg, wanted=wanted)
-    if same_shape_or and (reason := describe_shape_mismatch(found, image)):
-        return SkippedCase(id=same_shape_or, reason=reason, by_rule=True)
-    union = np.logical_or.reduce(found.masks)
+    image, segmentation, notes = read_ct_and_segmentation(ct, seg, wanted=wanted)
+    if same_shape_or:
+        reason = describe_shape_mismatch(segmentation, image)
+        if reason:
+            return SkippedCase(id=same_shape_or, reason=reason, by_rule=True)
+    union = np.logical_or.reduce(segmentation.masks)
     return ConvertedCase(image=image, labels={"": label(union)}, notes=notes)

@@ -1,8 +1,9 @@
-"""A CT series: its slices in order of position, in Hounsfield units, and where each of them lies."""
+"""CT series in DICOM: slices in order of position, in Hounsfield units, and the grid of their voxels."""
 
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,12 @@ from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
 from segarena.files.limits import check_voxels
-from segarena.systems.volumes.preparation.dicom_pixels import check_pixels
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries, read_dicom, report_damage
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
-_TAGS = [
+_REQUIRED_TAGS = [
     "ImagePositionPatient",
     "ImageOrientationPatient",
     "PixelSpacing",
@@ -26,18 +26,22 @@ _TAGS = [
     "Columns",
     "BitsAllocated",
     "PixelData",
-    "SamplesPerPixel",
-    "NumberOfFrames",
 ]
-_UNEVEN = 0.1
-"""Slices may be this share of their distance away from where even ones would be."""
+_SINGLE_FRAME_TAGS = ["SamplesPerPixel", "NumberOfFrames"]
+_MOST_UNEVEN = 0.1
+"""Slices may deviate by this share of their distance from even positions."""
+
+_MOST_COMPRESSION = 1032
+"""No compression of CT slices makes more bytes of one."""
+
+_RLE_HEADER_BYTES = 64
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SliceGrid:
-    """Where the voxels of a stack of parallel slices are, in millimetres, LPS as DICOM has it."""
+    """Positions of the voxels of a stack of parallel slices, in millimetres, in DICOM's LPS."""
 
     # Unit vectors; the first leads to the next column, the second to the next row.
     along_row: Vector
@@ -58,9 +62,11 @@ class SliceGrid:
 
     @property
     def plane_spacing(self) -> float:
-        """Mean distance of neighbouring planes; of a single one, 1."""
+        """Mean distance of neighbouring planes; 1 for a single plane."""
         heights = self.heights
-        return float(heights[-1] - heights[0]) / (len(heights) - 1) if len(heights) > 1 else 1.0
+        if len(heights) < 2:
+            return 1.0
+        return float(heights[-1] - heights[0]) / (len(heights) - 1)
 
 
 def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
@@ -72,7 +78,7 @@ def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
     """
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
-    files, grid = _sorted(series)
+    files, grid = _sort_slices(series)
     reader = sitk.ImageSeriesReader()
     reader.SetFileNames([str(path) for path in files])
     try:
@@ -80,28 +86,29 @@ def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1]
         raise SampleInvalid(f"CT series {series.uid}: pixels cannot be read: {reason}") from error
+    row_spacing, column_spacing = grid.spacing
+    direction = np.stack((grid.along_row, grid.along_column, grid.normal), axis=1)
     image.SetOrigin(grid.origins[0].tolist())
-    image.SetSpacing((grid.spacing[1], grid.spacing[0], grid.plane_spacing))
-    image.SetDirection(
-        np.stack((grid.along_row, grid.along_column, grid.normal), axis=1).ravel().tolist()
-    )
+    image.SetSpacing((column_spacing, row_spacing, grid.plane_spacing))
+    image.SetDirection(direction.ravel().tolist())
     return image, grid
 
 
-def _sorted(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
-    slices = [_placed(path) for path in series.files]
+def _sort_slices(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
+    """Return the files in order of position along the normal, and their grid."""
+    slices = [_read_slice(path) for path in series.files]
     first = slices[0]
-    if not all(other.lies_parallel(first) for other in slices[1:]):
+    if not all(other.is_parallel_to(first) for other in slices[1:]):
         raise SampleInvalid(
             f"CT series {series.uid}: its slices have different sizes, spacings or orientations"
         )
-    check_voxels(
-        len(slices) * math.prod(first.shape), f"CT series {series.uid}", error=SampleInvalid
-    )
+    voxels = len(slices) * math.prod(first.shape)
+    check_voxels(voxels, f"CT series {series.uid}", error=SampleInvalid)
     along_row = first.cosines[:3]
     along_column = first.cosines[3:]
     positions = np.array([one.position for one in slices])
-    order = np.argsort(positions @ np.cross(along_row, along_column), kind="stable")
+    heights = positions @ np.cross(along_row, along_column)
+    order = np.argsort(heights, kind="stable")
     grid = SliceGrid(
         along_row=along_row,
         along_column=along_column,
@@ -110,7 +117,7 @@ def _sorted(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
         shape=(len(slices), *first.shape),
     )
     _check_even(series.uid, grid)
-    return [series.files[at] for at in order], grid
+    return [series.files[index] for index in order], grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,7 +127,7 @@ class _Slice:
     spacing: Vector
     shape: tuple[int, int]
 
-    def lies_parallel(self, other: _Slice) -> bool:
+    def is_parallel_to(self, other: _Slice) -> bool:
         return (
             self.shape == other.shape
             and np.allclose(self.spacing, other.spacing, atol=1e-4)
@@ -128,15 +135,16 @@ class _Slice:
         )
 
 
-def _placed(path: Path) -> _Slice:
-    header = read_dicom(path, _TAGS)
-    missing = [tag for tag in _TAGS[:-2] if header.get(tag) is None]
+def _read_slice(path: Path) -> _Slice:
+    header = read_dicom(path, [*_REQUIRED_TAGS, *_SINGLE_FRAME_TAGS])
+    missing = [tag for tag in _REQUIRED_TAGS if header.get(tag) is None]
     with report_damage(path):
-        if missing or any(int(header.get(tag) or 1) != 1 for tag in _TAGS[-2:]):
+        is_single_frame = all(int(header.get(tag) or 1) == 1 for tag in _SINGLE_FRAME_TAGS)
+        if missing or not is_single_frame:
             raise SampleInvalid(
                 f"{path.name}: expected one CT slice with its place, but it lacks {missing or 'that'}"
             )
-        check_pixels(header)
+        _check_pixel_data(header)
         return _Slice(
             position=parse_vector(header.ImagePositionPatient, 3),
             cosines=parse_vector(header.ImageOrientationPatient, 6),
@@ -146,24 +154,62 @@ def _placed(path: Path) -> _Slice:
 
 
 def parse_vector(values: Any, count: int) -> Vector:
-    """Return so many finite numbers, float64; raise ValueError where there are others."""
+    """Return `count` finite numbers as float64; raise ValueError for other values."""
     found = np.array(values, dtype=float)
     if found.shape != (count,) or not np.isfinite(found).all():
         raise ValueError(f"{values} for {count} numbers")
     return found
 
 
+def _check_pixel_data(header: Any) -> None:
+    """Raise ValueError unless a file of one frame holds the promised bytes of pixels; ITK trusts the header.
+
+    Args:
+        header: with its file meta, Rows, Columns, BitsAllocated and PixelData.
+    """
+    from segarena.systems.volumes.preparation.optional_packages import RLELossless, generate_frames
+
+    bits = int(header.BitsAllocated)
+    data = bytes(header.PixelData)
+    if bits not in (8, 16, 32):
+        raise ValueError(f"pixels of {bits} bits")
+    expected = int(header.Rows) * int(header.Columns) * bits // 8
+    syntax = header.file_meta.TransferSyntaxUID
+    if syntax.is_compressed:
+        (frame,) = generate_frames(data, number_of_frames=1)
+        if syntax == RLELossless:
+            _check_run_lengths(frame, bits // 8)
+        most_bytes = len(frame) * _MOST_COMPRESSION
+    else:
+        most_bytes = len(data)
+    if not 0 < expected <= most_bytes:
+        raise ValueError(f"{len(data)} bytes for {expected} of pixels")
+
+
+def _check_run_lengths(frame: bytes, count: int) -> None:
+    """Raise ValueError unless the frame has `count` segments, one after the other within it."""
+    # The header of a frame: the number of segments, and 15 offsets; an empty one stands for a short frame.
+    header = struct.unpack_from("<16I", frame) if len(frame) >= _RLE_HEADER_BYTES else (0,)
+    segments, *offsets = header
+    starts = offsets[:segments]
+    is_ascending = starts == sorted(set(starts))
+    is_valid = segments == count and is_ascending
+    if not is_valid or starts[0] != _RLE_HEADER_BYTES or starts[-1] >= len(frame):
+        raise ValueError(f"{segments} segments of run lengths at {starts}")
+
+
 def _check_even(uid: str, grid: SliceGrid) -> None:
+    """Raise unless the slices have equal distances along the normal."""
     if len(grid.origins) == 1:
         return
     step = grid.plane_spacing
-    expected = grid.origins[0] + np.arange(len(grid.origins))[:, None] * step * grid.normal
-    away = np.linalg.norm(grid.origins - expected, axis=1)
+    offsets = np.arange(len(grid.origins))[:, None] * step * grid.normal
+    deviations = np.linalg.norm(grid.origins - (grid.origins[0] + offsets), axis=1)
     gaps = np.diff(grid.heights)
     if gaps.min() < 1e-3:
         raise SampleInvalid(f"CT series {uid}: several slices at one position; expected one stack")
-    if away.max() > _UNEVEN * step:
+    if deviations.max() > _MOST_UNEVEN * step:
         raise SampleInvalid(
             f"CT series {uid}: expected even slices, got gaps of {gaps.min():.3f} to {gaps.max():.3f} mm and up to "
-            f"{away.max():.3f} mm off; slices are missing, or the gantry was tilted"
+            f"{deviations.max():.3f} mm off; slices are missing, or the gantry was tilted"
         )

@@ -1,4 +1,4 @@
-"""DICOM segmentations: named segments, each frame put by its position onto the voxels of a CT."""
+"""DICOM segmentations: named segments, with each frame resampled by its position onto the voxels of a CT."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from segarena.files.limits import check_voxels
 from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector, parse_vector
 from segarena.systems.volumes.preparation.dicom_series import read_dicom, report_damage
 
+# Largest deviation of the cosine between the normals of frame and CT from 1.
 _PARALLEL = 1e-3
 _SLACK_MM = 1e-3
+# Frames lie on CT slices when they are this share of the plane spacing away.
 _ON_SLICE = 0.01
 _EXTENT = (("Rows", 0), ("Columns", 0), ("NumberOfFrames", 1), ("SamplesPerPixel", 1))
-"""What the pixels of a file multiply to, and what counts where nothing is said."""
+"""Factors of the number of pixels in a file, and the value of each where it is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Segmentation:
-    """What a DICOM SEG says about a CT."""
+    """Segments of a DICOM SEG on the voxels of a CT."""
 
     names: tuple[str, ...]  # of all segments, in order of their numbers
-    masks: tuple[
-        NDArray[np.bool_], ...
-    ]  # of the wanted ones, bool, shape of the CT; one without frames is empty
-    own_shape: tuple[
-        int, int, int
-    ]  # planes, rows and columns of the SEG's own grid, from its first to its last frame
-    frames_outside: int  # frames of wanted segments that hold something and lie beyond the CT
+    # Masks of the wanted segments, bool, shape of the CT; one without frames is empty.
+    masks: tuple[NDArray[np.bool_], ...]
+    # Planes, rows and columns of the SEG's own grid, from its first to its last frame.
+    own_shape: tuple[int, int, int]
+    frames_outside: int  # nonempty frames of wanted segments beyond the CT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,96 +53,100 @@ def read_segmentation(
     """Return the segments of a DICOM SEG on the voxels of a CT, by nearest neighbours.
 
     Each CT slice takes the nearest frame, no farther than half a slice of either; ties take the lower one. Each pixel
-    takes the nearest pixel of that frame. Fractional segments are cut at half of their maximum.
-    `wanted` is given the names of all segments and returns the places of those to read; None reads all.
+    takes the nearest pixel of that frame. Fractional segments are thresholded at half of their maximum.
+    `wanted` receives the names of all segments and returns the indices of those to read; None reads all.
 
     Raises:
-        SampleInvalid: no SEG, an unknown kind of it, without places, not parallel to the CT, or damaged.
+        SampleInvalid: no SEG, an unknown kind of it, without positions, not parallel to the CT, or damaged.
     """
-    seg = _read(path)
+    seg = _read_seg(path)
     with report_damage(path):
-        segments = sorted(seg.SegmentSequence, key=lambda one: int(one.SegmentNumber))
-        names = tuple(str(one.get("SegmentLabel", "")).strip() for one in segments)
+        segments = sorted(seg.SegmentSequence, key=lambda segment: int(segment.SegmentNumber))
+        names = tuple(str(segment.get("SegmentLabel", "")).strip() for segment in segments)
         frames = list(_frames(seg, path))
         heights = np.array([frame.origin @ grid.normal for frame in frames])
-        step = _own_step(seg, heights, grid)
-    numbers = [
-        int(segments[at].SegmentNumber)
-        for at in (range(len(names)) if wanted is None else wanted(names))
-    ]
-    check_voxels(
-        len(numbers) * math.prod(grid.shape), f"{path.name}: its segments", error=SampleInvalid
-    )
-    if any(
-        abs(np.cross(one.along_row, one.along_column) @ grid.normal) < 1 - _PARALLEL
-        for one in frames
-    ):
-        raise SampleInvalid(f"{path.name}: its frames are not parallel to the slices of the CT")
+        step = _own_plane_spacing(seg, heights, grid)
+    indices = range(len(names)) if wanted is None else wanted(names)
+    numbers = [int(segments[index].SegmentNumber) for index in indices]
+    voxels = len(numbers) * math.prod(grid.shape)
+    check_voxels(voxels, f"{path.name}: its segments", error=SampleInvalid)
+    for frame in frames:
+        normal = np.cross(frame.along_row, frame.along_column)
+        if abs(normal @ grid.normal) < 1 - _PARALLEL:
+            raise SampleInvalid(f"{path.name}: its frames are not parallel to the slices of the CT")
     reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
-    outside = zip(
-        (np.abs(heights[:, None] - grid.heights).min(axis=1) > reach).tolist(), frames, strict=True
-    )
+    masks: list[NDArray[np.bool_]] = []
+    for number in numbers:
+        of_segment = [frame for frame in frames if frame.number == number]
+        masks.append(_resample_segment(of_segment, grid, reach))
+    planes = round(float(np.ptp(heights)) / step) + 1
+    wanted_frames = [frame for frame in frames if frame.number in numbers]
     return Segmentation(
         names=names,
-        masks=tuple(
-            _mask([frame for frame in frames if frame.number == number], grid, reach)
-            for number in numbers
-        ),
-        own_shape=(round(float(np.ptp(heights)) / step) + 1, int(seg.Rows), int(seg.Columns)),
-        frames_outside=sum(
-            far and one.number in numbers and bool(one.pixels.any()) for far, one in outside
-        ),
+        masks=tuple(masks),
+        own_shape=(planes, int(seg.Rows), int(seg.Columns)),
+        frames_outside=_count_frames_outside(wanted_frames, grid, reach),
     )
 
 
-def _mask(frames: list[_Frame], grid: SliceGrid, reach: float) -> NDArray[np.bool_]:
+def _count_frames_outside(frames: list[_Frame], grid: SliceGrid, reach: float) -> int:
+    """Count the nonempty frames that are farther than `reach` from every CT slice."""
+    count = 0
+    for frame in frames:
+        height = frame.origin @ grid.normal
+        is_outside = np.abs(height - grid.heights).min() > reach
+        if is_outside and frame.pixels.any():
+            count += 1
+    return count
+
+
+def _resample_segment(frames: list[_Frame], grid: SliceGrid, reach: float) -> NDArray[np.bool_]:
+    """Return the mask of a segment on the CT: on each slice the nearest frame within `reach`."""
     mask = np.zeros(grid.shape, dtype=bool)
+    if not frames:
+        return mask
+    # In ascending order, so that `argmin` takes the lower one of two equally near frames.
     frames = sorted(frames, key=lambda frame: float(frame.origin @ grid.normal))
     heights = np.array([frame.origin @ grid.normal for frame in frames])
-    for plane, height in enumerate(grid.heights if frames else ()):
+    for plane, height in enumerate(grid.heights):
         distances = np.abs(heights - height)
         nearest = int(distances.argmin())
         if distances[nearest] <= reach:
-            mask[plane] = _on_slice(frames[nearest], grid, plane)
+            mask[plane] = _resample_frame(frames[nearest], grid, plane)
     return mask
 
 
-def _on_slice(frame: _Frame, grid: SliceGrid, plane: int) -> NDArray[np.bool_]:
+def _resample_frame(frame: _Frame, grid: SliceGrid, plane: int) -> NDArray[np.bool_]:
     """Return a frame on the pixels of a CT slice."""
     start = grid.origins[plane] - frame.origin
+    # Steps of the CT by a row and by a column, measured in pixels of the frame.
     axes = (frame.along_column / frame.spacing[0], frame.along_row / frame.spacing[1])
     steps = (grid.along_column * grid.spacing[0], grid.along_row * grid.spacing[1])
     turn = np.array([[step @ axis for step in steps] for axis in axes])
     shift = np.array([start @ axis for axis in axes])
-    if (
-        frame.pixels.shape == grid.shape[1:]
-        and np.allclose(turn, np.eye(2), atol=1e-5)
-        and np.allclose(shift, 0, atol=0.1)
-    ):
+    has_same_shape = frame.pixels.shape == grid.shape[1:]
+    is_aligned = np.allclose(turn, np.eye(2), atol=1e-5) and np.allclose(shift, 0, atol=0.1)
+    if has_same_shape and is_aligned:
         return frame.pixels
     rows, columns = np.indices(grid.shape[1:], sparse=True)
-    # A pixel exactly between two takes the lower one, whatever the last bit of its position.
-    row, column = (
-        np.ceil(shift[axis] + rows * turn[axis, 0] + columns * turn[axis, 1] - 0.5 - 1e-6).astype(
-            np.intp
-        )
-        for axis in (0, 1)
-    )
+    nearest: list[NDArray[np.intp]] = []
+    for axis in (0, 1):
+        position = shift[axis] + rows * turn[axis, 0] + columns * turn[axis, 1]
+        # A pixel exactly between two takes the lower one, whatever the last bit of its position.
+        nearest.append(np.ceil(position - 0.5 - 1e-6).astype(np.intp))
+    row, column = nearest
     height, width = frame.pixels.shape
     is_inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
     return frame.pixels[row.clip(0, height - 1), column.clip(0, width - 1)] & is_inside
 
 
-def _read(path: Path) -> Any:
+def _read_seg(path: Path) -> Any:
     seg = read_dicom(path)
     with report_damage(path):
-        claimed = math.prod(int(seg.get(name) or least) for name, least in _EXTENT)
+        claimed = math.prod(int(seg.get(name) or default) for name, default in _EXTENT)
     kind = seg.get("SegmentationType")
-    if (
-        seg.get("Modality") != "SEG"
-        or kind not in ("BINARY", "FRACTIONAL")
-        or not seg.get("SegmentSequence")
-    ):
+    is_seg = seg.get("Modality") == "SEG" and bool(seg.get("SegmentSequence"))
+    if not is_seg or kind not in ("BINARY", "FRACTIONAL"):
         raise SampleInvalid(
             f"{path.name}: expected a BINARY or FRACTIONAL DICOM SEG, got {seg.get('Modality')} {kind}"
         )
@@ -159,6 +163,7 @@ def _frames(seg: Any, path: Path) -> Iterator[_Frame]:
     for own, frame in zip(groups, pixels, strict=True):
 
         def value(sequence: str, name: str, own: Any = own) -> Any:
+            # A frame's own group comes before the one that all frames share.
             for group in (own, shared):
                 found = (group.get(sequence) or [{}])[0].get(name)
                 if found is not None:
@@ -188,26 +193,29 @@ def _pixels(seg: Any, path: Path) -> NDArray[np.bool_]:
     return pixels.astype(np.uint32) * 2 >= int(seg.MaximumFractionalValue)
 
 
-def _own_step(seg: Any, heights: NDArray[np.float64], grid: SliceGrid) -> float:
+def _own_plane_spacing(seg: Any, heights: NDArray[np.float64], grid: SliceGrid) -> float:
     """Return the distance of the SEG's own planes; frames may be missing where nothing was drawn.
 
     Never its SliceThickness: slices of a CT overlap, and the object would grow by a slice at both ends.
     """
     gaps = np.diff(np.unique(heights))
     gaps = gaps[gaps > _SLACK_MM]
-    stated = _stated_step(seg)
+    stated = _stated_plane_spacing(seg)
     if stated:
         return min([stated, *gaps])
-    is_on_slices = (
-        np.abs(heights[:, None] - grid.heights).min(axis=1).max() < _ON_SLICE * grid.plane_spacing
-    )
-    return grid.plane_spacing if is_on_slices or not len(gaps) else float(gaps.min())
+    distances = np.abs(heights[:, None] - grid.heights).min(axis=1)
+    is_on_slices = distances.max() < _ON_SLICE * grid.plane_spacing
+    if is_on_slices or not len(gaps):
+        return grid.plane_spacing
+    return float(gaps.min())
 
 
-def _stated_step(seg: Any) -> float:
+def _stated_plane_spacing(seg: Any) -> float:
+    """Return SpacingBetweenSlices; 0 where it is missing."""
     for name in ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"):
         group: Any = (seg.get(name) or [{}])[0]
         measures: Any = (group.get("PixelMeasuresSequence") or [{}])[0]
-        if stated := measures.get("SpacingBetweenSlices"):
+        stated = measures.get("SpacingBetweenSlices")
+        if stated:
             return float(stated)
     return 0.0

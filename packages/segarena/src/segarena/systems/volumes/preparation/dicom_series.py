@@ -1,4 +1,4 @@
-"""Which DICOM series lie in a folder, whatever its layout: told by their headers, not by names of folders."""
+"""DICOM series in a folder of any layout, found by their headers and not by names of folders."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _TAGS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DicomSeries:
-    """One series."""
+    """Header fields and files of one DICOM series."""
 
     uid: str
     study: str
     patient: str
     modality: str  # "CT", "SEG", or another
     description: str
-    refers_to: str  # the series that a segmentation was drawn on, "" when it does not say
+    refers_to: str  # UID of the series that a segmentation was drawn on, "" when not stated
     files: tuple[Path, ...]  # sorted by path
 
 
 def find_series(folder: Path) -> list[DicomSeries]:
     """Return every series below a folder, sorted by patient, study and series UID.
 
-    Files that are not DICOM are passed over; headers only are read.
+    Files that are not DICOM are skipped; only headers are read.
 
     Raises:
         DatasetMissing: there is no DICOM file.
@@ -45,7 +45,9 @@ def find_series(folder: Path) -> list[DicomSeries]:
     """
     files: dict[str, list[Path]] = {}
     headers: dict[str, Any] = {}
-    for path in sorted(path for path in folder.rglob("*") if _is_dicom(path, folder)):
+    for path in sorted(folder.rglob("*")):
+        if not _is_dicom(path, folder):
+            continue
         header = read_dicom(path, _TAGS)
         uid = str(header.get("SeriesInstanceUID", ""))
         headers.setdefault(uid, header)
@@ -59,10 +61,10 @@ def find_series(folder: Path) -> list[DicomSeries]:
 
 
 def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
-    """Return what a DICOM file holds, or some elements of it, without its pixels unless these are among them.
+    """Return the data elements of a DICOM file, or those of `tags`, without pixels unless `tags` name them.
 
     Raises:
-        SampleInvalid: it cannot be read, or is deflated as a whole.
+        SampleInvalid: the file cannot be read, or is deflated as a whole.
     """
     from segarena.systems.volumes.preparation.optional_packages import (
         DeflatedExplicitVRLittleEndian,
@@ -72,18 +74,16 @@ def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
 
     try:
         # pydicom and ITK inflate such a file without a limit, and ten megabytes of it can hold ten gigabytes.
-        is_deflated = (
-            read_file_meta_info(path).get("TransferSyntaxUID") == DeflatedExplicitVRLittleEndian
-        )
-        if not is_deflated:
+        syntax = read_file_meta_info(path).get("TransferSyntaxUID")
+        if syntax != DeflatedExplicitVRLittleEndian:
             only_header = tags is not None and "PixelData" not in tags
             found = pydicom.dcmread(path, stop_before_pixels=only_header, specific_tags=tags)
-            # Values are converted when they are looked at, and damage shows then. ITK, which reads the file once more,
-            # would take what a damaged word before them says for a length, and allocate it.
+            # pydicom converts values on first access, and reports damage then. ITK, which reads the file afterwards,
+            # would take a damaged word for a length, and allocate that much.
             list(found.file_meta)
             list(found.iterall())
             return found
-    except Exception as error:  # pydicom raises of many kinds on damaged files
+    except Exception as error:  # pydicom raises many types of exceptions on damaged files
         raise SampleInvalid(
             f"{path}: expected a DICOM file, got: {error}; fetch it again"
         ) from error
@@ -94,7 +94,7 @@ def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
 
 @contextmanager
 def report_damage(path: Path) -> Generator[None]:
-    """Raise SampleInvalid for values of a DICOM file that are not what their tags promise."""
+    """Turn exceptions from values that do not fit their DICOM tags into `SampleInvalid`."""
     try:
         yield
     except SegarenaError:
@@ -115,7 +115,7 @@ def report_damage(path: Path) -> Generator[None]:
 def group_series(
     series: Iterable[DicomSeries], by: Callable[[DicomSeries], str]
 ) -> dict[str, list[DicomSeries]]:
-    """Return series by patient or study, in sorted order of that."""
+    """Return series by a key such as patient or study, in sorted order of the keys."""
     groups: dict[str, list[DicomSeries]] = {}
     for one in series:
         groups.setdefault(by(one), []).append(one)
@@ -128,10 +128,9 @@ def select_modality(series: Iterable[DicomSeries], modality: str) -> list[DicomS
 
 
 def _is_dicom(path: Path, folder: Path) -> bool:
-    # What was being fetched or unpacked when the program was stopped.
-    is_unfinished = any(
-        part.endswith((".part", ".unpacking")) for part in path.relative_to(folder).parts
-    )
+    # Leftovers of a download or an unpacking that was stopped.
+    parts = path.relative_to(folder).parts
+    is_unfinished = any(part.endswith((".part", ".unpacking")) for part in parts)
     if is_unfinished or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -140,12 +139,13 @@ def _is_dicom(path: Path, folder: Path) -> bool:
 
 def _series(uid: str, header: Any, files: list[Path]) -> DicomSeries:
     referenced = header.get("ReferencedSeriesSequence") or []
+    refers_to = str(referenced[0].get("SeriesInstanceUID", "")) if referenced else ""
     return DicomSeries(
         uid=uid,
         study=str(header.get("StudyInstanceUID", "")),
         patient=str(header.get("PatientID", "")),
         modality=str(header.get("Modality", "")),
         description=str(header.get("SeriesDescription", "")),
-        refers_to=str(referenced[0].get("SeriesInstanceUID", "")) if referenced else "",
+        refers_to=refers_to,
         files=tuple(files),
     )

@@ -1,4 +1,4 @@
-"""A mask of lesions to a label map of instances."""
+"""Label maps of instances from masks of lesions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ def label_instances(
     dilation: int = 0,
     least_voxels: int = 1,
 ) -> LabelArray:
-    """Return the connected components of a mask, numbered 1..N in the order of their first voxels, grown ones included.
+    """Label the connected components of a mask 1..N, in the order of their first voxels, dilated ones included.
 
-    Parts that touch after the mask has been grown by a ball of `dilation` voxels are one component; only the voxels of
-    the mask itself, bool (plane, row, column), are labelled and counted. Components of fewer than `least_voxels` are
-    removed.
+    Parts that touch after dilation by a ball of `dilation` voxels are one component; only voxels of the mask itself,
+    bool (plane, row, column), are labelled and counted. Components of fewer than `least_voxels` are removed.
 
     Returns:
         Labels of the smallest unsigned type; all 0 for an empty mask.
@@ -37,10 +36,11 @@ def renumber_labels(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) 
 
     Ids of fewer than `least_voxels` voxels become background.
     """
-    # Plane by plane, so that no array of wide integers is as large as the volume.
+    # Plane by plane, so that no array of wide integers has the size of the volume.
     sizes = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
     for plane in labels:
         sizes += np.bincount(plane.ravel(), minlength=len(sizes))
-    keeps = sizes >= max(1, least_voxels)
-    keeps[0] = False  # background
-    return to_smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]
+    is_kept = sizes >= max(1, least_voxels)
+    is_kept[0] = False  # background
+    new_ids = np.where(is_kept, np.cumsum(is_kept), 0)
+    return to_smallest_type(new_ids)[labels]

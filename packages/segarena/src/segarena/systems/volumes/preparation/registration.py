@@ -1,4 +1,4 @@
-"""A CT brought to the grid of an MR of the same head: six degrees of freedom, mutual information."""
+"""Rigid registration of a CT to an MR of the same head: six degrees of freedom, mutual information."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SHRINKS = (4, 2, 1)
 def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     """Return the rigid transform from points of `fixed` to points of `moving`, for resampling onto the fixed grid.
 
-    Starts with the centres of gravity on each other, the lowest intensity of each weighing nothing. Mattes' mutual
-    information of 50 bins at up to 100 000 voxels, three resolutions, regular-step gradient descent. The
-    sample of voxels is the same in every run.
+    The start aligns the centres of gravity, where the lowest intensity of each image weighs nothing. The metric is
+    Mattes' mutual information of 50 bins at up to 100 000 voxels, the optimizer regular-step gradient descent at three
+    resolutions. The sample of voxels is the same in every run.
 
     Raises:
-        SampleInvalid: the images do not overlap, or the optimiser finds no way.
+        SampleInvalid: the images do not overlap, or the optimizer fails.
 
     Source: facts of the published preparation; it registers with elastix ("rigid", centre of gravity), which
         SimpleITK's wheels do not contain.
@@ -30,14 +30,15 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
     # Air of -1000 Hounsfield units would pull the centre of gravity away from the head.
-    fixed, moving = (_from_zero(image) for image in (fixed, moving))
+    fixed = _shift_to_zero(fixed)
+    moving = _shift_to_zero(moving)
     method = sitk.ImageRegistrationMethod()
     method.SetMetricAsMattesMutualInformation(numberOfHistogramBins=50)
     method.SetMetricSamplingStrategy(method.RANDOM)
     voxels = fixed.GetNumberOfPixels()
-    method.SetMetricSamplingPercentagePerLevel(
-        [min(1.0, METRIC_SAMPLES * shrink**3 / voxels) for shrink in _SHRINKS], METRIC_SEED
-    )
+    # A level shrunk by `shrink` has that many times fewer voxels along each axis.
+    shares = [min(1.0, METRIC_SAMPLES * shrink**3 / voxels) for shrink in _SHRINKS]
+    method.SetMetricSamplingPercentagePerLevel(shares, METRIC_SEED)
     method.SetInterpolator(sitk.sitkLinear)
     method.SetOptimizerAsRegularStepGradientDescent(
         learningRate=2.0, minStep=1e-4, numberOfIterations=200
@@ -57,8 +58,10 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
         raise SampleInvalid(f"the CT cannot be registered to the MR: {reason}") from error
 
 
-def _from_zero(image: sitk.Image) -> sitk.Image:
+def _shift_to_zero(image: sitk.Image) -> sitk.Image:
+    """Return an image as float32 with a minimum of 0."""
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
     image = sitk.Cast(image, sitk.sitkFloat32)
-    return image - sitk.GetArrayViewFromImage(image).min().item()
+    lowest = sitk.GetArrayViewFromImage(image).min().item()
+    return image - lowest

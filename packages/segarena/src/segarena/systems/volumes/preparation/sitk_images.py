@@ -1,4 +1,4 @@
-"""Volume files of the download to images and label arrays in their stored grid, and prepared cases to files."""
+"""Volume files as SimpleITK images and label arrays in their stored grid, and the files of prepared cases."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 ENDING = ".nii.gz"
 _TOLERANCE = 1e-3
-# The way back is the same.
+# Its own inverse.
 _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def read_image(path: Path) -> sitk.Image:
-    """Return a 3D volume file in its stored grid.
+    """Read a 3D volume file in its stored grid.
 
-    The numbers come from the project's own readers, because ITK takes a truncated NIfTI file for a whole one.
+    The numbers come from the project's own readers, because ITK accepts a truncated NIfTI file without an error.
 
     Raises:
         InvalidImage: unreadable, truncated, not 3D, several values per voxel, too large, or with sheared axes.
@@ -44,14 +44,15 @@ def read_image(path: Path) -> sitk.Image:
     if not header.grid.is_orthogonal:
         raise InvalidImage(f"{path}: expected axes at right angles, got a sheared grid")
     check_size(header)
-    voxels = (read_nifti if volume_suffix(path).lower().startswith(".nii") else read_itk)(header)
-    image = sitk.GetImageFromArray(
-        np.ascontiguousarray(voxels.T, dtype=voxels.dtype.newbyteorder("="))
-    )
+    is_nifti = volume_suffix(path).lower().startswith(".nii")
+    voxels = read_nifti(header) if is_nifti else read_itk(header)
+    native_dtype = voxels.dtype.newbyteorder("=")
+    image = sitk.GetImageFromArray(np.ascontiguousarray(voxels.T, dtype=native_dtype))
     affine = _LPS_TO_RAS @ header.grid.affine
     image.SetSpacing([float(length) for length in np.linalg.norm(affine[:3, :3], axis=0)])
     image.SetOrigin(affine[:3, 3].tolist())
-    image.SetDirection((affine[:3, :3] / image.GetSpacing()).ravel().tolist())
+    direction = affine[:3, :3] / image.GetSpacing()
+    image.SetDirection(direction.ravel().tolist())
     return image
 
 
@@ -59,7 +60,7 @@ def image_to_labels(image: sitk.Image, name: str) -> LabelArray:
     """Return the labels (plane, row, column) of a volume as integers.
 
     Raises:
-        SampleInvalid: values that are no whole numbers, or negative.
+        SampleInvalid: a value is negative or not a whole number.
     """
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
@@ -78,17 +79,19 @@ def image_to_labels(image: sitk.Image, name: str) -> LabelArray:
 
 
 def has_same_grid(image: sitk.Image, other: sitk.Image) -> bool:
-    """Return whether two volumes have the same size, spacing, origin and direction, to a thousandth."""
-    facts = ((image.GetSpacing(), other.GetSpacing()), (image.GetOrigin(), other.GetOrigin()))
-    return (
-        image.GetSize() == other.GetSize()
-        and all(np.allclose(one, two, atol=_TOLERANCE) for one, two in facts)
-        and np.allclose(image.GetDirection(), other.GetDirection(), atol=_TOLERANCE)
+    """Tell whether two volumes have the same size, spacing, origin and direction, to a thousandth."""
+    if image.GetSize() != other.GetSize():
+        return False
+    pairs = (
+        (image.GetSpacing(), other.GetSpacing()),
+        (image.GetOrigin(), other.GetOrigin()),
+        (image.GetDirection(), other.GetDirection()),
     )
+    return all(np.allclose(one, two, atol=_TOLERANCE) for one, two in pairs)
 
 
 def check_label_grid(label: sitk.Image, image: sitk.Image, name: str) -> tuple[str, ...]:
-    """Return a note when a label's header tells another place than its image's, which is then the one believed.
+    """Return a note when a label's header gives another position than its image's, which then applies.
 
     Raises:
         SampleInvalid: the sizes differ.
@@ -105,15 +108,19 @@ def check_label_grid(label: sitk.Image, image: sitk.Image, name: str) -> tuple[s
 def to_smallest_type(labels: NDArray[Any]) -> LabelArray:
     """Return labels as the smallest unsigned type that holds them."""
     highest = int(labels.max(initial=0))
-    return labels.astype(
-        np.uint8 if highest < 256 else np.uint16 if highest < 65536 else np.uint32, copy=False
-    )
+    for dtype in (np.uint8, np.uint16):
+        if highest <= np.iinfo(dtype).max:
+            return labels.astype(dtype, copy=False)
+    return labels.astype(np.uint32, copy=False)
 
 
 def write_image(image: sitk.Image, path: Path) -> None:
-    """Write a volume as NIfTI; the file gets its name once it is whole, `StoreError` where it cannot be written.
+    """Write a volume as NIfTI; the file gets its name once it is complete.
 
-    It is not ITK that writes, because it reports no error when the disk is full.
+    ITK does not write it, because it reports no error when the disk is full.
+
+    Raises:
+        StoreError: the file cannot be written.
     """
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
@@ -126,7 +133,11 @@ def write_image(image: sitk.Image, path: Path) -> None:
 
 
 def link_or_copy(file: Path, path: Path) -> None:
-    """Give a file a second name, or copy it where the disk cannot; `StoreError` where neither can be written."""
+    """Create a hard link to a file, or a copy where the file system has no links.
+
+    Raises:
+        StoreError: neither can be written.
+    """
     with whole_path(path) as part:
         try:
             part.hardlink_to(file)
@@ -143,17 +154,22 @@ def write_labels(
         StoreError: they cannot be written.
     """
     if not isinstance(labels, Mapping):
-        write_image(_in_grid(labels, image), path.with_name(path.name + ENDING))
+        write_image(_as_image(labels, image), path.with_name(path.name + ENDING))
         return
     with whole_path(path) as part:
         for name, mask in labels.items():
-            write_image(_in_grid(mask, image), part / f"{name}{ENDING}")
+            write_image(_as_image(mask, image), part / f"{name}{ENDING}")
 
 
 def read_image_and_labels(
     image_path: Path, label_path: Path
 ) -> tuple[sitk.Image, LabelArray, tuple[str, ...]]:
-    """Return an image, its labels, and notes about them; raises as `read_volume`, `check_same_size`, `label_array`."""
+    """Read an image and its labels, and return them with notes.
+
+    Raises:
+        InvalidImage: as `read_image`.
+        SampleInvalid: as `check_label_grid` and `image_to_labels`.
+    """
     image = read_image(image_path)
     label = read_image(label_path)
     notes = check_label_grid(label, image, label_path.name)
@@ -167,9 +183,9 @@ def resample_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transf
     return sitk.Resample(labels, grid, transform, sitk.sitkNearestNeighbor, 0.0)
 
 
-def _in_grid(labels: LabelArray, image: sitk.Image) -> sitk.Image:
+def _as_image(labels: LabelArray, grid: sitk.Image) -> sitk.Image:
     from segarena.systems.volumes.preparation.optional_packages import sitk
 
-    written = sitk.GetImageFromArray(to_smallest_type(labels))
-    written.CopyInformation(image)
-    return written
+    image = sitk.GetImageFromArray(to_smallest_type(labels))
+    image.CopyInformation(grid)
+    return image

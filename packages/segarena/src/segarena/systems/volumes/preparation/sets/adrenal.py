@@ -8,6 +8,7 @@ from pathlib import Path
 
 from segarena.systems.volumes.preparation.dicom_cases import convert_union, make_single_case
 from segarena.systems.volumes.preparation.dicom_series import (
+    DicomSeries,
     find_series,
     group_series,
     select_modality,
@@ -27,20 +28,18 @@ _LABEL = partial(label_instances, dilation=1, least_voxels=LEAST_VOXELS)
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients, which have one study with one SEG; the CT is the one that it refers to."""
-    for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
+    """Yield the patients: one study with one SEG, and the CT to which it refers."""
+    patients = group_series(find_series(folder), lambda series: series.patient)
+    for patient, series in patients.items():
         segs = select_modality(series, "SEG")
-        cts = [
-            one
-            for one in select_modality(series, "CT")
-            if len(segs) == 1 and one.uid == segs[0].refers_to
-        ]
+        cts: list[DicomSeries] = []
+        if len(segs) == 1:
+            cts = [ct for ct in select_modality(series, "CT") if ct.uid == segs[0].refers_to]
         convert = partial(
             convert_union, wanted=select_manual_segment, label=_LABEL, same_shape_or=patient
         )
-        yield make_single_case(
-            patient, cts, segs, convert, expected="one CT and the one SEG that refers to it"
-        )
+        expected = "one CT and the one SEG that refers to it"
+        yield make_single_case(patient, cts, segs, convert, expected=expected)
 
 
 ADRENAL = PublishedSet(

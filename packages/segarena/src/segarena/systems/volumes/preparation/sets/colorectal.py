@@ -29,44 +29,49 @@ from segarena.systems.volumes.preparation.published_set import (
 )
 
 OVERLAPPING_PATIENTS = (
-    *(
-        1020,
-        1026,
-        1027,
-        1031,
-        1037,
-        1049,
-        1053,
-        1057,
-        1070,
-        1078,
-        1080,
-        1081,
-        1083,
-        1088,
-        1112,
-        1122,
-        1127,
-    ),
-    *(1133, 1139, 1145, 1155, 1168, 1173, 1186, 1190),
+    1020,
+    1026,
+    1027,
+    1031,
+    1037,
+    1049,
+    1053,
+    1057,
+    1070,
+    1078,
+    1080,
+    1081,
+    1083,
+    1088,
+    1112,
+    1122,
+    1127,
+    1133,
+    1139,
+    1145,
+    1155,
+    1168,
+    1173,
+    1186,
+    1190,
 )
 """Patients CRLM-CT-N whose tumours share voxels."""
 
 MISSING_PATIENTS = (1183,)
-"""The patient whose files were not whole when the paper's authors fetched them."""
+"""The patient whose files were incomplete when the paper's authors downloaded them."""
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients, which have one CT and one SEG of the description "Segmentation"."""
-    for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
-        cts = select_modality(series, "CT")
-        segs = [one for one in select_modality(series, "SEG") if one.description == "Segmentation"]
+    """Yield the patients, each with one CT and one SEG of the description "Segmentation"."""
+    patients = group_series(find_series(folder), lambda series: series.patient)
+    for patient, series in patients.items():
         if patient in _EXCLUDED:
             yield SkippedCase(id=patient, reason=_EXCLUDED[patient], by_rule=True)
-        else:
-            yield make_single_case(
-                patient, cts, segs, _convert, expected="one CT and one SEG 'Segmentation'"
-            )
+            continue
+        cts = select_modality(series, "CT")
+        segs = [seg for seg in select_modality(series, "SEG") if seg.description == "Segmentation"]
+        expected = "one CT and one SEG 'Segmentation'"
+        yield make_single_case(patient, cts, segs, _convert, expected=expected)
 
 
 _EXCLUDED = {
@@ -79,13 +84,12 @@ _EXCLUDED = {
 
 
 def _convert(ct: DicomSeries, seg: DicomSeries) -> ConvertedCase:
-    image, found, notes = read_ct_and_segmentation(ct, seg, wanted=_tumours)
-    if not found.masks:
-        raise SampleInvalid(
-            f"SEG {seg.uid}: no segment's name starts with 'Tumor'; it has {', '.join(found.names)}"
-        )
-    labels = np.zeros(found.masks[0].shape, dtype=np.uint16)
-    for number, mask in enumerate(found.masks, start=1):
+    image, segmentation, notes = read_ct_and_segmentation(ct, seg, wanted=_tumours)
+    if not segmentation.masks:
+        names = ", ".join(segmentation.names)
+        raise SampleInvalid(f"SEG {seg.uid}: no segment's name starts with 'Tumor'; it has {names}")
+    labels = np.zeros(segmentation.masks[0].shape, dtype=np.uint16)
+    for number, mask in enumerate(segmentation.masks, start=1):
         if labels[mask].any():
             raise SampleInvalid(
                 f"SEG {seg.uid}: tumours overlap, and one label map cannot hold that"
@@ -95,7 +99,7 @@ def _convert(ct: DicomSeries, seg: DicomSeries) -> ConvertedCase:
 
 
 def _tumours(names: tuple[str, ...]) -> list[int]:
-    return [place for place, name in enumerate(names) if name.startswith("Tumor")]
+    return [index for index, name in enumerate(names) if name.startswith("Tumor")]
 
 
 COLORECTAL = PublishedSet(

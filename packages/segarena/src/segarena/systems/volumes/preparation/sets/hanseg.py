@@ -24,43 +24,35 @@ from segarena.systems.volumes.preparation.sitk_images import (
 )
 
 HANSEG_ORGANS = (
-    *(
-        "A_Carotid_L",
-        "A_Carotid_R",
-        "Arytenoid",
-        "Bone_Mandible",
-        "Brainstem",
-        "BuccalMucosa",
-        "Cavity_Oral",
-    ),
-    *(
-        "Cochlea_L",
-        "Cochlea_R",
-        "Cricopharyngeus",
-        "Esophagus_S",
-        "Eye_AL",
-        "Eye_AR",
-        "Eye_PL",
-        "Eye_PR",
-    ),
-    *(
-        "Glnd_Lacrimal_L",
-        "Glnd_Lacrimal_R",
-        "Glnd_Submand_L",
-        "Glnd_Submand_R",
-        "Glnd_Thyroid",
-        "Glottis",
-    ),
-    *(
-        "Larynx_SG",
-        "Lips",
-        "OpticChiasm",
-        "OpticNrv_L",
-        "OpticNrv_R",
-        "Parotid_L",
-        "Parotid_R",
-        "Pituitary",
-    ),
+    "A_Carotid_L",
+    "A_Carotid_R",
+    "Arytenoid",
+    "Bone_Mandible",
+    "Brainstem",
+    "BuccalMucosa",
+    "Cavity_Oral",
+    "Cochlea_L",
+    "Cochlea_R",
+    "Cricopharyngeus",
+    "Esophagus_S",
+    "Eye_AL",
+    "Eye_AR",
+    "Eye_PL",
+    "Eye_PR",
+    "Glnd_Lacrimal_L",
+    "Glnd_Lacrimal_R",
+    "Glnd_Submand_L",
+    "Glnd_Submand_R",
+    "Glnd_Thyroid",
+    "Glottis",
+    "Larynx_SG",
+    "Lips",
+    "OpticChiasm",
+    "OpticNrv_L",
+    "OpticNrv_R",
+    "Parotid_L",
+    "Parotid_R",
+    "Pituitary",
     "SpinalCord",
 )
 """Ids 1 to 30, in alphabetical order."""
@@ -71,11 +63,11 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     for mr in sorted(folder.rglob("case_*_IMG_MR_T1.nrrd"), key=lambda path: path.name):
         case = mr.name.removesuffix("_IMG_MR_T1.nrrd")
         ct = mr.with_name(f"{case}_IMG_CT.nrrd")
-        organs = {
-            number: path
-            for number, organ in enumerate(HANSEG_ORGANS, start=1)
-            if (path := mr.with_name(f"{case}_OAR_{organ}.seg.nrrd")).is_file()
-        }
+        organs: dict[int, Path] = {}
+        for number, organ in enumerate(HANSEG_ORGANS, start=1):
+            path = mr.with_name(f"{case}_OAR_{organ}.seg.nrrd")
+            if path.is_file():
+                organs[number] = path
         if not ct.is_file() or not organs:
             lacking = "organs" if ct.is_file() else "CT"
             yield SkippedCase(id=case, reason=f"no {lacking} beside the MR", by_rule=False)
@@ -87,14 +79,16 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
 def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> ConvertedCase:
     mr = read_image(mr_path)
     ct = read_image(ct_path)
+    # The published preparation resets the direction before it registers.
     mr.SetDirection(tuple(np.eye(3).ravel()))
     transform = register_rigidly(ct, mr)
     labels = np.zeros(mr.GetSize()[::-1], dtype=np.uint8)
     for number, path in organs.items():
         organ = resample_labels(read_image(path), mr, transform)
         labels[image_to_labels(organ, path.name) == 1] = number
-    turns, shifts = np.split(np.array(transform.GetParameters()), 2)
-    note = f"CT to MR: turned by {np.rad2deg(turns).round(2).tolist()} degrees, moved by {shifts.round(2).tolist()} mm"
+    angles, shifts_mm = np.split(np.array(transform.GetParameters()), 2)
+    degrees = np.rad2deg(angles).round(2).tolist()
+    note = f"CT to MR: turned by {degrees} degrees, moved by {shifts_mm.round(2).tolist()} mm"
     return ConvertedCase(image=mr, labels={"": labels}, notes=(note,))
 
 

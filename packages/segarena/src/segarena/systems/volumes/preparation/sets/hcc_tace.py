@@ -32,25 +32,28 @@ from segarena.systems.volumes.preparation.published_set import (
 LIVER_SEGMENTS = ("Liver", "Mass", "Necrosis", "Portal vein")
 LESION_SEGMENTS = ("Mass", "Necrosis")
 LISTED_PATIENTS = (
-    *(
-        4,
-        12,
-        13,
-        17,
-        20,
-        22,
-        23,
-        25,
-        26,
-        28,
-        29,
-        *range(31, 39),
-        *range(40, 54),
-        *range(55, 65),
-        66,
-        67,
-    ),
-    *(*range(69, 85), 86, 87, 88, 90, 98),
+    4,
+    12,
+    13,
+    17,
+    20,
+    22,
+    23,
+    25,
+    26,
+    28,
+    29,
+    *range(31, 39),
+    *range(40, 54),
+    *range(55, 65),
+    66,
+    67,
+    *range(69, 85),
+    86,
+    87,
+    88,
+    90,
+    98,
 )
 """The 66 patients HCC_NNN that the published preparation lists; Table 1 states 65 images."""
 
@@ -58,53 +61,55 @@ LISTED_PATIENTS = (
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the listed patients: one study with one CT "Recon 3" and one SEG "Segmentation"."""
     listed = {f"HCC_{number:03d}" for number in LISTED_PATIENTS}
-    for patient, series in group_series(find_series(folder), lambda one: one.patient).items():
-        pairs = [
-            pair
-            for study in group_series(series, lambda one: one.study).values()
-            if (pair := _pair(study))
-        ]
+    patients = group_series(find_series(folder), lambda series: series.patient)
+    for patient, series in patients.items():
         if patient not in listed:
             yield SkippedCase(
                 id=patient,
                 reason="not among the 66 patients that the paper's authors list",
                 by_rule=True,
             )
-        elif len(pairs) == 1:
-            yield make_case(patient, *pairs[0], partial(_convert, patient))
+            continue
+        pairs: list[tuple[DicomSeries, DicomSeries]] = []
+        for study in group_series(series, lambda one: one.study).values():
+            pairs.extend(_find_pair(study))
+        if len(pairs) == 1:
+            ct, seg = pairs[0]
+            yield make_case(patient, ct, seg, partial(_convert, patient))
         else:
             reason = f"expected one study with one CT 'Recon 3' and one SEG 'Segmentation', found {len(pairs)}"
             yield SkippedCase(id=patient, reason=reason, by_rule=True)
 
 
-def _pair(study: list[DicomSeries]) -> tuple[DicomSeries, DicomSeries] | None:
-    cts = [one for one in select_modality(study, "CT") if "Recon 3" in one.description]
-    segs = [one for one in select_modality(study, "SEG") if one.description == "Segmentation"]
-    return (cts[0], segs[0]) if len(cts) == len(segs) == 1 else None
+def _find_pair(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
+    """Return the CT and SEG of a study; nothing without exactly one of each."""
+    cts = [ct for ct in select_modality(study, "CT") if "Recon 3" in ct.description]
+    segs = [seg for seg in select_modality(study, "SEG") if seg.description == "Segmentation"]
+    return [(cts[0], segs[0])] if len(cts) == len(segs) == 1 else []
 
 
 def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> ConvertedCase | SkippedCase:
-    image, found, notes = read_ct_and_segmentation(ct, seg, wanted=_liver)
-    if reason := describe_shape_mismatch(found, image):
-        return SkippedCase(id=patient, reason=reason, by_rule=True)
-    names = [found.names[place] for place in _liver(found.names)]
-    liver = np.zeros(image.GetSize()[::-1], dtype=bool)
-    lesion = liver.copy()
-    for name, mask in zip(names, found.masks, strict=True):
+    image, segmentation, notes = read_ct_and_segmentation(ct, seg, wanted=_liver_segments)
+    mismatch = describe_shape_mismatch(segmentation, image)
+    if mismatch:
+        return SkippedCase(id=patient, reason=mismatch, by_rule=True)
+    names = [segmentation.names[index] for index in _liver_segments(segmentation.names)]
+    shape = image.GetSize()[::-1]
+    liver = np.zeros(shape, dtype=bool)
+    lesion = np.zeros(shape, dtype=bool)
+    for name, mask in zip(names, segmentation.masks, strict=True):
         liver |= mask
-        lesion |= mask & (name in LESION_SEGMENTS)
-    return ConvertedCase(
-        image=image,
-        labels={
-            "liver": liver.astype(np.uint8),
-            "lesion": label_instances(lesion, connectivity=18),
-        },
-        notes=notes,
-    )
+        if name in LESION_SEGMENTS:
+            lesion |= mask
+    labels = {
+        "liver": liver.astype(np.uint8),
+        "lesion": label_instances(lesion, connectivity=18),
+    }
+    return ConvertedCase(image=image, labels=labels, notes=notes)
 
 
-def _liver(names: tuple[str, ...]) -> list[int]:
-    return [place for place, name in enumerate(names) if name in LIVER_SEGMENTS]
+def _liver_segments(names: tuple[str, ...]) -> list[int]:
+    return [index for index, name in enumerate(names) if name in LIVER_SEGMENTS]
 
 
 HCC_TACE = PublishedSet(

@@ -25,9 +25,8 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
         case = image.name.removesuffix("_T2.nii.gz")
         label = image.with_name(f"{case}_mask.nii.gz")
         if label.is_file():
-            yield RawCase(
-                id=case, inputs=(image, label), convert=partial(_convert, case, image, label)
-            )
+            convert = partial(_convert, case, image, label)
+            yield RawCase(id=case, inputs=(image, label), convert=convert)
         else:
             yield SkippedCase(id=case, reason="no mask beside the T2", by_rule=False)
 

@@ -23,8 +23,8 @@ from segarena.systems.volumes.preparation.published_set import (
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the studies, which have one CT and one SEG each."""
-    studies = group_series(find_series(folder), lambda one: one.study)
+    """Yield the studies, each with one CT and one SEG."""
+    studies = group_series(find_series(folder), lambda series: series.study)
     for number, study in enumerate(studies.values()):
         cts = select_modality(study, "CT")
         segs = select_modality(study, "SEG")

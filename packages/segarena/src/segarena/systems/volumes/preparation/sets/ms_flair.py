@@ -24,20 +24,19 @@ from segarena.systems.volumes.preparation.spreadsheet import find_column, read_s
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `N-Flair.nii` with `N-LesionSeg-Flair.nii`, and the sheet of spacings beside them."""
     spacings = _spacings(folder)
-    images = {
-        int(match[1]): path
-        for path in folder.rglob("*-Flair.nii*")
-        if (match := _PATIENT.fullmatch(path.name))
-    }
+    images: dict[int, Path] = {}
+    for path in folder.rglob("*-Flair.nii*"):
+        match = _PATIENT.fullmatch(path.name)
+        if match is not None:
+            images[int(match[1])] = path
     for number, image in sorted(images.items()):
+        case = f"{number}_Flair"
         label = next(image.parent.glob(f"{number}-LesionSeg-Flair.nii*"), None)
         if label is None:
-            yield SkippedCase(
-                id=f"{number}_Flair", reason="no lesion file beside the FLAIR", by_rule=False
-            )
+            yield SkippedCase(id=case, reason="no lesion file beside the FLAIR", by_rule=False)
         else:
             convert = partial(_convert, number, image, label, spacings.get(number))
-            yield RawCase(id=f"{number}_Flair", inputs=(image, label), convert=convert)
+            yield RawCase(id=case, inputs=(image, label), convert=convert)
 
 
 _PATIENT = re.compile(r"(\d+)-Flair\.nii(?:\.gz)?")

@@ -20,13 +20,12 @@ from segarena.systems.volumes.preparation.sitk_images import read_image_and_labe
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield the patients: `NNN.mha`, the label below a folder with "label" in its name."""
-    files = sorted(folder.rglob("*.mha"), key=lambda path: path.name)
-    labels = {
-        path.name: path
-        for path in files
-        if "label" in path.relative_to(folder).parent.as_posix().lower()
-    }
-    images = {path.name: path for path in files if path not in labels.values()}
+    images: dict[str, Path] = {}
+    labels: dict[str, Path] = {}
+    for path in sorted(folder.rglob("*.mha"), key=lambda path: path.name):
+        parent = path.relative_to(folder).parent.as_posix()
+        by_name = labels if "label" in parent.lower() else images
+        by_name[path.name] = path
     for name, image in images.items():
         if name in labels:
             convert = partial(_convert, image, labels[name])

@@ -26,30 +26,33 @@ from segarena.systems.volumes.preparation.published_set import (
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     """Yield pairs of a CT and a SEG of one study; of several, those where the SEG refers to the CT."""
-    series = group_series(find_series(folder), lambda one: one.study)
-    pairs = list(chain.from_iterable(map(_pairs, series.values())))
+    studies = group_series(find_series(folder), lambda series: series.study)
+    pairs: list[tuple[DicomSeries, DicomSeries]] = []
+    for study in studies.values():
+        pairs.extend(_find_pairs(study))
     convert = partial(convert_union, wanted=select_manual_segment, label=label_instances)
     for number, (ct, seg) in enumerate(pairs):
         yield make_case(f"rider_lung_{number:04d}", ct, seg, convert)
     paired = {ct.uid for ct, _ in pairs}
-    for ct in select_modality(chain.from_iterable(series.values()), "CT"):
+    for ct in select_modality(chain.from_iterable(studies.values()), "CT"):
         if ct.uid not in paired:
             yield SkippedCase(
                 id=ct.uid, reason="a CT series without a segmentation of its own", by_rule=True
             )
 
 
-def _pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
+def _find_pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
     cts = select_modality(study, "CT")
     segs = select_modality(study, "SEG")
     if len(cts) == len(segs) == 1:
         return [(cts[0], segs[0])]
-    drawn_on = {seg.refers_to: seg for seg in reversed(segs)}
-    return [(ct, drawn_on[ct.uid]) for ct in cts if ct.uid in drawn_on]
+    # Of several SEGs that refer to one CT, the first counts.
+    seg_by_ct = {seg.refers_to: seg for seg in reversed(segs)}
+    return [(ct, seg_by_ct[ct.uid]) for ct in cts if ct.uid in seg_by_ct]
 
 
 def select_manual_segment(names: tuple[str, ...]) -> list[int]:
-    """Return the place of the segment that people drew: the second of several, the first being a prediction."""
+    """Return the index of the manual segment: the second of several, because the first is a prediction."""
     return [min(1, len(names) - 1)]
 
 

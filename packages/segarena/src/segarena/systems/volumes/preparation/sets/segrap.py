@@ -25,63 +25,51 @@ from segarena.systems.volumes.preparation.sitk_images import (
 )
 
 SEGRAP_ORGANS = (
-    *(
-        "Brain",
-        "BrainStem",
-        "Chiasm",
-        "TemporalLobe_L",
-        "TemporalLobe_R",
-        "Hippocampus_L",
-        "Hippocampus_R",
-        "Eye_L",
-    ),
-    *(
-        "Eye_R",
-        "Lens_L",
-        "Lens_R",
-        "OpticNerve_L",
-        "OpticNerve_R",
-        "MiddleEar_L",
-        "MiddleEar_R",
-        "IAC_L",
-        "IAC_R",
-    ),
-    *(
-        "TympanicCavity_L",
-        "TympanicCavity_R",
-        "VestibulSemi_L",
-        "VestibulSemi_R",
-        "Cochlea_L",
-        "Cochlea_R",
-    ),
-    *(
-        "ETbone_L",
-        "ETbone_R",
-        "Pituitary",
-        "OralCavity",
-        "Mandible_L",
-        "Mandible_R",
-        "Submandibular_L",
-    ),
-    *(
-        "Submandibular_R",
-        "Parotid_L",
-        "Parotid_R",
-        "Mastoid_L",
-        "Mastoid_R",
-        "TMjoint_L",
-        "TMjoint_R",
-        "SpinalCord",
-    ),
-    *(
-        "Esophagus",
-        "Larynx",
-        "Larynx_Glottic",
-        "Larynx_Supraglot",
-        "PharynxConst",
-        "Thyroid",
-        "Trachea",
-    ),
+    "Brain",
+    "BrainStem",
+    "Chiasm",
+    "TemporalLobe_L",
+    "TemporalLobe_R",
+    "Hippocampus_L",
+    "Hippocampus_R",
+    "Eye_L",
+    "Eye_R",
+    "Lens_L",
+    "Lens_R",
+    "OpticNerve_L",
+    "OpticNerve_R",
+    "MiddleEar_L",
+    "MiddleEar_R",
+    "IAC_L",
+    "IAC_R",
+    "TympanicCavity_L",
+    "TympanicCavity_R",
+    "VestibulSemi_L",
+    "VestibulSemi_R",
+    "Cochlea_L",
+    "Cochlea_R",
+    "ETbone_L",
+    "ETbone_R",
+    "Pituitary",
+    "OralCavity",
+    "Mandible_L",
+    "Mandible_R",
+    "Submandibular_L",
+    "Submandibular_R",
+    "Parotid_L",
+    "Parotid_R",
+    "Mastoid_L",
+    "Mastoid_R",
+    "TMjoint_L",
+    "TMjoint_R",
+    "SpinalCord",
+    "Esophagus",
+    "Larynx",
+    "Larynx_Glottic",
+    "Larynx_Supraglot",
+    "PharynxConst",
+    "Thyroid",
+    "Trachea",
 )
 """Ids 1 to 45, in the order of the challenge."""
 
@@ -106,10 +94,9 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
         elif case not in organs:
             yield SkippedCase(id=case, reason="no organs for this image", by_rule=False)
         else:
-            drawn = {organ: organs[case][organ] for organ in SEGRAP_ORGANS if organ in organs[case]}
-            yield RawCase(
-                id=case, inputs=(image, *drawn.values()), convert=partial(_convert, image, drawn)
-            )
+            paths = {organ: organs[case][organ] for organ in SEGRAP_ORGANS if organ in organs[case]}
+            convert = partial(_convert, image, paths)
+            yield RawCase(id=case, inputs=(image, *paths.values()), convert=convert)
 
 
 def _convert(image_path: Path, organs: dict[str, Path]) -> ConvertedCase:
@@ -125,7 +112,8 @@ def _convert(image_path: Path, organs: dict[str, Path]) -> ConvertedCase:
     if not masks:
         raise SampleInvalid(f"{image_path.parent.name}: all organs are empty")
     lacking = [organ for organ in SEGRAP_ORGANS if organ not in masks]
-    notes += [f"without {', '.join(lacking)}"] if lacking else []
+    if lacking:
+        notes.append(f"without {', '.join(lacking)}")
     return ConvertedCase(image=image, labels={"": masks}, notes=tuple(notes))
 
 

@@ -1,1 +1,1 @@
-"""TOSS: one-shot segmentation in tiers of difficulty."""
+"""TOSS: one-shot segmentation in three tiers of difficulty."""

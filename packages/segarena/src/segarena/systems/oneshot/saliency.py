@@ -1,6 +1,6 @@
-"""What stands out in an image, as a map from 0 to 1: two ways without weights, maps made elsewhere, or a function.
+"""Saliency maps from 0 to 1: two methods without weights, precomputed maps, or a function.
 
-The two ways are those of `segarena.arrays.saliency`, scaled so that 0.5 is where one would cut such a map in two.
+The two methods are those of `segarena.arrays.saliency`, scaled so that 0.5 is a sensible threshold.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ BUILT_IN_SALIENCY: dict[str, Callable[[NDArray[np.uint8]], SaliencyMap]] = {
 
 
 def build_saliency(written: str) -> SaliencyFunction:
-    """Return the saliency that is meant: a name of `BUILT_IN`, `file.py:function`, or a folder of maps.
+    """Return a saliency function: a name of `BUILT_IN_SALIENCY`, `file.py:function`, or a folder.
 
-    A function takes an image, uint8 (H, W, 3) RGB, and returns numbers from 0 to 1, (H, W). A folder holds a map for
-    each image, named as its sample: grey pictures (0 black, 1 white) or `.npy` of numbers from 0 to 1. A map of another
-    size than its image is scaled to it.
+    A function takes an image, uint8 (H, W, 3) RGB, and returns numbers from 0 to 1, (H, W). A
+    folder holds a map for each image, named as its sample: grey pictures (0 black, 1 white) or
+    `.npy` of numbers from 0 to 1. A map of another size than its image is scaled to it.
 
     Raises:
         InvalidInput: no such name.
-        DatasetMissing: no such folder; or, when called, no map of an image.
+        DatasetMissing: no such folder; or, when called, no map for an image.
         PluginInvalid: the file has no such function.
         SampleInvalid: when called, a map is not (H, W) or not within 0 and 1.
     """
@@ -56,9 +56,11 @@ def build_saliency(written: str) -> SaliencyFunction:
     if folder.is_dir():
         return lambda sample: _checked(_read(folder, sample.id), sample, str(folder))
     known = ", ".join(BUILT_IN_SALIENCY)
-    raise (DatasetMissing if "/" in written else InvalidInput)(
+    message = (
         f"saliency {written!r}: expected {known}, a folder of maps that exists, or file.py:function"
     )
+    is_path = "/" in written
+    raise DatasetMissing(message) if is_path else InvalidInput(message)
 
 
 def _read(folder: Path, sample_id: str) -> NDArray[Any]:
@@ -88,8 +90,8 @@ def _numbers(file: Path) -> NDArray[Any]:
     return np.asarray(values) / (65535 if values.dtype == np.uint16 else 255)
 
 
-def _checked(found: Any, sample: ImageSample, source: str) -> SaliencyMap:
-    values = np.asarray(found, np.float32)
+def _checked(values_or_map: Any, sample: ImageSample, source: str) -> SaliencyMap:
+    values = np.asarray(values_or_map, np.float32)
     if values.ndim != 2 or not values.size or not (values.min() >= 0 and values.max() <= 1):
         came = f"shape {values.shape}" if values.ndim != 2 else "other values"
         raise SampleInvalid(

@@ -65,7 +65,7 @@ def test_audit_looks_for_files(general, tmp_path):
         cv2.imwrite(str(tmp_path / f"fss/psp/{number}.png"), np.full((4, 4), 255, np.uint8))
     done = toss("audit", general, "--dataset", f"fss1000(path='{tmp_path / 'fss'}')")
     assert done.exit_code == 1
-    assert "2 files are not there" in done.stdout.replace("\n", " ")
+    assert "2 files do not exist" in done.stdout.replace("\n", " ")
     done = toss("audit", general, "--dataset", "demo")
     assert done.exit_code == 2
     assert "expected a one-shot dataset" in done.stderr

@@ -9,7 +9,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Support, Target
-from segarena.systems.oneshot.users.support_again import SupportAgainUser
+from segarena.systems.oneshot.users.support_users import SupportAgainUser
 
 MASK = np.zeros((10, 10), bool)
 MASK[:5] = True

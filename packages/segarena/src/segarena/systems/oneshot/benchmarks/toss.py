@@ -1,7 +1,7 @@
-"""TOSS: how well does a one-shot segmenter do, tier by tier: hard queries, misleading supports, far classes?
+"""TOSS: benchmark of one-shot segmenters in tiers: hard queries, misleading supports, new classes.
 
-One example is shown, one answer is given. Scores are read off the pixel counts in the records, so another variant needs
-no further run.
+A dialogue is one support and one answer. Scores are computed from the pixel counts in the records,
+so another variant needs no further run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from segarena.options import Protocol
 from segarena.registry import benchmark
-from segarena.roles import Benchmark, Statistic
+from segarena.roles import Benchmark
+from segarena.rules import Statistic
 from segarena.specs import PluginSpec
 from segarena.systems.oneshot.scoring.score_settings import (
     EmptyUnionRule,
@@ -27,7 +28,7 @@ PROTOCOL_SETTINGS: dict[str, dict[str, Any]] = {
     "published": {"void": "script", "empty_union": "toss", "strict_published": True},
     "paper": {"variant": "paper"},
 }
-"""What each protocol has other than the defaults of `segarena.systems.oneshot.scoring.score_settings.ScoreSettings`."""
+"""Settings of each protocol that differ from the defaults of `ScoreSettings`."""
 
 RECORDED_SETTINGS = (
     "variant",
@@ -39,7 +40,7 @@ RECORDED_SETTINGS = (
     "order",
     "strict_published",
 )
-"""The settings that a run records; reports read them back."""
+"""Settings that a run records and reports read back."""
 
 
 @benchmark("toss")
@@ -55,12 +56,13 @@ def toss(
 ) -> Benchmark:
     """Judge one-shot segmenters by LCA, HCA, SCS and GS, on the fixed pairs of a one-shot dataset.
 
-    The summary has the mean IoU of pairs; the scores, which are no means over pairs, are the first section of the
-    report: see `scoring/scores.py`. The last six options are conventions of these scores; None is the protocol's.
+    The summary has the mean IoU of pairs. The scores, which are not means over pairs, are the first
+    section of the report; see `scoring/tier_scores.py`. The last six options are conventions of
+    these scores; None is the protocol's.
 
     Args:
-        protocol: "careful" for the defaults, "published" for everything that the scripts do
-            otherwise, "paper" for SCS as the paper's equation has it.
+        protocol: "careful" for the defaults, "published" for the conventions of the scripts,
+            "paper" for SCS by the paper's equation.
         variant: of SCS: "published" or "paper".
         aggregate: "accumulate" or "per_pair".
         void: "ignore", "background" or "script".

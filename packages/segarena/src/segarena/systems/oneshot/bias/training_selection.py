@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from segarena.arrays.saliency import SaliencyMap
 from segarena.samples import ImageSample, Mask
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, ImageSource
-from segarena.systems.oneshot.saliency import SaliencyMap, build_saliency
+from segarena.systems.oneshot.saliency import build_saliency
 from segarena.systems.oneshot.tier_building.stage_cache import (
     ItemMeasure,
     make_stage_job,

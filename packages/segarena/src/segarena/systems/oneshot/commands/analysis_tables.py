@@ -1,4 +1,4 @@
-"""The tables that commands print about the published partitions and about classes."""
+"""Terminal tables of the published partitions and of correlations over classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.systems.oneshot.list_analysis.partition_recovery import (
 
 
 def rule_sheet(found: PartitionRecovery) -> Sheet:
-    """Return how well simple rules agree with the published partition."""
+    """Return the agreement of simple rules with the published partition."""
     rules = (
         ("easy is supervised IoU >= 0.75", found.easy),
         ("salient is salience IoU >= 0.5", found.salient),
@@ -26,7 +26,7 @@ def rule_sheet(found: PartitionRecovery) -> Sheet:
 
 
 def partition_sheet(found: PartitionRecovery) -> Sheet:
-    """Return what the published statistics say of each partition."""
+    """Return mean one-shot IoU and simplicity of each partition in the published statistics."""
     rows = tuple(
         (name, Value(mean=mean), Value(mean=found.simplicity[name], decimals=2))
         for name, mean in found.partition_means.items()
@@ -55,7 +55,7 @@ def information_sheet(found: PartitionRecovery) -> Sheet:
 
 
 def correlation_sheet(found: Sequence[ColumnCorrelation]) -> Sheet:
-    """Return how columns of the table of classes go together."""
+    """Return the correlations of columns of the table of classes."""
     rows = tuple(
         (
             f"{each.one} and {each.other}",

@@ -1,4 +1,4 @@
-"""`segarena toss`: lists of pairs audited, scores from counts, the published partitions recovered."""
+"""`segarena toss`: audit lists of pairs, compute scores, recover the published partitions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from segarena.systems.oneshot.commands import bias_commands as toss_bias
-from segarena.systems.oneshot.commands import build_commands as toss_build
+from segarena.systems.oneshot.commands import bias_commands, build_commands
 from segarena.systems.oneshot.commands.build_commands import build_pair_dataset
 from segarena.terminal.exits import FAILURES, one_line_errors
 
@@ -29,15 +28,15 @@ _SHARES = ("value", "low", "high", "spread", "miou", "iou")
 _PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
 
 
-_ELSEWHERE = (
-    toss_build.build,
-    toss_build.judge,
-    toss_bias.spurious,
-    toss_bias.bias,
-    toss_bias.cnb,
-    toss_bias.sgtss,
+_OTHER_COMMANDS = (
+    build_commands.build,
+    build_commands.judge,
+    bias_commands.spurious,
+    bias_commands.bias,
+    bias_commands.cnb,
+    bias_commands.sgtss,
 )
-for _command in _ELSEWHERE:
+for _command in _OTHER_COMMANDS:
     app.command()(_command)
 
 
@@ -67,13 +66,13 @@ def audit(
         typer.Option("--out", "-o", help="Also write findings: .csv, or .json with counts."),
     ] = None,
 ) -> None:
-    """Say what is wrong, odd or fragile in lists of pairs: wrong classes, self pairs, duplicates, tiny cells, leaks.
+    """Audit lists of pairs: wrong classes, self pairs, duplicates, tiny cells, leaks.
 
         segarena toss audit toss/tiers toss/fixedsplits
 
         segarena toss audit my_pairs.csv --dataset "oneshot-folder(path='mine')" --out audit.json
 
-    Exit code 0: read; 1: files are missing; 2: a list cannot be read.
+    Exit code 0: all lists are read; 1: files are missing; 2: a list cannot be read.
     """
     from segarena.reports.sheets import Sheet, frame_sheet
     from segarena.systems.oneshot.list_analysis.list_audit import audit_lists as audit_pairs
@@ -94,7 +93,7 @@ def audit(
             dataset=of.pairs["dataset"][0] if of else "",
         )
         counts = list_count_table(pairs)
-        show_sheet(frame_sheet("Pairs", _slim(counts.drop("tier"))))
+        show_sheet(frame_sheet("Pairs", _terminal_columns(counts.drop("tier"))))
         rows = tuple(
             (finding.kind, finding.list or "all", finding.count, finding.message)
             for finding in found
@@ -193,7 +192,7 @@ def recover(
     tiers: Annotated[Path, typer.Option(help="Folder with the lists of query complexity.")],
     neighbours: Annotated[int, typer.Option(min=1, help="Of the mutual information estimate.")] = 3,
 ) -> None:
-    """Recover how the published partitions were made: thresholds on the statistics, and what informs most.
+    """Recover the rule of the published partitions, and rank attributes by mutual information.
 
     segarena toss recover toss/analysis/test_stats.csv --tiers toss/tiers/attribute
     """
@@ -290,7 +289,7 @@ def _show_scores(
         **({"Classes": cells} if classes else {}),
     }
     for title, each in shown.items():
-        show_sheet(frame_sheet(f"{title}, percent", _slim(each), shares=_SHARES))
+        show_sheet(frame_sheet(f"{title}, percent", _terminal_columns(each), shares=_SHARES))
     left_out = {name: why for one in counted for name, why in one.left_out.items()}
     for name in list(left_out)[:5]:
         typer.secho(f"left out: {name}: {left_out[name]}", fg="yellow", err=True)
@@ -314,8 +313,8 @@ def _show_scores(
     return left_out
 
 
-def _slim(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table narrow enough for a terminal: partition and level in one column, no data set if there is one."""
+def _terminal_columns(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table for the terminal: partition and level in one column, no dataset if single."""
     import polars as pl
 
     if "level" in table.columns:

@@ -1,4 +1,4 @@
-"""`segarena toss spurious`, `bias`, `cnb` and `sgtss`: what biases a method and its training have."""
+"""`segarena toss spurious`, `bias`, `cnb` and `sgtss`: biases of a method and of its training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from segarena.systems.oneshot.commands.build_commands import (
 )
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.workers import Workers, takes_workers
+from segarena.terminal.workers import takes_workers
+from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +47,7 @@ def spurious(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of what is drawn.")] = 0,
 ) -> None:
-    """Write pairs whose supports show something else, to see whether a method looks at them (Table 2A).
+    """Write pairs with spurious supports, to test whether a method uses its supports (Table 2A).
 
     segarena toss spurious DIR/fixedsplits/pascal5i --limit 1000 --out spurious.parquet
 
@@ -81,7 +82,7 @@ def bias(
         int, typer.Option(min=0, help="Bootstrap samples; 0 for no intervals.")
     ] = 1000,
 ) -> None:
-    """Show what runs say of bias: mIoU by kind of support (Table 2A), and of salient and other targets (Table 2B).
+    """Show bias in runs: mIoU by kind of support (Table 2A) and by salience (Table 2B).
 
     segarena toss bias runs/superpixels runs/saliency-only
     """
@@ -158,11 +159,12 @@ def cnb(
         Path | None, typer.Option("--out", "-o", help="Folder for the table and leave-out lists.")
     ] = None,
 ) -> None:
-    """Gather evidence of class negation: is a class lost that was background in training, or one that is not salient?
+    """Measure class negation: the drop of classes that were background in training.
 
         segarena toss cnb DIR/analysis/test_stats.csv --folds pascal --out cnb
 
-    The lists name the training images of each fold that hold a class which it tests: train again without them.
+    Lists name the training images of each fold with a class that it tests: train again without
+    them.
     """
     from segarena.reports.sheets import frame_sheet
     from segarena.systems.oneshot.bias.class_negation import (
@@ -181,17 +183,17 @@ def cnb(
             items = list(open_image_source(dataset).items())
         else:
             items = list(evidence.select("class", "image").iter_rows())
-        parted = read_folds(folds, {label for label, _ in items})
+        classes_by_fold = read_folds(folds, {label for label, _ in items})
         images = _names(train)
         table = negation_table(
-            evidence, background_presence(items, _fold_of(parted), images=images)
+            evidence, background_presence(items, _fold_of(classes_by_fold), images=images)
         )
         shares = ("supervised", "one_shot", "drop", "salience", "presence")
         show_sheet(frame_sheet("Classes, percent", table, shares=shares, decimals=1))
         show_sheet(correlation_sheet(negation_correlations(table)))
         lists = {
-            fold: leave_out_images(items, _fold_of(parted), fold, images=images)
-            for fold in range(len(parted))
+            fold: leave_out_images(items, _fold_of(classes_by_fold), fold, images=images)
+            for fold in range(len(classes_by_fold))
         }
         for fold, names in lists.items():
             typer.echo(f"fold {fold}: {len(names)} training images hold a class that it tests")
@@ -215,11 +217,11 @@ def sgtss(
     ),
     workers: Workers = 0,
 ) -> None:
-    """Select training images by saliency (SGTSS): those of which the salient part is mostly of training classes.
+    """Select training images whose salient region is mostly of training classes (SGTSS).
 
         segarena toss sgtss "pascal5i(path='DIR')" --folds pascal --saliency DIR/u2net --out sgtss
 
-    Images below the median of their fold are dropped. Interrupted, it goes on where it was.
+    Images below the median of their fold are dropped. An interrupted call resumes.
     """
     from rich.console import Console
 
@@ -235,15 +237,15 @@ def sgtss(
     with one_line_errors("stopped; the same command goes on"), bar:
         source = open_image_source(images)
         build_saliency(saliency)  # an unknown one is refused before anything is measured
-        parted = read_folds(folds, {label for label, _ in source.items()})
-        if not parted:
+        classes_by_fold = read_folds(folds, {label for label, _ in source.items()})
+        if not classes_by_fold:
             raise InvalidInput(
                 "--folds: without folds no class is left out of training; there is nothing to select"
             )
-        for fold in range(len(parted)):
+        for fold in range(len(classes_by_fold)):
             shares = measure_training_shares(
                 source,
-                _fold_of(parted),
+                _fold_of(classes_by_fold),
                 fold,
                 saliency,
                 out / "stages",

@@ -1,4 +1,4 @@
-"""`segarena toss build` and `judge`: tiers from your own images, and segmenters judged on them."""
+"""`segarena toss build` and `judge`: build tiers from images, evaluate segmenters on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rich.console import Console
 
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.workers import Share, Workers, takes_workers
+from segarena.terminal.workers import Share, takes_workers
+from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
     from segarena.specs import PluginSpec
@@ -85,7 +86,7 @@ def build(
     workers: Workers = 0,
     share: Share = False,
 ) -> None:
-    """Build tiers from images and masks: measure, split, pair. Needs no weights and no download.
+    """Build tiers from images and masks: measure, split, pair. Needs neither weights nor download.
 
     A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`. Two commands lead to a report:
 
@@ -97,9 +98,10 @@ def build(
 
         segarena toss build "pascal5i(path='DIR')" --folds pascal --difficulty deeplab.csv --saliency DIR/u2net
 
-    It says at once which of LCA, HCA, SCS and GS the images cannot have, and in the end which the tiers have.
-    Interrupted, it goes on where it was. Exit code 0: built (what fell short is in manifest.json); 1: built, but some
-    images could not be used; 2: nothing can be built.
+    The command first names the scores (LCA, HCA, SCS, GS) that the images cannot have, and at the
+    end those that the tiers have. An interrupted call resumes. Exit code 0: built (manifest.json
+    lists cells with too few pairs); 1: built, but some images could not be used; 2: nothing can be
+    built.
     """
     from segarena.files.whole import write_whole
     from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
@@ -110,8 +112,8 @@ def build(
     from segarena.terminal.progress import ProgressBar
 
     with one_line_errors("stopped; the same command goes on"):
-        source, called, dataset = _opened(images, out)
-        parted = read_folds(folds, {label for label, _ in source.items()})
+        source, called, dataset = _open_images(images, out)
+        classes_by_fold = read_folds(folds, {label for label, _ in source.items()})
         words: dict[str, Any] = {
             "similar_per": similar_per,
             "easy_from": easy_from,
@@ -123,7 +125,7 @@ def build(
         }
         plan = BuildPlan(
             name=name or called,
-            folds=parted,
+            folds=classes_by_fold,
             saliency=saliency,
             difficulty=difficulty,
             looks=looks,
@@ -190,8 +192,8 @@ def judge(
         raise typer.Exit(FAILURES)
 
 
-def _opened(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
-    """Return where images and masks are, what the data set is called, and how it is written with the new pairs."""
+def _open_images(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
+    """Return images and masks, the name of the dataset, and its plug-in text with the new pairs."""
     from segarena.specs import PluginSpec
 
     pairs = (out / "pairs.parquet").resolve().as_posix()
@@ -205,7 +207,7 @@ def _opened(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
 
 
 def open_image_source(images: str) -> ImageSource:
-    """Return where images and masks are: of a folder as `oneshot-folder` has it, or of a one-shot dataset as written.
+    """Return the images and masks of a folder (as `oneshot-folder`) or of a one-shot dataset.
 
     Raises:
         InvalidInput: it is neither.
@@ -247,7 +249,7 @@ def _say_scores(how: str, scores: Mapping[str, str]) -> None:
 
 
 def _number(text: str) -> Any:
-    """Return a number, or the word as it is; the plan knows which words there are."""
+    """Return a number, or the text unchanged; the plan checks words."""
     try:
         return float(text)
     except ValueError:

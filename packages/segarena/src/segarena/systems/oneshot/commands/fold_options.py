@@ -1,4 +1,4 @@
-"""Which classes each fold tests, as written on the command line."""
+"""Option for the classes that each fold tests."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]
     """Return the classes of each fold; none for "".
 
     Args:
-        text: a number, which parts the sorted classes; "pascal", "interleaved" or "blocks", of which classes that are
-            not there are left out; or a file with a fold a line, classes separated by commas.
-        classes: those that are there.
+        text: a number, which divides the sorted classes; "pascal", "interleaved" or "blocks",
+            without unknown classes; or a file with a fold per line, classes separated by commas.
+        classes: the known classes.
 
     Raises:
         InvalidInput: something else.

@@ -38,23 +38,24 @@ _DIGITS = 12
 class Coco20i(PairDataset):
     """COCO-20i with a list of pairs, published or your own; without one, pairs are drawn.
 
-    Masks are label maps with contiguous classes 1 (person) to 80 (toothbrush), not COCO's category ids, in `maps`,
-    where 255 is void; or one binary mask per class, `masks/CLASS_IMAGE.png`. COCO 2014 is read as HSNet and PFENet
-    lay it out. Lists may write image ids without leading zeros, or as `COCO_val2014_000000000042`.
+    Masks are label maps in `maps` with contiguous classes 1 (person) to 80 (toothbrush), not COCO's
+    category ids, and 255 for void; or one binary mask per class, `masks/CLASS_IMAGE.png`. The
+    layout of COCO 2014 is that of HSNet and PFENet. Lists may write image ids without leading
+    zeros, or as `COCO_val2014_000000000042`.
 
     Args:
-        path: the folder with images and masks.
-        pairs: a list or folder of lists, several separated by commas; "" draws pairs.
-        folds: "interleaved" (FWB, HSNet, PMMs, TOSS) or "blocks" of 20 (PANet, PFENet, RePRI). Results under
-            the two are not comparable. A list under the other convention is refused.
-        fold: only pairs of this fold.
-        per_class: with drawn pairs, how many of each class.
-        shots: with drawn pairs, how many supports each has.
-        seed: of drawn pairs.
+        path: folder of images and masks.
+        pairs: lists of pairs or folders of lists, separated by commas; "" draws pairs.
+        folds: "interleaved" (FWB, HSNet, PMMs, TOSS) or "blocks" of 20 (PANet, PFENet, RePRI).
+            Their results are not comparable; lists of the other convention are errors.
+        fold: use only pairs of this fold.
+        per_class: number of drawn pairs of each class.
+        shots: number of supports of a drawn pair.
+        seed: of the drawn pairs.
         cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
 
     Raises:
-        DatasetMissing: a folder or list is not there.
+        DatasetMissing: a folder or list does not exist.
         DatasetError: a list cannot be read, is of the other convention, or no pair is left.
     """
 
@@ -87,7 +88,7 @@ class Coco20i(PairDataset):
 
 
 def coco_source(root: Path) -> FileSource:
-    """Return where COCO-20i's images and masks are; `DatasetMissing` without a folder of either."""
+    """Return the images and masks of COCO-20i; `DatasetMissing` without a folder of either."""
     images = find_subfolder(
         root, ("images", "val2017", "train2017", "val2014", "train2014"), "the images"
     )
@@ -121,7 +122,7 @@ def _mask_file(folder: Path, label: str, image: str) -> Path:
 
 
 def _written(folder: Path, image: str) -> str:
-    """Return an image's name as a folder of this name writes it."""
+    """Return the file name of an image in a folder, without ending."""
     prefix = f"COCO_{folder.name}_" if folder.name.endswith("2014") else ""
     return prefix + image.zfill(_DIGITS)
 
@@ -147,6 +148,6 @@ def _check_folds(table: pl.DataFrame, folds: FoldRule) -> None:
 
 
 def _padded(table: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs with the numbers of images as file names have them, so that samples have one name."""
+    """Pad the numbers of images as in file names, so that an image has a single name."""
     pad = pl.element().str.zfill(_DIGITS)
     return table.with_columns(pl.col("query").str.zfill(_DIGITS), pl.col("supports").list.eval(pad))

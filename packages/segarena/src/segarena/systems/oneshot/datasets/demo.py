@@ -1,4 +1,4 @@
-"""An invented one-shot set with all tiers, and the demo photographs: try everything without a download."""
+"""Synthetic one-shot dataset with all tiers and the demo photographs; needs no download."""
 
 from __future__ import annotations
 
@@ -38,16 +38,18 @@ _DIFFICULTY = {True: 0.85, False: 0.5}
 
 @dataset("oneshot-demo")
 class OneShotDemoDataset(PairDataset):
-    """Textured shapes among others, in all tiers, and each demo photograph turned, with itself as the example.
+    """Textured shapes in all tiers, and each demo photograph rotated, with itself as the support.
 
-    Six classes in two folds make the tiers Query Complexity (partitions by construction) and Support Cognizance (all
-    seven levels, L2 and L3 told apart); three others the Generalization tier. The numbers of salience and
-    difficulty are nominal, one for each kind of scene.
+    Six classes in two folds make the tiers Query Complexity (partitions by construction) and
+    Support Cognizance (seven levels, L2 and L3 separate); three others make the Generalization
+    tier. Salience and difficulty are nominal numbers, one for each kind of scene.
 
     Args:
-        fold: only pairs of this fold, 0 or 1.
-        lists: some of "complexity", "cognizance", "generalization", "photographs", separated by commas; "" all.
-        pairs: tables of other pairs of these scenes instead, as `segarena toss build` and `spurious` write them.
+        fold: use only pairs of this fold, 0 or 1.
+        lists: some of "complexity", "cognizance", "generalization", "photographs", separated by
+            commas; "" uses all.
+        pairs: tables of other pairs of these scenes, as `segarena toss build` and `spurious` write
+            them; they replace `lists`.
 
     Raises:
         PluginInvalid: a list of another name.
@@ -76,7 +78,7 @@ def demo_pairs(lists: Iterable[str] | None = None) -> pl.DataFrame:
 
 
 class _Scenes:
-    """Scenes drawn when asked for, called CLASS/PARTITION/NUMBER, and photographs, called photograph/NAME."""
+    """Scenes, drawn on access and called CLASS/PARTITION/NUMBER; photographs, photograph/NAME."""
 
     def __init__(self) -> None:
         self._demo = Demo()
@@ -152,7 +154,7 @@ def _facts(label: str, query: str) -> dict[str, Any]:
 
 
 def _complexity() -> Iterator[dict[str, Any]]:
-    """Yield pairs whose supports are drawn evenly from all partitions, as published."""
+    """Yield pairs with supports drawn uniformly from all partitions, as published."""
     for label in _TESTED:
         rng = np.random.default_rng(_TESTED.index(label))
         for query in _images(label):
@@ -174,7 +176,10 @@ def _cognizance() -> Iterator[dict[str, Any]]:
 
 
 def _levels(label: str, query: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield a pair of each level about one query; similar is a scene of the same kind, dissimilar of the opposite."""
+    """Yield a pair of each level about one query.
+
+    A similar support is a scene of the same partition, a dissimilar one of the opposite.
+    """
     kind = query.split("/")[1]
     opposite = "hard_nsal" if kind == "easy_sal" else "easy_sal"
     similar = f"{label}/{kind}/{(number + 1) % _PER_CELL}"

@@ -1,4 +1,4 @@
-"""Your own one-shot set: images, and a folder of masks per class."""
+"""One-shot dataset of your own images, with a folder of masks per class."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ FOLDER_LAYOUT = "PATH/images/NAME.jpg with PATH/masks/CLASS/NAME.png, or PATH/im
 class OneShotFolder(PairDataset):
     """Images and masks per class, with pairs drawn at random or listed.
 
-    A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`, or in `images/CLASS/NAME.jpg` when images
-    are sorted by class as well. Masks hold 0 and 1, or 0 and 255. Images without mask are not used.
+    A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`, or in
+    `images/CLASS/NAME.jpg` when images are sorted by class too. Masks hold 0 and 1, or 0 and 255.
+    Images without a mask are not used.
 
     Args:
-        path: the folder that holds both.
+        path: folder with both.
         pairs: a table of pairs (.parquet, .jsonl, .csv) with columns class, query, supports; "" draws pairs.
-        fold: only pairs of this fold.
-        per_class: with drawn pairs, how many of each class.
-        shots: with drawn pairs, how many supports each has.
-        seed: of drawn pairs.
+        fold: use only pairs of this fold.
+        per_class: number of drawn pairs of each class.
+        shots: number of supports of a drawn pair.
+        seed: of the drawn pairs.
         cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
-        name: as it appears in records; by default the name of the folder at `path`.
+        name: of the dataset in records; by default that of the folder at `path`.
 
     Raises:
-        DatasetMissing: a folder is not there, or holds no mask.
+        DatasetMissing: a folder does not exist, or holds no mask.
         DatasetError: two images differ only in their ending, or no pair is left.
     """
 
@@ -62,10 +63,10 @@ class OneShotFolder(PairDataset):
 
 
 def folder_source(root: Path) -> FileSource:
-    """Return where the images and masks of a folder are; images sorted by class are called CLASS/NAME.
+    """Return the images and masks of a folder; images sorted by class are called CLASS/NAME.
 
     Raises:
-        DatasetMissing: a folder is not there, or holds no mask.
+        DatasetMissing: a folder does not exist, or holds no mask.
         DatasetError: two images differ only in their ending.
     """
     images = _by_name(existing_folder(root / "images", "images", FOLDER_LAYOUT))

@@ -28,22 +28,23 @@ _BLUE = 2
 
 @dataset("fss1000")
 class Fss1000(PairDataset):
-    """FSS-1000 with a list of pairs, such as the Generalization tier; without one, pairs are drawn from all classes.
+    """FSS-1000 with a list of pairs, such as the Generalization tier; without one, pairs are drawn.
 
-    Masks may hold 0 and 1, or 0 and 255: both are shipped. Some have a stray coloured pixel; of those the first channel
-    in OpenCV's order, blue, is taken, as the authors do. Published lists write `0` for `'` and `-` in names of
-    classes; folders are found either way.
+    Masks may hold 0 and 1, or 0 and 255: the authors ship both. Of masks with stray coloured pixels,
+    the first channel in OpenCV's order, blue, is used, as by the authors. Published lists write `0`
+    for `'` and `-` in names of classes; folders with either name are found.
 
     Args:
-        path: the folder that holds a folder per class.
-        pairs: a list or folder of lists, several separated by commas; "" draws pairs.
-        per_class: with drawn pairs, how many of each class.
-        shots: with drawn pairs, how many supports each has.
-        seed: of drawn pairs.
-        cross_class: "keep" or "drop" pairs whose support shows another class by mistake: 389 in the published list.
+        path: folder with a folder per class.
+        pairs: lists of pairs or folders of lists, separated by commas; "" draws pairs.
+        per_class: number of drawn pairs of each class.
+        shots: number of supports of a drawn pair.
+        seed: of the drawn pairs.
+        cross_class: "keep" or "drop" pairs whose support shows another class by mistake (389 in
+            the published list).
 
     Raises:
-        DatasetMissing: a folder or list is not there.
+        DatasetMissing: a folder or list does not exist.
         DatasetError: a list cannot be read, or no pair is left.
 
     Source: Li et al., CVPR 2020.
@@ -82,7 +83,7 @@ class Fss1000(PairDataset):
 
 
 def fss_source(root: Path) -> FileSource:
-    """Return where FSS-1000's images and masks are; images are called CLASS/NUMBER.
+    """Return the images and masks of FSS-1000; images are called CLASS/NUMBER.
 
     Raises:
         DatasetMissing: no class folder with images.
@@ -126,7 +127,7 @@ def _values(file: Path) -> NDArray[np.int32]:
 
 
 def _is_coloured(file: Path) -> bool:
-    """Tell whether a mask is no grey or palette one, and can be read as colours."""
+    """Tell whether a mask file has colours instead of grey values or a palette."""
     for read, is_coloured in ((read_values, False), (read_colours, True)):
         with suppress(InvalidMask):
             read(file)

@@ -37,22 +37,23 @@ _PARTS = ("train", "val")
 class Pascal5i(PairDataset):
     """PASCAL-5i with a list of pairs, published or your own; without one, pairs are drawn.
 
-    Three layouts of masks are known: CANet's `Binary_map_aug/{train,val}/CLASS/IMAGE.png`, which has no void border;
-    `SegmentationClassAug/IMAGE.png`, whose value 255 is void and ignored; and the folder that TOSS merges,
-    `masks/CLASS_IMAGE.png`. Images are in `JPEGImages` or `images`. Fold k (0 to 3) tests classes 5k + 1 to 5k + 5.
+    Masks have one of three layouts: CANet's `Binary_map_aug/{train,val}/CLASS/IMAGE.png`, which has
+    no void border; `SegmentationClassAug/IMAGE.png`, whose value 255 is void and ignored; and the
+    folder that TOSS merges, `masks/CLASS_IMAGE.png`. Images are in `JPEGImages` or `images`. Fold k
+    (0 to 3) tests classes 5k + 1 to 5k + 5.
 
     Args:
-        path: the folder with images and masks.
-        pairs: a list or folder of lists, several separated by commas; "" draws pairs.
-        fold: only pairs of this fold.
-        masks: which of the layouts: "binary", "maps", "merged", or "auto", the first of these that is there.
-        per_class: with drawn pairs, how many of each class.
-        shots: with drawn pairs, how many supports each has.
-        seed: of drawn pairs.
+        path: folder of images and masks.
+        pairs: lists of pairs or folders of lists, separated by commas; "" draws pairs.
+        fold: use only pairs of this fold.
+        masks: layout: "binary", "maps", "merged", or "auto", the first of these that exists.
+        per_class: number of drawn pairs of each class.
+        shots: number of supports of a drawn pair.
+        seed: of the drawn pairs.
         cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
 
     Raises:
-        DatasetMissing: a folder or list is not there.
+        DatasetMissing: a folder or list does not exist.
         DatasetError: a list cannot be read, or no pair is left.
 
     Source: Shaban et al., BMVC 2017.
@@ -86,7 +87,7 @@ class Pascal5i(PairDataset):
 
 
 def pascal_source(root: Path, masks: MaskLayout = "auto") -> FileSource:
-    """Return where PASCAL-5i's images and masks are.
+    """Return the images and masks of PASCAL-5i.
 
     Raises:
         DatasetMissing: no folder of images, or of masks in a known layout.

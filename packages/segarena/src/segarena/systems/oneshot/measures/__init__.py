@@ -1,1 +1,1 @@
-"""What TOSS measures of a pair beside IoU."""
+"""Metrics of TOSS besides IoU."""

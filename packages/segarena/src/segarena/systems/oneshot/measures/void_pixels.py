@@ -1,4 +1,4 @@
-"""Pixels excluded from scoring, counted: with them, scores under another rule for void need no new run."""
+"""Counts of void pixels, with which scores under another rule for void pixels need no new run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segarena.registry import metric
 
 @metric("void")
 class VoidPixelCounts:
-    """How many pixels the frame has, how many of them are void, and how many of these were predicted."""
+    """Numbers of pixels in the frame, of void pixels, and of predicted void pixels."""
 
     columns = ("frame_px", "void_px", "predicted_void_px")
     shown = ()
@@ -20,10 +20,13 @@ class VoidPixelCounts:
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
         """Return the counts; without void pixels the last two are 0."""
         ignore = comparison.ignore
+        void_px = 0
+        predicted_void_px = 0
+        if ignore is not None:
+            void_px = int(np.count_nonzero(ignore))
+            predicted_void_px = int(np.count_nonzero(comparison.given & ignore))
         return {
             "frame_px": comparison.given.size,
-            "void_px": 0 if ignore is None else int(np.count_nonzero(ignore)),
-            "predicted_void_px": 0
-            if ignore is None
-            else int(np.count_nonzero(comparison.given & ignore)),
+            "void_px": void_px,
+            "predicted_void_px": predicted_void_px,
         }

@@ -12,7 +12,8 @@ import numpy as np
 from segarena.reports.html_document import macros
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.pictures import ImagePictures, RunDialogue
-from segarena.reports.recorded_run import DialogueId, DialogueRecord, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.viewer import Example, Stack
 from segarena.samples import ImageSample, Support, Target
 from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS

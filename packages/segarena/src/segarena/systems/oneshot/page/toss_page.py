@@ -13,9 +13,9 @@ from segarena.reports.chart_series import Figure, segmenter_colours
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.pictures import DialoguePictures
-from segarena.reports.recorded_run import DialogueId, Run
+from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import sheet_csv, sheet_terminal
-from segarena.reports.round_table import DialogueRecord
+from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.sheets import Sheet, Value
 from segarena.reports.standings import by_data
 from segarena.reports.wording import count_text

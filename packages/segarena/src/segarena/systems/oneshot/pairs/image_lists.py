@@ -136,8 +136,10 @@ def _load_plain_pickle(path: Path) -> dict[int, list[str]]:
     try:
         for operation, argument, _ in pickletools.genops(data):
             # A memo index beyond the file's size would make the unpickler allocate that much.
-            is_memo = "PUT" in operation.name and isinstance(argument, int)
-            if operation.name not in _PLAIN_OPERATIONS or (is_memo and argument > len(data)):
+            is_far_memo = (
+                "PUT" in operation.name and isinstance(argument, int) and argument > len(data)
+            )
+            if operation.name not in _PLAIN_OPERATIONS or is_far_memo:
                 raise DatasetError(
                     f"{path}: expected names in a dict of lists, got the pickle operation "
                     f"{operation.name}"

@@ -113,7 +113,8 @@ def _draw_class_pairs(
         return []
     pairs: dict[tuple[str, tuple[str, ...]], None] = {}  # a dict keeps the order of the draws
     for _ in range(_TRIES * (wanted // len(images) + 1)):
-        for index in rng.permutation(len(images)).tolist():
+        indices: list[int] = rng.permutation(len(images)).tolist()
+        for index in indices:
             query = images[index]
             others = [image for image in images if image != query]
             for _ in range(_TRIES):

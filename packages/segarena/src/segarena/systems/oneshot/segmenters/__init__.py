@@ -1,1 +1,1 @@
-"""Salience alone, and salience around any one-shot segmenter."""
+"""Segmenters based on saliency: a control, and SSSI around any one-shot segmenter."""

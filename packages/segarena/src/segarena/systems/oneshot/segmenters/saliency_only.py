@@ -1,4 +1,4 @@
-"""A control of bias: whatever is asked for, what stands out is answered."""
+"""Control for saliency bias: it answers every prompt with the salient region."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segarena.systems.oneshot.saliency import SaliencyFunction, build_saliency
 
 
 class LazySaliency:
-    """An image, and what stands out in it when that is first asked for."""
+    """An image, and its salient region, computed on first access."""
 
     def __init__(self, sample: ImageSample, saliency: SaliencyFunction, threshold: float) -> None:
         self._sample = sample
@@ -24,18 +24,18 @@ class LazySaliency:
 
     @cached_property
     def salient(self) -> Mask:
-        """What stands out, bool (H, W)."""
+        """The salient region, bool (H, W)."""
         return np.asarray(self._saliency(self._sample) >= self._threshold)
 
 
 @segmenter("saliency-only")
 class SaliencyOnlySegmenter:
-    """A control that answers with what stands out in the image, whatever it is shown: what saliency alone is worth.
+    """Control that answers with the salient region of the image, whatever the prompt.
 
     Args:
-        saliency: "boundary-contrast" (colour unlike that of the image's sides), "spectral-residual", a folder of maps,
-            or `file.py:function`.
-        threshold: of the map, above 0 and up to 1; a pixel that reaches it is in.
+        saliency: "boundary-contrast" (colour unlike that of the image's sides),
+            "spectral-residual", a folder of maps, or `file.py:function`.
+        threshold: minimum saliency of the region, above 0 and up to 1.
 
     Raises:
         PluginInvalid: a threshold out of range.
@@ -51,7 +51,7 @@ class SaliencyOnlySegmenter:
         self.threshold = threshold
 
     def encode(self, sample: Sample) -> LazySaliency:
-        """Return the image; its map is made when it is asked about, since supports need none.
+        """Return the image; its map is computed on the first prompt, since supports need none.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -61,9 +61,9 @@ class SaliencyOnlySegmenter:
         return LazySaliency(sample, self.saliency, self.threshold)
 
     def predict(self, encoded: LazySaliency, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Return the same for each dialogue.
+        """Return the salient region for each dialogue.
 
         Raises:
-            DatasetMissing, SampleInvalid: the image's map is missing or not one.
+            DatasetMissing, SampleInvalid: the image's map is missing or invalid.
         """
         return [Prediction(mask=encoded.salient) for _ in dialogues]

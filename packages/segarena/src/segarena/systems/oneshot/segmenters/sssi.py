@@ -1,4 +1,4 @@
-"""SSSI: any one-shot segmenter, shown the query with its salient region blurred when the target is something else."""
+"""SSSI: a one-shot segmenter that sees non-salient targets with the salient region blurred."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SssiMode: TypeAlias = Literal["oracle", "feedback", "always"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionBlur:
-    """How a region is made to stand out no more."""
+    """Gaussian blur of a region with a feathered edge."""
 
     sigma: float = 0.05  # of the Gaussian, as a share of the image's longer side
     # How far the region is grown first, in sigmas; half of that is the width of its feathered edge.
     dilation: float = 0.5
 
     def __call__(self, image: NDArray[np.uint8], region: Mask) -> NDArray[np.uint8]:
-        """Return an image, uint8 (H, W, 3), blurred in a region, bool (H, W); the same where that is empty."""
+        """Blur an image, uint8 (H, W, 3), in a region, bool (H, W); an empty one changes nothing."""
         if not region.any():
             return image
         sigma_px = max(self.sigma * max(image.shape[:2]), 1e-3)
@@ -52,11 +52,11 @@ class RegionBlur:
 
 
 class LazyBlurredImage:
-    """An image encoded as it is, and blurred when first asked for.
+    """An encoded image, and its encoded blurred version, computed on first access.
 
     Attributes:
-        plain: what the segmenter made of the image.
-        pass_seconds: what each pass of the segmenter's encoder took.
+        plain: the segmenter's encoding of the image.
+        pass_seconds: duration of each pass of the segmenter's encoder.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class LazyBlurredImage:
 
     @cached_property
     def salient(self) -> Mask:
-        """What stands out, bool (H, W)."""
+        """The salient region, bool (H, W)."""
         return np.asarray(self._region(self.shown), np.bool_)
 
     @cached_property
     def blurred(self) -> Any:
-        """What the segmenter made of the image with its salient region blurred."""
+        """The segmenter's encoding of the image with its salient region blurred."""
         image = self._blur(image_of(self.sample, "sssi"), self.salient)
         return self._timed(lambda: self._encode(replace(self.shown, image=image)))
 
@@ -94,25 +94,26 @@ class LazyBlurredImage:
 
 @segmenter("sssi")
 class SssiSegmenter:
-    """A one-shot segmenter that is shown the query with its salient region blurred, when the target is not salient.
+    """One-shot segmenter that sees the query with its salient region blurred for non-salient targets.
 
-    The mode decides what is known about that. "oracle" LOOKS AT THE TRUTH: the target is not salient when its IoU with
-    the salient region is below `salient_from`. With "feedback" the first round sees the image, later ones the blurred
-    one. Supports and answers to salient targets are untouched.
+    The mode decides how it knows that a target is not salient. "oracle" LOOKS AT THE TRUTH: the
+    target is not salient when its IoU with the salient region is below `salient_from`. With
+    "feedback", the first round sees the image and later rounds the blurred one. Supports and
+    salient targets are unchanged.
 
     Args:
-        segmenter: what answers supports: a plug-in as written, or an object.
-        mode: how it is known that the target is not salient: "oracle" looks at the truth, as the paper does;
-            "feedback": the user says so by asking once more, as `support-again` does; "always" blurs every query.
+        segmenter: segmenter that understands supports: a plug-in as written, or an object.
+        mode: "oracle" looks at the truth, as the paper does; "feedback" waits until the user
+            prompts once more, as `support-again` does; "always" blurs every query.
         saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
-        threshold: of the map, above 0 and up to 1; the region is where it is reached.
+        threshold: minimum saliency of the region, above 0 and up to 1.
         sigma: of the Gaussian, as a share of the image's longer side.
-        dilation: how far the region is grown, in sigmas; its edge is feathered by half of that.
-        salient_from: for "oracle", the IoU from which a target is salient.
+        dilation: radius of the region's dilation, in sigmas; half of it feathers the edge.
+        salient_from: for "oracle", the minimum IoU of a salient target.
 
     Raises:
-        PluginInvalid: an option out of range, or a segmenter that answers no supports.
-        InvalidInput, DatasetMissing: see `saliency_from`.
+        PluginInvalid: an option out of range, or a segmenter that does not understand supports.
+        InvalidInput, DatasetMissing: see `build_saliency`.
 
     Source: TOSS, section 5 (SSSI); width, threshold and edge of its blur are not published.
     """
@@ -154,11 +155,11 @@ class SssiSegmenter:
 
     @property
     def device(self) -> str:
-        """Where the segmenter works."""
+        """The device of the segmenter."""
         return abilities_of_segmenter(self.segmenter).device
 
     def encode(self, sample: Sample) -> LazyBlurredImage:
-        """Return the image encoded as it is; blurred only when that is asked for.
+        """Encode the image; the blurred image is encoded only when a prompt needs it.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -173,11 +174,11 @@ class SssiSegmenter:
         )
 
     def predict(self, encoded: LazyBlurredImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from the image or from the blurred one.
+        """Answer each dialogue on the image or on the blurred one.
 
         Raises:
-            SegmenterError: "oracle" does not know which target is asked for; see also the segmenter's own.
-            PredictionInvalid: the segmenter gave another number of answers.
+            SegmenterError: "oracle" cannot identify the requested target; or see the segmenter.
+            PredictionInvalid: the segmenter returned another number of predictions.
         """
         blurs = [self._blurs(encoded, dialogue) for dialogue in dialogues]
         answers: list[Any] = [None] * len(dialogues)
@@ -208,10 +209,10 @@ class SssiSegmenter:
 
 
 def find_requested_target(sample: ImageSample, supports: Sequence[Support]) -> Target:
-    """Return the target that supports are shown for: the sample's only one, or the first that they belong to.
+    """Return the target of the supports: the sample's only one, or the first with these supports.
 
     Raises:
-        SegmenterError: the sample has no target, or several and does not say which supports belong to which.
+        SegmenterError: the sample has no target, or several without their supports.
     """
     if len(sample.targets) == 1:
         return sample.targets[0]
@@ -230,7 +231,7 @@ def find_requested_target(sample: ImageSample, supports: Sequence[Support]) -> T
 
 
 def _unwrapped(dialogue: Dialogue) -> Dialogue:
-    """Return the dialogue with what the wrapped segmenter itself made of the supports."""
+    """Return the dialogue with the wrapped segmenter's own encodings of the supports."""
 
     def unwrap(prompt: Prompt) -> Prompt:
         if isinstance(prompt, Support) and isinstance(prompt.encoded, LazyBlurredImage):

@@ -1,4 +1,4 @@
-"""What the published statistics say of the tiers: measured without a model, from files of the published repository."""
+"""Figures of published tables that need no model: measured on the published statistics."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def measure_attributes(asked: MeasurementRequest) -> Measured:
     """Return the mutual information of each attribute with a one-shot IoU above 0.5, in nats.
 
     Raises:
-        DatasetMissing: the published repository is not there, or not whole.
-        DatasetError: a file of it cannot be read.
+        DatasetMissing: the published repository is missing or incomplete.
+        DatasetError: one of its files cannot be read.
     """
     found = _recovered(asked)
     return {
@@ -34,7 +34,11 @@ def measure_attributes(asked: MeasurementRequest) -> Measured:
 
 
 def measure_partitions(asked: MeasurementRequest) -> Measured:
-    """Return the simplicity of each published partition, scaled to add up to 5; raises as `measure_attributes`."""
+    """Return the simplicity of each published partition, scaled to add up to 5.
+
+    Raises:
+        DatasetMissing, DatasetError: see `measure_attributes`.
+    """
     found = _recovered(asked)
     return {
         (name, STATISTICS_DATASET, "", "weight"): Found(mean=value)

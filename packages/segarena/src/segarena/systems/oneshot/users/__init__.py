@@ -1,1 +1,1 @@
-"""Users who show one example, or several."""
+"""Users that show one support or several."""

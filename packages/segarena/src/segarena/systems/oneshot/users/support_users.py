@@ -1,10 +1,10 @@
-"""A user who shows an example instead of pointing: the user of one-shot segmentation."""
+"""Users of one-shot segmentation: they show supports instead of pointing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Sample, Support, Target
@@ -12,30 +12,65 @@ from segarena.samples import ImageSample, Sample, Support, Target
 
 @user("support")
 class SupportUser:
-    """Shows the examples that the dataset pairs with the target, all at once, and says no more.
+    """Shows the supports of the dataset's pair, all at once, in a single round.
 
-    Needs a one-shot dataset, whose samples say which examples belong to which target (`ImageSample.supports`).
+    Needs a one-shot dataset, whose samples list the supports of each target
+    (`ImageSample.supports`).
     """
 
     prompt_kinds = frozenset({"support"})
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return 1: the same examples again would say nothing new."""
+        """Return 1: the same supports again would add no information."""
         return 1
 
     def next(self, turn: Turn) -> Sequence[Support] | None:
-        """Return the examples of this pair in the first round, None after it.
+        """Return the supports of this pair in the first round, None after it.
 
         Raises:
-            InvalidInput: the sample has no example for this target.
-            InvalidImage, InvalidMask: the example cannot be used.
+            InvalidInput: the sample has no support for this target.
+            InvalidImage, InvalidMask: a support cannot be used.
         """
         if turn.round > 1:
             return None
         supports = turn.sample.supports if isinstance(turn.sample, ImageSample) else {}
         if turn.target.id not in supports:
             raise InvalidInput(
-                f"sample {turn.sample.id} has no example for target {turn.target.id}; expected a one-shot dataset, "
-                "such as oneshot-demo or oneshot-folder"
+                f"sample {turn.sample.id} has no example for target {turn.target.id}; "
+                "expected a one-shot dataset, such as oneshot-demo or oneshot-folder"
             )
         return supports[turn.target.id]
+
+
+@user("support-again")
+class SupportAgainUser(SupportUser):
+    """Shows the supports of the dataset's pair, and once more when the answer misses the target.
+
+    The second time means "not this object": a segmenter may take it as feedback (`sssi` in mode
+    "feedback" does). Needs two rounds and a one-shot dataset.
+
+    Args:
+        iou_below: IoU, 0 to 1, below which an answer misses the target.
+
+    Raises:
+        PluginInvalid: `iou_below` is out of range.
+    """
+
+    def __init__(self, *, iou_below: float = 0.5) -> None:
+        if not 0 <= iou_below <= 1:
+            raise PluginInvalid(f"iou_below={iou_below!r}: expected 0 to 1")
+        self.iou_below = iou_below
+
+    def next(self, turn: Turn) -> Sequence[Support] | None:
+        """Return the supports in the first round, again in the second after a miss, then None.
+
+        Raises:
+            InvalidInput, InvalidImage, InvalidMask: see the user `support`.
+        """
+        if turn.round == 1:
+            return super().next(turn)
+        pixels = turn.of_one
+        is_hit = pixels.intersection >= self.iou_below * max(pixels.union, 1)
+        if turn.round > 2 or is_hit:
+            return None
+        return tuple(prompt for prompt in turn.dialogue.prompts if isinstance(prompt, Support))

@@ -1,8 +1,8 @@
 """RClicks: clicks of many people on errors of segmenters and on whole objects, in the clicks table.
 
-What its columns mean, `segarena.systems.clicks.crowd.clicks_table` says. First clicks are about the object; later ones about
-what the previous mask misses (`fn`) or has too much (`fp`). The published table does not say who clicked; one of
-segarena's own does, in `person`. A clicked pixel is its middle.
+The columns are documented in `segarena.systems.clicks.crowd.clicks_table`. First clicks are about the object; later ones about
+the missing (`fn`) or surplus (`fp`) part of the previous mask. The published table does not identify people; tables
+of segarena do, in `person`. A clicked pixel becomes its centre.
 
 Source: Antonov et al., RClicks (NeurIPS 2024), the published clicks.csv.
 """
@@ -43,7 +43,7 @@ _DEVICES: dict[str, DeviceKind] = {"pc": "pc", "mobile": "mobile"}
     origin="emb-ai/rclicks",
 )
 def open_rclicks(source: Path, beside: ImportInputs) -> Units:
-    """Return the instances of the table that lie on images of the dataset."""
+    """Return the instances of the table on images of the dataset."""
     dataset = beside.need_targets(_PICTURES).dataset
     table = place_clicks(match_dataset(read_clicks(source), dataset).table)
     load = target_loader(dataset)

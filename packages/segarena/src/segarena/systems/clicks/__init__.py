@@ -1,1 +1,1 @@
-"""RClicks: click segmentation of photographs, by users who click where people click."""
+"""RClicks: click segmentation of photographs, with simulated users that click as people do."""

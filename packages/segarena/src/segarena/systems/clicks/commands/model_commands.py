@@ -300,9 +300,11 @@ def train_command(
                 progress=_print_epoch,
             )
         for folder, result in results.items():
-            write_whole(folder / "history.csv", pl.DataFrame(list(result.history)).write_csv())
-            write_whole(folder / "curves.svg", training_svg(result.history))
-            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}")
+            history = pl.DataFrame(list(result.history))
+            write_whole(folder / "history.csv", history.write_csv())
+            curves = folder / "curves.svg"
+            write_whole(curves, training_svg(result.history))
+            typer.echo(f"best epoch: {result.best}   curves: {curves}")
             model = f"network(path='{result.best}')"
             typer.echo(
                 f'compare it with clicks on other images: segarena clicks judge ... -m "{model}"'
@@ -310,7 +312,7 @@ def train_command(
 
 
 def _split_images(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
-    """Return the images to train on and those that validate, at least one of each."""
+    """Split the images at random into training and validation images, at least one of each."""
     import numpy as np
 
     from segarena.errors import InvalidInput
@@ -322,12 +324,14 @@ def _split_images(stems: Sequence[str], share: float, seed: int) -> tuple[list[s
         )
     count = min(len(images) - 1, max(1, round(share * len(images))))
     order = np.random.default_rng(seed).permutation(len(images)).tolist()
-    return [images[i] for i in order[count:]], [images[i] for i in order[:count]]
+    validation = [images[i] for i in order[:count]]
+    training = [images[i] for i in order[count:]]
+    return training, validation
 
 
 def _print_epoch(row: dict[str, float]) -> None:
-    text = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if name != "epoch")
-    typer.echo(f"epoch {row['epoch']:g}: {text}", err=True)
+    measures = [f"{name} {value:.4g}" for name, value in row.items() if name != "epoch"]
+    typer.echo(f"epoch {row['epoch']:g}: {', '.join(measures)}", err=True)
 
 
 def _skip_recorder() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:

@@ -152,12 +152,15 @@ def colour_code_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
     The name of an object is its code, as in the published click files. A single object has an
     empty name, there and here.
     """
-    wide = pixels.astype(np.int32)
-    codes = (wide[:, :, 2] << 16) | (wide[:, :, 1] << 8) | wide[:, :, 0]
-    found = [int(code) for code in np.unique(codes) if code]
-    if len(found) == 1:
-        return DecodedMask({"": codes == found[0]}, None)
-    return DecodedMask({str(code): codes == code for code in found}, None)
+    channels = pixels.astype(np.int32)
+    red = channels[:, :, 0]
+    green = channels[:, :, 1]
+    blue = channels[:, :, 2]
+    codes = (blue << 16) | (green << 8) | red
+    object_codes = [int(code) for code in np.unique(codes) if code]  # code 0 is the background
+    if len(object_codes) == 1:
+        return DecodedMask({"": codes == object_codes[0]}, None)
+    return DecodedMask({str(code): codes == code for code in object_codes}, None)
 
 
 def scale_down(

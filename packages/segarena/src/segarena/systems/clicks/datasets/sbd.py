@@ -73,13 +73,13 @@ class Sbd(ListedDataset[ImageSample]):
         image = read_image(image_path)
         numbers, categories = read_sbd_instances(instance_path)
         check_same_shape(numbers, instance_path, image, image_path)
-        found = [int(number) for number in np.unique(numbers) if number not in (0, SBD_VOID)]
-        if not found:
+        instances = [int(number) for number in np.unique(numbers) if number not in (0, SBD_VOID)]
+        if not instances:
             raise InvalidMask(
                 f"{instance_path}: expected at least one instance, got none; download it again"
             )
         ignore = numbers == SBD_VOID  # the border between instances, as in PASCAL VOC
-        masks = {str(number): numbers == number for number in found}
+        masks = {str(number): numbers == number for number in instances}
         objects = DecodedMask(masks, ignore if ignore.any() else None)
         labels: dict[str, str] = {}
         for number, category in enumerate(categories, start=1):

@@ -141,10 +141,10 @@ class _EpochDataset(torch.utils.data.Dataset[Tensor]):
     def __len__(self) -> int:
         return len(self._order)
 
-    def __getitem__(self, place: int) -> Tensor:
-        prepared = self._data[int(self._order[place])]
+    def __getitem__(self, index: int) -> Tensor:
+        prepared = self._data[int(self._order[index])]
         planes = prepared.planes.copy()
-        if self._is_flipped[place]:
+        if self._is_flipped[index]:
             # Only where the image is: an odd margin would shift the canvas by a pixel.
             planes[:, :, prepared.columns] = planes[:, :, prepared.columns][:, :, ::-1].copy()
         return torch.from_numpy(planes)

@@ -52,7 +52,7 @@ def measure_click_models(request: MeasurementRequest) -> Measured:
         DatasetError: a dataset or the table cannot be read.
     """
     models = _build_models(request)
-    found: dict[tuple[str, str, str, str], Found] = {}
+    measured: dict[tuple[str, str, str, str], Found] = {}
     for dataset, instances in _instances_by_dataset(request):
         tracked = _track_progress(instances, request)
         evaluations = evaluate_click_models(tracked, models, draws=DRAWS, protocol="published")
@@ -62,8 +62,8 @@ def measure_click_models(request: MeasurementRequest) -> Measured:
                 continue
             for metric, mean in row.means.items():
                 key = (model, dataset, "", metric)
-                found[key] = Found(mean=mean.mean, low=mean.low, high=mean.high)
-    return found
+                measured[key] = Found(mean=mean.mean, low=mean.low, high=mean.high)
+    return measured
 
 
 def _build_models(request: MeasurementRequest) -> dict[str, ImageClickMap]:

@@ -160,7 +160,9 @@ def test_a_run_by_other_rules_or_on_other_data_has_no_rows_beside_it(
     files = report(lab(dataset), **changes)
     assert not (files.html.parent / "beside.csv").exists()
     assert "published, not run here" not in files.html.read_text("utf-8")
-    assert any("disc does not stand beside lab:1" in note and words in note for note in files.notes)
+    assert any(
+        "disc is not comparable with lab:1" in note and words in note for note in files.notes
+    )
 
 
 def test_an_unknown_table_is_refused_before_anything_is_written(report, tmp_path):

@@ -48,7 +48,11 @@ def test_of_two_the_better_comes_first_with_difference_interval_and_p(made):
 @pytest.mark.parametrize(
     ("slow", "fast", "why"),
     [
-        ([4] * 5, [2] * 5, "p = 0.062; fewer than six photographs are too few for any significant difference"),
+        (
+            [4] * 5,
+            [2] * 5,
+            "p = 0.062; fewer than six photographs are too few for any significant difference",
+        ),
         ([2] * 8, [2] * 7 + [1], "p = 1.000"),
     ],
 )

@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 
 from segarena.records.trust import restrict_plugins
 from segarena.reports.pages import page_of
-from segarena.reports.recorded_run import DialogueId, read_runs
+from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html
+from segarena.reports.round_table import DialogueId
 from segarena_studio.viewer.shelf import Collection
 from segarena_studio.viewer.table import KEY
 

@@ -22,6 +22,7 @@ from segarena.reports.chart_series import (
     series_by_user,
 )
 from segarena.reports.charts import Bars, Curve, Whisker, bar_chart, interval_chart, line_chart
+from segarena.reports.display_names import metric_name
 from segarena.reports.group_figures import group_figures
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
@@ -31,7 +32,7 @@ from segarena.reports.run_statistics import (
     summary_metrics,
     summary_thresholds,
 )
-from segarena.reports.wording import count_text, metric_name, seconds_text
+from segarena.reports.wording import count_text, seconds_text
 from segarena.roles import Statistic
 
 MAX_NAMED_CURVES = 7

@@ -17,8 +17,8 @@ from segarena.reports.hardest_targets import failed_dialogue_keys
 from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.pages import Page
 from segarena.reports.pictures import DialoguePictures, RunDialogue
-from segarena.reports.recorded_run import DialogueId, Run
-from segarena.reports.round_table import DialogueRecord
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.run_statistics import summary_thresholds
 from segarena.reports.viewer import Pane, Stack, viewer_html
 from segarena.reports.wording import count_text

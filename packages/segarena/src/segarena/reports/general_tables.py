@@ -9,10 +9,11 @@ from itertools import chain
 
 from segarena.records.failures import group_by_cause
 from segarena.reports.chart_series import area_statistic, run_column_names
+from segarena.reports.display_names import metric_name
 from segarena.reports.hardest_targets import RankedTarget
 from segarena.reports.page_parts import Fold, Note, Part
-from segarena.reports.recorded_run import DialogueId, Run
-from segarena.reports.round_table import DialogueRecord
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.run_statistics import (
     difference_direction,
     paired_rows,
@@ -27,7 +28,6 @@ from segarena.reports.wording import (
     count_text,
     difference_bounds_text,
     difference_text,
-    metric_name,
     seconds_text,
     statistic_definition,
     value_text,

@@ -66,12 +66,15 @@ def target_groupings(
     Sizes are empty for an attribute of words. Numeric sizes form thirds.
     """
     found: dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]] = {}
-    for name in sorted(set(chain.from_iterable(attributes.values()))):
+    names = set(chain.from_iterable(attributes.values()))
+    for name in sorted(names):
         values = {key: given[name] for key, given in attributes.items() if name in given}
-        if all(isinstance(value, str) for value in values.values()):
-            if 2 <= len(set(values.values())) <= MAX_GROUPS:
+        distinct = set(values.values())
+        is_size = any(word in name for word in SIZE_WORDS)
+        if all(isinstance(value, str) for value in distinct):
+            if 2 <= len(distinct) <= MAX_GROUPS:
                 found[name] = (values, {})
-        elif any(word in name for word in SIZE_WORDS) and len(set(values.values())) > 3:
+        elif is_size and len(distinct) > 3:
             sizes = {key: float(value) for key, value in values.items() if _is_finite_number(value)}
             found[name] = (_thirds(sizes), sizes)
     return found

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from segarena.reports.chart_series import area_statistic
-from segarena.reports.recorded_run import DialogueId, DialogueRecord, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.run_statistics import TargetKey, mean_over_users, summary_thresholds
 
 MAX_FAILED_CARDS = 12

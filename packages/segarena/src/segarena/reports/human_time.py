@@ -24,6 +24,7 @@ from segarena.reports.chart_series import (
     series_by_user,
 )
 from segarena.reports.charts import Curve, line_chart
+from segarena.reports.display_names import metric_name
 from segarena.reports.figures import highest_value, highlight_best
 from segarena.reports.page_parts import FigureRow, Note, Part
 from segarena.reports.pages import Page
@@ -31,7 +32,7 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import image_clusters, summary_metrics, user_names
 from segarena.reports.sheets import Cell, Column, Sheet, Value
-from segarena.reports.wording import metric_name, seconds_text
+from segarena.reports.wording import seconds_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import bootstrap_means
 from segarena.statistics.mixtures import mixture_quantile, mixture_shares

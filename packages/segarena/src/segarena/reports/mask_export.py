@@ -1,7 +1,7 @@
-"""The kept predictions of a run as files that other tools read, and a table of which is where.
+"""Export of the stored predictions of a run to files of other tools, with an index table.
 
-A format is one function under `@mask_format(name, kind, ...)`: it takes predictions in order, writes them, and yields
-the name of the file in which each lies. A package registers further ones, like pictures.
+A format is a function with the decorator `@mask_format(name, kind, ...)`. It takes predictions in
+order, writes them, and yields the file name of each. Packages can register further formats.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ class MaskPrediction:
     """The prediction of one dialogue.
 
     Attributes:
-        stem: where its file may lie: a name without ending, of plain characters, different from all others.
-        mask: bool, or the numbers of several objects, 0 for none; shape of the sample.
-        sample_of: loads a sample of the run, for what a mask does not know of its place.
+        stem: unique relative path for its file, without suffix and with plain characters only.
+        mask: bool, or uint8 with the numbers of several objects and 0 for background; in the shape
+            of the sample.
+        sample_of: function that loads a sample of the run, for formats that need its geometry.
     """
 
     sample: str
@@ -71,7 +72,7 @@ _formats: dict[str, _Format] = {}
 
 
 def mask_format(name: str, *kinds: str) -> Callable[[MaskWriter], MaskWriter]:
-    """Return a decorator that makes a function write masks of samples of these kinds in the format `name`."""
+    """Return a decorator that registers a writer of the format `name` for these kinds of samples."""
 
     def add(writer: MaskWriter) -> MaskWriter:
         _formats[name] = _Format(writer, kinds)
@@ -88,20 +89,21 @@ def export_masks(
     round_: int | None = None,
     trust: bool = False,
 ) -> Path:
-    """Write the predictions of a run to `out`, one of each dialogue; return the table that says which is where.
+    """Write one prediction of each dialogue of a run to `out` and return the path of the index table.
 
     Args:
         run: the run folder.
-        out: a new or empty folder, or one that this function filled before.
+        out: a new or empty folder, or one with an earlier export.
         as_format: "png" for images and videos (frames with numbers of objects), "coco" for images, "nifti" for volumes,
             or the format of a package.
-        round_: after which round; a dialogue that ended before gives its last prediction. None: after the last.
-        trust: see `segarena.records.trust`; asked for where a format needs the samples.
+        round_: round of the prediction; a dialogue that ended earlier has its last one. None: the last.
+        trust: see `segarena.records.trust`; only relevant for formats that need the samples.
 
     Raises:
-        InvalidInput: no such format, not for samples of this kind, or a round after which no masks were kept.
+        InvalidInput: the format is unknown or does not fit this kind of sample, or no masks were
+            stored after this round.
         RunConflict: `out` holds other files.
-        RunMissing: there is no run.
+        RunMissing: the folder holds no run.
     """
     import_packages(PAGES_ENTRY_POINTS)
     folder = RunFolder.open(run)
@@ -120,13 +122,13 @@ def export_masks(
         raise RunConflict(f"{place} holds other files; choose an empty or new folder with --out")
     rows: list[dict[str, Any]] = []
 
-    def noted() -> Iterator[MaskPrediction]:
+    def recorded() -> Iterator[MaskPrediction]:
         for one in _predictions(folder, round_, trust=trust):
             within(place, one.stem)
             rows.append({key: getattr(one, key) for key in (*_KEY, "label", "round")})
             yield one
 
-    files = list(write(place, noted()))
+    files = list(write(place, recorded()))
     index = pl.DataFrame([{"file": file, **row} for file, row in zip(files, rows, strict=True)])
     if rows:
         measured = folder.read(
@@ -199,13 +201,14 @@ def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.ui
 
 
 def _stem(sample: str, target: str, user: str, repeat: int, *, is_only: bool) -> str:
-    """Return a name of letters, digits and a few signs; folders of the sample's id stay folders."""
-    parts = [
-        _plain(target),
-        *([] if is_only else [_plain(user)]),
-        *([str(repeat)] if repeat else []),
-    ]
-    return "/".join([*map(_plain, sample.split("/")), "--".join(parts)])
+    """Return a path of plain characters; slashes in the sample id remain folders."""
+    parts = [_plain(target)]
+    if not is_only:
+        parts.append(_plain(user))
+    if repeat:
+        parts.append(str(repeat))
+    folders = [_plain(folder) for folder in sample.split("/")]
+    return "/".join([*folders, "--".join(parts)])
 
 
 def _plain(name: str) -> str:
@@ -213,7 +216,7 @@ def _plain(name: str) -> str:
 
 
 def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
-    """Return what loads a sample of the run; its dataset is built when the first is asked for."""
+    """Return a function that loads a sample of the run; the first call builds the dataset."""
     used = resolve_paths(folder.config.dataset, folder.config.directory)
 
     @cache
@@ -231,7 +234,7 @@ def _write_nothing(_: Path, predictions: Iterable[MaskPrediction]) -> Iterator[s
 
 @mask_format("png", "image", "video")
 def write_png(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
-    """Write one PNG per image, 0 and 255, or a folder of frames with the numbers of objects in the colours of VOC."""
+    """Write one PNG per image with 0 and 255, or a folder of frames with object numbers and VOC colours."""
     for one in predictions:
         if one.mask.ndim == 2:
             _save(root / f"{one.stem}.png", one.mask)
@@ -252,15 +255,22 @@ def _save(path: Path, mask: NDArray[Any]) -> None:
 
 @cache
 def _palette() -> bytes:
-    """Return the colours of PASCAL VOC: bits 0, 3, 6 of a number are the high bits of red, 1, 4, 7 of green, ..."""
-    numbers = np.arange(256, dtype=np.int64)[:, None] >> np.arange(3)
-    colours = sum(((numbers >> 3 * bit) & 1) << (7 - bit) for bit in range(8))
+    """Return the PASCAL VOC palette.
+
+    Bits 0, 3 and 6 of a number are the highest bits of red, 1, 4 and 7 of green, 2 and 5 of blue.
+    """
+    numbers = np.arange(256, dtype=np.int64)[:, None]
+    channels = np.arange(3)
+    colours = np.zeros((256, 3), dtype=np.int64)
+    for bit in range(8):
+        source = (numbers >> (3 * bit + channels)) & 1
+        colours |= source << (7 - bit)
     return np.asarray(colours, np.uint8).tobytes()
 
 
 @mask_format("coco", "image")
 def write_coco_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
-    """Write one COCO file per user and repeat, with uncompressed run lengths; images are called as their samples."""
+    """Write one COCO file per user and repeat with uncompressed RLE; file names are sample ids."""
     images: dict[str, dict[str, Any]] = {}
     categories: dict[str, int] = {}
     files: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""Masks and prompts drawn over a photograph, as SVG: outlines stay sharp however large they are shown."""
+"""Masks and prompts over a photograph as SVG, so that outlines stay sharp at any zoom."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from segarena.reports.axes import element, px
 from segarena.samples import Labels, Mask
 
 VIEW_PX = 480
-"""Longest side of a picture, in SVG units and at most in JPEG pixels."""
+"""Longest side of a picture in SVG units, and its maximum in JPEG pixels."""
 
 JPEG_QUALITY = 80
 MIN_CROP_PX = 96
 NUMBER_PX = 24.0
-"""Room of a click's number, in SVG units."""
+"""Diameter of the disc with a click's number, in SVG units."""
 
 CONTEXT_MARGIN = 0.12
-"""Context around what must be seen, as a share of its longest side."""
+"""Context around the visible content, as a share of its longest side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class View:
     """A crop of a sample and its size on the page.
 
     Attributes:
-        window: which part of the sample.
+        window: crop of the sample.
         scale: SVG units per pixel.
     """
 
@@ -48,12 +48,12 @@ class View:
 
     @property
     def height(self) -> float:
-        """In SVG units."""
+        """Height in SVG units."""
         return (self.window[0].stop - self.window[0].start) * self.scale
 
     @property
     def width(self) -> float:
-        """In SVG units."""
+        """Width in SVG units."""
         return (self.window[1].stop - self.window[1].start) * self.scale
 
     def place(self, row: float, column: float) -> tuple[float, float]:
@@ -63,14 +63,17 @@ class View:
 
     @property
     def box(self) -> str:
-        """The viewBox."""
+        """The `viewBox` attribute."""
         return f"0 0 {px(self.width)} {px(self.height)}"
 
 
 def view_of(
     shape: tuple[int, int], windows: Sequence[Window], positions: Sequence[tuple[float, float]]
 ) -> View:
-    """Return the view that holds all windows and positions, with a margin, not too narrow, inside the sample."""
+    """Return the smallest view of all windows and positions with a margin, inside the sample.
+
+    Without content, it is the whole sample. A minimum size prevents narrow views.
+    """
     seen: Window = (slice(0, 0), slice(0, 0))
     points = [(slice(int(r), int(r) + 1), slice(int(c), int(c) + 1)) for r, c in positions]
     for window in [*windows, *points]:
@@ -88,7 +91,7 @@ def view_of(
 
 
 def jpeg_uri(image: NDArray[np.uint8], view: View) -> str:
-    """Return the crop as a data URI, scaled down to the size it is shown at, never up."""
+    """Return the crop as a JPEG data URI, scaled down to its display size but never up."""
     crop = Image.fromarray(np.ascontiguousarray(image[view.window]))
     if view.scale < 1:
         crop = crop.resize(
@@ -100,22 +103,22 @@ def jpeg_uri(image: NDArray[np.uint8], view: View) -> str:
 
 
 def data_uri(data: bytes, kind: str) -> str:
-    """Return the bytes of a picture file ("jpeg", "png") as a URI that holds them."""
+    """Return the bytes of an image file of a kind ("jpeg", "png") as a data URI."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def outline(mask: Mask | Labels, view: View) -> str:
-    """Return the SVG path data around the True pixels inside the view; empty when there are none.
+    """Return the SVG path data of the outline of a mask inside the view; empty for an empty mask.
 
-    Holes are paths of their own: fill with the even-odd rule.
+    Holes are separate subpaths, so fill with the even-odd rule.
     """
     crop = np.ascontiguousarray(mask[view.window] > 0).astype(np.uint8)
     size = (max(1, round(view.width)), max(1, round(view.height)))
     if view.scale < 1:
-        shown = (cv2.resize(crop * 255, size, interpolation=cv2.INTER_AREA) >= 128).astype(np.uint8)
-        if shown.any():
-            shown = shown
-        else:
+        shares = cv2.resize(crop * 255, size, interpolation=cv2.INTER_AREA)
+        shown = (shares >= 128).astype(np.uint8)
+        if not shown.any():
+            # Averaging removes objects of less than half a pixel; keep what is left of them.
             shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
     else:
         shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
@@ -126,7 +129,7 @@ def outline(mask: Mask | Labels, view: View) -> str:
 
 
 def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View) -> list[str]:
-    """Return the prompts of each round, its clicks with the round's number; no number covers another one."""
+    """Return the prompts of each round as SVG; clicks have the round number, without overlaps."""
     taken: list[tuple[float, float]] = []
     return [
         "".join(_mark(prompt, view, number, taken) for prompt in prompts)
@@ -135,12 +138,15 @@ def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View) -> list
 
 
 def prompt_positions(prompt: RecordedPrompt) -> list[tuple[float, float]]:
-    """Return the (row, column) positions that a recorded prompt names; none for masks and examples."""
+    """Return the (row, column) positions of a recorded prompt; empty for masks and examples."""
     return [(float(point[-2]), float(point[-1])) for point in prompt_points(prompt)]
 
 
 def prompt_points(prompt: RecordedPrompt) -> list[Sequence[float]]:
-    """Return the positions that a recorded prompt names, in all dimensions; none for limits, masks and examples."""
+    """Return the positions of a recorded prompt in all dimensions.
+
+    Empty for limits, masks and examples.
+    """
     match prompt:
         case Click(position=position):
             return [position]
@@ -153,7 +159,7 @@ def prompt_points(prompt: RecordedPrompt) -> list[Sequence[float]]:
 
 
 def prompt_css_class(prompt: RecordedPrompt) -> str:
-    """Return the CSS class of a prompt on the object, "pos", or off it, "neg"."""
+    """Return the CSS class of a prompt: "pos" on the object, "neg" off it."""
     if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive:
         return "neg"
     return "pos"
@@ -177,14 +183,17 @@ def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[flo
 
 
 def _lined(shape: Callable[..., str], sign: str) -> str:
-    """Return a thin line over a lighter one, so that it stays visible on any ground."""
+    """Return a thin line over a lighter one, which makes it visible on any background."""
     return shape(css="drawn halo") + shape(css=f"drawn {sign}")
 
 
 def _free_place(
     place: tuple[float, float], view: View, taken: list[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Return where a click's number goes and take it: at the click, else nearby where it covers no other number."""
+    """Return the position of a click's number and add it to `taken`.
+
+    It is that of the click, or a nearby one if the number would cover another.
+    """
     nearby = [place]
     for ring, step in product(range(1, 6), range(8)):
         angle = (step + ring / 2) * math.tau / 8
@@ -207,7 +216,7 @@ def _free_place(
 def _click(
     place: tuple[float, float], sign: str, number: int, numbered: tuple[float, float]
 ) -> str:
-    """Return a dot where the click is, and its number, with a line to it where it stands beside."""
+    """Return a dot at the click and its number, with a line between them if they are apart."""
     (x, y), (at_x, at_y) = place, numbered
     if place == numbered:
         line = ""
@@ -218,7 +227,7 @@ def _click(
 
 
 def _dot(x: float, y: float, radius: float, sign: str) -> str:
-    """Return a disc on the object and a square off it, so that colour is not needed."""
+    """Return a disc on the object or a square off it, distinguishable without colour."""
     if sign == "pos":
         return element("circle", cx=x, cy=y, r=radius, css="click pos")
     side = 2 * radius
@@ -232,7 +241,9 @@ def _closed(points: NDArray[Any]) -> str:
 
 
 def _widen(side: slice, least: int, size: int) -> slice:
-    """Return `side` grown evenly to `least` pixels, moved so that it stays in the frame."""
-    length = min(size, max(least, side.stop - side.start))
-    start = min(max(0, side.start - (length - (side.stop - side.start)) // 2), size - length)
+    """Return `side` grown evenly to at least `least` pixels and shifted into the frame."""
+    own_length = side.stop - side.start
+    length = min(size, max(least, own_length))
+    centred = side.start - (length - own_length) // 2
+    start = min(max(0, centred), size - length)
     return slice(start, start + length)

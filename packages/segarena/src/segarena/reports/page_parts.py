@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from segarena.reports.chart_series import Figure
-from segarena.reports.recorded_run import DialogueId
+from segarena.reports.round_table import DialogueId
 from segarena.reports.sheets import Sheet
 
 

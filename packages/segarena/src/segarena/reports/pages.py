@@ -21,9 +21,9 @@ from segarena.reports.chart_series import round_word
 from segarena.reports.hardest_targets import RankedTarget, gallery_keys, ranked_targets
 from segarena.reports.page_parts import Fold, Part, Section
 from segarena.reports.pictures import DialoguePictures, find_pictures
-from segarena.reports.recorded_run import DialogueId, Run
+from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
-from segarena.reports.round_table import DialogueRecord
+from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.sheets import Sheet
 from segarena.reports.verdict import UnitWords, verdict_texts
 from segarena.reports.wording import count_text, sample_word

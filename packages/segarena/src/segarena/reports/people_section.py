@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from segarena.prompts import Click
 from segarena.reports.chart_series import Figure, area_statistic, make_figure
 from segarena.reports.charts import Curve, line_chart
+from segarena.reports.display_names import metric_name
 from segarena.reports.figures import highest_value
 from segarena.reports.general_tables import difference_value
 from segarena.reports.page_parts import FigureRow, Note, Part
@@ -26,7 +27,7 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import image_clusters, summary_metrics, target_values
 from segarena.reports.sheets import Cell, Column, Sheet, Value
-from segarena.reports.wording import count_text, metric_name, seconds_text
+from segarena.reports.wording import count_text, seconds_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import (
     Interval,

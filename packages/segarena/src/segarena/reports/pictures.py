@@ -11,6 +11,7 @@ from segarena.arrays.boxes import bounding_window
 from segarena.errors import PluginError
 from segarena.reports.chart_series import area_statistic
 from segarena.reports.charts import sparkline
+from segarena.reports.display_names import metric_name
 from segarena.reports.html_document import macros
 from segarena.reports.overlays import (
     View,
@@ -20,10 +21,10 @@ from segarena.reports.overlays import (
     prompt_positions,
     view_of,
 )
-from segarena.reports.recorded_run import DialogueRecord, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import summary_thresholds
 from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
-from segarena.reports.wording import metric_name
 from segarena.samples import ImageSample, Mask, Target
 
 MAX_HARDEST_CARDS = 12

@@ -1,4 +1,4 @@
-"""Published figures beside one's own: rows marked as not run here, where measure and protocol are the same."""
+"""Published figures next to those of runs, if measure and protocol agree; rows state their source."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ FROM_PAPER = "published, not run here"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedComparison:
-    """A published table beside the runs of a report.
+    """A published table next to the runs of a report.
 
     Attributes:
-        sheet: rows of the runs, then those of the paper; None where nothing can stand side by side.
-        notes: what does not agree, and why, one line each.
+        sheet: rows of the runs followed by those of the paper; None if nothing is comparable.
+        notes: one line for each disagreement, with the reason.
     """
 
     sheet: Sheet | None
@@ -35,14 +35,14 @@ class PublishedComparison:
 
 
 def protocol_facts(run: Run) -> dict[str, str]:
-    """Return what a run's rules are, as text by name: "protocol", "rounds", options as `name` or `name.inner`."""
+    """Return the rules of a run as texts by name, with nested options as `name.inner`."""
     rules = run.config.benchmark
     facts = {"benchmark": rules.name, "protocol": rules.protocol, "rounds": str(run.rounds)}
     return facts | dict(_flat(rules.options))
 
 
 def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
-    """Return how a run's rules differ from those that a table or measure needs."""
+    """Return the differences between a run's rules and the requirements of a table or measure."""
     facts = protocol_facts(run)
     return [
         f"{name} is {facts.get(name, 'not stated')}, expected {wanted}"
@@ -52,7 +52,7 @@ def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
 
 
 def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
-    """Return which dataset of the table a run is on; or nothing, and why none."""
+    """Return the dataset of the table that a run used, or "", and the reason if it does not match."""
     near = [
         name
         for name in table.own_datasets
@@ -73,7 +73,7 @@ def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
 
 
 def compare_with_published(own: Page, table: PublishedTable) -> PublishedComparison:
-    """Return a published table beside the runs of a page, in the paper's units."""
+    """Return the comparison of a published table with the runs of a page, in the paper's units."""
     notes: list[str] = []
     measured: list[tuple[Run, str, Mapping[str, Measure]]] = []
     for run in own.runs:
@@ -81,32 +81,27 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
         faults = _faults(run, table)
         if fault or faults:
             notes.append(
-                f"{run.label} does not stand beside {table.name}: {'; '.join([*faults, fault][:3]).strip('; ')}."
+                f"{run.label} is not comparable with {table.name}: {'; '.join([*faults, fault][:3]).strip('; ')}."
             )
             continue
         usable, lost = _usable(run, table)
         notes += lost
         measured.append((run, dataset, usable))
-    measures = {
-        name: table.measures[name]
-        for name in table.measures
-        if any(name in one[2] for one in measured)
-    }
+    usable_names: set[str] = set()
+    for _, _, usable in measured:
+        usable_names.update(usable)
+    measures = {name: one for name, one in table.measures.items() if name in usable_names}
     if not measures:
         return PublishedComparison(sheet=None, notes=_once(notes))
     if table.absent:
         notes.append(f"Not all figures of {table.name} are here: {table.absent}.")
-    shown = [
-        row
-        for run, dataset, usable in measured
-        for row in _rows_of(own, run, dataset, usable, table)
-    ]
-    there = {(dataset, user) for _, dataset, user, _ in shown}
-    rows = [
-        _cells(label, dataset, user, values, measures, FROM_RUN)
-        for label, dataset, user, values in shown
-    ]
-    rows += _published_rows(table, there, measures)
+    rows: list[tuple[Cell, ...]] = []
+    covered: set[tuple[str, str]] = set()
+    for run, dataset, usable in measured:
+        for label, row_dataset, user, values in _rows_of(own, run, dataset, usable, table):
+            covered.add((row_dataset, user))
+            rows.append(_cells(label, row_dataset, user, values, measures, FROM_RUN))
+    rows += _published_rows(table, covered, measures)
     head = (
         Column("Segmenter", key="segmenter"),
         Column("Dataset", key="dataset"),
@@ -114,11 +109,12 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
         *(_column(measure, name) for name, measure in measures.items()),
         Column("From", key="from"),
     )
-    kept = Sheet(
+    sheet = Sheet(
         name="beside", caption=f"Beside {table.name}: {table.title}", head=head, rows=tuple(rows)
     )
-    users = any(user for _, _, user, _ in shown)
-    sheet = kept if users else kept.pick(*(key for key in kept.keys if key != "user"))
+    has_users = any(user for _, user in covered)
+    if not has_users:
+        sheet = sheet.pick(*(key for key in sheet.keys if key != "user"))
     source = f"{table.paper}, {table.where}." if table.where else f"{table.paper}."
     return PublishedComparison(
         sheet=_with_notes(sheet, [source, *table.notes, *_once(notes)]), notes=_once(notes)
@@ -126,16 +122,16 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
 
 
 def _faults(run: Run, table: PublishedTable) -> list[str]:
-    """Return why a run does not follow the table's rules; of another benchmark the rest says nothing."""
+    """Return the reasons why a run does not follow the table's rules, starting with the benchmark."""
     if not table.benchmark:
         return ["no run measures that table; see segarena reproduce"]
-    return protocol_mismatches(run, {"benchmark": table.benchmark}) or protocol_mismatches(
-        run, table.needs
-    )
+    # For another benchmark, the other requirements are meaningless.
+    mismatches = protocol_mismatches(run, {"benchmark": table.benchmark})
+    return mismatches or protocol_mismatches(run, table.needs)
 
 
 def _usable(run: Run, table: PublishedTable) -> tuple[dict[str, Measure], list[str]]:
-    """Return the measures that the run's rules are right for, and a note for each other."""
+    """Return the measures whose requirements the run meets, and a note for each other."""
     usable: dict[str, Measure] = {}
     lost: list[str] = []
     for name, measure in table.measures.items():
@@ -234,7 +230,7 @@ def _once(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_plugin(run: Run, written: str) -> bool:
-    """Tell whether a run is on the dataset that a table names, with the options that it writes out."""
+    """Tell whether a run used the dataset that a table names, with the options that it fixes."""
     if not written:
         return False
     spec = PluginSpec.parse(written)

@@ -32,8 +32,9 @@ from segarena.reports.pages import Page, fold_title
 from segarena.reports.people_section import people_parts
 from segarena.reports.person_variation import person_variation_parts
 from segarena.reports.ranking_tables import pairs_sheet, ranks_sheet
-from segarena.reports.recorded_run import DialogueId, Run
+from segarena.reports.recorded_run import Run
 from segarena.reports.renderers.html import section_values
+from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import paired_rows, user_names
 from segarena.reports.sheets import Sheet
 from segarena.reports.targets_table import target_values_sheet
@@ -178,6 +179,7 @@ def without_empty(sheet: Sheet) -> Sheet:
 
 def _summary_notes(own: Page) -> str:
     runs = own.whole_runs
+    left_out = runs[0].left_out
     texts = [intervals_text(own.sample_word, own.target_word)]
     samples: set[tuple[str, str]] = set()
     for run in runs:
@@ -189,10 +191,8 @@ def _summary_notes(own: Page) -> str:
         has_several_users = len(user_names(runs)) > 1
         scope = "value for each user" if has_several_users else "value"
         texts.append(f"Underlined: the best {scope}.")
-    if runs[0].left_out:
-        texts.append(
-            f"Omitted because the runs have too few rounds: {', '.join(runs[0].left_out)}."
-        )
+    if left_out:
+        texts.append(f"Omitted because the runs have too few rounds: {', '.join(left_out)}.")
     return " ".join(texts)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 from segarena.errors import StoreError
@@ -99,39 +98,42 @@ def write_report(
         RunConflict: the runs followed different rules.
         StoreError: records are damaged, or `out` cannot be written.
     """
-    tables = list(map(find_table, dict.fromkeys(beside)))
-    read = read_runs(runs, thresholds=thresholds, trust=trust, data=data)
-    folder = _made(out)
+    tables = [find_table(name) for name in dict.fromkeys(beside)]
+    recorded = read_runs(runs, thresholds=thresholds, trust=trust, data=data)
+    folder = _create_folder(out)
     with restrict_plugins(trust=trust):
-        own = page_of(read)
+        own = page_of(recorded)
         own.pace = pace or own.pace
-        found = [compare_with_published(own, table) for table in tables]
-        own.beside = [one.sheet for one in found if one.sheet is not None]
+        comparisons = [compare_with_published(own, table) for table in tables]
+        own.beside = [one.sheet for one in comparisons if one.sheet is not None]
         further = {**own.files(), **_beside_files(own.beside)}
         of_people = {f"{sheet.name}.csv": sheet_csv(sheet) for sheet in _of_people(own)}
         sections = report_sections(own, shows_all=shows_all)
+        whole_floors = [own.whole(run) for run in own.floors]
         texts = {
             "report.html": report_html(own, sections),
-            "summary.csv": summary_csv([*own.whole_runs, *map(own.whole, own.floors)]),
+            "summary.csv": summary_csv([*own.whole_runs, *whole_floors]),
             "summary.tex": summary_tex(own.whole_runs),
-            "timings.csv": sheet_csv(timings_sheet(read)),
+            "timings.csv": sheet_csv(timings_sheet(recorded)),
             **of_people,
-            **(
-                {"paired.csv": sheet_csv(differences_sheet(own.whole_runs))}
-                if len(own.runs) > 1
-                else {}
-            ),
-            **(
-                {"targets.csv": sheet_csv(target_values_sheet(own.usual_runs, own.decides, {}))}
-                if own.decides
-                else {}
-            ),
-            **further,
         }
+        if len(own.runs) > 1:
+            texts["paired.csv"] = sheet_csv(differences_sheet(own.whole_runs))
+        if own.decides:
+            targets = target_values_sheet(own.usual_runs, own.decides, {})
+            texts["targets.csv"] = sheet_csv(targets)
+        texts |= further
     for name, text in texts.items():
         write_whole(within(folder, name), text)
     write_manifest(folder, [folder / name for name in texts])
     drawn = _write_figures(sections, figures) if figures else ()
+    notes: list[str] = []
+    refusals: list[str] = []
+    for run in recorded:
+        notes += run.folder.notes
+        refusals.append(trust_refusal("dataset", run.config.dataset, trust=trust))
+    for comparison in comparisons:
+        notes += comparison.notes
     return ReportFiles(
         html=folder / "report.html",
         csv=folder / "summary.csv",
@@ -143,16 +145,8 @@ def write_report(
         of_people=tuple(folder / name for name in of_people),
         figures=drawn,
         page=own,
-        notes=tuple(
-            dict.fromkeys(chain(*(run.folder.notes for run in read), *(one.notes for one in found)))
-        ),
-        not_shown=tuple(
-            dict.fromkeys(
-                filter(
-                    None, (trust_refusal("dataset", r.config.dataset, trust=trust) for r in read)
-                )
-            )
-        ),
+        notes=tuple(dict.fromkeys(notes)),
+        not_shown=tuple(dict.fromkeys(refusal for refusal in refusals if refusal)),
     )
 
 
@@ -182,7 +176,7 @@ def _beside_files(sheets: Sequence[Sheet]) -> dict[str, str]:
     }
 
 
-def _made(path: str | Path) -> Path:
+def _create_folder(path: str | Path) -> Path:
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -194,7 +188,7 @@ def _made(path: str | Path) -> Path:
 
 
 def _write_figures(sections: Sequence[Section], path: str | Path) -> tuple[Path, ...]:
-    folder = _made(path)
+    folder = _create_folder(path)
     written: list[Path] = []
     for name, svg in chart_files(figures_in(sections)).items():
         picture = within(folder, name)

@@ -19,8 +19,8 @@ from typing import Any
 from segarena.reports.gallery import all_dialogue_keys, make_card, open_run_dataset
 from segarena.reports.html_document import macros
 from segarena.reports.pages import Page
-from segarena.reports.recorded_run import DialogueId
 from segarena.reports.report import report_html
+from segarena.reports.round_table import DialogueId
 from segarena.roles import Dataset
 
 LOOPBACK_ADDRESS = "127.0.0.1"

@@ -86,7 +86,7 @@ class TimingRow:
 SIGNIFICANCE_LEVEL = 0.05
 """Differences with at most this p-value are marked as better or worse."""
 
-_Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 TargetKey = tuple[str, str]
 """Sample, target."""

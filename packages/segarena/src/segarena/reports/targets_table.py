@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from segarena.reports.chart_series import run_column_names
-from segarena.reports.recorded_run import DialogueId, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import TargetKey, target_values, user_names
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
 from segarena.reports.wording import statistic_definition, value_text

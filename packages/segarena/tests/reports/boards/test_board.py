@@ -309,7 +309,7 @@ def test_the_board_says_how_many_samples_rows_share(make_entry):
     board = board_of(entries)
     text = shared_text(board, MAIN, board.rows(MAIN))
     assert "each has 2 to 6, any two share 0 to 4, and all of them share 0." in text
-    assert "nothing is said" in text
+    assert "are not compared" in text
     assert not board.panels[MAIN].ahead.any()
     assert shared_text(board, MAIN, board.rows(MAIN)[:1]) == ""
     alike = board_of(entries[:1] * 2)

@@ -32,5 +32,5 @@ def test_a_long_board_can_be_read_in_part_without_scripts(make_entry):
     page = board_html(
         board_of([make_entry([float(k)] * 12, segmenter=f"s{k}") for k in range(130)])
     )
-    assert "The first 100 of 130 rows" in page
+    assert "the first 100 of 130 rows" in page
     assert page.count('<td class="who">') == 100

@@ -114,13 +114,17 @@ class Board:
     @property
     def first_key(self) -> PanelKey:
         """Key of the initial panel: `measure` on the first data with the user of the best mean."""
-        every = [key for key in self.panels if key.statistic == self.measure.name and not key.group]
+        measured = [
+            key for key in self.panels if key.statistic == self.measure.name and not key.group
+        ]
+        candidates = [key for key in measured if key.data == measured[0].data]
         sign = 1 if self.measure.higher_is_better else -1
 
-        def best(key: PanelKey) -> float:
-            return max((sign * mean.mean for mean in self.panels[key].means), default=-math.inf)
+        def best_mean(key: PanelKey) -> float:
+            means = [sign * interval.mean for interval in self.panels[key].means]
+            return max(means, default=-math.inf)
 
-        return max((key for key in every if key.data == every[0].data), key=best)
+        return max(candidates, key=best_mean)
 
     def rows(self, key: PanelKey, choice: Choice = "all") -> list[BoardRank]:
         """Return the rows of a panel for a choice of runs, the best first."""

@@ -175,5 +175,6 @@ class _Table:
         values = np.full((len(self._entries), len(self._columns)), np.nan)
         for row, (number, keys) in enumerate(zip(self._entries, self._keys, strict=True)):
             column = self._extracts[number].values[self._user][statistic.name]
-            values[row, [self._columns[key] for key in keys]] = np.array(column, dtype=np.float64)
+            columns = [self._columns[key] for key in keys]
+            values[row, columns] = np.array(column, dtype=np.float64)
         return values

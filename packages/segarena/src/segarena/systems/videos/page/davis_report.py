@@ -1,4 +1,4 @@
-"""The sections of timed video runs, and the same tables as files."""
+"""Report sections of timed video runs, and the same tables as files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -15,12 +15,13 @@ from rich.console import RenderableType
 from segarena.reports.baselines import FLOOR_NOTE, floor_colour
 from segarena.reports.chart_series import Figure, chart_size_px, labelled_colours, make_figure
 from segarena.reports.charts import ChartColour, Curve, line_chart
+from segarena.reports.display_names import metric_name
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import sheet_terminal
 from segarena.reports.sheets import Cell, Column, Sheet, Value
-from segarena.reports.wording import metric_name, protocol_text
+from segarena.reports.wording import protocol_text
 from segarena.roles import Statistic
 from segarena.systems.videos.benchmarks.davis import METRIC_COLUMNS, last_round, robot_text
 from segarena.systems.videos.measures.challenge_report import SampleScore
@@ -31,28 +32,30 @@ from segarena.systems.videos.page.timed_runs import TimedRun, timed_runs
 
 @page("davis")
 class DavisPage(Page):
-    """Quality against time, and each sequence."""
+    """Quality against time, and the table of sequences."""
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """What the robot looks at, after the last interaction."""
+        """The robot's metric after the last interaction."""
         column = METRIC_COLUMNS[self.runs[0].config.benchmark.options["metric"]]
-        own = [
-            one
-            for one in self.usual_runs[0].summary
-            if one.kind == "at_round" and one.metric == column
+        after_rounds = [
+            statistic
+            for statistic in self.usual_runs[0].summary
+            if statistic.kind == "at_round" and statistic.metric == column
         ]
-        return max(own, key=lambda one: one.round, default=super().decides)
+        if not after_rounds:
+            return super().decides
+        return max(after_rounds, key=lambda statistic: statistic.round)
 
     @cached_property
     def timed(self) -> list[TimedRun]:
-        """Every run and user with something to report."""
-        return [one for one in timed_runs(self.runs) if one.scores(one.metric)]
+        """All pairs of run and user with scores."""
+        return [timed for timed in timed_runs(self.runs) if timed.scores(timed.metric)]
 
     @cached_property
     def timed_floors(self) -> list[TimedRun]:
-        """The same of the floors."""
-        return [one for one in timed_runs(self.floors) if one.scores(one.metric)]
+        """The same of the baselines."""
+        return [timed for timed in timed_runs(self.floors) if timed.scores(timed.metric)]
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
@@ -60,20 +63,14 @@ class DavisPage(Page):
         return {"time": challenge_sheet(self.timed)} if self.timed else {}
 
     def sections(self) -> list[Section]:
-        """Return the challenge's values with their curves, and the sequences."""
+        """Return the challenge's values with their curves, and the table of sequences."""
         if not self.timed:
             return []
         lead = Note(rules_text(self.runs[0]), is_lead=True)
+        charts = quality_charts(self.timed, self.runs, self.timed_floors)
+        time_parts = [lead, challenge_sheet(self.timed), charts]
         return [
-            Section(
-                "time",
-                "Quality against time",
-                [
-                    lead,
-                    challenge_sheet(self.timed),
-                    quality_charts(self.timed, self.runs, self.timed_floors),
-                ],
-            ),
+            Section("time", "Quality against time", time_parts),
             Section("sequences", "Sequences", [sequence_sheet(self.timed)]),
         ]
 
@@ -82,11 +79,12 @@ class DavisPage(Page):
         if not self.timed:
             return {}
         sheets = [challenge_sheet(self.timed), sequence_sheet(self.timed)]
-        curve = pl.concat([_curve_frame(one) for one in self.timed])
+        curves = pl.concat([_curve_frame(timed) for timed in self.timed])
+        frames = pl.concat([timed.report for timed in self.timed])
         return {
             **sheet_files("davis", sheets, [rules_text(self.runs[0])], unprinted=("sequences",)),
-            "davis-curve.csv": curve.write_csv(),
-            "davis-frames.csv": pl.concat([one.report for one in self.timed]).write_csv(),
+            "davis-curve.csv": curves.write_csv(),
+            "davis-frames.csv": frames.write_csv(),
         }
 
     def terminal(self) -> list[RenderableType]:
@@ -118,43 +116,37 @@ def rules_text(run: Run) -> str:
 
 
 def challenge_sheet(timed: Sequence[TimedRun]) -> Sheet:
-    """Return the challenge's values, a row for each segmenter."""
+    """Return the challenge's values, one row per segmenter."""
     options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
-    places = {f"{name}@1": 0, f"{name}@{last_round(timed[0].run.rounds)}": -1}
-    if all(math.isnan(one.intervals.auc[0]) for one in timed):
-        kind = "number"
-    else:
-        kind = "interval"
-    qualities = [Column(title, kind, higher_is_better=True) for title in ("AUC", f"{name}@60s")]
-    qualities += [
-        Column(
-            f"{key} over objects", kind, key, _OVER_OBJECTS.format(name=name), higher_is_better=True
-        )
-        for key in places
+    last = last_round(timed[0].run.rounds)
+    has_intervals = any(not math.isnan(one.intervals.auc[0]) for one in timed)
+    kind = "interval" if has_intervals else "number"
+    note = _OVER_OBJECTS.format(name=name)
+    qualities = [
+        Column("AUC", kind, higher_is_better=True),
+        Column(f"{name}@60s", kind, higher_is_better=True),
     ]
+    for key in (f"{name}@1", f"{name}@{last}"):
+        qualities.append(Column(f"{key} over objects", kind, key, note, higher_is_better=True))
     rows: list[tuple[Cell, ...]] = []
     for one in timed:
-        rules = (robot_text(options), name, one.run.config.benchmark.protocol)
-        auc = _value(one.summary.auc, one.intervals.auc)
-        at_threshold = _value(one.summary.at_threshold, one.intervals.at_threshold)
-        values = (
-            _value(one.summary.by_round[at], one.intervals.by_round[:, at])
-            for at in places.values()
+        summary = one.summary
+        intervals = one.intervals
+        row: tuple[Cell, ...] = (
+            one.label,
+            robot_text(options),
+            name,
+            one.run.config.benchmark.protocol,
+            _value(summary.auc, intervals.auc),
+            _value(summary.at_threshold, intervals.at_threshold),
+            _value(summary.by_round[0], intervals.by_round[:, 0]),
+            _value(summary.by_round[-1], intervals.by_round[:, -1]),
+            Value(mean=_mean_seconds(one), decimals=2),
+            summary.samples,
+            one.dropped,
         )
-        seconds = Value(mean=_mean_seconds(one), decimals=2)
-        rows.append(
-            (
-                one.label,
-                *rules,
-                auc,
-                at_threshold,
-                *values,
-                seconds,
-                one.summary.samples,
-                one.dropped,
-            )
-        )
+        rows.append(row)
     rules = ("Robot", "Frame by", "Protocol")
     return Sheet(
         name="summary",
@@ -166,20 +158,21 @@ def challenge_sheet(timed: Sequence[TimedRun]) -> Sheet:
 
 
 def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
-    """Return the values of each sequence, a row for each segmenter."""
+    """Return the values of each sequence, one row per segmenter."""
     end = last_round(timed[0].run.rounds)
-    scores = chain.from_iterable(one.scores(one.metric) for one in timed)
-    sequences = dict.fromkeys(score.sequence for score in scores)
+    name = metric_name(timed[0].metric)
+    sequences: dict[str, None] = {}
+    for one in timed:
+        sequences |= dict.fromkeys(score.sequence for score in one.scores(one.metric))
     rows = [_sequence_row(one, sequence) for sequence, one in product(sequences, timed)]
-    first, last = (f"{metric_name(timed[0].metric)}@{number}" for number in (1, end))
-    values = (first, last, f"J@{end}", f"F@{end}", "Decay", "Seconds", "AUC")
+    values = (f"{name}@1", f"{name}@{end}", f"J@{end}", f"F@{end}", "Decay", "Seconds", "AUC")
     return Sheet(
         name="sequences",
         caption="Means over the objects, samples and frames of each sequence.",
         head=("Sequence", "Segmenter", "Objects", "Samples", *values),
         rows=tuple(row for row in rows if row),
         notes=(
-            f"Decay: how much {metric_name(timed[0].metric)} after the last interaction drops from the first to the "
+            f"Decay: how much {name} after the last interaction drops from the first to the "
             "last quarter of the frames. Seconds: mean time of all interactions with a sample.",
         ),
     )
@@ -188,134 +181,150 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
 def quality_charts(
     timed: Sequence[TimedRun], runs: Sequence[Run], floors: Sequence[TimedRun] = ()
 ) -> Figure | None:
-    """Return quality against time and against interactions; of several runs, a pair of charts for each user.
+    """Return quality against time and against interactions; for several runs, a pair of charts per user.
 
-    Floors stand beside interactions alone: they take no time worth drawing.
+    Baselines appear against interactions only, since they take almost no time.
     """
     name = metric_name(timed[0].metric)
     until_s = max(one.shown_until_s for one in timed)
     charts: list[tuple[str, str]] = []
-    for who, group in _coloured(timed, runs):
-        below = _floor_curves(floors, {one.user for one, _ in group})
-        panels = {
-            "time": (
-                "mean seconds spent on a sample",
-                [_against_time(one, colour, until_s) for one, colour in group],
-            ),
-            "interactions": (
-                "interactions",
-                [*(_against_rounds(one, colour) for one, colour in group), *below],
-            ),
-        }
-        for against, (x_label, lines) in panels.items():
-            title = f"{name} against {against}{who}"
-            drawn = line_chart(
+    for suffix, group in _chart_groups(timed, runs):
+        users = {one.user for one, _ in group}
+        by_time = [_against_time(one, colour, until_s) for one, colour in group]
+        by_round = [_against_rounds(one, colour) for one, colour in group]
+        by_round += _floor_curves(floors, users)
+        for against, x_label, lines in (
+            ("time", "mean seconds spent on a sample", by_time),
+            ("interactions", "interactions", by_round),
+        ):
+            title = f"{name} against {against}{suffix}"
+            chart = line_chart(
                 lines,
                 title=title,
                 x_label=x_label,
                 y_label=f"{name} over objects",
                 size_px=chart_size_px(2, 330),
             )
-            charts.append((title, drawn))
+            charts.append((title, chart))
+    caption = (
+        "Bands are 95 % intervals over sequences. AUC is the area under the curve against time."
+    )
     end_s = max(float(one.summary.time_s.max()) for one in timed)
     if end_s > until_s:
-        rest = f" From there it stays level until it ends at {end_s:.4g} s."
-    else:
-        rest = ""
-    caption = f"Bands are 95 % intervals over sequences. AUC is the area under the curve against time.{rest}"
-    caption = f"{caption} {FLOOR_NOTE}" if floors else caption
+        caption += f" From there it stays level until it ends at {end_s:.4g} s."
+    if floors:
+        caption += f" {FLOOR_NOTE}"
     return make_figure("Quality against time and interactions", caption, charts)
 
 
 def _floor_curves(floors: Sequence[TimedRun], users: Collection[str]) -> list[Curve]:
-    own = [one for one in floors if one.user in users]
-    return [
-        replace(_against_rounds(one, floor_colour(place)), is_floor=True)
-        for place, one in enumerate(own)
-    ]
+    curves: list[Curve] = []
+    for floor in floors:
+        if floor.user in users:
+            curve = _against_rounds(floor, floor_colour(len(curves)))
+            curves.append(replace(curve, is_floor=True))
+    return curves
 
 
-def _coloured(
+def _chart_groups(
     timed: Sequence[TimedRun], runs: Sequence[Run]
 ) -> list[tuple[str, list[tuple[TimedRun, int]]]]:
-    """Return who is drawn together, each in its colour: all users of one run, or all runs with one user."""
+    """Return the curves of each chart with their colours, and a suffix for its title.
+
+    A chart holds all users of a single run, or all runs of one user.
+    """
     if len(runs) == 1:
-        return [("", [(one, place) for place, one in enumerate(timed)])]
+        return [("", [(one, colour) for colour, one in enumerate(timed)])]
     colours = dict(labelled_colours(runs))
     users = dict.fromkeys(one.user for one in timed)
-    return [
-        (
-            f", {user}" if len(users) > 1 else "",
-            [(one, colours[one.run.label]) for one in timed if one.user == user],
-        )
-        for user in users
-    ]
+    groups: list[tuple[str, list[tuple[TimedRun, int]]]] = []
+    for user in users:
+        suffix = f", {user}" if len(users) > 1 else ""
+        group = [(one, colours[one.run.label]) for one in timed if one.user == user]
+        groups.append((suffix, group))
+    return groups
 
 
 def _value(mean: float, ends: Iterable[float]) -> Value:
-    low, high = map(float, ends)
-    return Value(mean=float(mean), low=low, high=high)
+    low, high = ends
+    return Value(mean=float(mean), low=float(low), high=float(high))
 
 
 def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]:
+    """Return the row of a sequence; an empty one if this run has no score of it."""
 
     def scores_of(metric: str) -> list[SampleScore]:
         return [score for score in one.scores(metric) if score.sequence == sequence]
 
     def at_last(metric: str) -> Value:
-        return Value(mean=float(video_summary(scores_of(metric), rounds=one.rounds).by_round[-1]))
+        summary = video_summary(scores_of(metric), rounds=one.rounds)
+        return Value(mean=float(summary.by_round[-1]))
 
-    mine = scores_of(one.metric)
-    if not mine:
+    scores = scores_of(one.metric)
+    if not scores:
         return ()
-    own = video_summary(mine, rounds=one.rounds, horizon=one.horizon)
+    summary = video_summary(scores, rounds=one.rounds, horizon=one.horizon)
     return (
         sequence,
         one.label,
-        mine[0].objects,
-        len(mine),
-        *(Value(mean=float(own.by_round[number])) for number in (0, -1)),
+        scores[0].objects,
+        len(scores),
+        Value(mean=float(summary.by_round[0])),
+        Value(mean=float(summary.by_round[-1])),
         at_last("jaccard"),
         at_last("contour"),
         Value(mean=_decay(one, sequence), is_signed=True),
-        Value(mean=float(own.time_s[-2]), decimals=2),
-        Value(mean=own.auc),
+        Value(mean=float(summary.time_s[-2]), decimals=2),
+        Value(mean=summary.auc),
     )
 
 
 def _decay(one: TimedRun, sequence: str) -> float:
+    """Return the decay of the mean over objects after the last interaction of each sample."""
     rows = one.report.filter(pl.col("sequence") == sequence)
-    rows = rows.filter(pl.col("interaction") == pl.col("interaction").max().over("scribble_idx"))
-    values = (
-        rows.group_by("frame").agg(pl.col(one.metric).mean()).sort("frame")[one.metric].to_numpy()
-    )
+    last = pl.col("interaction").max().over("scribble_idx")
+    rows = rows.filter(pl.col("interaction") == last)
+    by_frame = rows.group_by("frame").agg(pl.col(one.metric).mean()).sort("frame")
+    values = by_frame[one.metric].to_numpy()
     return decay(values) if len(values) else math.nan
 
 
 def _mean_seconds(one: TimedRun) -> float:
-    rounds = one.report.group_by("sequence", "scribble_idx", "interaction").agg(
-        pl.col("timing").first()
-    )
-    return float(np.mean(rounds["timing"].to_numpy())) if rounds.height else math.nan
+    groups = one.report.group_by("sequence", "scribble_idx", "interaction")
+    rounds = groups.agg(pl.col("timing").first())
+    if not rounds.height:
+        return math.nan
+    return float(np.mean(rounds["timing"].to_numpy()))
 
 
 def _against_time(one: TimedRun, colour: int, until_s: float) -> Curve:
-    grid = np.linspace(0, until_s, 121)
-    low, high = (np.interp(grid, one.intervals.time_s, ends) for ends in one.intervals.by_time)
+    grid = np.linspace(0, until_s, _GRID_POINTS)
+    low_ends, high_ends = one.intervals.by_time
+    low = np.interp(grid, one.intervals.time_s, low_ends)
+    high = np.interp(grid, one.intervals.time_s, high_ends)
     level = np.interp(grid, one.summary.time_s, one.summary.quality)
-    x, y, low, high = (values.tolist() for values in (grid, level, low, high))
-    return Curve(label=one.label, colour=colour, x=x, y=y, low=low, high=high)
+    return Curve(
+        label=one.label,
+        colour=colour,
+        x=grid.tolist(),
+        y=level.tolist(),
+        low=low.tolist(),
+        high=high.tolist(),
+    )
 
 
 def _against_rounds(one: TimedRun, colour: ChartColour) -> Curve:
     low, high = one.intervals.by_round.tolist()
     level = one.summary.by_round.tolist()
-    return Curve(
-        label=one.label, colour=colour, x=range(1, len(level) + 1), y=level, low=low, high=high
-    )
+    rounds = range(1, len(level) + 1)
+    return Curve(label=one.label, colour=colour, x=rounds, y=level, low=low, high=high)
 
 
 def _curve_frame(one: TimedRun) -> pl.DataFrame:
     return pl.DataFrame(
         {"segmenter": one.label, "time_s": one.summary.time_s, one.metric: one.summary.quality}
     )
+
+
+# Points of a curve against time.
+_GRID_POINTS = 121

@@ -1,17 +1,17 @@
-"""What the records of timed video runs come to: the summary against time of each segmenter, and of each sequence."""
+"""Timed video runs from their records: summary and intervals against time of each run and user."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import polars as pl
 
 from segarena.options import as_protocol
 from segarena.reports.gallery import open_run_dataset
-from segarena.reports.recorded_run import DialogueRecord, Run
+from segarena.reports.recorded_run import Run
+from segarena.reports.round_table import DialogueRecord
 from segarena.roles import Dataset
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, METRIC_COLUMNS
 from segarena.systems.videos.measures.challenge_report import (
@@ -33,11 +33,11 @@ _KEYS = ("sample", "target", "repeat", "round")
 
 @dataclass(frozen=True, eq=False)
 class TimedRun:
-    """What one user and segmenter did, against the clock.
+    """The answers to one user in one run, against time.
 
     Attributes:
         run: the run.
-        user: who drew.
+        user: name of the user.
     """
 
     run: Run
@@ -45,32 +45,31 @@ class TimedRun:
 
     @property
     def label(self) -> str:
-        """What tables call it."""
-        return self.run.label if len(self.run.users) == 1 else f"{self.run.label}, {self.user}"
+        """Name in tables."""
+        if len(self.run.users) == 1:
+            return self.run.label
+        return f"{self.run.label}, {self.user}"
 
     @property
     def metric(self) -> str:
-        """The column that the robot looks at and that the curve shows."""
+        """Column by which the robot chooses frames and that the curve shows."""
         return METRIC_COLUMNS[self.run.config.benchmark.options["metric"]]
 
     @cached_property
     def report(self) -> pl.DataFrame:
-        """The challenge's table; dialogues that failed are left out."""
-        failed = _rounds([dialogue for dialogue in self._dialogues if dialogue.failure is not None])
-        parts = (
-            self.run.folder.parts()
-            .filter(pl.col("user") == self.user)
-            .join(failed, on=_KEYS[:3], how="anti")
-        )
+        """The challenge's table, without failed dialogues."""
+        failed = [dialogue for dialogue in self._dialogues if dialogue.failure is not None]
+        parts = self.run.folder.parts().filter(pl.col("user") == self.user)
+        parts = parts.join(_rounds(failed), on=_KEYS[:3], how="anti")
         return report_table(parts, self.run.timings, self.run.label)
 
     def scores(self, metric: str) -> list[SampleScore]:
-        """Return the score of each sample, also of those never answered in time."""
+        """Return the score of each sample, including those never answered in time."""
         return [*sample_scores(self.report, metric), *self._late]
 
     @cached_property
     def rounds(self) -> int:
-        """The most interactions with a sample; where time alone ends dialogues, the most that there were."""
+        """Largest number of interactions with a sample; the actual one where time alone ends dialogues."""
         most = self.run.rounds
         if most == BY_TIME_ALONE:
             return max([1, *(dialogue.rounds for dialogue in self._dialogues)])
@@ -78,7 +77,7 @@ class TimedRun:
 
     @cached_property
     def horizon(self) -> CurveEnd:
-        """Where the curve ends."""
+        """End of the curve."""
         rules = self.run.config.benchmark
         return CurveEnd(
             seconds_per_object=rules.options["seconds_per_object"],
@@ -87,17 +86,19 @@ class TimedRun:
 
     @cached_property
     def summary(self) -> VideoSummary:
-        """The curve."""
+        """Curve against time."""
         return video_summary(self.scores(self.metric), rounds=self.rounds, horizon=self.horizon)
 
     @property
     def shown_until_s(self) -> float:
-        """How far the curve is drawn: somewhat past the last interaction."""
-        return min(float(self.summary.time_s.max()), 1.2 * float(self.summary.time_s[-2])) or 1.0
+        """End of the time axis of charts: a little after the last interaction."""
+        last_interaction_s = float(self.summary.time_s[-2])
+        end_s = float(self.summary.time_s.max())
+        return min(end_s, _SHOWN_BEYOND * last_interaction_s) or 1.0
 
     @cached_property
     def intervals(self) -> VideoIntervals:
-        """How sure it is."""
+        """Bootstrap intervals of the summary."""
         return video_intervals(
             self.scores(self.metric),
             rounds=self.rounds,
@@ -107,12 +108,12 @@ class TimedRun:
 
     @cached_property
     def dropped(self) -> int:
-        """How many answers came too late."""
+        """Number of answers that came too late."""
         return self._dropped.height
 
     @cached_property
     def _dropped(self) -> pl.DataFrame:
-        """The rounds that took time and left no record: answers that came too late."""
+        """Rounds with a time but without a record: answers that came too late."""
         mine = self.run.timings.filter(pl.col("user") == self.user).select(_KEYS)
         return mine.join(_rounds(self._dialogues), on=_KEYS, how="anti")
 
@@ -122,38 +123,35 @@ class TimedRun:
 
     @cached_property
     def _late(self) -> list[SampleScore]:
-        """Samples without an answer in time; how many objects they have, only the data tell."""
+        """Samples without an answer in time; only the dataset knows their number of objects."""
         timings = self.run.timings
-        asked = timings.filter(pl.col("user") == self.user)["sample"]
-        encoded = timings.filter(pl.col("user") == "", pl.col("target") == "")["sample"].unique(
-            maintain_order=True
-        )
-        never = encoded.filter(
-            ~encoded.is_in([*asked, *(dialogue.sample for dialogue in self.run.dialogues)])
-        )
-        first = self._dropped.filter(pl.col("round") == 1)
-        lost = [
-            *first.select("sample", "repeat").iter_rows(),
-            *((sample, None) for sample in never),
-        ]
-        dataset = open_run_dataset(self.run)[0] if lost else None
-        return list(
-            chain.from_iterable(_unanswered(dataset, sample, repeat) for sample, repeat in lost)
-        )
+        prompted = timings.filter(pl.col("user") == self.user)["sample"]
+        is_encoding = (pl.col("user") == "") & (pl.col("target") == "")
+        encoded = timings.filter(is_encoding)["sample"].unique(maintain_order=True)
+        begun = [*prompted, *(dialogue.sample for dialogue in self.run.dialogues)]
+        never_prompted = encoded.filter(~encoded.is_in(begun))
+        first_dropped = self._dropped.filter(pl.col("round") == 1).select("sample", "repeat")
+        lost: list[tuple[str, int | None]] = list(first_dropped.iter_rows())
+        lost += [(sample, None) for sample in never_prompted]
+        if not lost:
+            return []
+        dataset = open_run_dataset(self.run)[0]
+        scores: list[SampleScore] = []
+        for sample, repeat in lost:
+            scores += _unanswered(dataset, sample, repeat)
+        return scores
 
 
 def _unanswered(dataset: Dataset | None, sequence: str, repeat: int | None) -> list[SampleScore]:
-    """Return the scores of one person's sample, or of all people's when `repeat` is None."""
+    """Return the scores of one person's sample, or of all people's if `repeat` is None."""
     sample = None if dataset is None else dataset.load(sequence)
+    objects = 1
     if sample is not None:
         objects = max([1, *(target.objects for target in sample.targets)])
-    else:
-        objects = 1
+    if repeat is not None:
+        return [unanswered(sequence, repeat + 1, objects)]
     people = max(1, len(getattr(sample, "scribbles", ())))
-    return [
-        unanswered(sequence, number + 1, objects)
-        for number in (range(people) if repeat is None else (repeat,))
-    ]
+    return [unanswered(sequence, person + 1, objects) for person in range(people)]
 
 
 def timed_runs(runs: Sequence[Run]) -> list[TimedRun]:
@@ -165,9 +163,16 @@ def timed_runs(runs: Sequence[Run]) -> list[TimedRun]:
 
 
 def _rounds(dialogues: Sequence[DialogueRecord]) -> pl.DataFrame:
-    lines: list[tuple[str, str, int, int]] = []
+    """Return the rounds of dialogues by `_KEYS`; a dialogue without rounds counts as one."""
+    rows: list[tuple[str, str, int, int]] = []
     for dialogue in dialogues:
-        sample, target, _, person = dialogue.key
-        lines += [(sample, target, person, number + 1) for number in range(max(1, dialogue.rounds))]
-    kinds = (pl.String, pl.String, pl.Int32, pl.Int32)
-    return pl.DataFrame(lines, schema=list(zip(_KEYS, kinds, strict=True)), orient="row")
+        sample, target, _, repeat = dialogue.key
+        for index in range(max(1, dialogue.rounds)):
+            rows.append((sample, target, repeat, index + 1))
+    types = (pl.String, pl.String, pl.Int32, pl.Int32)
+    schema = list(zip(_KEYS, types, strict=True))
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+# Share of the time of the last interaction that charts show beyond it.
+_SHOWN_BEYOND = 1.2

@@ -1,4 +1,4 @@
-"""Dialogues about a video: its frames to scrub through, after each interaction, with the J&F of every frame."""
+"""Pictures of dialogues about a video: its frames after each interaction, with the J&F of every frame."""
 
 from __future__ import annotations
 
@@ -23,20 +23,35 @@ from segarena.reports.pictures import (
     pictures,
     spread_evenly,
 )
-from segarena.reports.recorded_run import DialogueId, DialogueRecord, Run, sample_rows
+from segarena.reports.recorded_run import Run, sample_rows
+from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
 from segarena.samples import Labels, Mask, Target, VideoSample
 
 FRAMES = 24
-"""Frames of a video that a page holds at most."""
+"""Largest number of frames of a video on a page."""
 
 WIDTH_PX = 320
 """Width of a frame, in SVG units and at most in JPEG pixels."""
 
 
+# Size and margin of the chart below a run.
+_CHART_WIDTH = 240
+
+
+_CHART_HEIGHT = 56
+
+
+_CHART_MARGIN = 4
+
+
+# Longer lines are thinned to about this many points.
+_LINE_POINTS = 40
+
+
 @pictures("video")
 class VideoPictures:
-    """Frames of the video, for each interaction whose prediction was kept."""
+    """Frames of a video for each interaction with a stored prediction."""
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -120,22 +135,23 @@ def _pane(
 
 
 def kept_labels(run: Run, key: DialogueId) -> dict[int, Labels]:
-    """Return the kept predictions of a dialogue as labels of all objects, by round."""
-    found: dict[int, Labels] = {}
+    """Return the stored predictions of a dialogue as labels of all objects, by round."""
+    labels_of: dict[int, Labels] = {}
     for row in _rows(run, "masks", key).iter_rows(named=True):
         shape = tuple(row["shape"])
-        labels = found.setdefault(row["round"], np.zeros(shape, dtype=np.uint8))
+        labels = labels_of.setdefault(row["round"], np.zeros(shape, dtype=np.uint8))
         labels[decode_rle(row["rle"], shape)] = row["object"]
-    return found
+    return labels_of
 
 
 def frame_values(run: Run, key: DialogueId, round_: int) -> NDArray[np.float64]:
-    """Return the mean of J&F over objects in each frame after a round; empty where there is none."""
+    """Return the mean of J&F over objects in each frame after a round; empty without values."""
     rows = _rows(run, "parts", key).filter(round=round_)
     if not {"jaccard", "contour"} <= set(rows.columns):
         return np.empty(0)
-    value = (0.5 * pl.col("jaccard") + 0.5 * pl.col("contour")).mean().alias("value")
-    return rows.group_by("frame").agg(value).sort("frame")["value"].to_numpy()
+    j_and_f = 0.5 * pl.col("jaccard") + 0.5 * pl.col("contour")
+    by_frame = rows.group_by("frame").agg(j_and_f.mean().alias("value")).sort("frame")
+    return by_frame["value"].to_numpy()
 
 
 def _rows(run: Run, table: str, key: DialogueId) -> pl.DataFrame:
@@ -144,11 +160,14 @@ def _rows(run: Run, table: str, key: DialogueId) -> pl.DataFrame:
 
 
 def shown_frames(count: int, rounds: Iterable[Sequence[RecordedPrompt]]) -> list[int]:
-    """Return which frames are shown: all, else those that were drawn in and others evenly between."""
+    """Return the frames to show: all, or else those with prompts and others evenly between."""
     if count <= FRAMES:
         return list(range(count))
-    points = chain.from_iterable(map(_points, chain.from_iterable(rounds)))
-    drawn = spread_evenly(sorted({int(point[0]) for point in points}), FRAMES // 2)
+    prompted: set[int] = set()
+    for prompts in rounds:
+        for prompt in prompts:
+            prompted.update(int(point[0]) for point in _points(prompt))
+    drawn = spread_evenly(sorted(prompted), FRAMES // 2)
     rest = [frame for frame in range(count) if frame not in drawn]
     return sorted([*drawn, *spread_evenly(rest, FRAMES - len(drawn))])
 
@@ -163,12 +182,16 @@ def _colour(prompt: RecordedPrompt) -> str:
 
 
 def _line(prompt: RecordedPrompt, frame: int, view: View) -> str:
-    """Return what was drawn in a frame as SVG; a single point twice, so that it shows."""
+    """Return a prompt in a frame as SVG; "" if it is not in this frame."""
     points = [point for point in _points(prompt) if int(point[0]) == frame]
-    places = [view.place(point[1], point[2]) for point in points[:: max(1, len(points) // 40)]]
-    line = " ".join(f"{px(x)},{px(y)}" for x, y in [*places, *places[-1:]])
-    classes = ("scribbled halo", f"scribbled {_colour(prompt)}") if line else ()
-    return "".join(element("polyline", points=line, css=css) for css in classes)
+    if not points:
+        return ""
+    step = max(1, len(points) // _LINE_POINTS)
+    places = [view.place(row, column) for _, row, column in points[::step]]
+    places.append(places[-1])  # so that a single point is visible
+    line = " ".join(f"{px(x)},{px(y)}" for x, y in places)
+    halo = element("polyline", points=line, css="scribbled halo")
+    return halo + element("polyline", points=line, css=f"scribbled {_colour(prompt)}")
 
 
 def _points(prompt: RecordedPrompt) -> Sequence[Sequence[float]]:
@@ -181,23 +204,37 @@ def _chart(
     frames: Sequence[int],
     prompts: Sequence[RecordedPrompt],
 ) -> str:
-    """Return J&F of each frame after an interaction, with the frames that were drawn in."""
-    frame = Frame(
-        240, 56, f"J&F of each frame after interaction {number}", left=4, right=4, top=4, bottom=4
+    """Return J&F of each frame after an interaction, with the frames of its prompts."""
+    margin = _CHART_MARGIN
+    right = _CHART_WIDTH - margin
+    bottom = _CHART_HEIGHT - margin
+    chart = Frame(
+        _CHART_WIDTH,
+        _CHART_HEIGHT,
+        f"J&F of each frame after interaction {number}",
+        left=margin,
+        right=margin,
+        top=margin,
+        bottom=margin,
     )
-    x_scale = frame.x_scale(0, max(1, len(values) - 1))
-    y_scale = frame.y_scale(0, 1)
+    x_scale = chart.x_scale(0, max(1, len(values) - 1))
+    y_scale = chart.y_scale(0, 1)
     for level in (0.0, 0.5, 1.0):
-        frame.line(4, y_scale(level), 236, y_scale(level), "axis" if level == 0 else "grid")
-    for drawn in sorted({int(points[0][0]) for points in map(_points, prompts) if points}):
-        frame.line(x_scale(drawn), 4, x_scale(drawn), 52, "mark")
-    path = "L".join(
-        f"{px(x_scale(place))} {px(y_scale(value))}" for place, value in enumerate(values)
-    )
-    frame.draw(f'<path d="M{path}" class="curve"/>' if path else "")
-    for shown in frames:
-        if shown < len(values):
-            frame.draw(
-                f'<circle cx="{px(x_scale(shown))}" cy="{px(y_scale(values[shown]))}" r="2" class="dot"/>'
-            )
-    return frame.svg()
+        css = "axis" if level == 0 else "grid"
+        chart.line(margin, y_scale(level), right, y_scale(level), css)
+    prompted: set[int] = set()
+    for prompt in prompts:
+        points = _points(prompt)
+        if points:
+            prompted.add(int(points[0][0]))
+    for frame in sorted(prompted):
+        chart.line(x_scale(frame), margin, x_scale(frame), bottom, "mark")
+    corners = [f"{px(x_scale(frame))} {px(y_scale(value))}" for frame, value in enumerate(values)]
+    if corners:
+        chart.draw(f'<path d="M{"L".join(corners)}" class="curve"/>')
+    for frame in frames:
+        if frame < len(values):
+            x = px(x_scale(frame))
+            y = px(y_scale(values[frame]))
+            chart.draw(f'<circle cx="{x}" cy="{y}" r="2" class="dot"/>')
+    return chart.svg()

@@ -11,7 +11,7 @@ from scipy.ndimage import label
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from segarena.systems.videos.robot.skeleton_paths import _edges, _forest, longest_paths
+from segarena.systems.videos.robot.skeleton_paths import _edges, _spanning_forest, longest_paths
 
 skeletons = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9))
 
@@ -72,7 +72,7 @@ def test_a_loop_is_opened_at_the_last_of_its_longest_steps():
 def test_the_trees_are_as_short_as_those_of_another_library(skeleton):
     count = int(skeleton.sum())
     edges = _edges(np.argwhere(skeleton))
-    neighbours, roots = _forest(edges, count)
+    neighbours, roots = _spanning_forest(edges, count)
     places = np.argwhere(skeleton)
     length = sum(
         np.linalg.norm(places[a] - places[b]) for a in range(count) for b in neighbours[a] if a < b
@@ -87,7 +87,7 @@ def test_the_trees_are_as_short_as_those_of_another_library(skeleton):
 @given(skeletons)
 def test_no_path_in_its_tree_is_longer(skeleton):
     count = int(skeleton.sum())
-    neighbours, roots = _forest(_edges(np.argwhere(skeleton)), count)
+    neighbours, roots = _spanning_forest(_edges(np.argwhere(skeleton)), count)
     longest = [
         max(
             steps
@@ -120,7 +120,7 @@ def first_farthest(neighbours, start):
 def test_paths_are_found_by_two_searches_in_raster_order():
     for seed in range(60):
         skeleton = np.random.default_rng(seed).random((12, 12)) < 0.3
-        neighbours, roots = _forest(_edges(np.argwhere(skeleton)), int(skeleton.sum()))
+        neighbours, roots = _spanning_forest(_edges(np.argwhere(skeleton)), int(skeleton.sum()))
         places = np.argwhere(skeleton).tolist()
         firsts = [roots.index(root) for root in dict.fromkeys(roots)]
         expected = [

@@ -1,1 +1,1 @@
-"""J and F, the curve against time, the table that a session reports."""
+"""J and F, the table that a session reports, and the challenge's summary against time."""

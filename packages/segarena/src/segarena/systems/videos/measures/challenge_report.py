@@ -1,4 +1,4 @@
-"""The table of a video challenge: a row per interaction, object and frame; and what it says of each sample.
+"""The report of a video challenge, one row per interaction, object and frame, and scores of samples from it.
 
 Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4, whose reports have the same columns.
 """
@@ -34,14 +34,14 @@ _ROUND = ("sample", "target", "user", "repeat", "round")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampleScore:
-    """What the answers about one sample came to: a sequence, begun from the scribbles of one person.
+    """Quality and time of the answers about one sample: a sequence that began with one person's scribbles.
 
     Attributes:
         sequence: its name.
-        scribble_idx: which person's scribbles, from 1.
-        quality: (objects, interactions), means over frames; NaN where an interaction is missing. Without a column
-            where no answer came in time.
-        seconds: (interactions,), what each answer took; NaN where it is missing.
+        scribble_idx: number of the person whose scribbles came first, from 1.
+        quality: (objects, interactions), means over frames; NaN for a missing interaction. No columns if no answer
+            came in time.
+        seconds: (interactions,), time of each answer; NaN if it is missing.
     """
 
     sequence: str
@@ -51,12 +51,12 @@ class SampleScore:
 
     @property
     def objects(self) -> int:
-        """How many objects are judged."""
+        """Number of objects."""
         return len(self.quality)
 
 
 def unanswered(sequence: str, scribble_idx: int, objects: int) -> SampleScore:
-    """Return the score of a sample about which no answer came."""
+    """Return the score of a sample without answers."""
     return SampleScore(
         sequence=sequence,
         scribble_idx=scribble_idx,
@@ -66,10 +66,10 @@ def unanswered(sequence: str, scribble_idx: int, objects: int) -> SampleScore:
 
 
 def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "") -> pl.DataFrame:
-    """Return the report of what one user and segmenter did, from the tables `parts` and `timings` of a run.
+    """Return the report of one user and segmenter, from the tables `parts` and `timings` of a run.
 
-    What encoding a sample took is part of the first interaction, where the challenge's participants do it too. The
-    columns are `COLUMNS`, the rows in the order of `parts`; timings of other users are not looked at.
+    The time of encoding a sample is part of the first interaction, as for the challenge's participants. The columns are
+    `REPORT_COLUMNS`, the rows in the order of `parts`; timings of other users are ignored.
     """
     if not parts.height:
         return pl.DataFrame(schema=REPORT_COLUMNS)
@@ -101,29 +101,29 @@ def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "
 
 
 def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleScore]:
-    """Return what each sample of a report came to, in its order, by one of `METRICS`.
+    """Return the score of each sample of a report, in its order, by one of `METRICS`.
 
     Raises:
-        InvalidInput: another metric.
+        InvalidInput: unknown metric.
     """
     if metric not in METRICS:
         raise InvalidInput(f"metric: expected one of {', '.join(METRICS)}, got {metric!r}")
     keys = ("sequence", "scribble_idx")
-    means = report.group_by(*keys, "interaction", "object_id", maintain_order=True).agg(
-        pl.col(metric, "timing").mean()
-    )
-    groups = means.group_by(*keys, maintain_order=True)
-    return [_score(str(key[0]), int(str(key[1])), rows, metric) for key, rows in groups]
+    groups = report.group_by(*keys, "interaction", "object_id", maintain_order=True)
+    means = groups.agg(pl.col(metric, "timing").mean())
+    scores: list[SampleScore] = []
+    for key, rows in means.group_by(*keys, maintain_order=True):
+        scores.append(_score(str(key[0]), int(str(key[1])), rows, metric))
+    return scores
 
 
 def _score(sequence: str, scribble_idx: int, rows: pl.DataFrame, metric: str) -> SampleScore:
-    columns: dict[str, NDArray[Any]] = {name: rows[name].to_numpy() for name in rows.columns}
-    rounds = columns["interaction"]
-    number = columns["object_id"]
-    quality = np.full((number.max(), rounds.max()), np.nan)
-    seconds = np.full(rounds.max(), np.nan)
-    quality[number - 1, rounds - 1] = columns[metric]
-    seconds[rounds - 1] = columns["timing"]
+    interaction: NDArray[Any] = rows["interaction"].to_numpy()
+    object_id: NDArray[Any] = rows["object_id"].to_numpy()
+    quality = np.full((object_id.max(), interaction.max()), np.nan)
+    seconds = np.full(interaction.max(), np.nan)
+    quality[object_id - 1, interaction - 1] = rows[metric].to_numpy()
+    seconds[interaction - 1] = rows["timing"].to_numpy()
     return SampleScore(
         sequence=sequence, scribble_idx=scribble_idx, quality=quality, seconds=seconds
     )

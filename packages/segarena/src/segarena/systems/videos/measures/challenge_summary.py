@@ -1,10 +1,10 @@
-"""The result of a timed video challenge: quality against time, the area under it, the value after a minute.
+"""Summary of a timed video challenge: quality against time, the area under the curve, the value after a minute.
 
-Interactions that a sample did not get to hold the last quality and cost no time; before the first answer there is
-nothing. Quality is a mean over objects, so that a sample counts by its objects; time is a mean over samples. Intervals
-draw whole sequences, since the samples of one sequence are alike.
+Missing interactions of a sample keep the last quality and take no time; before the first answer quality is 0. Quality
+is a mean over objects, so samples weigh by their objects; time is a mean over samples. Intervals resample whole
+sequences, since the samples of one sequence are alike.
 
-Source: DAVIS Interactive Challenge, "Evaluation". Its package differs in what "published" says below.
+Source: DAVIS Interactive Challenge, "Evaluation". "published" below says where its package differs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,22 @@ from segarena.systems.videos.measures.challenge_report import SampleScore
 Values: TypeAlias = NDArray[np.float64]
 
 THRESHOLD_S = 60.0
+"""Time at which the challenge reads the curve."""
+
+
+_GRID_POINTS = 61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurveEnd:
-    """Where the curve ends.
+    """End of the curve.
 
     Attributes:
-        seconds_per_object: of the time that a sample had; None where it had no limit.
-        protocol: "careful": the end is that time for the mean number of objects of the samples counted, or the end
-            of the last interaction when there is no limit; what lies behind is cut off. "published": for the mean
-            number of objects of the sequences, or the number of interactions times the longest single one; nothing is
-            cut off, so that behind the end the area turns negative, and it is divided by the latest time.
+        seconds_per_object: time limit of a sample per object; None without a limit.
+        protocol: "careful": the curve ends at that limit for the mean number of objects of the counted samples, or at
+            the end of the last interaction without a limit; the rest is cut off. "published": it ends at the limit for
+            the mean number of objects of the sequences, or at the number of interactions times the longest single one;
+            nothing is cut off, so the area beyond the end is negative, and it is divided by the latest time.
     """
 
     seconds_per_object: float | None = None
@@ -47,13 +51,13 @@ class VideoSummary:
     """Quality against time.
 
     Attributes:
-        auc: the area under the curve, divided by its last time; 0 when no time passed at all.
-        at_threshold: the quality at `threshold_s`, on straight lines between the points of the curve.
+        auc: area under the curve, divided by its last time; 0 if no time passed.
+        at_threshold: quality at `threshold_s`, linearly interpolated between the points of the curve.
         threshold_s: in seconds.
-        time_s: of the points of the curve: 0, the mean time after each interaction, the end.
-        quality: of the points: 0, the mean after each interaction, the last one again.
-        samples: how many samples were counted.
-        planned: how many there are.
+        time_s: times of the curve: 0, the mean time after each interaction, the end.
+        quality: values of the curve: 0, the mean after each interaction, the last one again.
+        samples: number of counted samples.
+        planned: number of all samples.
     """
 
     auc: float
@@ -66,11 +70,11 @@ class VideoSummary:
 
     @property
     def by_round(self) -> Values:
-        """The quality after each interaction."""
+        """Quality after each interaction."""
         return self.quality[1:-1]
 
     def to_json(self, name: str = "J_AND_F") -> dict[str, Any]:
-        """Return it as the published summary: the curve, its area, and the value at the threshold, unrounded."""
+        """Return the published summary: the curve, its area, and the value at the threshold, not rounded."""
         return {
             "auc": self.auc,
             "metric_at_threshold": {"threshold": self.threshold_s, name: self.at_threshold},
@@ -97,12 +101,14 @@ def fill_missing_rounds(score: SampleScore, rounds: int) -> tuple[Values, Values
     quality = np.zeros((score.objects, rounds))
     seconds = np.zeros(rounds)
     last: Values = np.zeros(score.objects)
-    for number in range(rounds):
-        answered = number < score.quality.shape[1]
-        given = score.quality[:, number] if answered else last
-        if answered and not (np.isnan(given).any() or np.isnan(score.seconds[number])):
-            last, seconds[number] = given, score.seconds[number]
-        quality[:, number] = last
+    for index in range(rounds):
+        if index < score.quality.shape[1]:
+            answered = score.quality[:, index]
+            is_missing = np.isnan(answered).any() or np.isnan(score.seconds[index])
+            if not is_missing:
+                last = answered
+                seconds[index] = score.seconds[index]
+        quality[:, index] = last
     return quality, seconds
 
 
@@ -115,23 +121,24 @@ def video_summary(
     counts_not_run: bool | None = None,
     threshold_s: float = THRESHOLD_S,
 ) -> VideoSummary:
-    """Return quality against time over all samples.
+    """Summarize quality against time over all samples.
 
     Args:
         scores: of every sample that was begun; one without an answer counts 0.
-        rounds: the most interactions; by default the most that any sample had, 1 when none had any.
-        horizon: where the curve ends; by default there is no limit of time.
+        rounds: largest number of interactions; by default that of any sample, 1 if none had any.
+        horizon: end of the curve; by default there is no time limit.
         not_run: the samples that were not begun.
         counts_not_run: whether these count 0; by default only as published.
-        threshold_s: where the curve is read.
+        threshold_s: time at which the curve is read.
 
     Raises:
         InvalidInput: `rounds` below 1.
     """
     end = horizon or CurveEnd()
-    is_counted = end.protocol == "published" if counts_not_run is None else counts_not_run
-    counted = [*scores, *(not_run if is_counted else ())]
-    sums = _Sums.of(counted, _rounds(scores, rounds))
+    if counts_not_run is None:
+        counts_not_run = end.protocol == "published"
+    counted = [*scores, *not_run] if counts_not_run else list(scores)
+    sums = _SequenceSums.of(counted, _round_count(scores, rounds))
     curve = sums.curve(np.ones(len(sums.samples)), end)
     return VideoSummary(
         auc=curve.area(),
@@ -155,35 +162,40 @@ def video_intervals(
     level: float = 0.95,
     seed: int = 0,
 ) -> VideoIntervals:
-    """Return how sure the summary of `scores` is; NaN with fewer than two sequences.
+    """Return bootstrap intervals of the summary of `scores`; NaN with fewer than two sequences.
 
-    Arguments are as for `video_summary`; samples that were not begun are not counted. Sequences are drawn `repeats`
+    Arguments are as for `video_summary`; samples that were not begun do not count. Sequences are drawn `repeats`
     times, and `level` of the draws lie inside an interval: the draws of `segarena.statistics.intervals.bootstrap_mean`,
-    so that where objects and samples have one mean, it has one interval. The grid of times ends at `until_s`, or with
-    the curve.
+    so that where objects and samples have the same mean, they have the same interval. The grid of times ends at
+    `until_s`, or with the curve.
     """
     end = horizon or CurveEnd()
-    sums = _Sums.of(scores, _rounds(scores, rounds))
+    sums = _SequenceSums.of(scores, _round_count(scores, rounds))
     count = len(sums.samples)
-    last_s = sums.curve(np.ones(count), end).time_s.max() if until_s is None else until_s
-    grid: Values = np.linspace(0, last_s, 61)
-    rng = np.random.default_rng(seed)
+    if until_s is None:
+        until_s = sums.curve(np.ones(count), end).time_s.max()
+    grid: Values = np.linspace(0, until_s, _GRID_POINTS)
     curves: list[_Curve] = []
     if count > 1:
-        draws = np.concatenate(list(times_drawn(count, repeats, rng)))
-        curves = [sums.curve(times, end) for times in draws]
+        rng = np.random.default_rng(seed)
+        for weights in np.concatenate(list(times_drawn(count, repeats, rng))):
+            curves.append(sums.curve(weights, end))
 
     def bounds(values: list[Values], length: int) -> Values:
         if values:
             return np.quantile(values, tails(level), axis=0)
         return np.full((2, length), np.nan)
 
+    areas = [curve.area() for curve in curves]
+    at_threshold = [curve.at(threshold_s) for curve in curves]
+    by_round = [curve.quality[1:-1] for curve in curves]
+    by_time = [np.interp(grid, curve.time_s, curve.quality) for curve in curves]
     return VideoIntervals(
-        auc=percentile_interval([c.area() for c in curves], level),
-        at_threshold=percentile_interval([c.at(threshold_s) for c in curves], level),
-        by_round=bounds([c.quality[1:-1] for c in curves], sums.quality.shape[1]),
+        auc=percentile_interval(areas, level),
+        at_threshold=percentile_interval(at_threshold, level),
+        by_round=bounds(by_round, sums.quality.shape[1]),
         time_s=grid,
-        by_time=bounds([np.interp(grid, c.time_s, c.quality) for c in curves], len(grid)),
+        by_time=bounds(by_time, len(grid)),
     )
 
 
@@ -193,17 +205,30 @@ class _Curve:
     quality: Values
 
     def area(self) -> float:
-        latest = float(self.time_s.max())
-        steps = np.diff(self.time_s) * (self.quality[1:] + self.quality[:-1]) / 2
-        return float(steps.sum()) / latest if latest else 0.0
+        """Return the area under the curve (trapezoids), divided by the latest time."""
+        latest_s = float(self.time_s.max())
+        if not latest_s:
+            return 0.0
+        doubled_means = self.quality[1:] + self.quality[:-1]
+        areas = np.diff(self.time_s) * doubled_means / 2
+        return float(areas.sum()) / latest_s
 
     def at(self, threshold_s: float) -> float:
         return float(np.interp(threshold_s, self.time_s, self.quality))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sums:
-    """Sums over the samples of each sequence: all that a mean over any draw of sequences needs."""
+class _SequenceSums:
+    """Sums over the samples of each sequence, sufficient for a mean over any draw of sequences.
+
+    Attributes:
+        quality: (sequences, rounds), summed over objects and samples.
+        seconds: (sequences, rounds), summed over samples.
+        objects: (sequences,), summed over samples.
+        samples: (sequences,), number of samples.
+        of_sequence: (sequences,), number of objects of the sequence.
+        longest: (sequences,), time of the longest interaction.
+    """
 
     quality: Values
     seconds: Values
@@ -213,48 +238,60 @@ class _Sums:
     longest: Values
 
     @classmethod
-    def of(cls, scores: Sequence[SampleScore], rounds: int) -> _Sums:
+    def of(cls, scores: Sequence[SampleScore], rounds: int) -> _SequenceSums:
         names = list(dict.fromkeys(score.sequence for score in scores)) or [""]
-        quality = np.zeros((len(names), rounds))
-        seconds = np.zeros((len(names), rounds))
-        objects, samples, of_sequence, longest = (np.zeros(len(names)) for _ in range(4))
+        count = len(names)
+        sums = cls(
+            quality=np.zeros((count, rounds)),
+            seconds=np.zeros((count, rounds)),
+            objects=np.zeros(count),
+            samples=np.zeros(count),
+            of_sequence=np.zeros(count),
+            longest=np.zeros(count),
+        )
         for score in scores:
-            place = names.index(score.sequence)
-            each, took = fill_missing_rounds(score, rounds)
-            quality[place] += each.sum(axis=0)
-            seconds[place] += took
-            objects[place] += score.objects
-            samples[place] += 1
-            of_sequence[place] = score.objects
-            longest[place] = max(longest[place], took.max())
-        return cls(quality, seconds, objects, samples, of_sequence, longest)
+            row = names.index(score.sequence)
+            quality, seconds = fill_missing_rounds(score, rounds)
+            sums.quality[row] += quality.sum(axis=0)
+            sums.seconds[row] += seconds
+            sums.objects[row] += score.objects
+            sums.samples[row] += 1
+            sums.of_sequence[row] = score.objects
+            sums.longest[row] = max(sums.longest[row], seconds.max())
+        return sums
 
-    def curve(self, weights: Values, horizon: CurveEnd) -> _Curve:
-        """Return the curve over sequences that count `weights` times."""
-        means = weights @ self.quality / max(weights @ self.objects, 1.0)
-        quality: Values = np.concatenate([[0.0], means])
-        spent = np.cumsum(weights @ self.seconds / max(weights @ self.samples, 1.0))
-        time_s: Values = np.concatenate([[0.0], spent])
-        end_s = self._end_s(weights, float(time_s[-1]), horizon)
-        if horizon.protocol == "careful":
+    def curve(self, weights: Values, end: CurveEnd) -> _Curve:
+        """Return the curve over sequences with these weights."""
+        objects = max(weights @ self.objects, 1.0)
+        samples = max(weights @ self.samples, 1.0)
+        mean_quality = weights @ self.quality / objects
+        mean_seconds = np.cumsum(weights @ self.seconds / samples)
+        quality: Values = np.concatenate([[0.0], mean_quality])
+        time_s: Values = np.concatenate([[0.0], mean_seconds])
+        end_s = self._end_s(weights, float(time_s[-1]), end)
+        if end.protocol == "careful":
             at_end = np.interp(end_s, time_s, quality)
             quality = np.where(time_s > end_s, at_end, quality)
             time_s = np.minimum(time_s, end_s)
         return _Curve(np.append(time_s, end_s), np.append(quality, quality[-1]))
 
-    def _end_s(self, weights: Values, last_s: float, horizon: CurveEnd) -> float:
-        if horizon.seconds_per_object is None:
-            if horizon.protocol == "careful":
+    def _end_s(self, weights: Values, last_s: float, end: CurveEnd) -> float:
+        """Return the time at which the curve ends, see `CurveEnd`."""
+        rounds = self.quality.shape[1]
+        if end.seconds_per_object is None:
+            if end.protocol == "careful":
                 return last_s
-            return float(self.longest[weights > 0].max()) * self.quality.shape[1]
-        if horizon.protocol == "careful":
+            return float(self.longest[weights > 0].max()) * rounds
+        if end.protocol == "careful":
             objects = float(weights @ self.objects) / max(float(weights @ self.samples), 1.0)
         else:
             objects = float(weights @ self.of_sequence / weights.sum())
-        return horizon.seconds_per_object * objects
+        return end.seconds_per_object * objects
 
 
-def _rounds(scores: Sequence[SampleScore], rounds: int | None) -> int:
+def _round_count(scores: Sequence[SampleScore], rounds: int | None) -> int:
     if rounds is not None and rounds < 1:
         raise InvalidInput(f"rounds: expected at least 1, got {rounds}")
-    return rounds or max([1, *(score.quality.shape[1] for score in scores)])
+    if rounds:
+        return rounds
+    return max([1, *(score.quality.shape[1] for score in scores)])

@@ -47,18 +47,18 @@ def jaccard_contour(
     contour and the share of target contour pixels near the predicted one. See `segarena.arrays.label_edges` for
     what a contour is.
 
-    An object absent from both masks of a frame: J = F = 1. Contours: one empty, F = 0; both empty, F = 1, even where
+    An object absent from both masks of a frame has J = F = 1. F is 0 if one contour is empty and 1 if both are, even if
     one mask fills the frame and the other is empty.
 
     Args:
-        prediction: whole labels (T, H, W), or (H, W) for one frame; bool for one object. Labels that the target's
-            objects do not have belong to none of them.
-        target: the same shape; 255 belongs to no object, but to `ignore`.
+        prediction: integer labels (T, H, W), or (H, W) for one frame; bool for one object. Labels beyond the target's
+            objects count as background.
+        target: the same shape; 255 is no object but part of `ignore`.
         ignore: bool, same shape: excluded from scoring.
-        objects: how many objects are judged; by default the highest label of the target below 255.
-        bound_share: how far contours may run apart, as a share of the diagonal; 1 or more is pixels.
-        void: "ignore": ignored pixels are removed from both masks before anything is looked at; "background": they are
-            background as any other, as in the published interactive challenge.
+        objects: number of objects to judge; by default the highest label of the target below 255.
+        bound_share: tolerance of the contours, as a share of the diagonal; 1 or more is in pixels.
+        void: "ignore": ignored pixels are removed from both masks first; "background": they are ordinary background,
+            as in the published interactive challenge.
 
     Raises:
         InvalidInput: no objects, the shapes differ, or labels other than 0 to 255.
@@ -76,12 +76,12 @@ def jaccard_contour(
 @metric("jaccard-contour")
 @dataclass(kw_only=True, eq=False)
 class JaccardContourMetric:
-    """J, F and their mean, averaged over frames and objects; each of them in the table of parts.
+    """J, F and their mean, averaged over frames and objects; the table of parts holds J and F.
 
     Args:
-        bound_share: how far contours may run apart, as a share of the frame's diagonal; 1 or more is pixels.
-        void: "ignore": ignored pixels are removed from both masks; "background": they are background as any other,
-            so that what is predicted there is wrong, as in the published interactive challenge.
+        bound_share: tolerance of the contours, as a share of the frame's diagonal; 1 or more is in pixels.
+        void: "ignore": ignored pixels are removed from both masks; "background": they are ordinary background, so
+            that a prediction there is wrong, as in the published interactive challenge.
     """
 
     columns = ("jaccard", "contour", "j_and_f")
@@ -104,63 +104,74 @@ class JaccardContourMetric:
         return {"jaccard": values.jaccard, "contour": values.contour}
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return where J, F and their mean are not those of the parts."""
-        jaccard = values["jaccard"]
-        contours = values["contour"]
-        is_wrong = np.abs(values["j_and_f"] - (jaccard + contours) / 2) > 1e-9
-        for name, value in (("jaccard", jaccard), ("contour", contours)):
+        """Return where J, F and their mean differ from those of the parts."""
+        mean = (values["jaccard"] + values["contour"]) / 2
+        is_wrong = np.abs(values["j_and_f"] - mean) > _TOLERANCE
+        for name in ("jaccard", "contour"):
+            value = values[name]
             is_wrong |= (value < 0) | (value > 1)
             if name in parts:
-                is_wrong |= np.abs(value - parts[name]) > 1e-9
+                is_wrong |= np.abs(value - parts[name]) > _TOLERANCE
         return is_wrong
 
     def of(self, comparison: Judged) -> JaccardContour:
         """Return J and F of each object and frame, computed once per comparison."""
-        # Without ignored pixels both rules give the same: either finds what the other computed.
-        leaves_out = self.void == "ignore" and comparison.reference.ignore is not None
-        key = ("jaccard-contour", self.bound_share, leaves_out)
-        return comparison.remember(key, lambda: self._judge(comparison))
+        # Without ignored pixels both rules are the same, so both share one cached result.
+        has_void = self.void == "ignore" and comparison.reference.ignore is not None
+        key = ("jaccard-contour", self.bound_share, has_void)
+        return comparison.remember(key, lambda: self._measure(comparison))
 
-    def _judge(self, comparison: Judged) -> JaccardContour:
+    def _measure(self, comparison: Judged) -> JaccardContour:
         prediction, target, ignore, objects = _stacks(comparison)
-        ignore = None if self.void == "background" else ignore
+        if self.void == "background":
+            ignore = None
         radius_px = contour_radius_px(target.shape[1:], self.bound_share)
-        truths: dict[tuple[int, int], Outlined] = comparison.reference.remember(
+        # Contours of the target are the same for all predictions, so the reference caches them.
+        target_contours: dict[tuple[int, int], Outlined] = comparison.reference.remember(
             ("truths", ignore is None, radius_px), dict[tuple[int, int], Outlined]
         )
-        values = JaccardContour(np.empty((objects, len(target))), np.empty((objects, len(target))))
-        for frame, number in np.ndindex(len(target), objects):
+        jaccard = np.empty((objects, len(target)))
+        contour = np.empty((objects, len(target)))
+        for frame, index in np.ndindex(len(target), objects):
             void = None if ignore is None else ignore[frame]
-            if (number, frame) not in truths:
-                truths[number, frame] = outlined(_piece(target[frame], number + 1, void), radius_px)
-            found = outlined(_piece(prediction[frame], number + 1, void), radius_px)
-            values.jaccard[number, frame], values.contour[number, frame] = _pair(
-                found, truths[number, frame]
-            )
-        return values
+            if (index, frame) not in target_contours:
+                mask = _object_mask(target[frame], index + 1, void)
+                target_contours[index, frame] = outlined(mask, radius_px)
+            predicted = outlined(_object_mask(prediction[frame], index + 1, void), radius_px)
+            scores = _pair_scores(predicted, target_contours[index, frame])
+            jaccard[index, frame], contour[index, frame] = scores
+        return JaccardContour(jaccard, contour)
 
 
-def _piece(labels: Labels, number: int, void: Mask | None) -> Mask:
-    """Return one object in one frame."""
+_TOLERANCE = 1e-9
+
+
+def _object_mask(labels: Labels, number: int, void: Mask | None) -> Mask:
+    """Return the mask of one object in one frame, without void pixels."""
     mask = labels == number
-    return mask if void is None else np.greater(mask, void)
+    if void is None:
+        return mask
+    return np.greater(mask, void)
 
 
-def _pair(prediction: Outlined, target: Outlined) -> tuple[float, float]:
+def _pair_scores(prediction: Outlined, target: Outlined) -> tuple[float, float]:
     """Return J and F of one object in one frame."""
     if not (prediction.area or target.area):
         return 1.0, 1.0
     both = shared(prediction, target)
     jaccard = both.area / (prediction.area + target.area - both.area)
     if not (prediction.length and target.length):
+        # F is 1 if both contours are empty, 0 if only one is.
         return jaccard, float(prediction.length == target.length)
     precision = both.first / prediction.length
     recall = both.second / target.length
-    return jaccard, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    if not precision + recall:
+        return jaccard, 0.0
+    return jaccard, 2 * precision * recall / (precision + recall)
 
 
 def _stacks(comparison: Judged) -> tuple[Labels, Labels, Mask | None, int]:
-    """Return prediction, target and ignore as (T, H, W), and how many objects are judged."""
+    """Return prediction, target and ignore as (T, H, W), and the number of objects."""
     if isinstance(comparison, ObjectsComparison):
         several = comparison
         prediction = several.prediction
@@ -173,10 +184,7 @@ def _stacks(comparison: Judged) -> tuple[Labels, Labels, Mask | None, int]:
         target = one.reference.given.view(np.uint8)
         ignore = one.ignore
         objects = 1
-    frames = cast("Any", (-1, *target.shape[-2:]))
-    return (
-        prediction.reshape(frames),
-        target.reshape(frames),
-        None if ignore is None else ignore.reshape(frames),
-        objects,
-    )
+    stack_shape = cast("Any", (-1, *target.shape[-2:]))
+    if ignore is not None:
+        ignore = ignore.reshape(stack_shape)
+    return prediction.reshape(stack_shape), target.reshape(stack_shape), ignore, objects

@@ -1,7 +1,7 @@
-"""The values of one object over the frames of a video in two numbers: recall and decay.
+"""Recall and decay: the values of one object over the frames of a video as two numbers.
 
 Source: Perazzi et al., DAVIS, CVPR 2016, section 4; as the toolkit for semi-supervised methods computes them. That
-toolkit leaves out the first and the last frame of each sequence, which is the caller's to do (`values[1:-1]`).
+toolkit leaves out the first and the last frame of each sequence; callers do so with `values[1:-1]`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,28 @@ def recall(values: Any) -> float:
     """Return the share of frames whose value is above 0.5 (exactly 0.5 is not).
 
     Args:
-        values: one per frame; NaN counts as a frame that failed.
+        values: one per frame; NaN counts as a failed frame.
 
     Raises:
         InvalidInput: no frames.
     """
-    return float(np.mean(_checked(values) > SUCCESS))
+    return float(np.mean(_check_values(values) > SUCCESS))
+
+
+def _mean_of_known(values: Any) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _check_values(values: Any) -> Any:
+    checked = np.asarray(values, dtype=np.float64)
+    if checked.ndim != 1 or not len(checked):
+        raise InvalidInput(f"expected one value per frame, at least one; got shape {checked.shape}")
+    return checked
 
 
 def decay(values: Any, *, protocol: Protocol = "careful") -> float:
-    """Return the mean of the first quarter of the frames minus the mean of the last: what is lost over time.
+    """Return the mean of the first quarter of the frames minus the mean of the last: the loss over time.
 
     Quarters share their border frames: they run between five rounded points from the first to the last frame.
 
@@ -42,22 +54,12 @@ def decay(values: Any, *, protocol: Protocol = "careful") -> float:
     Raises:
         InvalidInput: no frames.
     """
-    checked = _checked(values)
-    points = (np.round(np.linspace(1, len(checked), 5) + 1e-10) - 1).astype(np.int64)
+    checked = _check_values(values)
+    spaced = np.linspace(1, len(checked), 5)
+    # The toolkit adds 1e-10 so that halves are rounded up, and counts frames from 1.
+    points = (np.round(spaced + 1e-10) - 1).astype(np.int64)
     if protocol == "published":
         points = points % 256
     first = checked[points[0] : points[1] + 1]
     last = checked[points[3] : points[4] + 1]
-    return _mean(first) - _mean(last)
-
-
-def _mean(values: Any) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-def _checked(values: Any) -> Any:
-    checked = np.asarray(values, dtype=np.float64)
-    if checked.ndim != 1 or not len(checked):
-        raise InvalidInput(f"expected one value per frame, at least one; got shape {checked.shape}")
-    return checked
+    return _mean_of_known(first) - _mean_of_known(last)

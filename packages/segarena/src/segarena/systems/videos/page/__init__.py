@@ -1,1 +1,1 @@
-"""What reports of videos have of their own."""
+"""Report sections for timed video runs, and pictures of their dialogues."""

@@ -1,1 +1,4 @@
-"""The scribbling robot of the DAVIS Interactive Challenge, stage by stage: error, opening, skeleton, path, curve."""
+"""The scribbling robot of the DAVIS Interactive Challenge, stage by stage.
+
+Error mask, `morphological_opening`, `medial_axis`, `skeleton_paths`, `bezier_line`; `scribble_lines` runs all stages.
+"""

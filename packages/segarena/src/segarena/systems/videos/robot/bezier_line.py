@@ -12,10 +12,10 @@ _POINTS_PER_PIXEL = 2
 
 
 def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
-    """Return one Bezier curve of `max_points` points with every pixel of `path` as a control point, from its end back.
+    """Return a Bezier curve of `max_points` points with every pixel of `path` as a control point, in reverse order.
 
-    A path of more pixels than that is returned as it is. So many control points make the line smooth and let it cut
-    bends, and off what it should be on: see `guided_line`.
+    A path with more pixels than that is returned unchanged. So many control points make the line smooth, but it cuts
+    corners and leaves its target: see `guided_line`.
 
     Args:
         path: (N, 2), N at least 1, as (row, column).
@@ -27,19 +27,21 @@ def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
 
 
 def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Points:
-    """Return a line along `path` that is nowhere off `allowed`, as smooth as that lets it be.
+    """Return a line along `path` that stays on `allowed`, as smooth as possible.
 
-    One Bezier curve where it stays on `allowed`; otherwise the path is cut in the middle, and so on in each half, down
-    to steps from pixel to pixel. Neither the points nor the pixels between them are off. Two points a pixel.
+    It is one Bezier curve if that stays on `allowed`; otherwise the path is halved, and each half again, down to steps
+    between neighbouring pixels. Both the points and the pixels between them stay on `allowed`. Two points per pixel.
 
     Args:
         path: (N, 2), N at least 1, as (row, column); every pixel in `allowed`.
-        max_points: how many points there are at most, as long as two per piece are enough.
+        max_points: largest number of points, as long as two per piece are enough.
         allowed: bool (H, W).
     """
     per_pixel = min(_POINTS_PER_PIXEL, max_points / len(path))
-    pieces = _pieces(path[::-1].astype(np.float64), per_pixel, allowed)
-    return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+    pieces = _curve_pieces(path[::-1].astype(np.float64), per_pixel, allowed)
+    # Neighbouring pieces share an end point.
+    without_first_point = [piece[1:] for piece in pieces[1:]]
+    return np.concatenate([pieces[0], *without_first_point])
 
 
 def points_on_mask(points: Points, mask: Mask) -> NDArray[np.bool_]:
@@ -48,20 +50,20 @@ def points_on_mask(points: Points, mask: Mask) -> NDArray[np.bool_]:
 
 
 def nearest_pixels(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return rows and columns of the pixels that points are nearest to; halfway, of the later pixel."""
+    """Return rows and columns of the nearest pixels of points; the later pixel halfway between two."""
     rows, columns = np.floor(points + 0.5).astype(np.int64).T
     return rows, columns
 
 
-def _pieces(path: Points, per_pixel: float, allowed: Mask) -> list[Points]:
+def _curve_pieces(path: Points, per_pixel: float, allowed: Mask) -> list[Points]:
     if len(path) <= 2:
         return [path]
     curve = bezier(path, max(2, round(per_pixel * len(path))))
-    drawn = pixels_between(np.stack(nearest_pixels(curve), axis=1))
-    if allowed[tuple(drawn.T)].all():
+    rows, columns = pixels_between(np.stack(nearest_pixels(curve), axis=1)).T
+    if allowed[rows, columns].all():
         return [curve]
     middle = len(path) // 2
     return [
-        *_pieces(path[: middle + 1], per_pixel, allowed),
-        *_pieces(path[middle:], per_pixel, allowed),
+        *_curve_pieces(path[: middle + 1], per_pixel, allowed),
+        *_curve_pieces(path[middle:], per_pixel, allowed),
     ]

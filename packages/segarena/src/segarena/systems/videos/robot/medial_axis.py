@@ -1,14 +1,14 @@
-"""Second stage: the medial axis, by taking pixels away from the outside in as long as nothing falls apart.
+"""Second stage: the medial axis, by thinning from the outside in while the topology stays the same.
 
-Pixels are looked at in the order of their distance to the outside, then of how few neighbours they have (corners
-first), then of a rule for ties. A pixel goes unless its 3 x 3 pixels would then have another number of 8-connected
-parts, or it has fewer than two neighbours left.
+Pixels are visited in the order of their distance to the outside, then of their number of neighbours, fewest (corners)
+first, then of a tie rule. A pixel is removed unless its removal would change the number of 8-connected components in
+its 3 x 3 neighbourhood, or it has fewer than two neighbours left.
 
-Done one by one that takes a loop over all pixels. But whether a pixel stays is a rule of which of its earlier
-neighbours stayed and which later ones there are, and only one choice of pixels fits that rule everywhere: an earlier
-neighbour has earlier ones itself, down to the first pixel. So all pixels are told at once as if no earlier neighbour
-had stayed, which is right nearly everywhere, and then again those that come after one that was told wrong, until
-nothing changes. The result is that of the loop, always.
+Done one by one this takes a loop over all pixels. But whether a pixel stays depends only on which of its earlier
+neighbours stayed and which later ones exist, and only one set of pixels satisfies that rule everywhere: an earlier
+neighbour has earlier ones itself, down to the first pixel. Therefore all pixels are decided at once as if no earlier
+neighbour had stayed, which is right almost everywhere, and then those after a wrongly decided one again, until nothing
+changes. The result always equals that of the loop.
 """
 
 from __future__ import annotations
@@ -31,103 +31,111 @@ def medial_axis(mask: Mask, ties: TieBreak = "raster") -> Mask:
     """Return the medial axis of `mask`.
 
     Args:
-        mask: bool (H, W). The frame's border counts as outside.
-        ties: "raster": of pixels of equal distance and equally many neighbours, the first in raster order is looked at
-            first. "permutation": the order of NumPy's `RandomState(0).permutation` over all pixels of the mask.
+        mask: bool (H, W). Pixels beyond the frame count as outside.
+        ties: "raster": pixels of equal distance and equally many neighbours are visited in raster order. "permutation":
+            in the order of NumPy's `RandomState(0).permutation` over all pixels of the mask.
 
     Returns:
-        bool (H, W), empty if `mask` is. It may hold closed loops, around holes and elsewhere.
+        bool (H, W), empty if `mask` is. It may contain closed loops, around holes and elsewhere.
 
-    Source: `medial_axis` of scikit-image, whose ties were drawn with `RandomState(0)` up to 0.18 and anew on every call
-    from 0.19 on; "permutation" gives what the former gave.
+    Source: `medial_axis` of scikit-image, which broke ties with `RandomState(0)` up to 0.18 and at random from 0.19 on;
+    "permutation" reproduces the former.
     """
-    there = np.pad(mask, 1)
-    later = _later(_order(there, ties))
-    stays = there & cv2.LUT(later, _needed()).view(np.bool_)
-    _correct(stays.ravel(), later.ravel(), there.shape[1])
+    inside = np.pad(mask, 1)
+    later = _later_neighbours(_visit_order(inside, ties))
+    stays = inside & cv2.LUT(later, _stay_table()).view(np.bool_)
+    _correct(stays.ravel(), later.ravel(), inside.shape[1])
     return stays[1:-1, 1:-1]
 
 
-def _later(order: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
-    """Return which neighbours of each pixel come after it, a bit for each of `_AROUND`, the first lowest.
+def _later_neighbours(order: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
+    """Return which neighbours of each pixel come after it, one bit for each of `_AROUND`, the first lowest.
 
-    Of equals the first in raster order comes first. What is said of pixels that are not there (0) means nothing.
+    Ties are in raster order. Values of pixels outside the mask (order 0) are meaningless.
     """
     later = np.zeros(order.shape, dtype=np.uint8)
-    flat = order.ravel()
-    found = later.ravel()
+    flat_order = order.ravel()
+    flat_later = later.ravel()
     width = order.shape[1]
     for bit, (row, column) in enumerate(_AROUND[4:], start=4):
         step = row * width + column
-        follows = np.greater_equal(flat[step:], flat[:-step]).view(np.uint8)
-        found[:-step] |= follows << np.uint8(bit)
+        follows = np.greater_equal(flat_order[step:], flat_order[:-step]).view(np.uint8)
+        flat_later[:-step] |= follows << np.uint8(bit)
         # Seen from the other pixel of the pair, which has this one on the opposite side.
-        found[step:] |= (follows ^ 1) << np.uint8(7 - bit)
+        flat_later[step:] |= (follows ^ 1) << np.uint8(7 - bit)
     return later
 
 
 def _correct(stays: Mask, later: NDArray[np.uint8], width: int) -> None:
-    """Make `stays` fit the rule everywhere; both flat, rows of `width` pixels with a border that is not there."""
+    """Make `stays` satisfy the rule everywhere; both are flat, rows of `width` pixels with an empty border."""
     steps = np.array([row * width + column for row, column in _AROUND])
     changed = np.flatnonzero(stays)
     while len(changed):
         is_later = np.unpackbits(later[changed, None], axis=1, bitorder="little").view(np.bool_)
-        after = np.unique((changed[:, None] + steps)[is_later])
-        stayed = np.packbits(stays[after[:, None] + steps], axis=1, bitorder="little").ravel()
-        # Of later neighbours all that are there count, whatever becomes of them.
-        told = _needed()[later[after] | stayed].view(np.bool_)
-        is_new = told != stays[after]
-        stays[after] = told
-        changed = after[is_new]
+        neighbours = changed[:, None] + steps
+        affected = np.unique(neighbours[is_later])
+        neighbour_stays = stays[affected[:, None] + steps]
+        stayed = np.packbits(neighbour_stays, axis=1, bitorder="little").ravel()
+        # All later neighbours inside the mask count, whether or not they stay.
+        decided = _stay_table()[later[affected] | stayed].view(np.bool_)
+        is_different = decided != stays[affected]
+        stays[affected] = decided
+        changed = affected[is_different]
 
 
-def _order(there: Mask, ties: TieBreak) -> NDArray[np.integer[Any]]:
-    """Return when each pixel of `there` is looked at, from 1; 0 for the other pixels.
+def _visit_order(inside: Mask, ties: TieBreak) -> NDArray[np.integer[Any]]:
+    """Return the position of each pixel of `inside` in the visiting order, from 1; 0 for the other pixels.
 
-    Of equal numbers the first in raster order is looked at first.
+    Equal positions are visited in raster order.
     """
     neighbours = cv2.boxFilter(
-        there.view(np.uint8), -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT
+        inside.view(np.uint8), -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT
     )
-    window, squared = squared_distance_in_window(there)
+    window, squared = squared_distance_in_window(inside)
     highest = int(squared.max(initial=0)) * 9 + 9
-    order = np.zeros(there.shape, dtype=np.int32 if highest < 2**31 else np.int64)
+    order = np.zeros(inside.shape, dtype=np.int32 if highest < 2**31 else np.int64)
+    # Nine values of the second criterion fit between two squared distances.
     order[window] = squared
     order *= 9
-    order += (9 - neighbours) * there
+    order += (9 - neighbours) * inside
     if ties == "permutation":
         # RandomState's streams are frozen: NumPy promises the same permutation in all versions.
-        count = np.count_nonzero(there)
+        count = np.count_nonzero(inside)
         order = order.astype(np.int64) * count
-        order[there] += np.random.RandomState(0).permutation(count)
+        order[inside] += np.random.RandomState(0).permutation(count)
     return order
 
 
 @cache
-def _needed() -> NDArray[np.uint8]:
-    """Return whether a pixel stays, by its neighbours: a bit for each of `_AROUND`, the first lowest."""
-    needed = np.zeros(256, dtype=np.uint8)
+def _stay_table() -> NDArray[np.uint8]:
+    """Return whether a pixel stays, by its neighbours: one bit for each of `_AROUND`, the first lowest."""
+    stays = np.zeros(256, dtype=np.uint8)
     for code in range(256):
-        needed[code] = _is_needed([at for bit, at in enumerate(_AROUND) if code >> bit & 1])
-    return needed
+        neighbours = [offset for bit, offset in enumerate(_AROUND) if code >> bit & 1]
+        stays[code] = _must_stay(neighbours)
+    return stays
 
 
-def _is_needed(neighbours: list[tuple[int, int]]) -> bool:
-    return len(neighbours) < 2 or _parts(neighbours) != _parts([*neighbours, (0, 0)])
+def _must_stay(neighbours: list[tuple[int, int]]) -> bool:
+    if len(neighbours) < 2:
+        return True
+    return _count_components(neighbours) != _count_components([*neighbours, (0, 0)])
 
 
-def _parts(places: list[tuple[int, int]]) -> int:
-    """Return into how many 8-connected parts the places fall."""
-    left = set(places)
-    parts = 0
-    while left:
-        parts += 1
-        reached = {left.pop()}
-        while reached:
-            row, column = reached.pop()
+def _count_components(offsets: list[tuple[int, int]]) -> int:
+    """Return the number of 8-connected components."""
+    remaining = set(offsets)
+    count = 0
+    while remaining:
+        count += 1
+        frontier = {remaining.pop()}
+        while frontier:
+            row, column = frontier.pop()
             near = {
-                place for place in left if abs(place[0] - row) <= 1 and abs(place[1] - column) <= 1
+                offset
+                for offset in remaining
+                if abs(offset[0] - row) <= 1 and abs(offset[1] - column) <= 1
             }
-            left -= near
-            reached |= near
-    return parts
+            remaining -= near
+            frontier |= near
+    return count

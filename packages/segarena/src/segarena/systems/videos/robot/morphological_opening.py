@@ -1,4 +1,4 @@
-"""First stage: what is left of an error when everything thinner than a disk is taken away."""
+"""First stage: morphological opening (erosion, then dilation) of the error mask with a disk."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from segarena.arrays.components import Component
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import RobotSettings
 
-# An even-sized disk moves what it opens by up to two pixels down and to the right.
+# An even-sized disk shifts the opened mask by up to two pixels down and to the right.
 _MARGIN_PX = 3
+# Factor by which the radius shrinks until something is left.
 _SHRINK = 0.9
 
 
@@ -25,26 +26,29 @@ def opening_radius_px(area_px: int, settings: RobotSettings) -> float:
 
 
 def published_disk(radius_px: float) -> NDArray[np.uint8]:
-    """Return the disk of a real radius r: on where x^2 + y^2 <= r^2 at x, y = -r, -r + 1, ... below r + 1.
+    """Return the published disk of a real radius r: on where x^2 + y^2 <= r^2 at x, y = -r, -r + 1, ... below r + 1.
 
-    For a whole radius it is the usual disk. For others its middle lies between pixels: r = 2.5 gives 6 x 6 elements, of
+    For a whole radius it is the usual disk. For others its centre lies between pixels: r = 2.5 gives 6 x 6 elements, of
     which those at -2 to +1 are on; r = 1.05 gives three elements without the middle one. Element i lies at i - n // 2.
     """
     along = np.arange(-radius_px, radius_px + 1)
-    return (along[:, None] ** 2 + along**2 <= radius_px**2).astype(np.uint8)
+    squared = along[:, None] ** 2 + along**2
+    return (squared <= radius_px**2).astype(np.uint8)
 
 
 def open_mask(mask: Mask, element: NDArray[np.uint8]) -> Mask:
-    """Return the maximum over `element` of the minimum over `element` around each pixel.
+    """Open a mask: erode with `element`, then dilate.
 
-    Pixels beyond the frame do not count; a pixel is False where the disk holds nothing else. Both look at the same
-    offsets, not mirrored ones, so that a disk whose middle is not its middle element moves the result.
+    Pixels beyond the frame do not count; a pixel is False if its element lies entirely outside. Erosion and dilation
+    use the same offsets, not mirrored ones, so an element whose centre is not its middle element shifts the result.
     """
     rows = element_of(element)
     margin = words_for(len(element))
     frame = pack(np.ones_like(mask), margin)
     eroded = frame & ~dilated(frame ^ pack(mask, margin), rows)
-    if not element[len(element) // 2, len(element) // 2]:
+    middle = len(element) // 2
+    if not element[middle, middle]:
+        # Without its middle element, the element of a pixel at the border can lie entirely outside the frame.
         eroded &= dilated(frame, rows)
     if eroded.any():
         return unpack(dilated(eroded, rows), mask.shape[1], margin)
@@ -52,14 +56,14 @@ def open_mask(mask: Mask, element: NDArray[np.uint8]) -> Mask:
 
 
 def open_error(error: Mask, settings: RobotSettings) -> Component | None:
-    """Return what is left of `error`, cropped; None when nothing is.
+    """Open an error mask, and crop the result; None if nothing is left.
 
-    An error for which the disk's radius is at most 1 stays as it is. Otherwise it is opened, with a radius a tenth
+    An error whose disk has a radius of at most 1 stays unchanged. Otherwise it is opened, with a radius a tenth
     smaller each time until something is left or the radius falls to 1.
 
     Args:
         error: bool (H, W).
-        settings: a checked robot opens with `segarena.arrays.balls.disk`, so that nothing leaves the error; a
+        settings: a checked robot opens with `segarena.arrays.balls.disk`, so that the result stays inside the error; a
             published one with `published_disk`.
 
     Source: the published robot, `davisinteractive` 1.0.4, by its behaviour.
@@ -70,10 +74,12 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
     window = grow_window(window, _MARGIN_PX, error.shape)
     crop = error[window]
     radius_px = opening_radius_px(int(np.count_nonzero(crop)), settings)
-    left = crop if radius_px <= 1 else np.zeros_like(crop)
+    opened = crop if radius_px <= 1 else np.zeros_like(crop)
     disk_of = published_disk if settings.mode == "published" else disk
-    while radius_px > 1 and not left.any():
-        left = open_mask(crop, disk_of(radius_px))
+    while radius_px > 1 and not opened.any():
+        opened = open_mask(crop, disk_of(radius_px))
         radius_px *= _SHRINK
-    inner = bounding_window(left)
-    return None if is_empty(inner) else Component(from_window(inner, window), left[inner])
+    inner = bounding_window(opened)
+    if is_empty(inner):
+        return None
+    return Component(from_window(inner, window), opened[inner])

@@ -1,4 +1,4 @@
-"""All stages together: the lines a robot draws in one frame, and how well they fit."""
+"""All stages of the robot: the lines that it draws in one frame, and their validity."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from segarena.systems.videos.robot.skeleton_paths import longest_paths
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotLine:
-    """A line of a robot in one frame: points (N, 2) as (row, column), and the true label of what they are meant for."""
+    """A line of the robot in one frame: points (N, 2) as (row, column), and the true label that it marks."""
 
     object_id: int
     points: Points
@@ -34,13 +34,13 @@ class RobotLine:
 
 @dataclass(frozen=True, slots=True)
 class LineValidity:
-    """How far a line leaves what it is meant for.
+    """Share of a line that leaves its target.
 
     Attributes:
-        off_error: share of its points that are not on a wrong pixel of its label: some of the line says nothing new.
-        off_label: share of its points that are not on its label at all: some of the line says what is not true.
-        farthest_px: the largest distance of such a point's pixel to the label; 0 when there is none, infinite when
-            the label is nowhere in the frame.
+        off_error: share of its points outside the wrong pixels of its label: these give no new information.
+        off_label: share of its points outside its label: these give wrong information.
+        farthest_px: largest distance of the pixel of such a point to the label; 0 without such points, infinite if
+            the label is absent from the frame.
     """
 
     off_error: float
@@ -57,48 +57,47 @@ def draw_lines(
     ignore: Mask | None = None,
     marks_all: bool = False,
 ) -> tuple[RobotLine, ...]:
-    """Return what the robot draws in one frame: a line in each large enough part of what is missing of each label.
+    """Draw the robot's lines in one frame: one in each large enough component of each label's error.
 
-    The background is a label like the others, 0, and comes first: a line on it says that something was predicted there
-    that is none of the objects.
+    The background is a label like the others, 0, and comes first: a line on it marks pixels that were wrongly predicted
+    as an object.
 
     Args:
         prediction: uint8 (H, W).
-        target: the same; labels above `objects` are never drawn on.
+        target: the same; labels above `objects` get no lines.
         settings: of the robot.
-        objects: labels 0 to this one are drawn on.
-        ignore: bool (H, W), never drawn on.
-        marks_all: a checked robot draws at least a point on every label that something is missing of.
+        objects: highest label that gets lines.
+        ignore: bool (H, W), pixels without lines.
+        marks_all: a checked robot draws at least a point on every label with an error.
 
     Returns:
-        Lines by label, then by the first pixel of the skeleton in raster order; none when nothing is large enough.
+        Lines by label, then by the first pixel of the skeleton in raster order; empty if no component is large enough.
     """
     wrong = prediction != target
     if ignore is not None:
         wrong &= ~ignore
+    wrong_px = np.bincount(target[wrong], minlength=1)[: objects + 1]
     lines: list[RobotLine] = []
-    for object_id in np.flatnonzero(
-        np.bincount(target[wrong], minlength=1)[: objects + 1]
-    ).tolist():
+    for object_id in np.flatnonzero(wrong_px).tolist():
         label = target == object_id
-        lines.extend(
-            RobotLine(object_id, points)
-            for points in _lines_in(wrong & label, label, settings, marks_all)
-        )
+        for points in _lines_in(wrong & label, label, settings, marks_all):
+            lines.append(RobotLine(object_id, points))
     return tuple(lines)
 
 
 def line_validity(line: RobotLine, prediction: Labels, target: Labels) -> LineValidity:
-    """Return how far `line`, which was drawn for these two, leaves what it is meant for."""
+    """Return the validity of a `line` that was drawn for this prediction and target."""
     label = target == line.object_id
+    error = label & (prediction != target)
     on_label = points_on_mask(line.points, label)
-    on_error = points_on_mask(line.points, label & (prediction != target))
+    on_error = points_on_mask(line.points, error)
     farthest_px = 0.0
     if not label.any():
         farthest_px = math.inf
     elif not on_label.all():
-        away_px = cv2.distanceTransform((~label).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-        farthest_px = float(away_px[nearest_pixels(line.points[~on_label])].max())
+        outside = (~label).view(np.uint8)
+        distance_px = cv2.distanceTransform(outside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+        farthest_px = float(distance_px[nearest_pixels(line.points[~on_label])].max())
     return LineValidity(
         off_error=1 - float(on_error.mean()),
         off_label=1 - float(on_label.mean()),
@@ -107,11 +106,12 @@ def line_validity(line: RobotLine, prediction: Labels, target: Labels) -> LineVa
 
 
 def _lines_in(error: Mask, label: Mask, settings: RobotSettings, marks_all: bool) -> list[Points]:
+    """Return the points of the lines on one label."""
     paths = _paths_in(open_error(error, settings), settings, settings.min_nodes)
     if settings.mode == "published":
         return [smooth_line(path, settings.max_points) for path in paths]
     if not paths:
-        # Thin everywhere, and often many specks: each of them would give a line.
+        # The error is thin everywhere, and often many specks, each of which would give a line.
         largest = largest_component(error, ties="first")
         paths = _paths_in(largest, settings, settings.min_nodes)
         if marks_all and not paths:
@@ -122,12 +122,11 @@ def _lines_in(error: Mask, label: Mask, settings: RobotSettings, marks_all: bool
 def _paths_in(
     part: Component | None, settings: RobotSettings, min_nodes: int
 ) -> list[NDArray[np.int64]]:
-    """Return the path through each piece of a part of the frame, in pixels of the frame."""
+    """Return the longest path through each component of a cropped mask, in pixels of the frame."""
     if part is None:
         return []
-    corner = np.array([side.start for side in part.window])
+    rows, columns = part.window
+    corner = np.array([rows.start, columns.start])
+    skeleton = medial_axis(part.mask, settings.ties)
     loops = "search" if settings.mode == "published" else "raster"
-    return [
-        path + corner
-        for path in longest_paths(medial_axis(part.mask, settings.ties), min_nodes, loops)
-    ]
+    return [path + corner for path in longest_paths(skeleton, min_nodes, loops)]

@@ -1,4 +1,4 @@
-"""The robot's parameters: three sets were published, and results of one cannot be compared with those of another."""
+"""Parameters of the robot; three sets were published, and results of different sets are not comparable."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ RobotPreset: TypeAlias = Literal["default", "local-1.0.4", "server-2020"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotSettings:
-    """How the robot draws.
+    """Parameters of the robot.
 
     Attributes:
-        kernel_size: diameter of the disk that opens an error, as a share of the square root of the error's pixels.
-        max_radius_px: the largest radius of that disk.
-        min_nodes: skeletons of fewer pixels give no line.
-        max_points: how many points a line has at most; published lines have as many unless their path is longer.
-        mode: "checked": lines stay on the true label, thin errors are drawn on, points of a line lie half a pixel
-            apart. "published": as the published code does.
+        kernel_size: diameter of the disk that opens an error, relative to the square root of the error's pixels.
+        max_radius_px: largest radius of that disk.
+        min_nodes: skeletons with fewer pixels give no line.
+        max_points: largest number of points of a line; published lines have exactly as many unless their path is
+            longer.
+        mode: "checked": lines stay on the true label, thin errors get lines too, points of a line lie half a pixel
+            apart. "published": as in the published code.
         ties: which of equally deep pixels the skeleton loses first: "raster", the first in raster order;
-            "permutation", as scikit-image up to 0.18 drew them, with NumPy's `RandomState(0)`.
+            "permutation", in the random order of scikit-image up to 0.18, with NumPy's `RandomState(0)`.
     """
 
     kernel_size: float = 0.15
@@ -71,21 +72,18 @@ def robot_preset(
     ties: TieBreak | None = None,
     **numbers: float | None,
 ) -> RobotSettings:
-    """Return a published set of parameters, some of them replaced.
+    """Return a published set of parameters, with some of them replaced.
 
     Args:
         name: "default", "local-1.0.4" or "server-2020".
         mode: see `RobotSettings`.
-        ties: see `RobotSettings`; None takes "raster" when checked, "permutation" as published.
-        numbers: instead of the published ones, by the names of `RobotSettings`; None keeps the published one.
+        ties: see `RobotSettings`; None means "raster" if checked, "permutation" if published.
+        numbers: replacements by the names of `RobotSettings`; None keeps the published value.
 
     Raises:
         InvalidInput: a number is out of its range.
     """
-    own: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
-    return replace(
-        PRESETS[name],
-        mode=mode,
-        ties=ties or ("permutation" if mode == "published" else "raster"),
-        **own,
-    )
+    replaced: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+    if ties is None:
+        ties = "permutation" if mode == "published" else "raster"
+    return replace(PRESETS[name], mode=mode, ties=ties, **replaced)

@@ -1,8 +1,7 @@
-"""Third stage: the longest path through each part of a skeleton."""
+"""Third stage: the longest path through each component of a skeleton."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -10,74 +9,81 @@ from numpy.typing import NDArray
 
 from segarena.samples import Mask
 
-# The neighbours that come after a pixel, in raster order; along the axes before across: the shorter edges first.
+# Offsets to the later neighbours of a pixel, in raster order: first those along the axes, which are shorter.
 _ALONG = ((0, 1), (1, 0))
 _ACROSS = ((1, -1), (1, 1))
 
 Neighbours = list[list[int]]
-"""The nodes next to each node."""
+"""The adjacent nodes of each node."""
 
 
 Loops: TypeAlias = Literal["raster", "search"]
+"""Rule by which closed loops are opened, see `longest_paths`."""
 
 
 def longest_paths(
     skeleton: Mask, min_nodes: int, loops: Loops = "raster"
 ) -> list[NDArray[np.int64]]:
-    """Return the longest path of each 8-connected part of `skeleton` that has at least `min_nodes` pixels.
+    """Return the longest path of each 8-connected component of `skeleton` with at least `min_nodes` pixels.
 
-    Where a part has closed loops, they are opened first: of all trees that join its pixels by steps to neighbours, a
-    shortest one is kept, a step across counting sqrt(2). A path may have fewer pixels than `min_nodes`: the rule is
-    about the part.
+    Closed loops are opened first: a minimum spanning tree of the component's pixels is kept, with diagonal steps
+    counting sqrt(2). A path may have fewer pixels than `min_nodes`: the limit applies to the component.
 
-    A path is longest by its number of pixels, found by two searches from node to node, neighbours in raster order: from
-    the part's first pixel to the first one of those farthest away, and from there to the first farthest one again.
+    A path is longest by its number of pixels. Two breadth-first searches find it, neighbours in raster order: from
+    the component's first pixel to the first of those farthest away, and from there to the first farthest one again.
 
     Args:
         skeleton: bool (H, W).
-        min_nodes: parts of fewer pixels give no path.
-        loops: which of equally long steps are kept: "raster", those that come first in raster order (of their first
-            pixel, then of their second); "search", as published: see `_without_loops`.
+        min_nodes: components with fewer pixels give no path.
+        loops: which of equally long steps are kept: "raster", the first in raster order (of their first pixel, then of
+            their second); "search", as published: see `_search_forest`.
 
     Returns:
-        (N, 2) arrays as (row, column), parts in the order of their first pixels in raster order.
+        (N, 2) arrays as (row, column), components in the order of their first pixels in raster order.
     """
-    pixels = np.stack(np.divmod(np.flatnonzero(skeleton), max(1, skeleton.shape[1])), axis=1)
+    width = max(1, skeleton.shape[1])
+    pixels = np.stack(np.divmod(np.flatnonzero(skeleton), width), axis=1)
     edges = _edges(pixels)
-    neighbours, part_of = (
-        _forest(edges, len(pixels)) if loops == "raster" else _without_loops(edges, pixels)
-    )
-    # In raster order, so that a part is at the place of its first pixel.
-    parts: dict[int, list[int]] = {}
-    for node, part in enumerate(part_of):
-        parts.setdefault(part, []).append(node)
-    firsts = [nodes[0] for nodes in parts.values() if len(nodes) >= min_nodes]
-    starts = [_farthest(neighbours, first)[-1] for first in firsts]
-    return [pixels[_farthest(neighbours, start)] for start in starts]
+    if loops == "raster":
+        neighbours, root_of = _spanning_forest(edges, len(pixels))
+    else:
+        neighbours, root_of = _search_forest(edges, pixels)
+    # Nodes are in raster order, so each component is listed at its first pixel.
+    components: dict[int, list[int]] = {}
+    for node, root in enumerate(root_of):
+        components.setdefault(root, []).append(node)
+    paths: list[NDArray[np.int64]] = []
+    for nodes in components.values():
+        if len(nodes) >= min_nodes:
+            start = _farthest_path(neighbours, nodes[0])[-1]
+            paths.append(pixels[_farthest_path(neighbours, start)])
+    return paths
 
 
 def _edges(pixels: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return all pairs of neighbours by their numbers in raster order: shorter steps first, then in raster order."""
+    """Return all pairs of adjacent pixels by number: shorter steps first, then in raster order."""
     if not len(pixels):
         return []
     rows, columns = (pixels - pixels.min(axis=0)).T
+    # A margin on both sides keeps steps from leading into the next row.
     width = int(columns.max()) + 3
-    number = np.full((int(rows.max()) + 2) * width, -1, dtype=np.int32)
-    places = rows * width + columns + 1
-    number[places] = np.arange(len(pixels))
+    number_at = np.full((int(rows.max()) + 2) * width, -1, dtype=np.int32)
+    positions = rows * width + columns + 1
+    number_at[positions] = np.arange(len(pixels))
     edges: list[tuple[int, int]] = []
-    for steps in (_ALONG, _ACROSS):
-        stops = number[places[:, None] + [row * width + column for row, column in steps]]
+    for offsets in (_ALONG, _ACROSS):
+        steps = [row * width + column for row, column in offsets]
+        stops = number_at[positions[:, None] + steps]
         starts, step = np.nonzero(stops >= 0)
         edges.extend(zip(starts.tolist(), stops[starts, step].tolist(), strict=True))
     return edges
 
 
-def _forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbours, list[int]]:
-    """Return the neighbours of each node in a shortest spanning forest (Kruskal), and a root for each node's tree."""
+def _spanning_forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbours, list[int]]:
+    """Return the neighbours of each node in a minimum spanning forest (Kruskal), and the root of its tree."""
     parent = list(range(nodes))
 
-    def root(node: int) -> int:
+    def find_root(node: int) -> int:
         while parent[node] != node:
             parent[node] = parent[parent[node]]
             node = parent[node]
@@ -85,25 +91,25 @@ def _forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbours, list[
 
     neighbours: Neighbours = [[] for _ in range(nodes)]
     for start, stop in edges:
-        one = root(start)
-        other = root(stop)
-        if one != other:
-            parent[other] = one
+        start_root = find_root(start)
+        stop_root = find_root(stop)
+        if start_root != stop_root:
+            parent[stop_root] = start_root
             neighbours[start].append(stop)
             neighbours[stop].append(start)
     for near in neighbours:
         near.sort()
-    return neighbours, [root(node) for node in range(nodes)]
+    return neighbours, [find_root(node) for node in range(nodes)]
 
 
-def _without_loops(
+def _search_forest(
     edges: list[tuple[int, int]], pixels: NDArray[np.int64]
 ) -> tuple[Neighbours, list[int]]:
-    """Return as `_forest` does, loops being opened one after the other, as a search meets them.
+    """Return the same as `_spanning_forest`, opening loops one after the other in the order of a depth-first search.
 
-    The search goes from the first node in depth, neighbours in raster order. The first loop that it closes is opened at
-    a longest step, of equal ones the first from where the loop begins on the way to its end; then the search begins
-    anew. Up to that step it would go the same way again, so it goes on from there.
+    The search visits neighbours in raster order. The first loop that it closes is opened at a longest step; of equal
+    ones, at the first from where the loop begins on the way to its end; then the published search restarts. Up to that
+    step it would go the same way again, so this one continues from there.
     """
     neighbours: Neighbours = [[] for _ in pixels]
     for start, stop in edges:
@@ -111,52 +117,60 @@ def _without_loops(
         neighbours[stop].append(start)
     for near in neighbours:
         near.sort()
-    rows, columns = pixels.T.tolist()
     tried = [0] * len(pixels)
-    seen: dict[int, int] = {}
-    for first in range(len(pixels)):
-        way = [] if first in seen else [first]
-        seen.setdefault(first, first)
-        while way:
-            node = way[-1]
+    # The root of each visited node, in visiting order.
+    root_of: dict[int, int] = {}
+    for root in range(len(pixels)):
+        path = [] if root in root_of else [root]
+        root_of.setdefault(root, root)
+        while path:
+            node = path[-1]
             if tried[node] == len(neighbours[node]):
-                way.pop()
+                path.pop()
                 continue
             near = neighbours[node][tried[node]]
             tried[node] += 1
-            if near not in seen:
-                seen[near] = first
-                way.append(near)
-            elif near not in way[-2:-1]:
-                steps = list(pairwise([*way[way.index(near) :], near]))
-                across = (
-                    (a, b) for a, b in steps if rows[a] != rows[b] and columns[a] != columns[b]
-                )
-                start, stop = next(across, steps[0])
+            if near not in root_of:
+                root_of[near] = root
+                path.append(near)
+            elif near not in path[-2:-1]:
+                loop = [*path[path.index(near) :], near]
+                start, stop = _longest_step(loop, pixels)
                 neighbours[start].remove(stop)
                 neighbours[stop].remove(start)
                 tried[start] -= 1
-                if (start, stop) != steps[-1]:
-                    del way[way.index(stop) :]
-                    while stop in seen:
-                        tried[seen.popitem()[0]] = 0
-    return neighbours, [seen[node] for node in range(len(pixels))]
+                if (start, stop) != (loop[-2], loop[-1]):
+                    # Undo everything the search visited from `stop` on.
+                    del path[path.index(stop) :]
+                    while stop in root_of:
+                        undone, _ = root_of.popitem()
+                        tried[undone] = 0
+    return neighbours, [root_of[node] for node in range(len(pixels))]
 
 
-def _farthest(neighbours: Neighbours, start: int) -> list[int]:
-    """Return the path from `start` to the first found of the nodes with the most steps in between."""
+def _longest_step(loop: list[int], pixels: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the first diagonal step of a closed loop; its first step if none is diagonal."""
+    rows, columns = pixels[loop].T.tolist()
+    for index in range(len(loop) - 1):
+        if rows[index] != rows[index + 1] and columns[index] != columns[index + 1]:
+            return loop[index], loop[index + 1]
+    return loop[0], loop[1]
+
+
+def _farthest_path(neighbours: Neighbours, start: int) -> list[int]:
+    """Return the path from `start` to the first found of the nodes most steps away."""
     before = {start: start}
     level = [start]
     last = start
     while level:
         last = level[0]
-        following: list[int] = []
+        next_level: list[int] = []
         for node in level:
             for near in neighbours[node]:
                 if near not in before:
                     before[near] = node
-                    following.append(near)
-        level = following
+                    next_level.append(near)
+        level = next_level
     path = [last]
     while path[-1] != start:
         path.append(before[path[-1]])

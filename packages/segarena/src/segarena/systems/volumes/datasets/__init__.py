@@ -1,1 +1,1 @@
-"""A folder of volumes, and a phantom that needs no file."""
+"""Datasets of volumes: folders of files, and a phantom that needs no file."""

@@ -1,1 +1,1 @@
-"""The generated body of the dataset `phantom`."""
+"""Synthetic anatomy of the phantom."""

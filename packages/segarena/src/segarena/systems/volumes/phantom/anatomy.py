@@ -1,7 +1,7 @@
-"""The invented anatomy of the phantom: where its parts are and which tissue fills them.
+"""Synthetic anatomy of the phantom: its parts, their shapes, and their tissues.
 
-Canonical order: plane grows to Superior, row to Anterior, column to Right. Lengths are millimetres; a field of about
-120 x 144 x 144 of them holds it.
+Canonical order: plane grows to Superior, row to Anterior, column to Right. Lengths are in millimetres; a field of view
+of about 120 x 144 x 144 mm contains it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LESION_GAP_MM = 6.5  # more than a voxel's diagonal and what a lesion may bulge
 
 @dataclass(frozen=True, slots=True)
 class AnatomyPart:
-    """Something that may be segmented."""
+    """A possible target."""
 
     id: str
-    label: str  # what it is, in human words; what several instances share
+    label: str  # class name, which several instances share
     kind: str  # "organ" or "pathology"
     tissue: str
     distance: DistanceField  # signed distance to its surface
@@ -41,46 +41,40 @@ class AnatomyPart:
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """One patient: tissues of the background and where they are, and the targets; later ones lie over earlier ones."""
+    """One patient: background tissues with their shapes, and the targets; later ones cover earlier ones."""
 
     background: tuple[tuple[str, DistanceField], ...]
     parts: tuple[AnatomyPart, ...]
 
 
 def invent_anatomy(space: VoxelSpace, rng: np.random.Generator) -> Anatomy:
-    """Return a patient: the same parts for everybody, of other shape, size and place."""
+    """Return a patient: the same parts for all, with random shapes, sizes and positions."""
     cavity = _cylinder(space, 4, 4, 47, 53)
     heart = _organ(space, rng, (64, 16, -8), (26, 24, 24), bumps_mm=1.0)
     liver = _organ(space, rng, (13, 8, 30), (34, 34, 29), bumps_mm=3.0)
     kidney = _kidney(space, rng)
+    # Heart and kidney dent the liver, which touches the wall of the cavity.
     neighbours = np.minimum(heart, kidney)
-    liver = np.maximum(
-        np.maximum(liver, 1.5 - neighbours), cavity
-    )  # they dent it, and it lies at the wall
+    liver = np.maximum(np.maximum(liver, 1.5 - neighbours), cavity)
     spleen = np.maximum(_organ(space, rng, (22, -10, -37), (24, 21, 14), bumps_mm=1.5), cavity)
     vessels = _vessels(space, rng, liver)
     kidney = np.maximum(kidney, 1.0 - vessels)
     lesions = _lesions(space, rng, liver, vessels)
+    arm = space.ellipsoid(_jitter(rng, (0, 0, -72)), (np.inf, 15, 12))
     parts = [
         AnatomyPart("liver", "liver", "organ", "liver", liver),
         AnatomyPart("spleen", "spleen", "organ", "spleen", spleen),
         AnatomyPart("kidney", "kidney", "organ", "kidney", kidney),
         AnatomyPart("heart", "heart", "organ", "heart", heart),
-        AnatomyPart(
-            "arm",
-            "arm",
-            "organ",
-            "muscle",
-            space.ellipsoid(_jittered(rng, (0, 0, -72)), (np.inf, 15, 12)),
-        ),
+        AnatomyPart("arm", "arm", "organ", "muscle", arm),
         AnatomyPart("vessels", "vessels", "organ", "blood", vessels),
-        *(
-            AnatomyPart(f"lesion-{n}", "liver lesion", "pathology", "lesion", one)
-            for n, one in enumerate(lesions, 1)
-        ),
-        AnatomyPart("nodes", "lymph nodes", "pathology", "node", _nodes(space, rng)),
-        AnatomyPart("stone", "kidney stone", "pathology", "stone", _stone(space, rng, kidney)),
     ]
+    for number, lesion in enumerate(lesions, 1):
+        parts.append(AnatomyPart(f"lesion-{number}", "liver lesion", "pathology", "lesion", lesion))
+    nodes = _nodes(space, rng)
+    parts.append(AnatomyPart("nodes", "lymph nodes", "pathology", "node", nodes))
+    stone = _stone(space, rng, kidney)
+    parts.append(AnatomyPart("stone", "kidney stone", "pathology", "stone", stone))
     return Anatomy(_background(space, rng, cavity), tuple(parts))
 
 
@@ -116,36 +110,41 @@ def _organ(
     *,
     bumps_mm: float,
 ) -> DistanceField:
-    radii = _jittered(rng, radii_mm, 0.04 * min(radii_mm))
-    return space.ellipsoid(_jittered(rng, centre), radii) + np.float32(bumps_mm) * space.noise(
-        rng, 9.0
-    )
+    radii = _jitter(rng, radii_mm, 0.04 * min(radii_mm))
+    smooth = space.ellipsoid(_jitter(rng, centre), radii)
+    return smooth + np.float32(bumps_mm) * space.noise(rng, 9.0)
 
 
 def _kidney(space: VoxelSpace, rng: np.random.Generator) -> DistanceField:
-    centre = _jittered(rng, (-32, -18, 36))
+    centre = _jitter(rng, (-32, -18, 36))
     hilum = (centre[0], centre[1] + 8, centre[2] - 13)
     whole = space.ellipsoid(centre, (24, 14, 13))
-    return np.maximum(whole, -space.ellipsoid(hilum, (9, 9, 9))) + 0.5 * space.noise(rng, 6.0)
+    without_hilum = np.maximum(whole, -space.ellipsoid(hilum, (9, 9, 9)))
+    return without_hilum + 0.5 * space.noise(rng, 6.0)
 
 
 def _vessels(space: VoxelSpace, rng: np.random.Generator, liver: DistanceField) -> DistanceField:
-    """Return a great vessel before the spine, and a branch of it that divides inside the liver."""
-    phase, planes = rng.uniform(0, 2 * np.pi), np.arange(-80, 44, 0.5)  # up to the lung
-    trunk: list[Ball] = [
-        ((float(z), float(-14 + 3 * np.sin(z / 18 + phase)), -3.0), 4.0) for z in planes
-    ]
-    (start, _) = trunk[int(np.argmin(np.abs(planes - rng.uniform(2, 14))))]
-    gate = space.draw((liver > -9) & (liver < -7) & (space.axes_mm[2] < 22), rng) or start
+    """Return a great vessel in front of the spine, and its branch that divides inside the liver."""
+    phase = rng.uniform(0, 2 * np.pi)
+    planes = np.arange(-80, 44, 0.5)  # up to the lung
+    trunk: list[Ball] = []
+    for z in planes:
+        y = -14 + 3 * np.sin(z / 18 + phase)
+        trunk.append(((float(z), float(y), -3.0), 4.0))
+    branch_height = rng.uniform(2, 14)
+    start, _ = trunk[int(np.argmin(np.abs(planes - branch_height)))]
+    # The branch enters the liver at a point just below its surface.
+    below_surface = (liver > -9) & (liver < -7) & (space.axes_mm[2] < 22)
+    gate = space.draw(below_surface, rng) or start
     way = np.linspace(start, gate, 80)
     arch = 6 * np.sin(np.linspace(0, np.pi, 80))
-    stem: list[Ball] = [
-        ((float(z), float(y + lift), float(x)), 2.6)
-        for (z, y, x), lift in zip(way, arch, strict=True)
-    ]
-    deepest = space.place([int(i) for i in np.unravel_index(int(liver.argmin()), space.shape)])
+    stem: list[Ball] = []
+    for (z, y, x), lift in zip(way, arch, strict=True):
+        stem.append(((float(z), float(y + lift), float(x)), 2.6))
+    deepest_voxel = np.unravel_index(int(liver.argmin()), space.shape)
+    deepest = space.place([int(index) for index in deepest_voxel])
     heading = (deepest[0] - gate[0], deepest[1] - gate[1], deepest[2] - gate[2])
-    least_mm = 0.55 * max(space.spacing_mm)  # a thinner one would slip through between two planes
+    least_mm = 0.55 * max(space.spacing_mm)  # a thinner tube would vanish between two planes
     radii_mm = [max(radius, least_mm) for radius in (2.5, 2.2, 1.9, 1.7)]
     tree = branching_tube(
         rng, gate, heading, length_mm=16, radii_mm=radii_mm, space=space, inside=liver
@@ -174,22 +173,22 @@ def _lesions(
 
 def _nodes(space: VoxelSpace, rng: np.random.Generator) -> DistanceField:
     """Return two lymph nodes that are one target, with planes between them that have none of it."""
-    low = _jittered(rng, (-44, 4, -14))
-    high = _jittered(rng, (-16, 2, -20))
+    low = _jitter(rng, (-44, 4, -14))
+    high = _jitter(rng, (-16, 2, -20))
     return np.minimum(space.ellipsoid(low, (7, 5, 6)), space.ellipsoid(high, (6, 6, 5)))
 
 
 def _stone(space: VoxelSpace, rng: np.random.Generator, kidney: DistanceField) -> DistanceField:
-    """Return a stone that is seen in one plane only."""
+    """Return a stone that is visible in one plane only."""
     centre = space.draw((kidney < -4) & (kidney > -7), rng) or (-32.0, -18.0, 36.0)
     flat = space.ellipsoid((0.0, *centre[1:]), (np.inf, 3.6, 3.2))
-    plane = space.voxel(centre)[0]
-    flat[:plane] = flat[plane + 1 :] = FAR_MM
+    plane, _, _ = space.voxel(centre)
+    flat[:plane] = FAR_MM
+    flat[plane + 1 :] = FAR_MM
     return flat
 
 
-def _jittered(rng: np.random.Generator, place: PointMm, mm: float = 2.0) -> PointMm:
-    plane, row, column = (
-        float(p + d) for p, d in zip(place, rng.uniform(-mm, mm, size=3), strict=True)
-    )
+def _jitter(rng: np.random.Generator, place: PointMm, mm: float = 2.0) -> PointMm:
+    shifts = rng.uniform(-mm, mm, size=3)
+    plane, row, column = (float(p + shift) for p, shift in zip(place, shifts, strict=True))
     return plane, row, column

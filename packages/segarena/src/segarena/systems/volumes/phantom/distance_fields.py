@@ -1,6 +1,6 @@
-"""Shapes as signed distances in millimetres: negative inside, zero on the surface, right near it, rough elsewhere.
+"""Shapes as signed distances in mm: negative inside, 0 on the surface, exact near it, approximate elsewhere.
 
-A place is (plane, row, column) in millimetres from the middle of the field.
+A point is (plane, row, column) in millimetres from the middle of the field of view.
 """
 
 from __future__ import annotations
@@ -24,103 +24,100 @@ FAR_MM = 1e3
 
 @dataclass(frozen=True, slots=True)
 class VoxelSpace:
-    """The voxel grid that shapes are drawn on."""
+    """The voxel grid on which shapes are drawn."""
 
     shape: tuple[int, int, int]  # (planes, rows, columns)
     spacing_mm: tuple[float, float, float]  # edge lengths of a voxel
 
     @property
     def axes_mm(self) -> tuple[DistanceField, DistanceField, DistanceField]:
-        """Where voxel centres lie along each axis, ready to be broadcast."""
+        """Positions of voxel centres along each axis, ready for broadcasting."""
         plane, row, column = (
-            ((np.arange(n) - (n - 1) / 2) * edge).astype(np.float32)
-            for n, edge in zip(self.shape, self.spacing_mm, strict=True)
+            ((np.arange(count) - (count - 1) / 2) * edge).astype(np.float32)
+            for count, edge in zip(self.shape, self.spacing_mm, strict=True)
         )
         return plane[:, None, None], row[None, :, None], column[None, None, :]
 
     def ellipsoid(self, centre: PointMm, radii_mm: PointMm) -> DistanceField:
         """Return the distance to an ellipsoid; an infinite radius makes a cylinder along that axis."""
-        steps = [axis - np.float32(c) for axis, c in zip(self.axes_mm, centre, strict=True)]
-        scaled = np.sqrt(
-            sum((s / np.float32(r)) ** 2 for s, r in zip(steps, radii_mm, strict=True))
-        )
-        slope = np.sqrt(
-            sum((s / np.float32(r) ** 2) ** 2 for s, r in zip(steps, radii_mm, strict=True))
-        )
-        distance = scaled * (scaled - 1) / np.maximum(slope, np.float32(1e-6))
-        distance[slope == 0] = -min(radii_mm)  # the very middle
+        squares = np.float32(0)
+        gradient_squares = np.float32(0)
+        for axis, middle, radius in zip(self.axes_mm, centre, radii_mm, strict=True):
+            offset = axis - np.float32(middle)
+            squares = squares + (offset / np.float32(radius)) ** 2
+            gradient_squares = gradient_squares + (offset / np.float32(radius) ** 2) ** 2
+        scaled = np.sqrt(squares)
+        gradient = np.sqrt(gradient_squares)
+        # First-order approximation of the distance to an ellipsoid.
+        distance = scaled * (scaled - 1) / np.maximum(gradient, np.float32(1e-6))
+        distance[gradient == 0] = -min(radii_mm)  # the centre
         return np.broadcast_to(distance, self.shape).astype(np.float32)
 
     def balls(self, balls: Iterable[Ball]) -> DistanceField:
-        """Return the distance to the union of many balls: of a tube when they lie in a row.
+        """Return the distance to the union of many balls; balls in a row make a tube.
 
         It is exact up to 8 mm and may be `FAR_MM` beyond.
         """
         distance = np.full(self.shape, FAR_MM, dtype=np.float32)
-        axes = self.axes_mm
-        for centre, radius_mm in balls:
-            window = self._around(centre, radius_mm + 8.0)
-            steps = [
-                axis[
-                    tuple(
-                        s if n > 1 else slice(None) for s, n in zip(window, axis.shape, strict=True)
-                    )
-                ]
-                - np.float32(c)
-                for axis, c in zip(axes, centre, strict=True)
-            ]
-            near = np.sqrt(steps[0] ** 2 + steps[1] ** 2 + steps[2] ** 2) - np.float32(radius_mm)
+        planes, rows, columns = self.axes_mm
+        for (z, y, x), radius_mm in balls:
+            window = self._window_around((z, y, x), radius_mm + 8.0)
+            dz = planes[window[0]] - np.float32(z)
+            dy = rows[:, window[1]] - np.float32(y)
+            dx = columns[:, :, window[2]] - np.float32(x)
+            near = np.sqrt(dz**2 + dy**2 + dx**2) - np.float32(radius_mm)
             np.minimum(distance[window], near, out=distance[window])
         return distance
 
     def noise(self, rng: np.random.Generator, scale_mm: float) -> DistanceField:
-        """Return smooth noise of mean 0 and standard deviation 1, whose bumps are some `scale_mm` wide."""
+        """Return smooth noise of mean 0 and standard deviation 1, with bumps about `scale_mm` wide."""
+        # Imported late because SciPy makes `import segarena` slower.
         from scipy.ndimage import gaussian_filter
 
         sigmas = [scale_mm / edge for edge in self.spacing_mm]
-        field = gaussian_filter(
-            rng.standard_normal(self.shape, dtype=np.float32), sigmas, mode="wrap"
-        )
+        white = rng.standard_normal(self.shape, dtype=np.float32)
+        field = gaussian_filter(white, sigmas, mode="wrap")
         return (field - field.mean()) / max(float(field.std()), 1e-6)
 
     def occupancy(self, distance: DistanceField) -> DistanceField:
-        """Return which share of each voxel lies inside."""
+        """Return the share of each voxel that lies inside."""
         width_mm = np.float32(np.mean(self.spacing_mm))
         return np.clip(np.float32(0.5) - distance / width_mm, 0, 1)
 
     def voxel(self, place: PointMm) -> tuple[int, int, int]:
-        """Return the voxel nearest to a place."""
-        plane, row, column = (
-            min(n - 1, max(0, round(p / edge + (n - 1) / 2)))
-            for p, n, edge in zip(place, self.shape, self.spacing_mm, strict=True)
-        )
+        """Return the voxel nearest to a point, inside the grid."""
+        nearest: list[int] = []
+        for mm, count, edge in zip(place, self.shape, self.spacing_mm, strict=True):
+            index = round(mm / edge + (count - 1) / 2)
+            nearest.append(min(count - 1, max(0, index)))
+        plane, row, column = nearest
         return plane, row, column
 
     def place(self, voxel: Sequence[int]) -> PointMm:
         """Return the centre of a voxel."""
         plane, row, column = (
-            float((int(i) - (n - 1) / 2) * edge)
-            for i, n, edge in zip(voxel, self.shape, self.spacing_mm, strict=True)
+            float((int(index) - (count - 1) / 2) * edge)
+            for index, count, edge in zip(voxel, self.shape, self.spacing_mm, strict=True)
         )
         return plane, row, column
 
     def draw(self, where: Mask, rng: np.random.Generator) -> PointMm | None:
-        """Return the place of a random voxel of `where`; None when it has none."""
+        """Return the centre of a random voxel of `where`; None when it has none."""
         voxels = np.flatnonzero(where)
         if not len(voxels):
             return None
-        return self.place([int(i) for i in np.unravel_index(int(rng.choice(voxels)), self.shape)])
+        voxel = np.unravel_index(int(rng.choice(voxels)), self.shape)
+        return self.place([int(index) for index in voxel])
 
-    def _around(self, centre: PointMm, reach_mm: float) -> Window:
-        middle = [
-            c / edge + (n - 1) / 2
-            for c, edge, n in zip(centre, self.spacing_mm, self.shape, strict=True)
-        ]
-        reach = [reach_mm / edge for edge in self.spacing_mm]
-        return tuple(
-            slice(max(0, int(m - r)), max(0, min(n, int(m + r) + 2)))
-            for m, r, n in zip(middle, reach, self.shape, strict=True)
-        )
+    def _window_around(self, centre: PointMm, reach_mm: float) -> Window:
+        sides: list[slice] = []
+        for mm, edge, count in zip(centre, self.spacing_mm, self.shape, strict=True):
+            middle = mm / edge + (count - 1) / 2
+            reach = reach_mm / edge
+            start = max(0, int(middle - reach))
+            stop = max(0, min(count, int(middle + reach) + 2))
+            sides.append(slice(start, stop))
+        return tuple(sides)
 
 
 def branching_tube(

@@ -197,10 +197,10 @@ def _with_runs(stack: Stack, shown: Sequence[RunDialogue], own: Page) -> Stack:
     columns = run_column_names(own.drawn_runs)
     panes: list[Pane] = []
     for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
-        told = replace(
+        described = replace(
             pane, label=columns[run], state=_state(run, dialogue), failure=dialogue.failure or ""
         )
-        panes.append(replace(told, colour=colours.get(run.label)))
+        panes.append(replace(described, colour=colours.get(run.label)))
     return replace(stack, panes=panes)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, TypeAlias
 
 from segarena.records.configuration import PluginRecord, RunCounts
@@ -42,10 +41,12 @@ def report_title(runs: Sequence[Run]) -> str:
 
 def report_warnings(runs: Sequence[Run]) -> list[str]:
     """Return the warnings above the report: damage, partial or empty runs, unfair comparisons."""
-    told = chain.from_iterable(
-        (run.folder.damage, partial_text(run), empty_text(run)) for run in runs
-    )
-    return [*filter(None, told), *comparability_warnings(runs), *broken_pages()]
+    warnings: list[str] = []
+    for run in runs:
+        warnings += [run.folder.damage, partial_text(run), empty_text(run)]
+    warnings += comparability_warnings(runs)
+    warnings += broken_pages()
+    return [warning for warning in warnings if warning]
 
 
 def run_description(own: Page) -> list[str]:

@@ -288,12 +288,12 @@ def write_coco_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Gener
         )
         yield name
     for name, own in files.items():
-        told = {
+        document = {
             "images": list(images.values()),
             "categories": [{"id": number, "name": label} for label, number in categories.items()],
             "annotations": own,
         }
-        write_whole(within(root, name), json.dumps(told))
+        write_whole(within(root, name), json.dumps(document))
 
 
 def _coco(one: MaskPrediction) -> dict[str, Any]:

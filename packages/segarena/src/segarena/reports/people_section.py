@@ -163,7 +163,10 @@ def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
     dialogues = own.select("sample", "target", "repeat")
     seconds = own["user_s"].to_list()
     mean = bootstrap_mean(seconds, ["\0".join(map(str, row)) for row in dialogues.rows()])
-    pointers = sorted({name for told in own["pointer"] for name in told.split("+") if name})
+    pointers: set[str] = set()
+    for names in own["pointer"]:
+        # A round with several pointers has their names joined by "+".
+        pointers.update(name for name in names.split("+") if name)
     median = statistics.median(seconds)
     return (
         dialogues.n_unique(),
@@ -171,7 +174,7 @@ def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
         _interval_value(mean, seconds_text),
         Value(mean=median, printed=seconds_text(median)),
         Value(mean=sum(seconds), printed=_minutes(sum(seconds))),
-        ", ".join(pointers) or "–",
+        ", ".join(sorted(pointers)) or "–",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -59,8 +58,10 @@ def _table(own: Page) -> Group:
     parts: list[RenderableType] = [
         Text(f"{read[0].config.benchmark.name}, {protocol_text(read[0])}")
     ]
-    told = chain.from_iterable((partial_text(run), empty_text(run)) for run in read)
-    parts += [Text(text, style="bold yellow") for text in filter(None, told)]
+    warnings: list[str] = []
+    for run in read:
+        warnings += [partial_text(run), empty_text(run)]
+    parts += [Text(warning, style="bold yellow") for warning in warnings if warning]
     parts += [Text(sentence, style="bold") for sentence in own.verdict]
     parts += own.terminal()
     parts.append(_summary(read, own.target_word))

@@ -103,14 +103,20 @@ def _settings(
     weights: Any,
     scs_weights: Any,
 ) -> ScoreSettings:
-    asked = {"variant": variant, "aggregate": aggregate, "void": void, "empty_union": empty_union}
-    asked["weights"] = (
-        weights if weights is None or isinstance(weights, str) else tuple(map(float, weights))
-    )
-    asked["scs_weights"] = None if scs_weights is None else tuple(map(float, scs_weights))
-    return ScoreSettings(
-        **{
-            **PROTOCOL_SETTINGS[protocol],
-            **{name: value for name, value in asked.items() if value is not None},
-        }
-    )
+    options = {
+        "variant": variant,
+        "aggregate": aggregate,
+        "void": void,
+        "empty_union": empty_union,
+        "weights": _plain_weights(weights),
+        "scs_weights": _plain_weights(scs_weights),
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    return ScoreSettings(**{**PROTOCOL_SETTINGS[protocol], **given})
+
+
+def _plain_weights(weights: Any) -> Any:
+    """Return numbers as a tuple; a word or None unchanged."""
+    if weights is None or isinstance(weights, str):
+        return weights
+    return tuple(float(weight) for weight in weights)

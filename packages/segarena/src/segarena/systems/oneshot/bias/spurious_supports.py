@@ -39,7 +39,7 @@ _SUPPORT_KIND_VALUES = {
 def spurious_pairs(
     pairs: pl.DataFrame, kinds: Sequence[str] = tuple(SUPPORT_KINDS), *, seed: int = 0
 ) -> pl.DataFrame:
-    """Return pairs once for each kind of support; lists are called LIST/KIND, rows keep their numbers.
+    """Return pairs once per kind of support, in lists called LIST/KIND; rows keep their numbers.
 
     Only usual pairs are used: they show the class, untransformed, and not the query itself. Another
     class is drawn uniformly from those that the table shows in the same dataset and fold, then

@@ -125,4 +125,4 @@ _LAYOUTS = {
     "maps": ("SegmentationClassAug", label_map_path, list_label_maps),
     "merged": ("masks", class_mask_path, list_class_masks),
 }
-"""Where the masks of each layout are: the folder, the file of a mask, all of them; "auto" takes the first found."""
+"""Folder, file of a mask and list of items for each layout of masks, in the order of "auto"."""

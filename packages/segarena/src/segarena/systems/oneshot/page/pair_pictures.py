@@ -53,7 +53,7 @@ class _Part(NamedTuple):
 
 
 def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
-    """Return two pairs of every part that all runs answered, in the order of parts, low IoU first."""
+    """Return two pairs of every part that all runs answered, part by part, low IoU first."""
     ious: dict[DialogueId, list[float]] = {}
     dialogues: dict[DialogueId, DialogueRecord] = {}
     for run in runs:

@@ -24,7 +24,7 @@ SUMMARY_CAPTION = "mean IoU of pairs whose support shows the class"
 SUPPORT_KIND_COLUMN = pl.when(
     pl.col("list").str.extract(_LAST_NAME_PART).is_in(list(SUPPORT_KINDS))
 ).then(pl.col("list").str.extract(_LAST_NAME_PART))
-"""Expression on a table of counts: the kind of support (see `support_kind`), null in other lists."""
+"""Kind of support of a row of counts (see `support_kind`); null in other lists."""
 COGNIZANCE = "support-cognizance"
 TIER_ORDER = ("query-complexity", COGNIZANCE, "generalization", "pairs")
 

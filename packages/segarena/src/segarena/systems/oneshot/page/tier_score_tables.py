@@ -96,7 +96,7 @@ def _unchanged_sheets(
 def _score_all(
     segmenters: Sequence[SegmenterCounts], settings: ScoreSettings
 ) -> tuple[list[ScoresByKey], list[str]]:
-    """Return the scores of each segmenter, and each problem once, with the segmenters it affects."""
+    """Return the scores of each segmenter, and each problem with the affected segmenters."""
     affected_by_problem: dict[str, list[str]] = {}
     all_scores: list[ScoresByKey] = []
     tiers = available_tiers(segmenters)

@@ -76,7 +76,7 @@ def read_pair_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
 
 
 def find_pair_lists(path: str | Path) -> list[Path]:
-    """Return the lists of pairs at `path`: the file itself, or those in a folder by published names.
+    """Return the lists of pairs at `path`: the file, or those in a folder by published names.
 
     Raises:
         DatasetMissing: there is no such file, or no list in the folder.

@@ -39,7 +39,7 @@ class SaliencyOnlySegmenter:
 
     Raises:
         PluginInvalid: a threshold out of range.
-        InvalidInput, DatasetMissing: see `saliency_from`.
+        InvalidInput, DatasetMissing: see `build_saliency`.
     """
 
     prompt_kinds = frozenset({"support", "click", "box", "scribble"})

@@ -83,7 +83,7 @@ def select_classes(
 def draw_generalization(
     items: MeasuredItems, quotas: PairQuotas, classes: Sequence[str], dataset: str
 ) -> TierSample:
-    """Return pairs with queries in equal shares from the more and the less salient half of a class."""
+    """Return pairs with queries equally from the more and the less salient half of a class."""
 
     def is_allowed(query: PairRow, support: PairRow) -> bool:
         return query is not support

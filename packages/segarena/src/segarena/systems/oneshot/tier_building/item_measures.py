@@ -1,4 +1,4 @@
-"""Measures of an item (a class in an image): size and position, salience, difficulty, appearance."""
+"""Measures of an item (a class in an image): size, position, salience, difficulty, looks."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ TIER = "query-complexity"
 
 
 def draw_query_complexity(items: MeasuredItems, quotas: PairQuotas, dataset: str) -> TierSample:
-    """Return pairs with queries of each partition, and supports in equal shares from all of them."""
+    """Return pairs with queries of each partition and supports equally from all partitions."""
 
     def is_allowed(query: PairRow, support: PairRow) -> bool:
         return quotas.allow_self or query is not support

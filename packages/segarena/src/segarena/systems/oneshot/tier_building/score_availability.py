@@ -20,7 +20,7 @@ _NO_TRAINING = "needs --training, a file of the classes that models have seen"
 
 
 def impossible_scores(items: Sequence[ClassImage], plan: BuildPlan) -> dict[str, str]:
-    """Return the scores that these images cannot have however the items are measured, with reasons."""
+    """Return the scores that these images cannot have under any measure, with reasons."""
     class_sizes = Counter(label for label, _ in items)
     folds = plan.folds or (tuple(class_sizes),)
     reasons: dict[str, str] = {}
@@ -39,7 +39,7 @@ def impossible_scores(items: Sequence[ClassImage], plan: BuildPlan) -> dict[str,
 
 
 def missing_scores(pairs: pl.DataFrame) -> dict[str, str]:
-    """Return the scores that a table of pairs lacks even if every pair is answered, with reasons."""
+    """Return the scores that pairs lack even if all are answered, with reasons."""
     perfect = pairs.select(*PAIR_KEY, *GROUP_COLUMNS).with_columns(
         intersection=pl.lit(1.0), union=pl.lit(1.0)
     )

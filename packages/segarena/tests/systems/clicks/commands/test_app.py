@@ -89,10 +89,8 @@ def test_filter_says_what_was_dropped_and_keeps_the_rest(segarena, raw):
         "--previous-masks",
         "masks",
     )
-    kept, dropped = (
-        read_clicks(raw.with_name("clicks.csv")),
-        pl.read_csv(raw.with_name("dropped.csv")),
-    )
+    kept = read_clicks(raw.with_name("clicks.csv"))
+    dropped = pl.read_csv(raw.with_name("dropped.csv"))
     assert answer.stdout.startswith(
         f"kept {kept.height} of {kept.height + dropped.height} clicks; dropped "
     )
@@ -188,7 +186,8 @@ def test_judge_ranks_the_crowds_own_map_above_a_wrong_one(segarena, clicks, tmp_
     assert answer.exit_code == 0, answer.output
     rows = {(row["round"], row["model"]): row for row in rows_of(tmp_path / "quality.csv")}
     assert {round_ for round_, _ in rows} == {"first", "fn", "fp", "all"}
-    best, corner = rows["all", "best"], rows["all", "corner"]
+    best = rows["all", "best"]
+    corner = rows["all", "corner"]
     assert float(best["pl1"]) < float(corner["pl1"])
     assert float(best["wd"]) < float(corner["wd"])
     assert all(float(best[name]) > float(corner[name]) for name in ("ks", "nss", "pde"))

@@ -29,7 +29,8 @@ def batch(name, positions):
 
 
 def test_a_batch_needs_seven_of_ten_inside():
-    inside, near = (150, 150), (150, 203)
+    inside = (150, 150)
+    near = (150, 203)
     good = batch("good", [inside] * 7 + [near] * 3)
     bad = batch("bad", [inside] * 6 + [near] * 4)
     result = filter_valid(pl.concat([bad, good]), mask_of)

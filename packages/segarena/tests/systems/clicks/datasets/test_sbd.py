@@ -12,7 +12,9 @@ from segarena.registry import build
 from segarena.systems.clicks.datasets.sbd import Sbd
 
 NUMBERS = np.zeros((9, 7), dtype=np.uint8)
-NUMBERS[1:3, 1:5], NUMBERS[5:8, 2:6], NUMBERS[0] = 1, 2, 255
+NUMBERS[1:3, 1:5] = 1
+NUMBERS[5:8, 2:6] = 2
+NUMBERS[0] = 255
 
 
 def instance_file(

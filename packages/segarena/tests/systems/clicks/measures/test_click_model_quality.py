@@ -80,7 +80,8 @@ def test_nss_by_hand():
 
 
 def test_published_nss_and_pde_add_a_billionth():
-    probability, clicks = blob() * 1e-6, [[20, 30], [40, 50]]
+    probability = blob() * 1e-6
+    clicks = [[20, 30], [40, 50]]
     total = probability.sum() + 1e-9
     shares = probability / total
     expected = np.mean([(shares[r, c] - shares.mean()) / (shares.std() + 1e-9) for r, c in clicks])
@@ -112,7 +113,8 @@ def test_clicks_outside_are_refused(click):
 
 
 def test_all_five_equal_their_definitions_over_the_same_draws():
-    probability, clicks = blob(), draw_clicks(blob(centre=(22, 33)), 20, rng(5))
+    probability = blob()
+    clicks = draw_clicks(blob(centre=(22, 33)), 20, rng(5))
     quality = click_model_quality(probability, clicks, BOX, rng(6), draws=30)
     drawn = draw_clicks(probability, 600, rng(6)).reshape(30, 20, 2)
     assert quality.pl1 == pytest.approx(np.mean([pairwise_l1(own, clicks, BOX) for own in drawn]))

@@ -64,16 +64,15 @@ def test_wd_in_box_sides_measures_rows_in_heights_and_columns_in_widths():
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (12, 12), (30, 30), (5, 8), (1, 7)])
 def test_wd_equals_the_linear_program(n, m):
-    first, second = random_clicks(n, 1), random_clicks(m, 2)
+    first = random_clicks(n, 1)
+    second = random_clicks(m, 2)
     expected = wasserstein_distance_nd(first, second)
     assert wasserstein(first, second, BOX) * DIAGONAL == pytest.approx(expected, abs=1e-9)
 
 
 def test_many_sets_are_matched_one_by_one(monkeypatch):
-    sets, points = (
-        np.stack([random_clicks(9, seed) for seed in range(5)]).astype(float),
-        random_clicks(9, 99),
-    )
+    sets = np.stack([random_clicks(9, seed) for seed in range(5)]).astype(float)
+    points = random_clicks(9, 99)
     expected = [wasserstein(own, points, BOX) * DIAGONAL for own in sets]
     assert matched_distances(sets, points.astype(float)) == pytest.approx(expected)
     monkeypatch.setattr(module, "_CHUNK_SIZE", 100)
@@ -102,7 +101,8 @@ def test_moving_both_sets_changes_nothing(first, second, rows, columns):
 
 
 def test_the_comparison_holds_all_three():
-    first, second = random_clicks(25, 3), random_clicks(24, 4)
+    first = random_clicks(25, 3)
+    second = random_clicks(24, 4)
     compared = compare_click_sets(first, second, BOX)
     assert compared.pl1 == pairwise_l1(first, second, BOX)
     assert compared.wd == wasserstein(first, second, BOX)
@@ -123,7 +123,8 @@ def test_without_a_p_value_the_sets_do_not_pass_for_the_same():
 
 
 def test_devices_need_ten_clicks_of_each():
-    ten, nine = random_clicks(10, 5), random_clicks(9, 6)
+    ten = random_clicks(10, 5)
+    nine = random_clicks(9, 6)
     assert compare_devices(ten, nine, BOX) is None
     assert compare_devices(nine, ten, BOX) is None
     assert compare_devices(ten, [], BOX, least_clicks=0) is None
@@ -133,11 +134,10 @@ def test_devices_need_ten_clicks_of_each():
 
 
 def test_published_devices_take_the_column_of_pc_clicks_twice():
-    pc, mobile = random_clicks(12, 7), random_clicks(15, 8)
-    right, published = (
-        compare_devices(pc, mobile, BOX),
-        compare_devices(pc, mobile, BOX, protocol="published"),
-    )
+    pc = random_clicks(12, 7)
+    mobile = random_clicks(15, 8)
+    right = compare_devices(pc, mobile, BOX)
+    published = compare_devices(pc, mobile, BOX, protocol="published")
     wrong = compare_click_sets(np.stack([pc[:, 1], pc[:, 1]], axis=1), mobile, BOX)
     assert (published.pl1, published.wd) == (wrong.pl1, wrong.wd)
     assert (published.ks, published.p_value) == (right.ks, right.p_value)

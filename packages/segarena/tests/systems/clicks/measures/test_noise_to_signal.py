@@ -62,5 +62,6 @@ def test_the_published_ratio_has_an_epsilon():
 
 
 def test_hardness_averages_over_segmenters_before_the_ratio():
-    stds, means = [[0.1, 0.2], [0.3, 0.0]], [[0.2, 0.5], [0.6, 0.5]]
+    stds = [[0.1, 0.2], [0.3, 0.0]]
+    means = [[0.2, 0.5], [0.6, 0.5]]
     assert instance_hardness(stds, means) == pytest.approx([0.5, 0.2])

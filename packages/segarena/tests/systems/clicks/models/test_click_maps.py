@@ -60,7 +60,8 @@ def test_click_map_equals_blurring_the_whole_frame(shape, sigma, rule):
 
 
 def test_click_map_on_a_large_frame_equals_blurring_it():
-    shape, rng = (1100, 900), np.random.default_rng(0)
+    shape = (1100, 900)
+    rng = np.random.default_rng(0)
     positions = np.stack([rng.integers(300, 800, 50), rng.integers(0, 500, 50)], axis=1)
     expected = plain_click_map(positions, blob(shape), 5.0, click_radius_px(shape, "published"))
     got = click_map(positions, blob(shape), radius="published", normalise="none")

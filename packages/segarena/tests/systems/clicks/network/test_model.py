@@ -135,7 +135,8 @@ def test_a_block_adds_scaled_branches_of_normalised_input():
     x = torch.randn(2, 4, 6, 6)
 
     def normalise(values, norm):
-        mean, var = norm.running_mean[:, None, None], norm.running_var[:, None, None]
+        mean = norm.running_mean[:, None, None]
+        var = norm.running_var[:, None, None]
         return (values - mean) / torch.sqrt(var + 1e-5)
 
     with torch.no_grad():

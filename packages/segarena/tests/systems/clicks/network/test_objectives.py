@@ -23,7 +23,8 @@ def maps(seed, count=3):
 
 
 def test_divergence_equals_its_sum_written_out():
-    predicted, true = maps(0), maps(1)
+    predicted = maps(0)
+    true = maps(1)
     for i, value in enumerate(kl_divergence(predicted, true).tolist()):
         p, t = (m[i].numpy() / m[i].numpy().sum() for m in (predicted, true))
         assert value == pytest.approx(float((t * np.log(t / p)).sum()), abs=1e-6)
@@ -36,8 +37,10 @@ def test_divergence_of_proportional_maps_is_zero_and_of_no_clicks_too():
 
 
 def test_similarity_and_correlation_in_closed_form():
-    left, right = torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4)
-    left[..., :2], right[..., 1:3] = 3, 7
+    left = torch.zeros(1, 1, 2, 4)
+    right = torch.zeros(1, 1, 2, 4)
+    left[..., :2] = 3
+    right[..., 1:3] = 7
     assert map_similarity(left, right).item() == pytest.approx(0.5, abs=1e-6)
     assert map_similarity(left, left).item() == pytest.approx(1, abs=1e-6)
     assert map_correlation(left, right).item() == pytest.approx(0, abs=1e-6)
@@ -46,7 +49,8 @@ def test_similarity_and_correlation_in_closed_form():
 
 
 def test_correlation_is_pearsons():
-    predicted, true = maps(2), maps(3)
+    predicted = maps(2)
+    true = maps(3)
     expected = [
         np.corrcoef(p.ravel(), t.ravel())[0, 1]
         for p, t in zip(predicted.numpy(), true.numpy(), strict=True)

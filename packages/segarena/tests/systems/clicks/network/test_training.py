@@ -171,7 +171,8 @@ def test_a_training_can_start_from_weights(data, tmp_path):
     save_checkpoint(tmp_path / "start.pt", start)
     options = replace(QUICK, epochs=1, rate=1e-12)
     result = run(data, tmp_path / "run", options=options, initial=tmp_path / "start.pt")
-    before, after = start.state_dict(), weights_of(result.last)
+    before = start.state_dict()
+    after = weights_of(result.last)
     learnt = [name for name, _ in start.named_parameters()]
     assert all(torch.allclose(before[name], after[name], atol=1e-8) for name in learnt)
 
@@ -182,7 +183,8 @@ def test_the_backbone_can_learn_more_slowly(data, tmp_path):
     save_checkpoint(tmp_path / "start.pt", start)
     options = replace(QUICK, epochs=1, backbone_share=0.0)
     result = run(data, tmp_path / "run", options=options, initial=tmp_path / "start.pt")
-    before, after = start.state_dict(), weights_of(result.last)
+    before = start.state_dict()
+    after = weights_of(result.last)
     moved = {
         name: not torch.equal(before[name], after[name]) for name, _ in start.named_parameters()
     }

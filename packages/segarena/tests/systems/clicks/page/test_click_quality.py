@@ -61,7 +61,8 @@ def test_a_model_that_knows_the_pixel_is_told_from_one_that_misses_by_a_box():
         draws=3,
     )
     rows = {row.names: row.means for row in quality_rows(judged)}
-    exact, off = rows["D", "all", "exact"], rows["D", "all", "off"]
+    exact = rows["D", "all", "exact"]
+    off = rows["D", "all", "off"]
     assert [exact[name].mean for name in ("pl1", "wd", "pde")] == pytest.approx([0, 0, 1])
     assert off["pl1"].mean == pytest.approx(10 / 10 + 20 / 20)
     assert off["wd"].mean == pytest.approx(np.hypot(10, 20) / np.hypot(10, 20))
@@ -113,7 +114,8 @@ def test_values_do_not_depend_on_other_instances_or_models():
     def spread(image, target, error):
         return np.asarray(error, dtype=np.float32)
 
-    one, two = instance("a", [[12, 15], [14, 20]]), instance("b", [[11, 25]] * 4)
+    one = instance("a", [[12, 15], [14, 20]])
+    two = instance("b", [[11, 25]] * 4)
     alone = evaluate_click_models([two], {"m": spread}, seed=3)
     together = evaluate_click_models([one, two], {"other": one_pixel(12, 12), "m": spread}, seed=3)
     assert [j.quality for j in together if (j.full_stem, j.model) == ("b", "m")] == [

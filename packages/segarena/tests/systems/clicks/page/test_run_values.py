@@ -105,7 +105,8 @@ def test_auc_differences_and_noise_to_signal(rclicks, two_targets):
             for needed in (FIRST, SECOND)
         ]
     )
-    base, groups = areas[:, 0], areas[:, 1:]
+    base = areas[:, 0]
+    groups = areas[:, 1:]
     assert row.groups.sample.mean == pytest.approx(groups.mean())
     assert row.groups.asb.mean == pytest.approx((groups.mean(axis=1) - base).mean())
     assert row.groups.agr.mean == pytest.approx((groups[:, 0] - groups[:, 3]).mean())
@@ -194,7 +195,8 @@ def test_first_clicks_of_real_people(clicked):
 
 def test_first_clicks_sampled_and_of_the_base_user_are_of_the_same_targets(clicked):
     rows = {row.user_kind: row for row in first_click_rows(read_runs([clicked]))}
-    sampled, base = rows["sampled"], rows["base"]
+    sampled = rows["sampled"]
+    base = rows["base"]
     assert sampled.mean.mean == pytest.approx(0.6)
     assert sampled.std.mean == pytest.approx((0.2 + 0.3) / 2)
     assert sampled.nsr.mean == pytest.approx((0.2 / 0.6 + 0.3 / 0.6) / 2)

@@ -30,7 +30,8 @@ class Counted:
     """Weighs all pixels alike and counts how often it is asked."""
 
     def __init__(self):
-        self.alone, self.batches = 0, []
+        self.alone = 0
+        self.batches = []
 
     def __call__(self, sample, target, error):
         self.alone += 1
@@ -129,9 +130,11 @@ def test_prepared_maps_are_those_made_alone():
             return [values] * len(samples)
 
     turns = [turn_on(sample, sample.targets[0]) for _ in range(2)]
-    prepared, alone = SharedMap(Given()), SharedMap(Given())
+    prepared = SharedMap(Given())
+    alone = SharedMap(Given())
     prepared.prepare(turns[:1])
-    one, two = prepared.of(turns[0], True), alone.of(turns[1], True)
+    one = prepared.of(turns[0], True)
+    two = alone.of(turns[1], True)
     assert (one.pixels == two.pixels).all()
     assert (one.weights.values == two.weights.values).all()
     assert one.weights.values == pytest.approx(values[sample.targets[0].mask])
@@ -191,7 +194,8 @@ def test_maps_made_of_depths_are_those_of_the_frame_to_the_last_bit(click_map, i
 
 
 def test_a_map_of_the_frame_is_read_where_the_error_is():
-    turn, values = ragged_turn(1), np.random.default_rng(3).random((60, 80))
+    turn = ragged_turn(1)
+    values = np.random.default_rng(3).random((60, 80))
     error = turn.of_one.target & ~turn.of_one.prediction
     found = SharedMap(lambda sample, target, given: values if (given == error).all() else None).of(
         turn, True

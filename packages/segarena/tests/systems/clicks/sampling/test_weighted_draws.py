@@ -47,7 +47,8 @@ def test_few_weights_sorted_as_a_whole_are_drawn_as_class_by_class(monkeypatch, 
         values = np.sqrt(rng.integers(1, 90, count).astype(np.float32) / 90)
         values[rng.random(count) < 0.2] = 0
         values[rng.integers(count)] = least
-        quick, slow = SamplingWeights(values), SamplingWeights(values)
+        quick = SamplingWeights(values)
+        slow = SamplingWeights(values)
         sorted_soon.add(quick._can_sort_fully)
         uniforms = [0.0, *rng.random(50), np.nextafter(1.0, 0.0)]
         drawn = [
@@ -77,7 +78,8 @@ def test_weights_whose_sums_round_are_not_sorted_as_a_whole():
 )
 def test_whole_numbers_are_drawn_exactly(values, tenth, step):
     weights = np.array(values, dtype=np.float64)
-    low, high = tenth / 10, (tenth + 1) / 10
+    low = tenth / 10
+    high = (tenth + 1) / 10
     drawn = SamplingWeights(weights).draw(low, high, step / 64)
     assert weights[drawn] > 0
     smaller = weights[weights < weights[drawn]].sum()

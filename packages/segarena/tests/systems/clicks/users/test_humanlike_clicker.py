@@ -153,7 +153,8 @@ def test_habits_of_something_else_are_refused(tmp_path):
 
 
 def test_masks_of_any_kind_get_a_click_within_the_frame():
-    user, rng = build("user", "clicker(pointer='touch', people=3)"), np.random.default_rng(0)
+    user = build("user", "clicker(pointer='touch', people=3)")
+    rng = np.random.default_rng(0)
     for number in range(30):
         shape = tuple(rng.integers(1, 12, 2 + number % 2).tolist())
         mask = rng.random(shape) < (0.02, 0.5, 1.0)[number % 3]

@@ -55,7 +55,8 @@ class Fixed:
 
 
 def turn_for(prediction, target, *, ignore=None, clicks=(), rng=None):
-    prediction, target = np.asarray(prediction, dtype=bool), np.asarray(target, dtype=bool)
+    prediction = np.asarray(prediction, dtype=bool)
+    target = np.asarray(target, dtype=bool)
     return Turn(
         sample=ImageSample(id="s", image=np.zeros((*target.shape, 3), dtype=np.uint8)),
         target=Target(id="t", mask=target, ignore=ignore),
@@ -79,7 +80,8 @@ def published_group(weights, low, high):
 
 def mass_between(weights, low, high):
     """How much of each pixel's mass lies between the bounds, in exact fractions."""
-    total, below = Fraction(sum(weights)), Fraction(0)
+    total = Fraction(sum(weights))
+    below = Fraction(0)
     parts = [Fraction(0)] * len(weights)
     for i in sorted(range(len(weights)), key=lambda i: (weights[i], i)):
         above = below + weights[i]
@@ -99,7 +101,8 @@ def shares_drawn(draw, weights, low, high, count=2000):
 
 @given(whole_weights, bounds)
 def test_exact_groups_share_boundary_pixels_by_mass(weights, tenths):
-    low, high = Fraction(tenths[0], 10), Fraction(tenths[1], 10)
+    low = Fraction(tenths[0], 10)
+    high = Fraction(tenths[1], 10)
     parts = mass_between(weights, low, high)
     expected = [float(part / sum(parts)) for part in parts]
     assert shares_drawn(draw_between, weights, float(low), float(high), 500) == pytest.approx(
@@ -109,10 +112,8 @@ def test_exact_groups_share_boundary_pixels_by_mass(weights, tenths):
 
 @given(whole_weights, bounds)
 def test_published_groups_keep_whole_pixels_and_their_equals(weights, tenths):
-    low, high = (
-        tenths[0] / 16,
-        tenths[1] / 10 if tenths[1] == 10 else tenths[1] / 16,
-    )  # exact in float64
+    low = tenths[0] / 16
+    high = tenths[1] / 10 if tenths[1] == 10 else tenths[1] / 16
     if low >= high:
         return
     kept = published_group(weights, Fraction(low), Fraction(high))

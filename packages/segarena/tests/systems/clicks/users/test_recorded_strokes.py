@@ -124,7 +124,8 @@ def test_a_lone_target_needs_no_name(table):
 
 
 def test_later_rounds_are_the_correcting_users(table):
-    path, turn = table({}), turn_of(photograph(), rounds=1)
+    path = table({})
+    turn = turn_of(photograph(), rounds=1)
     assert list(drawn(path).next(turn)) == list(build("user", "centre").next(turn))
     assert isinstance(drawn(path).next(turn)[0], Click)
     assert drawn(path).prompt_kinds == {"scribble", "click"}

@@ -1,12 +1,13 @@
 """Scribbles that experts drew on heart structures in short-axis MR (ACDC), one per structure and slice.
 
-Three layouts of the same data: slices in HDF5 (`patient001_frame01_slice_0.h5` with `image`, `label`, `scribble`), volumes in
-NIfTI (`patient001_frame01_scribble.nii.gz` beside `..._gt.nii.gz`), or slices packed into one `.npz` (`name`, `shape`,
-and `label` and `scribble` raveled one after the other). Labels: 0 background, 1 right ventricle, 2 myocardium, 3 left
+Three layouts of the same data: slices in HDF5 (`patient001_frame01_slice_0.h5` with `image`,
+`label`, `scribble`), volumes in NIfTI (`patient001_frame01_scribble.nii.gz` beside
+`..._gt.nii.gz`), or slices packed into one `.npz` (`name`, `shape`, and `label` and `scribble`
+raveled one after the other). Labels: 0 background, 1 right ventricle, 2 myocardium, 3 left
 ventricle. Scribbles: 0 to 3 drawn for that class, 4 nothing drawn.
 
-Source: Valvano et al., Learning to Segment From Scribbles (IEEE TMI 2021), data description; Luo et al. (MICCAI 2022),
-repository WSL4MIS, `acdc_data_processing.py`.
+Source: Valvano et al., Learning to Segment From Scribbles (IEEE TMI 2021), data description; Luo et
+al. (MICCAI 2022), repository WSL4MIS, `acdc_data_processing.py`.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def _packed(path: Path) -> Units:
     )
     is_right = names.ndim == 1 and names.dtype.kind == "U" and shapes.shape == (len(names), 2)
     is_right &= (
-        shapes.dtype.kind in "iu" and 0 < shapes.min(initial=1) <= shapes.max(initial=0) <= _LONGEST_SIDE
+        shapes.dtype.kind in "iu"
+        and 0 < shapes.min(initial=1) <= shapes.max(initial=0) <= _LONGEST_SIDE
     )
     sizes = shapes.prod(axis=1, dtype=np.int64) if is_right else np.zeros(0, np.int64)
     if not is_right or not labels.shape == scribbles.shape == (sizes.sum(),):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from segarena.registry import benchmark
-from segarena.roles import Benchmark, Statistic
+from segarena.roles import Benchmark
+from segarena.rules import Statistic
 from segarena.specs import PluginSpec
 from segarena.systems.volumes.users.challenge_users import MiddleSlice
 

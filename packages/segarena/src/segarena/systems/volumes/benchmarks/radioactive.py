@@ -13,7 +13,8 @@ from itertools import product
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
 from segarena.registry import benchmark
-from segarena.roles import Benchmark, Statistic
+from segarena.roles import Benchmark
+from segarena.rules import Statistic
 from segarena.specs import PluginSpec
 from segarena.systems.volumes.prompting.schemes import find_scheme
 from segarena.systems.volumes.users.volume_user import Refinement

@@ -1,1 +1,1 @@
-"""`segarena data prepare`."""
+"""The command `segarena data prepare`."""

@@ -1,4 +1,4 @@
-"""`segarena data prepare`: the radiology sets of RadioActive, from their downloads to folders that can be judged on."""
+"""`segarena data prepare`: convert downloads of RadioActive's radiology sets to dataset folders."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from segarena.terminal.exits import FAILURES, one_line_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from segarena.systems.volumes.preparation.prepare import PreparationResult
-    from segarena.systems.volumes.preparation.published_set import PublishedSet
+        from segarena.systems.volumes.preparation.published_set import PublishedSet
+    from segarena.systems.volumes.preparation.summary_files import PreparationResult
 
-_SHOWN = 5
+_MOST_LISTED = 5
 
 
 def prepare(
@@ -25,12 +25,12 @@ def prepare(
     ] = None,
     download: Annotated[
         Path | None,
-        typer.Option("--from", help="Folder with what was downloaded. [default: downloads/NAME]"),
+        typer.Option("--from", help="Folder of the downloads. [default: downloads/NAME]"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder to fill. [default: prepared/NAME]")
     ] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="First download what is missing.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="First download missing files.")] = False,
     password: Annotated[
         str | None,
         typer.Option(
@@ -39,17 +39,17 @@ def prepare(
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first N cases, to try it.")
+        int | None, typer.Option(min=1, help="Only the first N cases, for a trial.")
     ] = None,
     workers: Annotated[
         int,
-        typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any."),
+        typer.Option("--workers", "-w", min=0, help="Number of processes; 0 works in this one."),
     ] = 0,
     listing: Annotated[
         bool, typer.Option("--list", help="Show the ten sets and what each needs.")
     ] = False,
 ) -> None:
-    """Prepare a radiology set of RadioActive: fetch, unpack, convert, count. What is skipped is named.
+    """Prepare a radiology set of RadioActive: fetch, unpack, convert, count. Skipped cases are listed.
 
         segarena data prepare
 
@@ -57,8 +57,8 @@ def prepare(
 
         segarena data prepare lnq --from DIR/lnq --out DIR/prepared/lnq
 
-    Run it again and it goes on where it stopped. Exit code 0: as the paper states; 1: cases failed, or their
-    number is another; 2: nothing could be prepared.
+    A second run resumes where the first stopped. Exit code 0: as the paper states; 1: cases failed, or their
+    number differs; 2: nothing could be prepared.
     """
     from segarena.systems.volumes.preparation.catalogue import SETS, find_set
     from segarena.terminal.progress import ProgressBar
@@ -93,30 +93,27 @@ def prepare(
 
 def _show_sets(sets: Iterable[PublishedSet]) -> None:
     for one in sets:
-        head = f"{one.name:<11} {one.paper:<4} {one.modality}  {one.cases:>3} cases  {one.size_gb:>4g} GB  {one.title}"
+        numbers = f"{one.cases:>3} cases  {one.size_gb:>4g} GB"
+        typer.echo(f"{one.name:<11} {one.paper:<4} {one.modality}  {numbers}  {one.title}")
         if one.source.needs:
-            needs = f"save {one.source.needs}"
+            typer.echo(f"    needs: save {one.source.needs}")
         else:
-            needs = f"nothing but --fetch, from {one.source.page}"
-        for line in (head, f"    needs: {needs}", f"    terms: {one.licence}"):
-            typer.echo(line)
+            typer.echo(f"    needs: nothing but --fetch, from {one.source.page}")
+        typer.echo(f"    terms: {one.licence}")
 
 
 def _report(published: PublishedSet, prepared: PreparationResult) -> None:
+    # Imported here to keep `--help` fast.
     from segarena.specs import PluginSpec
 
-    objects = sum(count for case in prepared.cases for count in case.objects.values())
+    objects = sum(sum(case.objects.values()) for case in prepared.cases)
+    limited = " (--limit)" if prepared.is_partial else ""
     typer.echo(
-        f"{prepared.name}: {len(prepared.cases)} cases with {objects} objects; the paper states {prepared.stated} cases"
-        f"{' (--limit)' if prepared.is_partial else ''}"
+        f"{prepared.name}: {len(prepared.cases)} cases with {objects} objects; "
+        f"the paper states {prepared.stated} cases{limited}"
     )
-    for title, cases in (("left out by the rule", prepared.left_out), ("failed", prepared.failed)):
-        if cases:
-            typer.echo(f"{len(cases)} {title}:")
-        for case in list(cases)[:_SHOWN]:
-            typer.echo(f"  {case}: {cases[case]}")
-        if len(cases) > _SHOWN:
-            typer.echo(f"  and {len(cases) - _SHOWN} more, all in prepared.json")
+    _report_cases("left out by the rule", prepared.left_out)
+    _report_cases("failed", prepared.failed)
     for folder, output in zip(prepared.folders, published.outputs, strict=True):
         options = {"path": folder.as_posix()}
         if output.kind == "instance":
@@ -124,3 +121,13 @@ def _report(published: PublishedSet, prepared: PreparationResult) -> None:
         if output.tissue:
             options["kind"] = output.tissue
         typer.echo(f'use it with --dataset "{PluginSpec("nifti-folder", options)}"')
+
+
+def _report_cases(title: str, reasons: dict[str, str]) -> None:
+    if not reasons:
+        return
+    typer.echo(f"{len(reasons)} {title}:")
+    for case in list(reasons)[:_MOST_LISTED]:
+        typer.echo(f"  {case}: {reasons[case]}")
+    if len(reasons) > _MOST_LISTED:
+        typer.echo(f"  and {len(reasons) - _MOST_LISTED} more, all in prepared.json")

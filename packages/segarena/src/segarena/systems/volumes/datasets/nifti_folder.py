@@ -1,4 +1,4 @@
-"""Your own volumes and label volumes: two folders, or one, in NIfTI, NRRD or MetaImage."""
+"""Dataset of the user's own volumes and label volumes, in NIfTI, NRRD or MetaImage."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class NiftiFolder(ListedDataset[VolumeSample]):
     """Volumes in one folder, label volumes of the same names in another; also nnU-Net's layout and flat folders.
 
     Everything is read into canonical order (plane to Superior, row to Anterior, column to Right). The labels of case
-    `a` are one file `a`, or a folder `a` with one file per class. A `dataset.json` in `path` tells the names of
-    classes, the number of unjudged voxels ("ignore"), the modality, and whether numbers are instances, unless options
-    do.
+    `a` are one file `a`, or a folder `a` with one file per class. A `dataset.json` in `path` gives the names of
+    classes, the number of ignored voxels ("ignore"), the modality, and whether numbers are instances; options override
+    it.
 
     Args:
-        path: the folder that holds them.
+        path: the folder of the dataset.
         labels: "semantic": each class is one target; "instance": each number is one; "components": each connected
             component of a class is one. By default "instance" where `dataset.json` has `"kind": "instance"`, else
             "semantic".
@@ -53,26 +53,26 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             such names.
         label_pattern: names of the label files without ending.
         class_names: numbers by class, `{"kidney": 1, "any": [1, 2]}`, or names by number, `{1: "kidney"}`.
-        excluded_classes: classes that are no targets.
+        excluded_classes: classes that do not become targets.
         connectivity: of components: 6 (faces), 18 (and edges) or 26 (and corners).
-        dilation_voxels: components that meet when grown by a ball of this radius are one.
+        dilation_voxels: components that meet after dilation by a ball of this radius are one.
         min_voxels: smaller targets are left out.
         min_volume_mm3: smaller targets are left out.
         ignore_value: number of voxels excluded from scoring.
         kind: "organ" or "pathology" for all, or by class; an attribute of the targets.
         modality: "CT", "MR", ...; an attribute of the targets too.
         slice_axis: "axial", or "largest-spacing" to have the planes lie along that axis.
-        replace_nonfinite: what to put in place of NaN and infinity in images; None makes them an error.
-        tolerance_voxels: how far the voxels of image and label may lie apart, in parts of the smallest spacing.
-        max_voxels: larger files are refused undecoded; as it is, it grows with `segarena --max-pixels`.
+        replace_nonfinite: replaces NaN and infinity in images; None makes them an error.
+        tolerance_voxels: largest distance between voxels of image and label, as a share of the smallest spacing.
+        max_voxels: larger files are rejected before decoding; the default grows with `segarena --max-pixels`.
         unpaired: "error" makes an image without label, or a label without image, a sample that fails to load; "skip"
-            leaves it out. `check` names them all either way.
-        name: as it appears in records; by default the name of the folder at `path`.
+            leaves it out. `check` lists them all either way.
+        name: name in records; by default the name of the folder at `path`.
 
     Raises:
-        DatasetMissing: a folder is not there, or holds no volume.
+        DatasetMissing: a folder does not exist, or holds no volume.
         DatasetError: two images or label files of one case, or a `dataset.json` that cannot be used.
-        PluginInvalid: options that do not go together.
+        PluginInvalid: options contradict each other.
         MissingExtra: the extra `radiology` is not installed.
     """
 
@@ -105,25 +105,35 @@ class NiftiFolder(ListedDataset[VolumeSample]):
     ) -> None:
         root = Path(path).expanduser()
         layout = find_layout(root, image_folder, label_folder, image_pattern, label_pattern)
-        told = read_description(root / "dataset.json")
-        self._rules_of_targets = TargetRules(
-            labels=labels or ("instance" if told.has_instances else "semantic"),
+        description = read_description(root / "dataset.json")
+        if labels is None:
+            labels = "instance" if description.has_instances else "semantic"
+        if class_names is None:
+            classes = description.classes
+        else:
+            classes = _classes(class_names)
+        if isinstance(excluded_classes, str):
+            excluded_classes = (excluded_classes,)
+        if ignore_value is None:
+            ignore_value = description.ignore_value
+        if modality is None:
+            modality = description.modality_of(layout.image_pattern)
+        self._target_rules = TargetRules(
+            labels=labels,
             connectivity=connectivity,
             dilation_voxels=dilation_voxels,
             min_voxels=min_voxels,
             min_volume_mm3=min_volume_mm3,
-            classes=told.classes if class_names is None else _classes(class_names),
-            excluded_classes=(excluded_classes,)
-            if isinstance(excluded_classes, str)
-            else tuple(excluded_classes),
+            classes=classes,
+            excluded_classes=tuple(excluded_classes),
             kind=kind,
-            ignore_value=told.ignore_value if ignore_value is None else ignore_value,
-            modality=told.modality_of(layout.image_pattern) if modality is None else modality,
+            ignore_value=ignore_value,
+            modality=modality,
         )
         self._slice_axis = slice_axis
         self._replace_nonfinite = replace_nonfinite
         self._tolerance_voxels = tolerance_voxels
-        # The number that is always meant grows with --max-pixels.
+        # None stands for the default, which grows with --max-pixels.
         self._max_voxels = None if max_voxels == MAX_VOXELS else max_voxels
         cases, self._others = collect_cases(layout)
         self._unpaired = [case.files[0] for case in cases.values() if not case.is_complete]
@@ -133,7 +143,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         }
         check_readers(file for case in self._cases.values() for file in case.files)
         rules = {
-            **asdict(self._rules_of_targets),
+            **asdict(self._target_rules),
             "slice_axis": slice_axis,
             "replace_nonfinite": replace_nonfinite,
         }
@@ -144,7 +154,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         )
 
     def grid(self, sample_id: str) -> Grid:
-        """Return the stored grid of a sample's image: what `write_volume` needs to put a prediction back on it.
+        """Return the stored grid of a sample's image, on which `write_volume` writes a prediction.
 
         Raises:
             SampleInvalid: no such sample, or no such file.
@@ -182,25 +192,25 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             voxels=voxels,
             spacing_mm=canonical.spacing_mm,
             affine=canonical.affine,
-            modality=self._rules_of_targets.modality,
-            targets=self._rules_of_targets.targets(labels, canonical.spacing_mm),
+            modality=self._target_rules.modality,
+            targets=self._target_rules.targets(labels, canonical.spacing_mm),
         )
 
     def _labels(self, case: CaseFiles, image: Grid) -> list[LabelGroup]:
         found: list[LabelGroup] = []
         for name, path in case.labels:
             header = read_header(path, slice_axis=self._slice_axis)
-            apart = image.difference(header.grid, tolerance_voxels=self._tolerance_voxels)
-            if apart:
+            difference = image.difference(header.grid, tolerance_voxels=self._tolerance_voxels)
+            if difference:
                 raise InvalidMask(
-                    f"{path}: expected the grid of {case.image}, got another ({apart}); resample it"
+                    f"{path}: expected the grid of {case.image}, got another ({difference}); resample it"
                 )
             volume = read_labels(
                 path, slice_axis=self._slice_axis, may_be_empty=True, max_voxels=self._max_voxels
             )
-            groups = zip(volume.groups, volume.names, strict=True)
-            found.extend(LabelGroup(labels, name, names) for labels, names in groups)
-        if not any(labelled.labels.max() for labelled in found):
+            for labels, names in zip(volume.groups, volume.names, strict=True):
+                found.append(LabelGroup(labels, name, names))
+        if not any(group.labels.max() for group in found):
             first = case.labels[0][1]
             raise InvalidMask(
                 f"{first}: expected at least one labelled voxel, got none; leave the case out"
@@ -209,11 +219,13 @@ class NiftiFolder(ListedDataset[VolumeSample]):
 
     def _oddities(self) -> Iterable[Finding]:
         if self._is_skipping and self._unpaired:
-            yield _odd(
+            yield _oddity(
                 f"{len(self._unpaired)} files have no partner and are skipped", self._unpaired
             )
         if self._others:
-            yield _odd(f"{len(self._others)} volumes fit no pattern and are left out", self._others)
+            yield _oddity(
+                f"{len(self._others)} volumes fit no pattern and are left out", self._others
+            )
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         codes: Counter[str] = Counter()
@@ -223,18 +235,18 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             try:
                 header = read_header(case.image or case.files[0])
             except InvalidInput:
-                continue  # told already, by loading it
+                continue  # `check` reports it when it loads the sample
             codes[header.grid.code] += 1
             spacings.add(header.grid.canonical.spacing_mm)
-            guessed.extend([] if header.is_placed else [header.path])
+            if not header.is_placed:
+                guessed.append(header.path)
         if guessed:
-            yield _odd(
+            yield _oddity(
                 f"{len(guessed)} volumes do not say how they lie; their axes are a guess", guessed
             )
         if spacings:
-            ranges = " x ".join(
-                f"{min(axis):.3g}..{max(axis):.3g}" for axis in zip(*spacings, strict=True)
-            )
+            by_axis = list(zip(*spacings, strict=True))
+            ranges = " x ".join(f"{min(axis):.3g}..{max(axis):.3g}" for axis in by_axis)
             stored = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
             message = f"{self.name}: stored axes {stored}; spacing (plane, row, column) {ranges} mm"
             yield Finding(is_error=False, message=message)
@@ -252,5 +264,7 @@ def _classes(class_names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
         ) from error
 
 
-def _odd(what: str, paths: Sequence[Path]) -> Finding:
-    return Finding(is_error=False, message=f"{what}: {some([str(path) for path in paths], 20)}")
+def _oddity(description: str, paths: Sequence[Path]) -> Finding:
+    return Finding(
+        is_error=False, message=f"{description}: {some([str(path) for path in paths], 20)}"
+    )

@@ -1,4 +1,4 @@
-"""Invented patients: CT-like and MR-like volumes made on demand, with everything that makes volumes hard."""
+"""Synthetic patients: CT-like and MR-like volumes computed on demand, with the typical difficulties of volumes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from segarena.systems.volumes.phantom.anatomy import Anatomy, AnatomyPart, inven
 from segarena.systems.volumes.phantom.distance_fields import DistanceField, VoxelSpace
 
 PHANTOM_EDITION = 1
-"""Raised whenever the same options would give other volumes."""
+"""Increased whenever the same options would give other volumes."""
 
 FIELDS_MM = {"CT": (120.0, 144.0, 144.0), "MR": (140.0, 148.0, 148.0)}
 LEAST_SHAPE = (20, 48, 48)
+_MODALITIES = ("CT", "MR")
 
-# Hounsfield units, and for MR the signal of an invented sequence in which blood is dark.
 TISSUE_NAMES = [
     "air",
     "lung",
@@ -41,34 +41,26 @@ TISSUE_NAMES = [
     "node",
     "stone",
 ]
-CT_TISSUES = dict(
-    zip(
-        TISSUE_NAMES,
-        (-1000, -820, -95, 58, 20, 420, 190, 108, 128, 172, 142, 196, 62, 42, 380),
-        strict=True,
-    )
-)
-MR_TISSUES = dict(
-    zip(
-        TISSUE_NAMES,
-        (0, 25, 620, 170, 330, 70, 390, 260, 410, 520, 210, 90, 430, 450, 30),
-        strict=True,
-    )
-)
+# In Hounsfield units.
+_CT_VALUES = (-1000, -820, -95, 58, 20, 420, 190, 108, 128, 172, 142, 196, 62, 42, 380)
+CT_TISSUES = dict(zip(TISSUE_NAMES, _CT_VALUES, strict=True))
+# Signal of an invented sequence in which blood is dark.
+_MR_VALUES = (0, 25, 620, 170, 330, 70, 390, 260, 410, 520, 210, 90, 430, 450, 30)
+MR_TISSUES = dict(zip(TISSUE_NAMES, _MR_VALUES, strict=True))
 NOISE_LEVELS = {"CT": 14.0, "MR": 26.0}
 
 
 @dataset("phantom")
 class Phantom:
-    """Invented patients, alternately CT-like and MR-like: the same `seed` and `shape` always give the same voxels.
+    """Synthetic patients, alternately CT-like and MR-like: the same `seed` and `shape` always give the same voxels.
 
-    A target carries "modality" ("CT" or "MR"), "kind" ("organ" or "pathology") and "volume_mm3". What lies inside an
-    organ belongs to it: masks of an organ and of its lesions and vessels overlap.
+    A target carries "modality" ("CT" or "MR"), "kind" ("organ" or "pathology") and "volume_mm3". Lesions and
+    vessels inside an organ belong to it, so that their masks overlap.
 
     Args:
-        cases: how many volumes; more of them do not change the first ones.
+        cases: number of volumes; a larger number does not change the first ones.
         shape: planes, rows and columns, at least 20, 48 and 48. The field stays the same, so larger ones are finer.
-        seed: of everything.
+        seed: of all random choices.
 
     Raises:
         PluginInvalid: no cases, or too few voxels.
@@ -88,7 +80,10 @@ class Phantom:
             )
         self._shape = (int(shape[0]), int(shape[1]), int(shape[2]))
         self._seed = seed
-        self._numbers = {f"{('CT', 'MR')[n % 2].lower()}-{n // 2 + 1:02d}": n for n in range(cases)}
+        self._numbers: dict[str, int] = {}
+        for number in range(cases):
+            prefix = _MODALITIES[number % 2].lower()
+            self._numbers[f"{prefix}-{number // 2 + 1:02d}"] = number
 
     @property
     def sample_ids(self) -> Sequence[str]:
@@ -97,22 +92,25 @@ class Phantom:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the options and of the edition of the rules."""
+        """Hash of the options and of the edition."""
         text = json.dumps([PHANTOM_EDITION, self._shape, self._seed, len(self._numbers)])
         return hashes.fingerprint(text)
 
     def load(self, sample_id: str) -> VolumeSample:
-        """Make one sample, without caching; `SampleInvalid` where there is none of that name."""
+        """Return one sample, computed anew at each call.
+
+        Raises:
+            SampleInvalid: there is no sample of this name.
+        """
         if sample_id not in self._numbers:
             raise SampleInvalid(
                 f"phantom has no sample {sample_id!r}; there are {', '.join(self._numbers)}"
             )
         number = self._numbers[sample_id]
-        modality = ("CT", "MR")[number % 2]
+        modality = _MODALITIES[number % 2]
         rng = np.random.default_rng([self._seed, number])
-        depth, height, width = (
-            edge / n for edge, n in zip(FIELDS_MM[modality], self._shape, strict=True)
-        )
+        field_mm = FIELDS_MM[modality]
+        depth, height, width = (mm / n for mm, n in zip(field_mm, self._shape, strict=True))
         space = VoxelSpace(self._shape, (depth, height, width))
         anatomy = invent_anatomy(space, rng)
         targets = (_target(part, modality, depth * height * width) for part in anatomy.parts)
@@ -128,15 +126,14 @@ class Phantom:
         return sample
 
     def check(self) -> Sequence[Finding]:
-        """Make every sample once and return the counts."""
+        """Compute every sample once and return the counts."""
         samples = [self.load(sample_id) for sample_id in self._numbers]
-        kinds = Counter(
-            str(target.attributes["kind"]) for sample in samples for target in sample.targets
-        )
+        kinds: Counter[str] = Counter()
+        for sample in samples:
+            kinds.update(str(target.attributes["kind"]) for target in sample.targets)
         found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        modalities = ", ".join(
-            f"{n} {name}" for name, n in sorted(Counter(s.modality for s in samples).items())
-        )
+        modality_counts = Counter(sample.modality for sample in samples)
+        modalities = ", ".join(f"{n} {name}" for name, n in sorted(modality_counts.items()))
         planes, rows, columns = self._shape
         message = (
             f"{self.name}: {sum(kinds.values())} targets ({found}) in {len(samples)} volumes ({modalities}) "
@@ -158,7 +155,7 @@ def _target(part: AnatomyPart, modality: str, voxel_mm3: float) -> Target:
 def _scan(
     anatomy: Anatomy, modality: str, space: VoxelSpace, rng: np.random.Generator
 ) -> NDArray[np.int16]:
-    """Return what a scanner would see: tissues mixed at their edges, texture, blur, shading and noise."""
+    """Return a simulated scan: tissues mixed at their edges, texture, blur, shading and noise."""
     from scipy.ndimage import gaussian_filter
 
     tissues = CT_TISSUES if modality == "CT" else MR_TISSUES
@@ -191,11 +188,12 @@ def _mixed(anatomy: Anatomy, tissues: Mapping[str, float], space: VoxelSpace) ->
 def _affine(
     space: VoxelSpace, rng: np.random.Generator, *, tilt_degrees: float
 ) -> NDArray[np.float64]:
-    """Return where voxels lie: planes to Superior, rows to Anterior, columns to Right, tilted about the last."""
+    """Return the affine: planes to Superior, rows to Anterior, columns to Right, tilted about the last axis."""
     tilt = np.deg2rad(rng.uniform(-tilt_degrees, tilt_degrees))
     affine = np.eye(4)
     superior = (0.0, -np.sin(tilt), np.cos(tilt))
     anterior = (0.0, np.cos(tilt), np.sin(tilt))
-    affine[:3, :3] = np.column_stack([superior, anterior, (1.0, 0.0, 0.0)]) * space.spacing_mm
+    right = (1.0, 0.0, 0.0)
+    affine[:3, :3] = np.column_stack([superior, anterior, right]) * space.spacing_mm
     affine[:3, 3] = rng.uniform(-200, 200, size=3).round(1)
     return affine

@@ -13,7 +13,7 @@ import polars as pl
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Cell, Sheet, Value
-from segarena.roles import Statistic
+from segarena.rules import Statistic
 from segarena.systems.volumes.measures.hierarchical_average import Averages
 from segarena.systems.volumes.page.round_values import (
     average_common_targets,

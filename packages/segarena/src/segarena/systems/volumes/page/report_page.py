@@ -15,7 +15,7 @@ from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
-from segarena.roles import Statistic
+from segarena.rules import Statistic
 from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_cvpr2025
 from segarena.systems.volumes.page.effort_figures import effort_figures, rounds_figures
 from segarena.systems.volumes.page.instance_dice_table import instances_sheet

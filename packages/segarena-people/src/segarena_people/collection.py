@@ -1,10 +1,10 @@
-"""What people gave, together with what they were asked for: a folder with a table of prompts and masks beside it.
+"""Collections of people's prompts: a folder with a table of prompts and the masks that they refer to.
 
-- prompts.parquet: the table of prompts, see `segarena_people.prompts`
-- goals/*.png: what was asked for, named by `goal_mask`
-- previous/*.png: the masks that were corrected, by `previous_mask`
-- rasters/*.png: what was drawn where points are not known, by `raster`
-- source.toml: name, where it is from, terms; may be missing
+- prompts.parquet: table of prompts, see `segarena_people.prompts`
+- goals/*.png: goal masks, named by `goal_mask`
+- previous/*.png: corrected masks, named by `previous_mask`
+- rasters/*.png: rasterized strokes whose points are unknown, named by `raster`
+- source.toml: name, origin, terms; may be missing
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SOURCE_FILE = "source.toml"
 
 
 class CollectionSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a collection is from.
+    """Origin of a collection.
 
     Attributes:
-        name: what to call it.
-        origin: where it was published, or who collected it, in words.
-        terms: on which conditions it may be used.
+        name: name of the collection.
+        origin: publication, or the people who collected it, in words.
+        terms: terms of use.
     """
 
     name: str = ""
@@ -50,7 +50,7 @@ class CollectionSource(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollectedPrompt:
-    """One prompt of a person, with the masks that belong to it; these are read when asked for, bool (H, W).
+    """Prompt of a person with its masks, bool (H, W), which are read on demand.
 
     Attributes:
         row: the prompt.
@@ -65,7 +65,7 @@ class CollectedPrompt:
         """(H, W) of the picture.
 
         Raises:
-            InvalidInput: there is no such picture, or it has more pixels than `files.limits` allows.
+            InvalidInput: a side is below 1 px, or there are more pixels than `files.limits` allows.
         """
         height = self.row.height
         width = self.row.width
@@ -78,16 +78,16 @@ class CollectedPrompt:
 
     @property
     def group(self) -> str:
-        """What must not lie on both sides of a split."""
+        """Group that must not lie on both sides of a split."""
         return self.row.group or f"{self.row.dataset}/{self.row.sample}"
 
     @property
     def goal(self) -> Mask:
-        """What was asked for.
+        """Mask of the goal.
 
         Raises:
-            InvalidInput: no file has it, and no dataset was named.
-            InvalidMask: its file cannot be used.
+            InvalidInput: the prompt names no goal file, and no dataset was named.
+            InvalidMask: the file cannot be used.
         """
         if self.row.goal_mask:
             return self._files.read(GOALS, self.row.goal_mask, self.shape)
@@ -100,27 +100,27 @@ class CollectedPrompt:
 
     @property
     def previous(self) -> Mask | None:
-        """The mask that was corrected; None in the first round."""
+        """Mask that was corrected; None in the first round."""
         name = self.row.previous_mask
         return self._files.read(PREVIOUS, name, self.shape) if name else None
 
     @property
     def target(self) -> Mask | None:
-        """The whole object; None where only a part of it was asked for and no dataset is at hand."""
+        """Mask of the whole object; None where only a part was asked for and no dataset was named."""
         if self._targets is not None:
             return self._targets.read(self.row)
         return self.goal if self.row.goal == "object" else None
 
     @property
     def drawn(self) -> Mask | None:
-        """What was drawn, where there are pixels of it and no points."""
+        """Raster of the stroke, where its points are unknown; else None."""
         if self.row.raster:
             return self._files.read(RASTERS, self.row.raster, self.shape)
         return None
 
     @property
     def prompt(self) -> Click | Box | Scribble | Lasso:
-        """What was given, as simulated users give it; of several lines the last one.
+        """Prompt in the form of simulated users; of several lines the last one.
 
         Raises:
             InvalidPrompt: only a raster of it is known.
@@ -129,7 +129,7 @@ class CollectedPrompt:
 
     @property
     def prompts(self) -> tuple[Click | Box | Scribble | Lasso, ...]:
-        """All lines that were given together; see `segarena_people.prompts.convert_prompts`.
+        """All lines of the prompt; see `segarena_people.prompts.convert_prompts`.
 
         Raises:
             InvalidPrompt: only a raster of it is known.
@@ -137,7 +137,7 @@ class CollectedPrompt:
         return convert_prompts(self.row)
 
     def ink(self, stroke_px: float | None = None) -> Mask:
-        """Return what was drawn as pixels: its raster, or else its lines in the width given, their own, or one pixel.
+        """Return the ink as pixels: the raster, or the lines in the given width, their own width, or one pixel.
 
         Raises:
             InvalidPrompt: there is neither a raster nor a point.
@@ -149,10 +149,10 @@ class CollectedPrompt:
 
 
 class Collection(Sequence[CollectedPrompt]):
-    """What people gave, in the order of the table; `Collection.open` reads one.
+    """Collection of prompts, in the order of the table; `Collection.open` reads one.
 
     Attributes:
-        source: where it is from.
+        source: origin of the collection.
     """
 
     def __init__(
@@ -169,14 +169,16 @@ class Collection(Sequence[CollectedPrompt]):
 
     @classmethod
     def open(cls, path: Path | str, dataset: Dataset | str | None = None) -> Collection:
-        """Return a collection in a folder, or a Parquet of prompts alone.
+        """Open a collection folder, or a Parquet table of prompts alone.
 
         Args:
-            path: the folder, or the table in it or anywhere.
-            dataset: what was shown, as `segarena run -d` takes it; needed where a prompt names no file with its goal.
+            path: the folder, or a table inside of one or elsewhere.
+            dataset: dataset that people saw, as for `segarena run -d`; needed where a prompt names
+                no goal file.
 
         Raises:
-            InvalidInput: there is no table, or one that cannot be read; see `segarena_people.prompt_table`.
+            InvalidInput: the table is missing or cannot be read; see
+                `segarena_people.prompt_table`.
         """
         given = Path(path)
         folder = given if given.is_dir() else given.parent
@@ -201,32 +203,32 @@ class Collection(Sequence[CollectedPrompt]):
 
     @property
     def rows(self) -> tuple[PersonPrompt, ...]:
-        """The rows of the table."""
+        """Rows of the table."""
         return self._rows
 
     @property
     def name(self) -> str:
-        """What it is called; the names of the datasets where it has no name of its own."""
+        """Name of the collection; the names of its datasets where it has none."""
         return self.source.name or ", ".join(dict.fromkeys(row.dataset for row in self._rows))
 
     @property
     def terms(self) -> str:
-        """On which conditions it may be used; "" where nobody said so."""
+        """Terms of use; "" where unknown."""
         return self.source.terms
 
     @property
     def kinds(self) -> tuple[PromptKind, ...]:
-        """The kinds of prompts in it, in order of appearance."""
+        """Prompt kinds in order of appearance."""
         return tuple(dict.fromkeys(row.kind for row in self._rows))
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Everybody who gave something, in order of appearance; prompts of nobody known are left out."""
+        """Known people in order of appearance."""
         return tuple(dict.fromkeys(row.person for row in self._rows if row.person))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """What must not lie on both sides of a split, in order of appearance."""
+        """Groups that must not lie on both sides of a split, in order of appearance."""
         return tuple(dict.fromkeys(given.group for given in self))
 
     def only(
@@ -240,16 +242,16 @@ class Collection(Sequence[CollectedPrompt]):
         is_positive: bool | None = None,
         counts: bool | None = None,
     ) -> Collection:
-        """Return those that are all of this; None takes any.
+        """Return the prompts that match all filters; None matches any.
 
         Args:
             kind: click, box, scribble, lasso.
-            person: who gave it.
+            person: name of the person.
             groups: see `groups`.
-            label: what the object is called.
+            label: label of the object.
             round: from 1.
-            is_positive: whether it says "this belongs to it".
-            counts: whether it is of the main part and has no fate.
+            is_positive: whether the prompt marks the object.
+            counts: whether the prompt is of the main part and not excluded.
         """
         wanted = {
             "kind": kind,
@@ -281,10 +283,10 @@ class Collection(Sequence[CollectedPrompt]):
 
 
 def read_source(folder: Path) -> CollectionSource:
-    """Return what a folder says about where it is from; nothing where it does not.
+    """Return the origin of a folder; empty fields where the folder does not state it.
 
     Raises:
-        DatasetError: the file is no TOML, or has other types.
+        DatasetError: the file is no TOML, or has fields of other types.
     """
     path = folder / SOURCE_FILE
     if not path.is_file():
@@ -298,8 +300,7 @@ def read_source(folder: Path) -> CollectionSource:
 
 
 def format_source(source: CollectionSource) -> str:
-    """Return what a folder says about where it is from, as TOML."""
-    # JSON's strings are TOML's, but for a character that neither of them prints.
-    return "".join(
-        f"{name} = {json.dumps(value)}\n" for name, value in msgspec.structs.asdict(source).items()
-    )
+    """Format the origin of a folder as TOML."""
+    # JSON strings are valid TOML strings, except for one control character.
+    fields = msgspec.structs.asdict(source)
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in fields.items())

@@ -1,4 +1,4 @@
-"""Tables in CSV from elsewhere: some of their columns, as text."""
+"""Columns of foreign CSV tables, as text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from segarena.files.limits import check_voxels
 
 
 def read_columns(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
-    """Return columns of a CSV file, all as text; null where a cell is empty, and in an optional one that is not there.
+    """Return columns of a CSV file, all as text; empty cells and missing optional columns are null.
 
     Raises:
-        InvalidInput: it is no CSV in UTF-8, lacks a column, or has more cells than `files.limits` allows.
+        InvalidInput: the file is no CSV in UTF-8, lacks a column, or has more cells than
+            `files.limits` allows.
     """
     if not path.is_file():
         raise InvalidInput(f"{path}: expected a table in CSV, found no file")

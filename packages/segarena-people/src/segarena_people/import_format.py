@@ -1,7 +1,7 @@
-"""Formats that people's prompts are published in: one module each in `segarena_people.formats`.
+"""Import formats of published prompts: one module each in `segarena_people.formats`.
 
-A format turns what was published into units, such as files or images. Each is read when it is asked for, so that one
-that cannot be used costs only itself.
+A format divides its source into units, such as files or images. Each is read on demand, so that a
+broken unit affects only itself.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from segarena_people.target_masks import TargetMasks
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImportedPrompt:
-    """A prompt with its masks, bool (H, W); the row does not name their files yet.
+    """Imported prompt with its masks, bool (H, W); the row does not name their files yet.
 
     Attributes:
-        row: the prompt; how high and wide its picture is, its goal says.
-        goal: what was asked for; None leaves that to the dataset.
-        goal_name: what the goal is called; prompts with the same goal share the file.
-        previous: the mask that was corrected.
-        previous_name: what it is called.
-        drawn: what was drawn, where there are no points.
+        row: the prompt.
+        goal: goal mask; None leaves it to the dataset.
+        goal_name: name of the goal; prompts with the same goal share its file.
+        previous: mask that was corrected.
+        previous_name: name of that mask.
+        drawn: rasterized stroke, where there are no points.
     """
 
     row: PersonPrompt
@@ -46,18 +46,18 @@ class ImportedPrompt:
 
 
 Units: TypeAlias = Mapping[str, Callable[[], Iterable[ImportedPrompt]]]
-"""What there is to be read, by the names that messages call it, in order."""
+"""Readers of the units, by their names in messages, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportInputs:
-    """What lies beside a source; which of these a format needs, it says itself.
+    """Further inputs of an import; each format documents which it needs.
 
     Attributes:
-        masks: folder with the masks of the objects.
-        previous: folder with the masks that were corrected.
-        targets: the dataset that was shown.
-        scratch: an empty folder that is there for as long as units are read.
+        masks: folder with object masks.
+        previous: folder with corrected masks.
+        targets: dataset that people saw.
+        scratch: empty temporary folder that exists while units are read.
     """
 
     masks: Path | None = None
@@ -69,19 +69,19 @@ class ImportInputs:
         """Return the folder of masks.
 
         Raises:
-            InvalidInput: none was named, or it is not there.
+            InvalidInput: no folder was named, or it does not exist.
         """
         return self._folder(self.masks, "--masks", what)
 
     def need_previous(self, what: str) -> Path:
-        """Return the folder of masks that were corrected; raises as `need_masks`."""
+        """Return the folder of corrected masks; raises like `need_masks`."""
         return self._folder(self.previous, "--previous-masks", what)
 
     def need_targets(self, what: str) -> TargetMasks:
         """Return the dataset.
 
         Raises:
-            InvalidInput: none was named.
+            InvalidInput: no dataset was named.
         """
         if self.targets is None:
             raise InvalidInput(f"expected --dataset with {what}, got none")
@@ -100,16 +100,16 @@ FormatOpener: TypeAlias = Callable[[Path, ImportInputs], Units]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportFormat:
-    """A format, and what is to be known before it is used.
+    """Import format with its documentation.
 
     Attributes:
-        name: on the command line.
-        source: what is to be named as the source.
-        beside: what else is needed, by options; "" when nothing.
-        holds: what the published files hold.
-        terms: on which conditions they may be used, as far as their authors say.
-        origin: who published them where.
-        open: gives the units of a source; raises when the source as a whole cannot be used.
+        name: name on the command line.
+        source: expected source.
+        beside: further inputs by option; "" without any.
+        holds: contents of the published files.
+        terms: terms of use, as far as the authors state them.
+        origin: authors and place of publication.
+        open: returns the units of a source; raises an error where the whole source cannot be used.
     """
 
     name: str
@@ -137,9 +137,10 @@ def prompt_format(name: str, **about: str) -> Callable[[FormatOpener], FormatOpe
 @cache
 def import_formats() -> Mapping[str, ImportFormat]:
     """Return all formats by name, in alphabetical order."""
-    room = import_module("segarena_people.formats")
-    for module in pkgutil.iter_modules(room.__path__):
-        import_module(f"{room.__name__}.{module.name}")
+    package = import_module("segarena_people.formats")
+    # Importing a module registers its formats.
+    for module in pkgutil.iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{module.name}")
     return dict(sorted(_formats.items()))
 
 
@@ -147,7 +148,7 @@ def find_format(name: str) -> ImportFormat:
     """Return a format.
 
     Raises:
-        InvalidInput: there is none of this name; the message says which there are.
+        InvalidInput: there is no format of this name; the message lists all.
     """
     known = import_formats()
     if name not in known:
@@ -156,16 +157,16 @@ def find_format(name: str) -> ImportFormat:
 
 
 def with_mask_size(row: PersonPrompt, mask: Mask) -> PersonPrompt:
-    """Return a row of a picture as high and wide as a mask of it."""
+    """Return a row with the height and width of a mask."""
     return replace(row, height=mask.shape[0], width=mask.shape[1])
 
 
 def read_goal(masks: Path, image: str) -> Mask:
-    """Return the object in a picture, from the mask of its name: IMAGE.png, anything above 0 is the object.
+    """Return the object mask of a picture from IMAGE.png; pixels above 0 are the object.
 
     Raises:
         DatasetError: the name leads out of the folder.
-        InvalidMask: it is missing, damaged, or shows nothing.
+        InvalidMask: the file is missing or damaged, or has no object pixel.
     """
     path = within(masks, f"{image}.png")
     goal = read_values(path) > 0
@@ -177,5 +178,5 @@ def read_goal(masks: Path, image: str) -> Mask:
 def build_stroke(
     places: Iterable[tuple[float, float]], stroke: int = 0, **values: Any
 ) -> tuple[PointerSample, ...]:
-    """Return a stroke through places x, y, in px of the picture, of which nothing else is known."""
+    """Build the points of a stroke through positions (x, y) in px of the picture; `values` are the same for all."""
     return tuple(PointerSample(stroke=stroke, x=float(x), y=float(y), **values) for x, y in places)

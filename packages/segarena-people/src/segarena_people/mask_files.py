@@ -1,4 +1,4 @@
-"""The masks of a collection: files of 0 and 255 beside its table, of the size of the picture; written and read."""
+"""Mask files of a collection: PNGs of 0 and 255 beside its table, of the size of the picture."""
 
 from __future__ import annotations
 
@@ -16,34 +16,36 @@ from segarena.samples import Mask
 GOALS = "goals"
 PREVIOUS = "previous"
 RASTERS = "rasters"
-"""The folders: what was asked for, what was corrected, what was drawn."""
+"""Folders of goal masks, of corrected masks, and of rasterized strokes."""
 
-_KEPT = 16
-"""Masks that stay in memory: prompts about the same thing come one after the other."""
+_CACHED_MASKS = 16
+"""Masks kept in memory: prompts about the same goal follow each other."""
 
 
 class MaskFiles:
-    """Reads masks below a folder, when asked for.
+    """Reads masks below a folder on demand.
 
     Args:
-        root: the folder; names that lead out of it are refused.
+        root: folder; names that lead out of it raise an error.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._read = lru_cache(maxsize=_KEPT)(self._decode)
+        self._read = lru_cache(maxsize=_CACHED_MASKS)(self._decode)
 
     def read(self, folder: str, name: str, shape: tuple[int, int]) -> Mask:
-        """Return a mask, bool (H, W), not to be written into.
+        """Return a mask, bool (H, W), read-only.
 
         Raises:
             DatasetError: the name leads out of the folder.
-            InvalidMask: it is missing, damaged, not of `shape`, or holds more than two values.
+            InvalidMask: the file is missing, damaged, not of `shape`, or holds other values than 0
+                and 255.
         """
         return self._read(folder, name, shape)
 
     def _decode(self, folder: str, name: str, shape: tuple[int, int]) -> Mask:
-        path = within(within(self._root, folder), name)  # the folder itself may be a link, too
+        # The folder itself may be a link out of the root, too.
+        path = within(within(self._root, folder), name)
         size = read_size(path, error=InvalidMask)
         if size != shape:
             raise InvalidMask(
@@ -60,5 +62,6 @@ class MaskFiles:
 
 
 def encode_mask_png(mask: Mask) -> bytes:
-    """Return a mask as a PNG of 0 and 255."""
-    return cv2.imencode(".png", np.where(mask, np.uint8(255), np.uint8(0)))[1].tobytes()
+    """Encode a mask as a PNG of 0 and 255."""
+    pixels = np.where(mask, np.uint8(255), np.uint8(0))
+    return cv2.imencode(".png", pixels)[1].tobytes()

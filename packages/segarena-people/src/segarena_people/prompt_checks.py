@@ -1,4 +1,4 @@
-"""What is in a table of people's prompts, or in a collection, and what is wrong with it."""
+"""Checks of prompt tables and collections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segarena_people.collection import Collection
 from segarena_people.prompt_table import CATEGORICAL_COLUMNS, PROMPT_COLUMNS
 
 _FAR = 1.0
-"""So many widths and heights a hand may draw outside the picture."""
+"""Widths and heights of the picture that points may lie outside of it."""
 _NEEDED = {"click": 1, "box": 2, "scribble": 1, "lasso": 3}
 _NAMES = ("id", "study", "dataset", "sample", "target")
 _NAMES_IN_BATCHES = ("person", "display_mode")
@@ -21,9 +21,9 @@ _NAMES_IN_BATCHES = ("person", "display_mode")
 def check_prompts(frame: pl.DataFrame) -> list[Finding]:
     """Return everything odd about a table as `read_frame` gives it, errors first; [] when nothing is.
 
-    Errors are gaps, words that do not exist, numbers that are not finite, times that run backwards, ids that occur
-    twice, prompts with fewer points than their kind needs, points beside a raster of them, and an image that a person
-    saw for a second time in the main part of a study.
+    Errors are gaps, words that do not exist, numbers that are not finite, times that run backwards,
+    ids that occur twice, prompts with fewer points than their kind needs, points beside a raster of
+    them, and an image that a person saw for a second time in the main part of a study.
     """
     errors = list(_errors(frame))
     notes = list(_notes(frame))
@@ -37,20 +37,21 @@ def check_prompts(frame: pl.DataFrame) -> list[Finding]:
 
 
 def check_collection(collection: Collection) -> list[Finding]:
-    """Return what is wrong with the masks that a collection names, errors first; every one of them is read.
+    """Return all findings about the masks of a collection, errors first; every mask is read.
 
-    Errors are masks that cannot be used, and goals and strokes that show nothing. Prompts that leave their goal to a
-    dataset are a note.
+    Errors are unusable masks, and empty goals and strokes. Prompts that leave their goal to a
+    dataset give a note.
     """
     broken = dict[str, None]()
     blank = set[str]()
     for given in collection:
         try:
-            shown = [given.goal] if given.row.goal_mask else []
-            if not all(
-                mask.any() for mask in (*shown, *([] if given.drawn is None else [given.drawn]))
-            ):
+            masks = [given.goal] if given.row.goal_mask else []
+            if given.drawn is not None:
+                masks.append(given.drawn)
+            if not all(mask.any() for mask in masks):
                 blank.add(given.row.id)
+            # Reading the mask is the check.
             _ = given.previous
         except SegarenaError as error:
             broken[str(error)] = None

@@ -1,4 +1,4 @@
-"""What was published of people's prompts becomes a collection: a folder with a table and the masks it names."""
+"""Import of published prompts into a collection: a folder with a table and the masks that it names."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from segarena_people.prompt_checks import check_prompts
 from segarena_people.prompt_table import build_prompt_frame, encode_prompt_frame
 from segarena_people.prompts import PersonPrompt
 
-_AT_ONCE = 5000
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{7,79}")
-"""Names of files that no system minds: those of devices are shorter, and capitals are told apart by some only."""
+_ROWS_PER_FRAME = 5000
+_PORTABLE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{7,79}")
+"""File names that all systems accept: device names are shorter, and some systems ignore case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
-    """What an import brought.
+    """Summary of an import.
 
     Attributes:
-        prompts: how many.
-        people: how many; those whom nobody knows are not counted.
-        units: of how many files, images or whatever the format counts.
-        left_out: why a unit brought nothing, a line each.
-        findings: what is odd about the table.
+        prompts: number of prompts.
+        people: number of known people.
+        units: number of files, images or whatever the format counts.
+        left_out: reason for each unit that was left out.
+        findings: problems of the table.
     """
 
     prompts: int
@@ -59,20 +59,20 @@ def import_prompts(
     most: int | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> ImportSummary:
-    """Make a collection of what was published; the folder is there once all of it is, or not at all.
+    """Import a source into a collection; the folder appears once it is complete, or not at all.
 
     Args:
         form: see `segarena_people.import_format`.
-        source: file or folder, as the format says.
-        out: the folder to be made.
+        source: file or folder, as the format requires.
+        out: folder to create.
         beside: what lies beside the source.
-        most: units to be read at most, the first ones; None reads all.
-        on_progress: is told after each unit.
+        most: number of units to read, the first ones; None reads all.
+        on_progress: called after each unit.
 
     Raises:
-        InvalidInput: the source is not what the format needs, or nothing in it can be used.
-        RunConflict: `out` is there already.
-        StoreError: it cannot be written.
+        InvalidInput: the source does not fit the format, or nothing in it can be used.
+        RunConflict: `out` exists already.
+        StoreError: a file cannot be written.
     """
     if out.exists():
         raise RunConflict(f"{out} is there already; name another folder, or remove it")
@@ -119,9 +119,10 @@ class _Writer:
     _frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
 
     def take(self, unit: str, read: Callable[[], Iterable[ImportedPrompt]]) -> str:
-        """Write what a unit holds; return why it cannot be used, or "".
+        """Write a unit; return why it cannot be used, or "".
 
-        Of a unit that fails in the middle nothing is kept, but masks that no row names may lie in the folders.
+        A unit that fails in the middle leaves no rows, but masks that no row names may remain in
+        the folders.
         """
         try:
             rows = [self._written(one) for one in read()]
@@ -131,12 +132,12 @@ class _Writer:
             return str(error) if unit in str(error) else f"{unit}: {error}"
         self._rows += rows
         self.prompts += len(rows)
-        if len(self._rows) >= _AT_ONCE:
+        if len(self._rows) >= _ROWS_PER_FRAME:
             self._pack()
         return ""
 
     def finish(self, source: CollectionSource) -> pl.DataFrame:
-        """Write the table, and where it is from; return the table."""
+        """Write the table and its source; return the table."""
         self._pack()
         frame = pl.concat(self._frames)
         write_whole(self.folder / TABLE_FILE, encode_prompt_frame(frame))
@@ -165,21 +166,20 @@ class _Writer:
         try:
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(
-                    encode_mask_png(mask)
-                )  # not flushed one by one: there may be many, and they come again
+                # Not flushed one by one: there may be many, and a new import writes them again.
+                path.write_bytes(encode_mask_png(mask))
         except OSError as error:
             raise cannot_write(path, error) from error
         return file
 
 
 def file_name(name: str) -> str:
-    """Return the name of a mask file: that of what it shows, made plain and told apart where it must be.
+    """Return the file name of a mask: its name in portable characters, with a hash where these differ.
 
     >>> file_name("patient001_frame01"), file_name("a/b c")
     ('patient001_frame01.png', 'a-b-c-0af99a60.png')
     """
-    if _PLAIN.fullmatch(name):
+    if _PORTABLE_NAME.fullmatch(name):
         return f"{name}.png"
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")[-60:]
     return f"{plain}-{fingerprint(name)[:8]}.png"

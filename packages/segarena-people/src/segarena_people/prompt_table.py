@@ -1,4 +1,4 @@
-"""The table of people's prompts as a Parquet file: one row per prompt, the samples of its pointer as a list in it."""
+"""Table of people's prompts as a Parquet file: one row per prompt, with its pointer samples as a list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segarena.files.parquet import read_parquet
 from segarena.files.whole import write_whole
 from segarena_people.prompts import PersonPrompt, PointerSample
 
-_KINDS: dict[Any, Any] = {
+_COLUMN_TYPES: dict[Any, Any] = {
     str: pl.String,
     int: pl.Int32,
     int | None: pl.Int32,
@@ -24,32 +24,32 @@ _KINDS: dict[Any, Any] = {
 }
 
 
-def _kind(declared: Any) -> Any:
+def _column_type(declared: Any) -> Any:
     if declared == tuple[PointerSample, ...]:
         return pl.List(pl.Struct(_schema(PointerSample)))
-    return _KINDS.get(declared, pl.String)  # the others are words from a list
+    return _COLUMN_TYPES.get(declared, pl.String)  # all other types are string literals
 
 
 def _schema(of: type[msgspec.Struct]) -> dict[str, Any]:
-    return {field.name: _kind(field.type) for field in msgspec.structs.fields(of)}
+    return {field.name: _column_type(field.type) for field in msgspec.structs.fields(of)}
 
 
 PROMPT_COLUMNS = _schema(PersonPrompt)
-"""The columns and their types, in order."""
+"""Columns with their types, in order."""
 
 CATEGORICAL_COLUMNS = {
     field.name: get_args(field.type)
     for field in msgspec.structs.fields(PersonPrompt)
-    if field.type not in _KINDS and field.name != "points"
+    if field.type not in _COLUMN_TYPES and field.name != "points"
 }
-"""Columns that hold one of a few words."""
+"""Columns with a fixed set of strings."""
 
 LATER_COLUMNS = {"group": "", "raster": "", "stroke_px": 0.0}
-"""Columns that older tables lack, and what is in them then."""
+"""Columns that older tables lack, with their values then."""
 
 
 def build_prompt_frame(prompts: Iterable[PersonPrompt]) -> pl.DataFrame:
-    """Return prompts as a frame with all columns."""
+    """Build a frame with all columns from prompts."""
     rows = [msgspec.to_builtins(prompt) for prompt in prompts]
     return pl.DataFrame(rows, schema=PROMPT_COLUMNS, orient="row")
 
@@ -58,28 +58,28 @@ def write_prompt_table(prompts: Iterable[PersonPrompt], path: Path) -> None:
     """Write a table; the same prompts give the same bytes.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the file cannot be written.
     """
     write_whole(path, encode_prompts(prompts))
 
 
 def encode_prompts(prompts: Iterable[PersonPrompt]) -> bytes:
-    """Return the bytes of a table."""
+    """Encode prompts as the bytes of a table."""
     return encode_prompt_frame(build_prompt_frame(prompts))
 
 
 def encode_prompt_frame(frame: pl.DataFrame) -> bytes:
-    """Return the bytes of a table that is a frame already."""
+    """Encode a frame as the bytes of a table."""
     buffer = BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 
 def read_prompt_frame(path: Path) -> pl.DataFrame:
-    """Return the table in a file; further columns are kept, and those that older tables lack are added.
+    """Return the table in a file; extra columns are kept, and columns that older tables lack are added.
 
     Raises:
-        InvalidInput: it is not there, is no Parquet, or lacks a column or has one of another type.
+        InvalidInput: the file is missing, is no Parquet, lacks a column or has one of another type.
     """
     if not path.is_file():
         raise InvalidInput(f"there is no table of prompts {path}")
@@ -102,7 +102,8 @@ def read_prompt_table(path: Path) -> list[PersonPrompt]:
     """Return the prompts in a file.
 
     Raises:
-        InvalidInput: as `read_frame`, or a row holds what no prompt can; see `segarena_people.prompt_checks` for the rest.
+        InvalidInput: as `read_frame`, or a row holds what no prompt can; see
+            `segarena_people.prompt_checks` for the rest.
     """
     try:
         return msgspec.convert(

@@ -1,8 +1,8 @@
 """One prompt that a person gave, with what it was asked for, how it was drawn, and what the screen was like.
 
-Positions are those of the wire: x from the left edge, y from the top, in pixels of the picture that was shown, and in
-CSS pixels of the window. They may lie a little outside the picture, as hands do. `prompt_of` turns them into (row,
-column).
+Positions are those of the wire: x from the left edge, y from the top, in pixels of the picture that
+was shown, and in CSS pixels of the window. They may lie a little outside the picture, as hands do.
+`prompt_of` turns them into (row, column).
 
 What was collected elsewhere is known in part: what is not known is empty, or 0.
 """
@@ -21,23 +21,24 @@ from segarena.prompts import Box, Click, Lasso, Scribble
 
 PromptKind: TypeAlias = Literal["click", "box", "scribble", "lasso"]
 GoalKind: TypeAlias = Literal["object", "missing", "surplus"]
-"""What was asked for: the object, a part of it that the previous mask misses, or what that mask has too much."""
+"""Region to mark: the object, a part that the previous mask misses, or its surplus part."""
 TrialPurpose: TypeAlias = Literal["main", "training", "attention"]
 DeviceKind: TypeAlias = Literal["pc", "mobile"]
 PointerKind: TypeAlias = Literal["mouse", "touch", "pen", "keyboard"]
 Exclusion: TypeAlias = Literal["", "batch", "far", "attention"]
-"""Why a prompt does not count: too few of its batch were right, it is far off, its person failed checks; "" counts."""
+"""Reason why a prompt does not count: its batch had too few correct prompts, it is far off, or its person failed
+attention checks; "" counts."""
 
 
 class PointerSample(msgspec.Struct, frozen=True, kw_only=True):
-    """One sample of a pointer.
+    """Sample of a pointer's position.
 
     Attributes:
-        stroke: which stroke it is of, from 0.
-        x, y: in the picture.
-        screen_x, screen_y: in the window, CSS px.
-        time_ms: since a prompt was allowed.
-        pressure: 0 to 1; 0.5 where the device does not tell, 0 at the release of some.
+        stroke: number of its stroke, from 0.
+        x, y: position in the picture.
+        screen_x, screen_y: position in the window, CSS px.
+        time_ms: time since a prompt was allowed.
+        pressure: 0 to 1; 0.5 where the device does not report it, 0 at the release on some devices.
     """
 
     stroke: int
@@ -50,47 +51,52 @@ class PointerSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the table of people's prompts.
+    """Row of the table of people's prompts.
 
     Attributes:
-        id: of the prompt, unique.
-        study: where it was collected.
-        dataset, sample, target: what was shown, by the names of the dataset.
-        object_id: which object of a target of several; 1 otherwise.
-        plane: the slice of a volume or the frame of a video; None of an image.
-        label: what the object is called; "" when nothing.
-        width, height: of the picture, in px.
+        id: unique id of the prompt.
+        study: study or collection of its origin.
+        dataset, sample, target: names of what was shown.
+        object_id: number of the object in a target of several; 1 otherwise.
+        plane: slice of a volume or frame of a video; None for an image.
+        label: label of the object; "" without one.
+        width, height: size of the picture, in px.
         goal: see `Goal`.
-        goal_mask: name of the file with what was asked for; "" when that is the whole object of the dataset.
-        previous_mask: name of the file with the mask that was to be corrected; "" in the first round.
-        model: which segmenter made it; "" in the first round.
-        person: a name that its study drew, which says nothing of when they came; "" where nobody knows who it was.
-        batch: which of the person's batches, from 1; 0 of the training, and where there were none.
-        place: in the batch, from 1.
-        purpose: main, training, attention.
+        goal_mask: name of the goal mask's file; "" where the goal is the whole object of the
+            dataset.
+        previous_mask: name of the corrected mask's file; "" in the first round.
+        model: segmenter that made the corrected mask; "" in the first round.
+        person: random name from the study, independent of the order of arrival; "" where unknown.
+        batch: number of the person's batch, from 1; 0 in the training, and without batches.
+        place: position in the batch, from 1.
+        purpose: part of the study: main, training, attention.
         round: from 1.
         kind: click, box, scribble, lasso.
-        is_positive: whether it says "this belongs to it"; if not, it lies beside the goal where the goal is an object.
-        display_mode: how the target was shown.
-        device: by the pointer that was used; `declared_device` is what the person said.
+        is_positive: whether it marks the object; negative prompts about an object lie beside it.
+        display_mode: display mode of the target.
+        device: device by the pointer that was used; `declared_device` is the person's statement.
         pointer: mouse, touch, pen, keyboard.
-        points: every sample, in order; see `Point`.
-        device_pixel_ratio: of the screen; not whole where the browser is zoomed.
+        points: all pointer samples, in order; see `Point`.
+        device_pixel_ratio: ratio of the screen; not whole where the browser is zoomed.
         page_scale: above 1 where the page was pinched.
         image_scale: CSS px per pixel of the picture; below 1 where it was shown smaller than it is.
-        window_width, window_height, scroll_x, scroll_y: of the window, CSS px.
-        free_ms, shown_ms, blocked_ms: how long the picture, the target, and the picture again were to be seen before a
-            prompt was allowed, by the browser's clock.
-        answer_ms: from then to the end of the prompt.
-        server_ms: from the beginning of the trial to the arrival of the prompt, by the server's clock.
-        scrolls, zooms, leaves: how often the page was scrolled, zoomed, or left meanwhile.
-        early_presses: presses before a prompt was allowed.
-        extra_presses: presses beyond those that the prompt needs, such as the second one of a double tap.
-        reloads: how often the page was loaded again after the target had been shown.
+        window_width, window_height, scroll_x, scroll_y: size and scroll position of the window, CSS
+            px.
+        free_ms, shown_ms, blocked_ms: durations for which the picture, the target, and the picture
+            again were shown before a prompt was allowed, by the browser's clock.
+        answer_ms: time from then to the end of the prompt.
+        server_ms: time from the start of the trial to the arrival of the prompt, by the server's
+            clock.
+        scrolls, zooms, leaves: number of times the page was scrolled, zoomed, or left meanwhile.
+        early_presses: number of presses before a prompt was allowed.
+        extra_presses: number of presses that the prompt did not need, such as the second one of a
+            double tap.
+        reloads: number of page loads after the target had been shown.
         fate: see `Fate`.
-        group: what must not lie on both sides of a split, such as a patient or a video; "" is the sample.
-        raster: name of the file with what was drawn, where its points are not known; "" where they are.
-        stroke_px: width of the line, in px of the picture.
+        group: unit that must not lie on both sides of a split, such as a patient or a video; ""
+            means the sample.
+        raster: name of the rasterized stroke's file, where points are unknown; "" otherwise.
+        stroke_px: width of the line, px of the picture.
     """
 
     id: str
@@ -144,28 +150,29 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def strokes(self) -> tuple[tuple[PointerSample, ...], ...]:
-        """The points of each stroke."""
+        """Points of each stroke."""
         return tuple(tuple(points) for _, points in groupby(self.points, attrgetter("stroke")))
 
     @property
     def meant(self) -> tuple[tuple[PointerSample, ...], ...]:
-        """The strokes that count: those after the `extra_presses`, at least the last one.
+        """Strokes that count: those after the `extra_presses`, at least the last one.
 
-        In a study that is the last stroke; where people were free to draw several lines, it is all of them.
+        In a study this is the last stroke; where people could draw several lines, it is all of
+        them.
         """
         strokes = self.strokes
         return strokes[-max(1, len(strokes) - self.extra_presses) :]
 
 
 def convert_prompt(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
-    """Return what a person gave as simulated users give it, along the axes of the sample, inside the picture.
+    """Convert a person's prompt to the form of simulated users, along the sample's axes, inside the picture.
 
-    A click is where the pointer was pressed; a box lies between the first and the last point of its stroke, both
-    included, however it was drawn. A scribble or lasso is its last stroke. What lies outside the picture is moved to
-    its edge.
+    A click is the first point; a box lies between the first and the last point of its stroke, both
+    included, whatever the path. A scribble or lasso is its last stroke. Points outside the picture
+    are moved to its edge.
 
     Raises:
-        InvalidPrompt: it has no points, or one that is not finite.
+        InvalidPrompt: the prompt has no points, or one that is not finite.
     """
     return convert_prompts(given)[-1]
 
@@ -197,10 +204,13 @@ def _line(given: PersonPrompt, stroke: tuple[PointerSample, ...]) -> Scribble | 
 
 
 def _box(given: PersonPrompt, first: tuple[int, int], last: tuple[int, int]) -> Box:
-    start = tuple(min(pair) for pair in zip(first, last, strict=True))
-    stop = tuple(max(pair) + 1 for pair in zip(first, last, strict=True))
-    planes = _plane(given)
-    return Box((*planes, *start), (*(plane + 1 for plane in planes), *stop), given.object_id)
+    top, bottom = sorted((first[0], last[0]))
+    left, right = sorted((first[1], last[1]))
+    if given.plane is None:
+        return Box((top, left), (bottom + 1, right + 1), given.object_id)
+    start = (given.plane, top, left)
+    stop = (given.plane + 1, bottom + 1, right + 1)
+    return Box(start, stop, given.object_id)
 
 
 def _plane(given: PersonPrompt) -> tuple[int, ...]:
@@ -208,14 +218,14 @@ def _plane(given: PersonPrompt) -> tuple[int, ...]:
 
 
 def _pixel(given: PersonPrompt, point: PointerSample) -> tuple[int, int]:
-    """Return the (row, column) of the pixel that a point lies in: pixel 0 reaches from 0 to 1."""
+    """Return the (row, column) of the pixel around a point: pixel 0 extends from 0 to 1."""
     row = min(max(int(point.y // 1), 0), given.height - 1)
     column = min(max(int(point.x // 1), 0), given.width - 1)
     return row, column
 
 
 def _position(given: PersonPrompt, point: PointerSample) -> tuple[float, float]:
-    """Return the (row, column) of a point where the middle of pixel 0 is 0, as simulated users have it."""
-    return min(max(point.y - 0.5, 0.0), given.height - 1.0), min(
-        max(point.x - 0.5, 0.0), given.width - 1.0
-    )
+    """Return the (row, column) of a point in the convention of simulated users: the centre of pixel 0 is 0."""
+    row = min(max(point.y - 0.5, 0.0), given.height - 1.0)
+    column = min(max(point.x - 0.5, 0.0), given.width - 1.0)
+    return row, column

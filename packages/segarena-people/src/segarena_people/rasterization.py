@@ -1,4 +1,4 @@
-"""What was drawn, as pixels: lines of a given width, of people and of simulated users alike."""
+"""Rasterization of prompts: lines of a given width, of people and of simulated users alike."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ from segarena.samples import Mask
 def rasterize_prompts(
     prompts: Iterable[Click | Box | Scribble | Lasso], shape: tuple[int, int], width_px: float = 1.0
 ) -> Mask:
-    """Return the pixels that a pen of some width leaves, bool (H, W); nothing is drawn where there are no prompts.
+    """Rasterize prompts with a pen of some width, bool (H, W); without prompts nothing is drawn.
 
-    A click is a dot, a scribble its line with round ends, a lasso its closed outline, a box the outline of its pixels.
-    Of positions with three coordinates the last two are drawn, whatever the plane or frame. A pixel is drawn on when
-    its middle is not farther from the line than half the width; lines of up to one pixel are those of `pixels_between`.
+    A click is a dot, a scribble its line with round ends, a lasso its closed outline, a box the
+    outline of its pixels. Of positions with three coordinates the last two are drawn; the plane or
+    frame is ignored. A pixel is inked when its centre is at most half the width away from the line;
+    lines of up to one pixel are those of `pixels_between`.
 
     Args:
-        prompts: inside the picture.
+        prompts: prompts inside the picture.
         shape: (H, W).
-        width_px: of the pen.
+        width_px: width of the pen.
     """
     ink = np.zeros(shape, dtype=np.bool_)
     for prompt in prompts:
-        places = np.asarray(_places(prompt), dtype=np.float64)[:, -2:]
+        corners = np.asarray(_corners(prompt), dtype=np.float64)[:, -2:]
         if width_px <= 1:
-            ink[tuple(pixels_between(np.floor(places + 0.5).astype(np.int64)).T)] = True
+            pixels = np.floor(corners + 0.5).astype(np.int64)
+            ink[tuple(pixels_between(pixels).T)] = True
             continue
-        ends = places[1:] if len(places) > 1 else places
-        for start, stop in zip(places, ends, strict=False):
+        # A dot is a segment from its point to itself.
+        ends = corners[1:] if len(corners) > 1 else corners
+        for start, stop in zip(corners, ends, strict=False):
             _draw_segment(ink, start, stop, width_px / 2)
     return ink
 
@@ -48,12 +51,14 @@ def _draw_segment(
     rows = (low[0] + np.arange(window.shape[0]) - start[0])[:, None]
     columns = low[1] + np.arange(window.shape[1]) - start[1]
     step = stop - start
-    along = (rows * step[0] + columns * step[1]) / max(float(step @ step), np.finfo(float).tiny)
-    nearest = np.clip(along, 0, 1)
-    window |= (rows - nearest * step[0]) ** 2 + (columns - nearest * step[1]) ** 2 <= radius**2
+    squared_length = max(float(step @ step), np.finfo(float).tiny)
+    nearest = np.clip((rows * step[0] + columns * step[1]) / squared_length, 0, 1)
+    row_offset = rows - nearest * step[0]
+    column_offset = columns - nearest * step[1]
+    window |= row_offset**2 + column_offset**2 <= radius**2
 
 
-def _places(prompt: Click | Box | Scribble | Lasso) -> tuple[tuple[float, ...], ...]:
+def _corners(prompt: Click | Box | Scribble | Lasso) -> tuple[tuple[float, ...], ...]:
     if isinstance(prompt, Click):
         return (prompt.position,)
     if isinstance(prompt, Box):

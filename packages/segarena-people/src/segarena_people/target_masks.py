@@ -1,4 +1,4 @@
-"""The whole objects that prompts are about, from the dataset that was shown."""
+"""Masks of whole objects from the dataset that people saw."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from segarena_people.prompts import PersonPrompt
 
 
 class TargetMasks:
-    """Gives the masks of a dataset's targets; the last sample stays in memory.
+    """Reads the masks of a dataset's targets; the last sample stays in memory.
 
     Args:
-        dataset: a dataset, or how it is written for `segarena run -d`.
+        dataset: a dataset, or its text as for `segarena run -d`.
     """
 
     def __init__(self, dataset: Dataset | str) -> None:
@@ -28,10 +28,11 @@ class TargetMasks:
         return self.dataset.load(sample_id)
 
     def whole(self, sample_id: str, target_id: str | None) -> Mask:
-        """Return an object of an image, bool (H, W); without a target, its only one.
+        """Return the mask of an object of an image, bool (H, W); without a target id, of its only one.
 
         Raises:
-            SampleInvalid: it has no such target, has several and none was named, or is no image.
+            SampleInvalid: the sample has no such target, has several and none was named, or is no
+                image.
         """
         targets = self.load(sample_id).targets
         found = [one for one in targets if target_id in (None, one.id)]
@@ -43,13 +44,14 @@ class TargetMasks:
         return found[0].mask > 0
 
     def read(self, row: PersonPrompt) -> Mask:
-        """Return the object that a prompt is about, in the plane or frame it was shown in, bool (H, W).
+        """Return the object of a prompt in the plane or frame that was shown, bool (H, W).
 
-        Of several that are judged together it is the one of its number; number 0, as for what belongs to none, is all.
+        Of several objects in one target it is that of the prompt's number; number 0, the
+        background, means all objects.
 
         Raises:
             SampleInvalid: the sample has no such target.
-            InvalidMask: it is of another size than people saw.
+            InvalidMask: the mask has another size than people saw.
         """
         target = next((one for one in self.load(row.sample).targets if one.id == row.target), None)
         if target is None:

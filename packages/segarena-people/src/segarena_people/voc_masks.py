@@ -1,4 +1,4 @@
-"""Masks of the classes of PASCAL VOC, as VOC and as SBD publish them."""
+"""Class masks of PASCAL VOC, in the files of VOC and of SBD."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VOC_CLASSES = (
         "tvmonitor",
     ),
 )
-"""Class 1 to 20; 0 is the background, 255 belongs to none."""
+"""Names of classes 1 to 20; 0 is the background, 255 is ignored."""
 VOC_VOID = 255
 VOC_MASKS = "class masks of VOC (SegmentationClass/NAME.png) or SBD (cls/NAME.mat)"
 
@@ -37,8 +37,8 @@ def read_classes(folder: Path, image: str) -> NDArray[np.int32]:
     """Return the class of each pixel of an image, int32 (H, W), from NAME.png of VOC or NAME.mat of SBD.
 
     Raises:
-        DatasetMissing: there is neither.
-        InvalidMask: it cannot be read.
+        DatasetMissing: there is neither file.
+        InvalidMask: the file cannot be read.
     """
     picture = within(folder, f"{image}.png")
     matrix = within(folder, f"{image}.mat")

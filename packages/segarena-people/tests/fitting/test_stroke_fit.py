@@ -11,8 +11,8 @@ from segarena.users.stroke_model.model import read_stroke_model
 from segarena.users.stroke_model.stroke_sampling import sample_strokes
 from segarena_people.collection import Collection
 from segarena_people.commands.app import app
-from segarena_people.fitting.training_data import read_drawings
 from segarena_people.fitting.stroke_fit import PersonDrawing, fit_scribbler
+from segarena_people.fitting.training_data import read_drawings
 from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 
 pytest.importorskip("sklearn")

@@ -1,4 +1,4 @@
-"""`segarena people`: what people gave. Studies are another room's: `segarena_studio.studies.commands`."""
+"""`segarena people`: commands on collected prompts. `segarena_studio.studies.commands` adds those on studies."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ def check_command(
         typer.Argument(help="A table of people's prompts (Parquet), or a folder with masks too."),
     ],
 ) -> None:
-    """Say what is in a table of people's prompts, and what is wrong with it; of a folder also with its masks.
+    """Summarize a table of people's prompts and list its problems; for a folder also those of its masks.
 
         segarena people check prompts.parquet
 
         segarena people check collections/medscribble
 
-    Exit code 0: usable; 1: something is wrong; 2: it cannot be read.
+    Exit code 0: usable; 1: there are errors; 2: it cannot be read.
     """
     from segarena_people.collection import TABLE_FILE, Collection
     from segarena_people.prompt_checks import check_collection, check_prompts

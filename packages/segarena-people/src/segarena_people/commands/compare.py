@@ -1,4 +1,4 @@
-"""`segarena people compare`: simulated users beside people."""
+"""`segarena people compare`: comparison of simulated users with people."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ def compare_command(
         Path,
         typer.Option(
             "--with",
-            help="What people gave: a folder (see `segarena people import`), or its table.",
+            help="A collection's folder (see `segarena people import`), or its table.",
         ),
     ],
     dataset: Annotated[
         str | None,
         typer.Option(
-            "--dataset", "-d", help="What was shown, as for `segarena run`; else users see black."
+            "--dataset",
+            "-d",
+            help="The dataset that people saw, as for `segarena run`; else users see black.",
         ),
     ] = None,
     kinds: Annotated[
@@ -53,26 +55,28 @@ def compare_command(
         list[Path] | None,
         typer.Option(
             "--run",
-            help="A run folder in which people and users took part; repeat, a run per segmenter.",
+            help="A run folder with people and users; repeat, a run per segmenter.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of all random choices.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
     workers: Annotated[int, WORKERS] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder for page, tables and numbers; there it goes on."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for page, tables and numbers; an interrupted comparison continues there.",
+        ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print all that was found as JSON.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON.")] = False,
 ) -> None:
-    """Say how far simulated users are from people: could one tell them apart?
+    """Measure how well a classifier tells simulated users from people.
 
         segarena people compare scribble-robot --with strokes --out realism
 
-    Each user is asked what people were asked. A classifier then tries to tell their answers from people's, on images
-    that it has not seen; how well it tells two people from each other stands beside it. Needs scikit-learn: pip
-    install "segarena[people]".
+    Each user gets the questions that people got. A classifier then tries to tell their answers from
+    people's, on images that it has not seen; the report also shows how well it tells two people
+    from each other. Needs scikit-learn: pip install "segarena[people]".
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`segarena people fit`: habits of simulated users, fitted to what people gave."""
+"""`segarena people fit`: habits of simulated users, fitted to people's prompts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from segarena_people.collection import Collection
 
 fit_app = typer.Typer(
-    help="Habits of simulated users, fitted to what people gave: the same prompts give the same file.",
+    help="Fit habits of simulated users to people's prompts; the same prompts give the same file.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 CollectionOption = Annotated[
     Path,
-    typer.Option(
-        "--with", help="What people gave: a folder that `segarena people import` made, or a table."
-    ),
+    typer.Option("--with", help="A folder that `segarena people import` made, or a table."),
 ]
 OutputOption = Annotated[
     Path,
@@ -32,7 +30,9 @@ OutputOption = Annotated[
 ]
 DatasetOption = Annotated[
     str | None,
-    typer.Option("--dataset", "-d", help="What was shown, where the table alone does not tell."),
+    typer.Option(
+        "--dataset", "-d", help="The dataset that people saw, where the table does not name goals."
+    ),
 ]
 
 
@@ -40,7 +40,7 @@ DatasetOption = Annotated[
 def fit_boxes_command(
     given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
 ) -> None:
-    """Fit how far off people's boxes are, by size, for the user `box-drawer`.
+    """Fit the errors of people's boxes by size, for the user `box-drawer`.
 
     segarena people fit boxes --with mine --out boxes.toml
 
@@ -50,7 +50,7 @@ def fit_boxes_command(
     from segarena_people.fitting.training_data import read_boxes
 
     with one_line_errors():
-        found = read_boxes(_opened(given, dataset))
+        found = read_boxes(_open_collection(given, dataset))
         habits = fit_boxes(found, f"{len(found.people)} boxes of {given.name}")
         _write(habits, out)
     typer.echo(f"{len(found.people)} boxes in {len(habits.sizes)} size classes: {out}")
@@ -60,7 +60,7 @@ def fit_boxes_command(
 def fit_scribbler_command(
     given: Annotated[
         list[Path],
-        typer.Option("--with", help="What people drew: a folder of a collection; may be repeated."),
+        typer.Option("--with", help="A collection's folder with strokes; may be repeated."),
     ],
     out: OutputOption,
     dataset: DatasetOption = None,
@@ -72,21 +72,21 @@ def fit_scribbler_command(
         ),
     ] = False,
 ) -> None:
-    """Fit how people draw strokes, for the user `scribbler`; needs scikit-learn and some minutes for 1,000 strokes.
+    """Fit the strokes of people, for the user `scribbler`; needs scikit-learn and some minutes for 1,000 strokes.
 
     segarena people fit scribbler --with mine --out hand.npz
 
     segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
     """
     from segarena.files.whole import write_whole
-    from segarena_people.fitting.training_data import read_drawings
     from segarena_people.fitting.stroke_fit import fit_scribbler
+    from segarena_people.fitting.training_data import read_drawings
 
     with one_line_errors():
         drawings = [
             each
             for path in given
-            for each in read_drawings(_opened(path, dataset), background=background)
+            for each in read_drawings(_open_collection(path, dataset), background=background)
         ]
         fitted = fit_scribbler(drawings)
         write_whole(out, fitted.packed())
@@ -97,7 +97,7 @@ def fit_scribbler_command(
 def fit_time_command(
     given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
 ) -> None:
-    """Fit how long people take, for reports against a person's seconds.
+    """Fit the times of people, for reports by a person's seconds.
 
     segarena people fit time --with mine --out seconds.toml
 
@@ -107,7 +107,9 @@ def fit_time_command(
     from segarena_people.measures.time_calibration import calibrate_times
 
     with one_line_errors():
-        rows = [row for row in _opened(given, dataset).only(counts=True).rows if has_times(row)]
+        rows = [
+            row for row in _open_collection(given, dataset).only(counts=True).rows if has_times(row)
+        ]
         habits = fit_seconds(rows, f"{len(rows)} prompts of {given.name}")
         found = calibrate_times(rows, habits)
         _write(habits, out)
@@ -124,7 +126,7 @@ def fit_time_command(
 def fit_clicks_command(
     given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
 ) -> None:
-    """Fit where people click, and how steady their hands are, for the user `clicker`.
+    """Fit the places and steadiness of people's clicks, for the user `clicker`.
 
     segarena people fit clicks --with mine --out clicks.toml
 
@@ -134,14 +136,14 @@ def fit_clicks_command(
     from segarena_people.fitting.training_data import read_person_clicks
 
     with one_line_errors():
-        found = read_person_clicks(_opened(given, dataset))
+        found = read_person_clicks(_open_collection(given, dataset))
         habits = fit_clicks(found, f"{len(found)} clicks of {given.name}")
         _write(habits, out)
     told = f"power {habits.centredness:g} of depth, {habits.anywhere:.0%} anywhere"
     typer.echo(f"{len(found)} clicks: {told}, between people {habits.between_people:g}: {out}")
 
 
-def _opened(path: Path, dataset: str | None) -> Collection:
+def _open_collection(path: Path, dataset: str | None) -> Collection:
     from segarena_people.collection import Collection
 
     return Collection.open(path, dataset)

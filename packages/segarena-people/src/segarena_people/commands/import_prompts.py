@@ -1,4 +1,4 @@
-"""`segarena people formats` and `segarena people import`: what others published, as collections."""
+"""`segarena people formats` and `segarena people import`: published prompts as collections."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from segarena.reports.sheets import Sheet
     from segarena_people.import_format import ImportFormat
 
-_SHOWN = 5
+_REASONS_SHOWN = 5
 
 
 def formats_command(
     name: Annotated[
-        str | None, typer.Argument(help="One of them; without it, all are listed.")
+        str | None, typer.Argument(help="A format; without it, all are listed.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the table here, .csv or .tex.")
     ] = None,
 ) -> None:
-    """List the formats of people's prompts that can be imported, with what each holds and its terms.
+    """List the import formats of people's prompts, with their contents and terms.
 
     segarena people formats
     """
@@ -54,28 +54,27 @@ def _sheet(known: Iterable[ImportFormat]) -> Sheet:
 
 def import_command(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help="See `segarena people formats`.")],
-    source: Annotated[Path, typer.Argument(help="The file or folder that was published.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to be made.")],
+    source: Annotated[Path, typer.Argument(help="The published file or folder.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to create.")],
     dataset: Annotated[
-        str | None, typer.Option("--dataset", "-d", help="What was shown, as for `segarena run`.")
+        str | None,
+        typer.Option("--dataset", "-d", help="The dataset that people saw, as for `segarena run`."),
     ] = None,
-    masks: Annotated[
-        Path | None, typer.Option(help="Folder with the masks of the objects.")
-    ] = None,
+    masks: Annotated[Path | None, typer.Option(help="Folder with object masks.")] = None,
     previous: Annotated[
         Path | None,
-        typer.Option("--previous-masks", help="Folder with the masks that were corrected."),
+        typer.Option("--previous-masks", help="Folder with corrected masks."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many files, images or objects.")
+        int | None, typer.Option(min=1, help="Import only this many files, images or objects.")
     ] = None,
 ) -> None:
-    """Make a folder of prompts and masks of what others published: a collection; see docs/people.md.
+    """Import published prompts and masks into a folder, a collection; see docs/people.md.
 
         segarena people import medscribble ScribblePrompt/MedScribble --out collections/medscribble
 
-    The folder is there once all of it is. Exit code 0: all was read; 1: something was left out, and is named;
-    2: nothing can be read.
+    The folder appears once it is complete. Exit code 0: all was read; 1: something was left out,
+    and is listed; 2: nothing can be read.
     """
     from segarena.terminal.progress import ProgressBar
     from segarena_people.import_format import ImportInputs, find_format
@@ -90,19 +89,19 @@ def import_command(
             targets=None if dataset is None else TargetMasks(dataset),
         )
         with ProgressBar("import", Console(stderr=True), unit="items") as bar:
-            brought = import_prompts(
+            summary = import_prompts(
                 found, source, out, beside=beside, most=most, on_progress=bar.update
             )
-    typer.echo(f"{out}: {brought.prompts} prompts of {brought.people or 'unknown'} people")
+    typer.echo(f"{out}: {summary.prompts} prompts of {summary.people or 'unknown'} people")
     typer.echo(f"terms: {found.terms}")
-    for finding in brought.findings:
+    for finding in summary.findings:
         mark = "error: " if finding.is_error else ""
         typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
-    if brought.left_out:
+    if summary.left_out:
         typer.secho(
-            f"left out: {len(brought.left_out)} of {brought.units}, such as", fg="yellow", err=True
+            f"left out: {len(summary.left_out)} of {summary.units}, such as", fg="yellow", err=True
         )
-        for line in brought.left_out[:_SHOWN]:
+        for line in summary.left_out[:_REASONS_SHOWN]:
             typer.secho(line, fg="yellow", err=True)
-    if brought.left_out or any(finding.is_error for finding in brought.findings):
+    if summary.left_out or any(finding.is_error for finding in summary.findings):
         raise typer.Exit(FAILURES)

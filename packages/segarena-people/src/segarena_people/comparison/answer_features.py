@@ -1,6 +1,7 @@
-"""The features of every answer: people's, and those of a user who was asked the same.
+"""Features of every answer: those of people, and those of a user's replies to the same questions.
 
-Each answer is a unit of long work, so that much of it may go to several processes and go on where it stopped.
+Each answer is a unit of work, so that several processes can share the work and continue it where it
+stopped.
 """
 
 from __future__ import annotations
@@ -49,21 +50,21 @@ FEATURE_DEFINITIONS: Mapping[str, Mapping[str, str]] = {
     "box": BOX_FEATURES,
     "click": CLICK_FEATURES,
 }
-"""The features of each kind of prompt, and what they are."""
+"""Features of each prompt kind, with their definitions."""
 
 COARSE_FEATURES: Mapping[str, Sequence[str]] = {"scribble": COARSE_STROKE_FEATURES}
-"""Those of them that the width of a tool cannot fake, where it can fake others."""
+"""Features that do not depend on the width of the drawing tool, for kinds where others do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MeasuredAnswer:
-    """One answer as numbers.
+    """Measured answer.
 
     Attributes:
-        values: its features; None where there is no answer, or none that can be measured.
-        behaviour: the measures of user shift; None where `values` is, and for boxes.
-        prompts: what was given; () where only a raster is known.
-        refusal: what a user raised.
+        values: features; None where there is no answer, or none that can be measured.
+        behaviour: measures of user shift; None where `values` is None, and for boxes.
+        prompts: prompts of the answer; () where only a raster is known.
+        refusal: error that a user raised.
     """
 
     values: FeatureVector | None
@@ -74,14 +75,14 @@ class MeasuredAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementJob:
-    """The job of measuring answers: unit is (place in the collection, number of the dialogue).
+    """Job that measures answers; a unit is (index in the collection, number of the dialogue).
 
     Attributes:
         people: path of the collection.
-        dataset: what was shown, as `segarena run -d` takes it; None without.
-        user: who is asked; None measures what people gave.
-        name: what the user is called; part of every random stream.
-        seed: of all random numbers.
+        dataset: dataset that people saw, as for `segarena run -d`; None without.
+        user: user that replies; None measures people's own answers.
+        name: name of the user; part of every random stream.
+        seed: seed of all random numbers.
     """
 
     people: str
@@ -91,10 +92,10 @@ class MeasurementJob:
     seed: int = 0
 
     def open(self) -> Callable[[tuple[int, int]], dict[str, Any]]:
-        """Open the collection, build the user."""
+        """Open the collection, and build the user."""
         collection = Collection.open(self.people, self.dataset)
         if self.user is None:
-            return lambda unit: _plain(measure_person(collection[unit[0]]))
+            return lambda unit: _encode_measured(measure_person(collection[unit[0]]))
         asker = ReplyCollector(
             build("user", self.user),
             name=self.name,
@@ -103,12 +104,12 @@ class MeasurementJob:
             if self.dataset is None
             else picture_reader(build("dataset", self.dataset)),
         )
-        return lambda unit: _plain(
+        return lambda unit: _encode_measured(
             measure_reply(collection[unit[0]], asker.ask(collection[unit[0]], unit[1]))
         )
 
 
-def _plain(measured: MeasuredAnswer) -> dict[str, Any]:
+def _encode_measured(measured: MeasuredAnswer) -> dict[str, Any]:
     return {
         "values": None if measured.values is None else measured.values.tolist(),
         "behaviour": None if measured.behaviour is None else measured.behaviour.tolist(),
@@ -130,12 +131,12 @@ def decode_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
 
 
 def measure_person(given: CollectedPrompt) -> MeasuredAnswer:
-    """Return what a person gave, as numbers."""
+    """Measure a person's answer."""
     return _measured(given, () if given.row.raster else tuple(map(project_to_plane, given.prompts)))
 
 
 def measure_reply(given: CollectedPrompt, reply: UserReply) -> MeasuredAnswer:
-    """Return what a user gave in the place of a person, as numbers; strokes as wide as the person's."""
+    """Measure a user's reply in the place of a person; strokes get the width of the person's."""
     if not reply.prompts:
         return MeasuredAnswer(values=None, refusal=reply.refusal)
     return _measured(given, reply.prompts)
@@ -173,9 +174,10 @@ def answer_ink(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Mask:
 
 
 def stroke_width_px(given: CollectedPrompt) -> float:
-    """Return how wide a person's line is: as the table says, else by the depth of its middle line, else one pixel.
+    """Return the width of a person's line: from the table, else from the depth of its centre line, else one pixel.
 
-    A raster without points has the width of its tool; what a simulated user draws beside it gets the same.
+    A raster without points has the width of its tool; strokes of a simulated user are drawn in the
+    same width.
     """
     drawn = given.drawn
     if given.row.stroke_px or drawn is None or not drawn.any():
@@ -185,7 +187,7 @@ def stroke_width_px(given: CollectedPrompt) -> float:
 
 
 def picture_reader(dataset: Dataset) -> Callable[[CollectedPrompt], RgbPicture]:
-    """Return what gives the picture that was shown: the image, the plane of a volume, the frame of a video."""
+    """Return a function that loads the picture shown: the image, the plane of a volume, the frame of a video."""
 
     @lru_cache(maxsize=1)
     def load(sample: str) -> Sample:

@@ -1,4 +1,4 @@
-"""The figures of a comparison: how well users are told from people, and how every feature is spread."""
+"""Figures of a comparison: separability of users from people, and distributions of features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Histogram = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScopeFeatures:
-    """The features of everyone who answered in a scope: of each person, and of each user as (answers, features)."""
+    """Features of everyone in a scope: by person as rows, and by user as (answers, features)."""
 
     people: Mapping[str, Sequence[Histogram]]
     users: Mapping[str, Histogram]
@@ -34,15 +34,15 @@ _PANEL_PX = (240.0, 132.0)
 _MOST_BINS = 28
 _FEWEST_BINS = 8
 _INNER = (0.005, 0.995)
-"""Histograms reach over this part of all values, so that one that is far off does not flatten them."""
+"""Quantiles between which histograms extend, so that outliers do not flatten them."""
 
 
 def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure | None:
-    """Return how well each user is told from people, over the range in which people are from each other.
+    """Return the AUC of each user above the range of AUCs between people.
 
     Args:
-        every: scopes, a chart for each in which somebody was compared.
-        definition: what is drawn.
+        every: scopes; each with a compared user gets a chart.
+        definition: definition of the AUC, for the caption.
     """
     shown = [found for found in every if any(user.apart is not None for user in found.users)]
     if not shown:
@@ -69,7 +69,7 @@ def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure |
 
 
 def _lowest(found: ScopeResult) -> float:
-    """Return where the axis begins: below everything that is drawn, and below guessing."""
+    """Return the start of the axis, below all values and below guessing."""
     values = [one.auc.value for user in found.users for one in user.each]
     values += [end for user in found.users for end in _interval(user) or ()]
     return min(0.45, *(math.floor(20 * value) / 20 for value in values)) if values else 0.45
@@ -121,7 +121,7 @@ def _apart_chart(found: ScopeResult, low: float) -> str:
 
 
 def _interval(user: UserResult) -> tuple[float, float] | None:
-    """Return the interval over images where everybody is taken together."""
+    """Return the interval over images where all people are compared together."""
     if user.each or user.together is None or math.isnan(user.together.auc.low):
         return None
     return max(user.together.auc.low, 0.0), user.together.auc.high
@@ -143,7 +143,7 @@ def _cut(name: str, room: float) -> str:
 def feature_panels(
     found: ScopeResult, user: UserResult, place: int, drawn: ScopeFeatures
 ) -> Figure | None:
-    """Return a small chart for each feature, the most telling first: people as an area, the user as a line."""
+    """Return a small chart for each feature, the one that differs most first: people as area, user as line."""
     own = drawn.users[user.user]
     if not len(own) or not drawn.people:
         return None
@@ -193,7 +193,7 @@ def _panel(people: Sequence[Histogram], own: Histogram, place: int, title: str) 
 
 
 def bin_edges(values: Histogram, count: int) -> Histogram:
-    """Return the edges of a histogram: one bin for each whole number where there are few, else evenly spaced.
+    """Return the bin edges of a histogram: one bin per whole number where these are few, else evenly spaced.
 
     >>> bin_edges(np.array([1.0, 2.0, 2.0]), 3).tolist()
     [0.5, 1.5, 2.5]
@@ -208,7 +208,7 @@ def bin_edges(values: Histogram, count: int) -> Histogram:
 
 
 def _shares(values: Histogram, edges: Histogram) -> Histogram:
-    """Return which share of the values lies in each bin; those beyond the ends are in the first and the last."""
+    """Return the share of values in each bin; values beyond the ends count in the first and the last."""
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
     return counts / max(1, len(values))
 
@@ -223,7 +223,7 @@ def _steps(
 
 
 def importance_figure(found: ScopeResult) -> Figure | None:
-    """Return what the classifier goes by, for each user."""
+    """Return the feature importances of the classifier, for each user."""
     charts = [
         (user.user, _bars(user, place))
         for place, user in enumerate(found.users)
@@ -276,11 +276,11 @@ def _bars(user: UserResult, place: int) -> str:
 
 _HEAT_CELLS = 24
 _HEAT_REACH = 0.75
-"""Cells along a side; and how far a map reaches from the middle of the object's box, in sides of it."""
+"""Cells along a side of a heat map, and its reach from the centre of the object's box, in box sides."""
 
 
 def click_heat_map(drawn: ScopeFeatures) -> Figure | None:
-    """Return where people and users click, in the box of the object."""
+    """Return heat maps of the clicks of people and users in the object's box."""
     whose = {
         "people": np.concatenate([np.stack(values) for values in drawn.people.values()]),
         **drawn.users,
@@ -321,7 +321,7 @@ def _heat(values: Histogram, name: str) -> str:
 
 
 def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
-    """Return the first statistic of every segmenter: with people across, with each user up; equal on the diagonal."""
+    """Return a scatter plot of each segmenter's first statistic: with people across, with each user upwards."""
     first = [one for one in ranked if one.statistic == ranked[0].statistic]
     if not first:
         return None
@@ -360,7 +360,10 @@ def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
             frame.draw(marker(x, y, place, 4.5, told))
             if place == 0:
                 frame.text(x + 7, y - 5, name, css="tick")
-    caption = "Each mark is a segmenter; on the dashed line it comes out with the user as with people. Colours are users."
+    caption = (
+        "Each mark is a segmenter; on the dashed line it comes out with the user as with people. "
+        "Colours are users."
+    )
     return Figure(
         title="Segmenters with people and with users",
         caption=caption,

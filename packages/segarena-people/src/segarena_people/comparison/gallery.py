@@ -1,4 +1,4 @@
-"""Pictures of a comparison: what people and each user gave about the same goals, side by side."""
+"""Gallery of a comparison: drawings of people and users on the same goals, side by side."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from segarena_people.comparison.user_comparison import PEOPLE, UserComparison
 from segarena_people.comparison.user_replies import RgbPicture
 
 PictureReader: TypeAlias = Callable[[CollectedPrompt], RgbPicture]
-"""Gives what was shown."""
+"""Returns the picture that people saw."""
 
 SMALLEST_VIEW_PX = 32
 VIEW_MARGIN = 0.2
-"""A picture is at least so wide, and shows so much around what is in it."""
+"""Least width of a view, and its margin around the contents as a share of their size."""
 
 MOST_CARDS = 8
 MOST_PERSON_PANES = 3
@@ -35,7 +35,7 @@ MOST_USER_PANES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GalleryPane:
-    """One picture: who gave it, SVG, and a word below where nothing was given."""
+    """Drawing of one person or user as SVG, with a note where nothing was given."""
 
     who: str
     is_person: bool
@@ -46,7 +46,7 @@ class GalleryPane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GalleryCard:
-    """One goal, and what everyone gave about it."""
+    """Drawings of everyone on one goal."""
 
     title: str
     where: str
@@ -55,7 +55,7 @@ class GalleryCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuessingPair:
-    """Two pictures of one goal, and which of them a person drew."""
+    """Two drawings on one goal, of which readers guess the person's."""
 
     first: GalleryPane
     second: GalleryPane
@@ -65,7 +65,7 @@ class GuessingPair:
 def build_cards(
     comparison: UserComparison, found: ScopeResult, picture_of: PictureReader | None = None
 ) -> list[GalleryCard]:
-    """Return cards for some of the goals, spread over labels and sizes."""
+    """Build cards for a sample of goals that is spread over labels and sizes."""
     by_question = _by_question(comparison, found)
     chosen = _spread([places[0] for places in by_question.values()], comparison, MOST_CARDS)
     every = {places[0]: places for places in by_question.values()}
@@ -75,7 +75,7 @@ def build_cards(
 def build_guessing_pairs(
     comparison: UserComparison, found: ScopeResult, user: str, count: int = 4
 ) -> list[GuessingPair]:
-    """Return pairs of one person's and one user's answer in random order, for people to try themselves on."""
+    """Build pairs of a person's and a user's drawing in random order, for readers to guess."""
     places = [
         place for place in comparison.indices(found.scope)
         if comparison.measured[user][place].values is not None and comparison.measured[PEOPLE][place].values is not None
@@ -111,7 +111,7 @@ def _by_question(comparison: UserComparison, found: ScopeResult) -> dict[str, li
 def _spread(
     places: Sequence[int], comparison: UserComparison, most: int, *, reverse: bool = False
 ) -> list[int]:
-    """Return some places: label by label in turn, of each those evenly over the sizes of goals."""
+    """Return a sample of answers: the same number of each label, spread evenly over goal sizes."""
     sized = sorted(places, key=lambda place: comparison.answers[place].row.label)
     labels = list(dict.fromkeys(comparison.answers[place].row.label for place in sized))
     share = math.ceil(most / max(1, len(labels)))
@@ -164,7 +164,7 @@ def _person(given: CollectedPrompt) -> str:
 
 
 def _view(given: CollectedPrompt) -> View:
-    """Return a square around the goal and what a person drew."""
+    """Return a square view of the goal and the person's drawing."""
     drawn = given.drawn
     window = bounding_window(given.goal)
     window = window if drawn is None else join_windows(window, bounding_window(drawn))
@@ -188,7 +188,7 @@ def _drawing(
     picture: RgbPicture | None,
     css: str,
 ) -> str:
-    """Return the goal, the mask that was corrected, and over them what somebody gave."""
+    """Return SVG of the goal, the corrected mask, and the drawing above them."""
     given = comparison.answers[place]
     measured = comparison.measured[who][place]
     parts: list[str] = []

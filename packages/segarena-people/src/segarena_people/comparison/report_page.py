@@ -1,4 +1,4 @@
-"""The page of a comparison: one HTML file that needs nothing else, and the tables and numbers beside it."""
+"""Page of a comparison: one self-contained HTML file, with its tables and numbers in further files."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ from segarena_people.prompts import PersonPrompt
 _PACKAGE = "segarena_people.comparison"
 
 MOST_CHARTS = 8
-"""Of more scopes the table says more than charts."""
+"""Further scopes are only in the table."""
 
 MOST_SENTENCES = 4
-"""Of more users and scopes the table says more than sentences."""
+"""Further verdicts are in small print."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenComparison:
-    """What was written: the page, its numbers, and its tables."""
+    """Files of a written comparison: the page, its numbers, and its tables."""
 
     html: Path
     json: Path
@@ -68,17 +68,17 @@ def write_comparison(
     comparison: UserComparison, folder: Path, *, command: str = "", picture_of: PictureReader | None = None,
     ranked: Sequence[SegmenterRanking] = (),
 ) -> WrittenComparison:  # fmt: skip
-    """Write page, JSON and CSV into a folder, which is made if it is not there.
+    """Write page, JSON and CSV into a folder, which is created if needed.
 
     Args:
-        comparison: what was found.
+        comparison: result of the comparison.
         folder: gets comparison.html, comparison.json and a CSV for each table.
-        command: by which it can be made again.
-        picture_of: gives what was shown, to be drawn below strokes; None draws masks alone.
-        ranked: what follows for segmenters.
+        command: command that reproduces it.
+        picture_of: returns the picture to draw below strokes; None draws masks alone.
+        ranked: rankings of segmenters.
 
     Raises:
-        StoreError: a place that cannot be written to.
+        StoreError: a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     sections = build_sections(comparison, picture_of, ranked)
@@ -95,7 +95,7 @@ def write_comparison(
 
 
 def encode_comparison(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> bytes:
-    """Return everything that was found as JSON; what is not a number is null."""
+    """Return the whole comparison as JSON; numbers that are not finite become null."""
     found = {
         "people": {"name": comparison.name, "path": comparison.path, "terms": comparison.terms},
         "users": comparison.users,
@@ -120,7 +120,7 @@ def _finite(value: Any) -> Any:
 
 
 def verdicts(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> list[str]:
-    """Return a sentence or two for each user, in the scopes that take all labels together; and one of segmenters."""
+    """Return verdicts for each user in the scopes of all labels, and on the rankings of segmenters."""
     scopes = [found for found in comparison.scopes if not found.scope.label]
     several = len(scopes) > 1
     told = [(found, user) for found in scopes for user in found.users]
@@ -155,7 +155,7 @@ def render_comparison(
         scripts=("sorting.js", "page.js", "charts.js"),
         title=f"{users} beside the people of {comparison.name}",
         verdict=told[:MOST_SENTENCES],
-        ran=[_counted(comparison), *told[MOST_SENTENCES:]],
+        ran=[_summary_text(comparison), *told[MOST_SENTENCES:]],
         notes=comparison.notes,
         command=command,
         terms=comparison.terms,
@@ -164,7 +164,7 @@ def render_comparison(
     )
 
 
-def _counted(comparison: UserComparison) -> str:
+def _summary_text(comparison: UserComparison) -> str:
     people = dict.fromkeys(given.row.person for given in comparison.answers if given.row.person)
     goals = {(given.row.sample, given.row.target, given.row.plane) for given in comparison.answers}
     answers = count_text(len(comparison.answers), "answer")
@@ -176,7 +176,7 @@ def build_sections(
     picture_of: PictureReader | None = None,
     ranked: Sequence[SegmenterRanking] = (),
 ) -> list[Section]:
-    """Return what the page shows, from top to bottom."""
+    """Return the sections of the page in order."""
     whole = [found for found in comparison.scopes if not found.scope.label]
     apart = separation_figure(comparison.scopes[:MOST_CHARTS], f"{AUC_DEFINITION}.")
     every = [Section("apart", "Told from people", [apart, separation_sheet(comparison.scopes)])]
@@ -194,7 +194,7 @@ def build_sections(
     every += [
         section
         for found in whole
-        for section in _closer(comparison, found, is_only=len(whole) == 1)
+        for section in _difference_sections(comparison, found, is_only=len(whole) == 1)
     ]
     seconds = prompt_time_sheet([(found.scope, _rows(comparison, found)) for found in whole])
     every += [Section("seconds", "Seconds", [seconds])] if seconds.rows else []
@@ -231,9 +231,11 @@ def _gallery(
     )
 
 
-def _closer(comparison: UserComparison, found: ScopeResult, *, is_only: bool) -> list[Section]:
-    """Return what tells users from people: what the classifier looked at, features, other tests."""
-    drawn = _drawn(comparison, found)
+def _difference_sections(
+    comparison: UserComparison, found: ScopeResult, *, is_only: bool
+) -> list[Section]:
+    """Return the sections on differences: feature importance, feature distributions, other tests."""
+    drawn = _scope_features(comparison, found)
     looked = importance_figure(found)
     heat = click_heat_map(drawn) if found.scope.kind == "click" else None
     parts: list[Part] = [one for one in (looked, heat) if one is not None]
@@ -258,8 +260,8 @@ def _rows(comparison: UserComparison, found: ScopeResult) -> list[PersonPrompt]:
     return [comparison.answers[place].row for place in comparison.indices(found.scope)]
 
 
-def _drawn(comparison: UserComparison, found: ScopeResult) -> ScopeFeatures:
-    """Return the features of everyone who answered in a scope."""
+def _scope_features(comparison: UserComparison, found: ScopeResult) -> ScopeFeatures:
+    """Return the features of people and users in a scope."""
     places = comparison.indices(found.scope)
     rows = _rows(comparison, found)
     people: dict[str, list[Any]] = {}

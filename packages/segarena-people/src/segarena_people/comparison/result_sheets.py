@@ -1,4 +1,4 @@
-"""The tables of a comparison."""
+"""Sheets (tables) of a comparison."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_VALUE = Value(mean=math.nan)
 
 
 def separation_sheet(scopes: Sequence[ScopeResult]) -> Sheet:
-    """Return how well each user is told from people in each scope, beside how well two people are."""
+    """Return the AUC of each user against people in each scope, beside that of two people."""
     rows = [row for found in scopes for row in _apart_rows(found)]
     head = (
         "Answers",
@@ -124,7 +124,7 @@ def _value(one: Estimate | None, mark: CellMark = "") -> Value:
 
 
 def _range(each: Sequence[Estimate | None], mark: CellMark = "") -> Value:
-    """Return the median with the least and the greatest, in words."""
+    """Return the median with the range in words."""
     values = sorted(one.value for one in each if one is not None)
     if not values:
         return NO_VALUE
@@ -141,7 +141,7 @@ def _range(each: Sequence[Estimate | None], mark: CellMark = "") -> Value:
 
 
 def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
-    """Return every feature of a user's answers beside people's, the one that differs most first."""
+    """Return all features of a user beside people's, the one that differs most first."""
     definitions = FEATURE_DEFINITIONS[found.scope.kind]
     rows = tuple(
         (
@@ -185,7 +185,7 @@ def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
 
 
 def top_features_sheet(scopes: Sequence[ScopeResult], most: int = 3) -> Sheet:
-    """Return what gives each user away, in a line each: the features that differ most, with the medians of both."""
+    """Return the features of each user that differ most, with both medians, in a line for each user."""
     rows = tuple(
         (
             found.scope.title,
@@ -258,7 +258,7 @@ def _signed(one: Estimate | None) -> Value:
 
 
 def people_pairs_sheet(found: ScopeResult) -> Sheet:
-    """Return how well people are told from each other, pair by pair."""
+    """Return the AUC of each pair of people."""
     rows = tuple(
         (one.first, one.second, _value(one.auc), _value(one.coarse), one.n) for one in found.pairs
     )
@@ -274,13 +274,13 @@ def people_pairs_sheet(found: ScopeResult) -> Sheet:
 
 
 def slug(text: str) -> str:
-    """Return letters and figures of a text with dashes between."""
+    """Return a text as a slug of up to 60 letters, digits and dashes."""
     words = "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
     return "-".join(words)[:60]
 
 
 def segmenter_ranking_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
-    """Return how each user ranks segmenters, beside people."""
+    """Return the rankings of segmenters by each user beside those by people."""
     rows = tuple(
         (
             one.user,

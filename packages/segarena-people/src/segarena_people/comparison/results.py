@@ -1,4 +1,4 @@
-"""What a comparison found, as numbers; sheets, figures and sentences are made of it."""
+"""Results of a comparison, from which sheets, figures and sentences are made."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 PASS_MARGIN = 0.05
-"""A user passes who is told from a person at most so much better than two people from each other."""
+"""A user passes whose AUC is at most this much above that of two people."""
 
 ALL_PEOPLE = "everybody"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerScope:
-    """Which answers are held against each other: others differ too much to be one distribution.
+    """Set of answers that are similar enough to be compared as one distribution.
 
     Attributes:
         kind: click, box, scribble.
-        is_correction: of a mask that was shown; else the first prompt about an object.
-        is_positive: on what is meant; else on what is not.
-        label: what the objects are called; "" takes all together.
+        is_correction: whether they correct a mask; else they are first prompts about an object.
+        is_positive: whether they mark the object; else they mark what is not the object.
+        label: label of the objects; "" takes all together.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class AnswerScope:
 
     @property
     def title(self) -> str:
-        """What texts call it."""
+        """Title in texts and tables."""
         words = {
             "scribble": ("stroke", "strokes"),
             "click": ("click", "clicks"),
@@ -44,13 +44,13 @@ class AnswerScope:
 
     @property
     def one(self) -> str:
-        """What one of the answers is called."""
+        """Noun for one of the answers."""
         return {"scribble": "stroke"}.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A number with its 95 % interval over images; NaN ends where there is none."""
+    """Estimate with its 95 % interval over images; NaN bounds where there is none."""
 
     value: float
     low: float = math.nan
@@ -59,13 +59,13 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeparationResult:
-    """How well a classifier tells two sets of answers to the same questions apart.
+    """Separability of two sets of answers to the same questions by a classifier.
 
     Attributes:
-        first, second: whose they are.
-        n: answers of each.
-        auc: with all features; 0.5 is guessing.
-        coarse: with those that the width of a tool cannot fake; None where there are no others.
+        first, second: names of the two sides.
+        n: answers of each side.
+        auc: AUC with all features; 0.5 is guessing.
+        coarse: AUC with the features that do not depend on the tool's width; None where all do not.
     """
 
     first: str
@@ -77,7 +77,7 @@ class SeparationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoSampleTest:
-    """A two-sample test: its statistic, and how often such a difference comes by chance alone."""
+    """Two-sample test: its statistic, p-value and sample size."""
 
     statistic: float
     p_value: float
@@ -86,15 +86,16 @@ class TwoSampleTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureResult:
-    """One feature of a user's answers beside people's.
+    """Comparison of one feature between a user and people.
 
     Attributes:
-        name: as the measures have it.
+        name: name in the measures.
         people, user: medians.
-        ks: the greatest difference of the two cumulative distributions.
-        above: the chance that the user's is above the person's.
-        n: answers of each.
-        lost: by how much the classifier's AUC falls when its values are exchanged.
+        ks: Kolmogorov-Smirnov distance.
+        above: probability that the user's value is above the person's.
+        n: answers of each side.
+        lost: permutation importance: decrease of the classifier's AUC when the values are
+            exchanged.
     """
 
     name: str
@@ -107,24 +108,25 @@ class FeatureResult:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the Kolmogorov-Smirnov test of two samples of n refuses at 1 % that they are alike."""
+        """Whether the Kolmogorov-Smirnov test of two samples of size n is significant at 1 %."""
+        # 1.63 is the asymptotic critical value at 1 %.
         return self.ks > 1.63 * math.sqrt(2 / self.n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserResult:
-    """What was found of one simulated user.
+    """Results of one simulated user in a scope.
 
     Attributes:
-        user: as it was written.
-        asked: how many questions were put.
-        answered: to how many something of the kind was given.
-        silent: to how many nothing was.
-        refused: at how many the user raised an error; `why` is the first one.
-        each: against each person, on the questions of that person.
-        together: against all people at once.
-        beyond: how much better the user is told from people than two people are; None where no two answered the same.
-        features: each feature, the most telling first.
+        user: name of the user.
+        asked: number of questions.
+        answered: number of questions with a measurable reply.
+        silent: number of questions without a reply.
+        refused: number of questions at which the user raised an error; `why` is the first one.
+        each: separation from each person, on the questions of that person.
+        together: separation from all people together.
+        beyond: AUC minus that of two people; None where no two people answered the same.
+        features: comparison of each feature, the one that differs most first.
         tests: further two-sample tests by name.
         shift: measures of user shift by name, user minus people.
     """
@@ -144,14 +146,14 @@ class UserResult:
 
     @property
     def apart(self) -> float | None:
-        """How well the user is told from people: the median over persons, or from all together; None if untested."""
+        """AUC of the user against people: the median over persons, or that of all together; None if untested."""
         if self.each:
             return statistics.median(one.auc.value for one in self.each)
         return None if self.together is None else self.together.auc.value
 
     @property
     def beyond_people(self) -> Estimate | None:
-        """How far above the ceiling the user is: above two people, or above 0.5 where no two answered the same."""
+        """AUC above that of two people, or above 0.5 where no two people answered the same."""
         if self.beyond is not None or self.together is None:
             return self.beyond
         auc = self.together.auc
@@ -159,7 +161,7 @@ class UserResult:
 
     @property
     def apart_coarse(self) -> float | None:
-        """The same with the coarse features; None where there are none."""
+        """AUC with the coarse features; None where there are none."""
         coarse = [one.coarse.value for one in self.each if one.coarse is not None]
         if coarse:
             return statistics.median(coarse)
@@ -169,21 +171,21 @@ class UserResult:
 
     @property
     def n(self) -> int:
-        """Answers of each side in what `apart` is of; 0 if untested."""
+        """Answers of each side behind `apart`; 0 if untested."""
         compared = self.each or tuple(one for one in [self.together] if one is not None)
         return min((one.n for one in compared), default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeResult:
-    """What was found in one scope.
+    """Results of one scope.
 
     Attributes:
-        people: who answered, as tables call them.
-        questions, groups, answers: how many there are; groups are images or patients.
-        pairs: people against each other, two at a time.
-        halves: where there are no pairs, one half of all answers against the other, a few times.
-        users: each simulated user.
+        people: names of the people who answered.
+        questions, groups, answers: their numbers; groups are images or patients.
+        pairs: separation of each two people.
+        halves: where there are no pairs, separation of random halves of all answers.
+        users: results of each simulated user.
     """
 
     scope: AnswerScope
@@ -197,12 +199,12 @@ class ScopeResult:
 
     @property
     def ceiling(self) -> float:
-        """How well people are told from each other: the median over pairs; 0.5 where no two answered the same."""
+        """AUC of two people: the median over pairs; 0.5 where no two people answered the same."""
         return self._median([one.auc for one in self.pairs])
 
     @property
     def ceiling_coarse(self) -> float:
-        """The same with the coarse features."""
+        """AUC of two people with the coarse features."""
         return self._median([one.coarse for one in self.pairs])
 
     @staticmethod

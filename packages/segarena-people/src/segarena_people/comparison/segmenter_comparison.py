@@ -1,7 +1,7 @@
 """Comparison of segmenter rankings: with people's prompts, and with simulated users in their place.
 
-The values come from run folders with people beside simulated users, or from a collection, whose prompts segmenters
-answer together with the users' own.
+The values come from run folders with people beside simulated users, or from a collection, whose
+prompts segmenters answer together with the users' own.
 """
 
 from __future__ import annotations
@@ -48,14 +48,16 @@ def compare_segmenters(
 ) -> list[SegmenterRanking]:
     """Rank segmenters with people's prompts and with each user's in their place.
 
-    A dialogue is what one person gave about one object, round by round. People's corrections were meant for the mask
-    that they saw; users correct the segmenter's own. Values are Dice and IoU against the object that people were shown.
+    A dialogue is what one person gave about one object, round by round. People's corrections were
+    meant for the mask that they saw; users correct the segmenter's own. Values are Dice and IoU
+    against the object that people were shown.
 
     Args:
         segmenters: segmenters as for `segarena run -s`.
         users: users as for `segarena run -u`.
         people: a collection's folder, or its table.
-        dataset: dataset that people saw; without it only segmenters that ignore the picture can answer.
+        dataset: dataset that people saw; without it only segmenters that ignore the picture can
+            answer.
         kinds: prompt kinds.
         seed: seed of all random choices.
         workers: number of processes, or an executor.
@@ -63,8 +65,8 @@ def compare_segmenters(
         on_progress: called after each picture.
 
     Raises:
-        InvalidInput: a segmenter needs pictures and there are none, or does not take such prompts; no dialogue begins
-            with a whole object.
+        InvalidInput: a segmenter needs pictures and there are none, or does not take such prompts;
+            no dialogue begins with a whole object.
     """
     collection = open_collection(people, dataset)
     index_of = {row.id: index for index, row in enumerate(collection.rows)}
@@ -125,7 +127,8 @@ def rank_curves(
     """Return the rankings from the curves of `segarena_people.comparison.segmenter_dialogues`.
 
     Args:
-        curves: by segmenter, for each dialogue by who gave the prompts, values after each round by metric.
+        curves: by segmenter, for each dialogue by who gave the prompts, values after each round by
+            metric.
         users: names of the simulated users.
         groups: group of each dialogue.
         rounds: number of rounds of the longest dialogue with people.
@@ -236,7 +239,8 @@ def check_segmenters(
     """Refuse segmenters that cannot answer people's prompts, before any work is done.
 
     Raises:
-        InvalidInput: a segmenter looks at pictures and there are none, or it does not take such prompts.
+        InvalidInput: a segmenter looks at pictures and there are none, or it does not take such
+            prompts.
     """
     for name, spec in segmenters.items():
         factory = find("segmenter", spec.reference)
@@ -259,8 +263,8 @@ def group_dialogues(
 ) -> dict[str, list[tuple[AnswerRounds, str, str]]]:
     """Group answers into dialogues by picture, each as rounds, person, group.
 
-    A dialogue begins with answers about a whole object; a person who only corrected has none. Answers of unknown people
-    may be of several people: each is a dialogue by itself.
+    A dialogue begins with answers about a whole object; a person who only corrected has none.
+    Answers of unknown people may be of several people: each is a dialogue by itself.
 
     Args:
         rows: index in the collection, and answer.

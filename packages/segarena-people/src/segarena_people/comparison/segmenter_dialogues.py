@@ -1,4 +1,4 @@
-"""Segmenters answer the prompts that people gave, and a simulated user's in their place: dialogues of both kinds."""
+"""Dialogues of segmenters with people's recorded prompts, and with simulated users in their place."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from segarena_people.comparison.user_replies import PlanarPrompt, project_to_pla
 from segarena_people.fitting.stroke_tracing import trace_strokes
 
 AnswerRounds = tuple[tuple[int, ...], ...]
-"""The answers that one person gave about one object, by round, as places in the collection."""
+"""Answers of one person about one object, by round, as indices in the collection."""
 
 CURVE_METRICS = ("dice", "iou")
 
 
 class ReplayUser:
-    """A user who gives what a person gave, round by round, and nothing after that."""
+    """User that replays a person's prompts round by round."""
 
     def __init__(self, rounds: Sequence[Sequence[PlanarPrompt]]) -> None:
         self._rounds = rounds
@@ -40,13 +40,13 @@ class ReplayUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueJob:
-    """The job of holding dialogues with one segmenter: a unit is what people answered about one picture.
+    """Job that holds the dialogues of one segmenter; a unit is all answers about one picture.
 
     Attributes:
         people, dataset: as in `segarena_people.comparison.answer_features.MeasurementJob`.
-        segmenter: who answers.
-        users: who gives prompts in the place of people, by name.
-        seed: of all random numbers.
+        segmenter: segmenter plug-in.
+        users: simulated users by name.
+        seed: seed of all random numbers.
     """
 
     people: str
@@ -56,7 +56,7 @@ class DialogueJob:
     seed: int
 
     def open(self) -> Callable[[Sequence[tuple[AnswerRounds, int]]], list[dict[str, Any]]]:
-        """Open the collection, build the segmenter and the users."""
+        """Open the collection, and build the segmenter and the users."""
         collection = Collection.open(self.people, self.dataset)
         segmenter: Segmenter = build("segmenter", self.segmenter)
         users = {name: build("user", spec) for name, spec in self.users}
@@ -66,23 +66,23 @@ class DialogueJob:
         else:
             picture_of = picture_reader(build("dataset", self.dataset))
 
-        def play(unit: Sequence[tuple[AnswerRounds, int]]) -> list[dict[str, Any]]:
+        def hold_dialogues(unit: Sequence[tuple[AnswerRounds, int]]) -> list[dict[str, Any]]:
             first = collection[unit[0][0][0][0]]
             if picture_of is None:
                 picture = np.zeros((*first.shape, 3), np.uint8)
             else:
                 picture = picture_of(first)
             sample = ImageSample(id=first.row.sample, image=picture)
-            table = _Table(
+            table = _EncodedPicture(
                 segmenter, segmenter.encode(without_truth(sample)), sample, metrics, self.seed
             )
             return [_dialogues(table, collection, rounds, users, repeat) for rounds, repeat in unit]
 
-        return play
+        return hold_dialogues
 
 
 def _dialogues(
-    table: _Table,
+    table: _EncodedPicture,
     collection: Collection,
     places: AnswerRounds,
     users: Mapping[str, User],
@@ -107,7 +107,7 @@ def _replayed(collection: Collection, places: AnswerRounds) -> ReplayUser:
 
 
 def planar_prompts(given: CollectedPrompt) -> tuple[PlanarPrompt, ...]:
-    """Return what a person gave as prompts along (row, column); a raster as the middle lines of what was drawn."""
+    """Return a person's prompts along (row, column); a raster becomes the centre lines of its strokes."""
     drawn = given.drawn
     if drawn is None:
         return tuple(map(project_to_plane, given.prompts))
@@ -119,8 +119,8 @@ def planar_prompts(given: CollectedPrompt) -> tuple[PlanarPrompt, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """Where one segmenter answers about one picture."""
+class _EncodedPicture:
+    """One segmenter with one encoded picture."""
 
     segmenter: Segmenter
     encoded: Any
@@ -131,7 +131,7 @@ class _Table:
     def curve(
         self, about: CollectedPrompt, user: User, name: str, repeat: int, rounds: int
     ) -> dict[str, Any]:
-        """Return the value of each metric after each round; `why` there is none, where something went wrong."""
+        """Return the values of each metric after each round; instead the reason as `why` where none came about."""
         row = about.row
         target = Target(id=row.target, mask=about.goal, label=row.label)
         rules = Rules(
@@ -151,6 +151,8 @@ class _Table:
                 values = session.submit(self.segmenter.predict(self.encoded, [dialogue])[0])
                 for metric, curve in found.items():
                     curve.append(float(values[metric]))
-        except Exception as error:  # users and segmenters are foreign code
+        except (
+            Exception
+        ) as error:  # users and segmenters are foreign code: their errors are results
             return {"why": " ".join(f"{type(error).__name__}: {error}".split())}
         return found if found[CURVE_METRICS[0]] else {"why": "nothing was given"}

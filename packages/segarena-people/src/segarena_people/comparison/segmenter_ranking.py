@@ -1,4 +1,4 @@
-"""Segmenters ranked with people's prompts and with a simulated user's, on the same dialogues."""
+"""Ranking of segmenters with people's prompts and with a simulated user's, on the same targets."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _DRAWS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmenterRanking:
-    """One statistic of some segmenters, with people's prompts and with those of one user, on the same targets.
+    """Statistic of several segmenters with people's prompts and with one user's, on the same targets.
 
     Attributes:
-        user, statistic: names.
-        higher_is_better: of the statistic.
+        user, statistic: their names.
+        higher_is_better: direction of the statistic.
         segmenters: names, in the order given.
-        people, simulated: their means.
+        people, simulated: means with people and with the user.
         bias: simulated minus people.
-        tau: Kendall's rank correlation of both orders; NaN for one segmenter, or where all are equal.
-        dialogues: on each side; those that either lacks are left out.
+        tau: Kendall's rank correlation of both orders; NaN for one segmenter, or where all are
+            equal.
+        dialogues: number of dialogues that both sides have.
     """
 
     user: str
@@ -46,12 +47,12 @@ class SegmenterRanking:
 
     @property
     def mean_bias(self) -> float:
-        """Over segmenters."""
+        """Mean bias over segmenters."""
         return float(np.mean([one.value for one in self.bias]))
 
     @property
     def winners(self) -> tuple[str, str]:
-        """Who is first with people, and with the user."""
+        """Best segmenter with people, and with the user."""
         return self._first(self.people), self._first(self.simulated)
 
     def _first(self, values: Sequence[Estimate]) -> str:
@@ -69,15 +70,16 @@ def rank_segmenters(
     *,
     higher_is_better: bool = True,
 ) -> SegmenterRanking:
-    """Return how segmenters come out on both sides.
+    """Rank segmenters on both sides.
 
     Args:
-        user: who stands in for people.
-        statistic: what the values are.
+        user: name of the user.
+        statistic: name of the statistic.
         segmenters: names.
-        people: (segmenters, dialogues).
-        simulated: the same dialogues with the user; NaN on either side leaves a dialogue out of all.
-        groups: what each dialogue belongs to; intervals are over these.
+        people: values with people, (segmenters, dialogues).
+        simulated: the same dialogues with the user; NaN on either side leaves a dialogue out of
+            all.
+        groups: group of each dialogue; intervals are over groups.
         higher_is_better: of the statistic.
     """
     is_there = np.isfinite(people).all(axis=0) & np.isfinite(simulated).all(axis=0)
@@ -104,7 +106,7 @@ def _mean(values: ScoreArray, belongs: NDArray[np.int64]) -> Estimate:
 
 
 def _tau(own: ScoreArray, other: ScoreArray, belongs: NDArray[np.int64]) -> Estimate:
-    """Return the rank correlation of the means, with its interval when groups are drawn."""
+    """Return the rank correlation of the means, with its bootstrap interval over groups."""
     count = int(belongs.max(initial=-1)) + 1
     if len(own) < 2 or not count:
         return Estimate(value=math.nan)

@@ -1,4 +1,4 @@
-"""A comparison on the terminal: sentences, the table, and what gives users away."""
+"""Terminal report of a comparison: verdicts, the table, and the features that differ most."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from segarena_people.comparison.user_comparison import UserComparison
 
 
 def show_comparison(found: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> None:
-    """Print what was found."""
+    """Print a comparison."""
     console = Console()
     for sentence in verdicts(found, ranked):
         console.print(Text(sentence, style="bold"), soft_wrap=not console.is_terminal)

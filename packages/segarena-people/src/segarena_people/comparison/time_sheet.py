@@ -1,4 +1,4 @@
-"""People's seconds beside what reports predict for their prompts: whether simulated users' seconds may be believed."""
+"""Sheet of people's seconds beside those that reports predict: it tells whether predictions are calibrated."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from segarena_people.measures.time_calibration import TimeCalibration, calibrate
 from segarena_people.prompts import PersonPrompt
 
 FEWEST_TIMED = 10
-"""Fewer prompts with times are not shown."""
+"""Scopes with fewer timed prompts are not shown."""
 
 
 def prompt_time_sheet(answers: Sequence[tuple[AnswerScope, Sequence[PersonPrompt]]]) -> Sheet:
-    """Return the seconds of each scope whose prompts have times, beside what is published; no rows where none have.
+    """Return the sheet of seconds, a row for each scope with enough timed prompts.
 
     Args:
-        answers: what people gave in each scope.
+        answers: people's prompts in each scope.
     """
     habits = PromptTimeModel().habits
     timed = [

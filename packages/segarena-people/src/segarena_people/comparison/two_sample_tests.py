@@ -1,6 +1,7 @@
 """Two-sample tests of one scope: people against each other, and a user against people.
 
-A unit of work is one user in one scope; its arrays go to worker processes, and its result is plain values.
+A unit of work is one user in one scope; its arrays go to worker processes, and its result is plain
+values.
 """
 
 from __future__ import annotations

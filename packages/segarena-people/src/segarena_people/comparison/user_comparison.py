@@ -109,13 +109,15 @@ def compare_users(
 ) -> UserComparison:
     """Compare simulated users with people.
 
-    Each user gets exactly the questions that people got, once for each answer of a person, so that there are as many
-    replies of both; all questions of one person have the same `turn.repeat`, so that a crowd's person stays the same.
+    Each user gets exactly the questions that people got, once for each answer of a person, so that
+    there are as many replies of both; all questions of one person have the same `turn.repeat`, so
+    that a crowd's person stays the same.
 
     Args:
         users: as for `segarena run -u`.
         people: a collection's folder, or its table; see `segarena_people.collection`.
-        dataset: dataset that people saw, as for `segarena run -d`; without it users see black pictures.
+        dataset: dataset that people saw, as for `segarena run -d`; without it users see black
+            pictures.
         kinds: prompt kinds: "scribble", "box", "click".
         seed: seed of all random choices.
         workers: number of processes, or an executor.
@@ -123,7 +125,8 @@ def compare_users(
         on_progress: called after each answer and each test.
 
     Raises:
-        InvalidInput: the table cannot be used, has too few answers, or no user gives prompts of its kinds.
+        InvalidInput: the table cannot be used, has too few answers, or no user gives prompts of its
+            kinds.
         MissingExtra: scikit-learn is not installed.
     """
     require_scikit_learn()

@@ -1,7 +1,8 @@
-"""A simulated user is asked what people were asked: the same goals, the same masks to correct, one by one.
+"""Replies of a simulated user to the questions that people got: the same goals, the same masks to correct.
 
-Planes of volumes and frames of videos are asked about as images. A user who takes no images is asked about a volume of
-one plane. Where the collection has no pictures they are black; `looks_at_pictures` finds users who would need them.
+Planes of volumes and frames of videos become images. A user that takes no images gets a volume of
+one plane. Where the collection has no pictures they are black; `looks_at_pictures` detects users
+that would need them.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ PlanarPrompt: TypeAlias = Click | Box | Scribble | Lasso
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserReply:
-    """What a user gave to one question.
+    """Reply of a user to one question.
 
     Attributes:
-        prompts: those of the kind and sign that were asked for, along (row, column); () where there were none.
-        refusal: what the user raised; "" where they did not.
+        prompts: prompts of the requested kind and sign, along (row, column); () where there were
+            none.
+        refusal: error that the user raised; "" without one.
     """
 
     prompts: tuple[PlanarPrompt, ...] = ()
@@ -44,13 +46,13 @@ class UserReply:
 
 
 class ReplyCollector:
-    """Asks one simulated user.
+    """Collects the replies of one simulated user.
 
     Args:
-        user: the plug-in.
-        name: decides the random numbers, with the seed and the question's id.
-        seed: of all random numbers.
-        picture_of: gives what was shown, uint8 (H, W, 3); None where nobody has it.
+        user: user plug-in.
+        name: name of the user, part of its random streams beside the seed and the question's id.
+        seed: seed of all random numbers.
+        picture_of: returns the picture that people saw, uint8 (H, W, 3); None for black ones.
     """
 
     def __init__(
@@ -66,15 +68,15 @@ class ReplyCollector:
         self._seed = seed
         self._picture_of = picture_of
         self._abilities = abilities_of_user(user)
-        self._is_stacked: bool | None = None  # not known before the first answer
+        self._takes_volumes: bool | None = None  # unknown until the first reply
 
     def ask(self, given: CollectedPrompt, repeat: int = 0) -> UserReply:
-        """Return what the user gives about what a person was asked, as dialogue number `repeat` about it.
+        """Return the user's reply to a person's question, as dialogue number `repeat` about its target.
 
-        Whatever the user raises is a refusal.
+        Any error that the user raises becomes a refusal.
         """
         picture = self._picture(given)
-        if self._is_stacked is None:
+        if self._takes_volumes is None:
             reply = self._reply(given, picture, repeat, is_stacked=False)
             if reply.refusal:
                 stacked = self._reply(given, picture, repeat, is_stacked=True)
@@ -82,16 +84,16 @@ class ReplyCollector:
                 stacked = reply
             if reply.refusal and stacked.refusal:
                 return reply
-            self._is_stacked = bool(reply.refusal)
+            self._takes_volumes = bool(reply.refusal)
             return stacked
-        return self._reply(given, picture, repeat, is_stacked=self._is_stacked)
+        return self._reply(given, picture, repeat, is_stacked=self._takes_volumes)
 
     def looks_at_pictures(self, given: CollectedPrompt) -> bool:
-        """Tell whether other pixels of the picture change what the user gives."""
+        """Tell whether the user's reply changes with the pixels of the picture."""
         noise = random_stream(self._seed, "another picture").integers(
             0, 256, (*given.shape, 3), dtype=np.uint8
         )
-        stacked = bool(self._is_stacked)
+        stacked = bool(self._takes_volumes)
         first, second = (
             self._reply(given, picture, 0, is_stacked=stacked)
             for picture in (np.zeros_like(noise), noise)
@@ -109,24 +111,26 @@ class ReplyCollector:
         rng = random_stream(self._seed, "people compare", self._name, given.row.id)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that nothing was drawn is counted
+                warnings.simplefilter(
+                    "ignore"
+                )  # empty replies are counted, so no warning is needed
                 turn = build_turn(
                     given, picture, self._abilities, repeat=repeat, rng=rng, is_stacked=is_stacked
                 )
                 prompts = self._user.next(self._repeated(turn)) or ()
                 for prompt in prompts:
                     check_prompt(prompt, turn.sample.shape)
-            return UserReply(prompts=_wanted(prompts, given))
-        except Exception as error:  # a user is foreign code, and may take no such samples
+            return UserReply(prompts=_requested_prompts(prompts, given))
+        except Exception as error:  # users are foreign code, and may reject such samples
             return UserReply(refusal=" ".join(f"{type(error).__name__}: {error}".split()))
 
     def _repeated(self, turn: Turn) -> Turn:
-        """Return the turn of a dialogue that the user has: of a crowd that is smaller, people come again."""
+        """Return the turn with its repeat wrapped to the user's own number: people of a small crowd recur."""
         count = self._abilities.repeats
-        there = None if count is None else count(turn.sample, turn.target)
-        if there == 0:
+        dialogues = None if count is None else count(turn.sample, turn.target)
+        if dialogues == 0:
             raise InvalidInput(f"{self._name} has no dialogue about sample {turn.sample.id}")
-        return turn if there is None else replace(turn, repeat=turn.repeat % there)
+        return turn if dialogues is None else replace(turn, repeat=turn.repeat % dialogues)
 
 
 def build_turn(
@@ -140,8 +144,8 @@ def build_turn(
 ) -> Turn:
     """Return the turn of a user in the place of a person.
 
-    What is to be corrected is exactly what the person was shown: of a goal that was missing the target is the previous
-    mask with it, of one that was too much the previous mask without it.
+    The errors are exactly the region that the person was asked to correct: for a missing goal the
+    target is the previous mask with it, for a surplus goal the previous mask without it.
     """
     previous = given.previous
     mask = requested_target(given)
@@ -162,7 +166,7 @@ def build_turn(
     start = begin(sample, target)
     dialogue = Dialogue(lift=abilities.lift)
     if previous is not None:
-        # Which prompts led to the mask is not known; that there were some is.
+        # The prompts that led to the mask are unknown; only the number of rounds is.
         earlier = ((),) * max(1, row.round - 1)
         dialogue = replace(dialogue, rounds=earlier, previous=Prediction(mask=previous))
     return Turn(
@@ -176,7 +180,7 @@ def build_turn(
 
 
 def requested_target(given: CollectedPrompt) -> Mask:
-    """Return the target against which the previous mask is wrong exactly where the person was asked."""
+    """Return the target from which the previous mask differs exactly in the person's goal."""
     goal = given.goal
     previous = given.previous
     if previous is None or given.row.goal == "object":
@@ -184,21 +188,23 @@ def requested_target(given: CollectedPrompt) -> Mask:
     return previous | goal if given.row.goal == "missing" else previous & ~goal
 
 
-def _wanted(prompts: Sequence[Prompt], given: CollectedPrompt) -> tuple[PlanarPrompt, ...]:
-    """Return the prompts of the kind and sign that the person gave, in the plane that was shown."""
-    found = [
+def _requested_prompts(
+    prompts: Sequence[Prompt], given: CollectedPrompt
+) -> tuple[PlanarPrompt, ...]:
+    """Return the prompts of the person's kind and sign, in the plane that was shown."""
+    of_kind = [
         prompt
         for prompt in prompts
         if isinstance(prompt, Click | Box | Scribble | Lasso) and prompt.kind == given.row.kind
     ]
     signed = [
-        one for one in found if isinstance(one, Box) or one.is_positive == given.row.is_positive
+        one for one in of_kind if isinstance(one, Box) or one.is_positive == given.row.is_positive
     ]
     return tuple(map(project_to_plane, signed))
 
 
 def project_to_plane(prompt: PlanarPrompt) -> PlanarPrompt:
-    """Return a prompt along (row, column), whatever the plane or frame it is in."""
+    """Return a prompt along (row, column), without its plane or frame."""
     match prompt:
         case Click(position=position):
             return replace(prompt, position=position[-2:])

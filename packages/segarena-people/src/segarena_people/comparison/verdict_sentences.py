@@ -1,4 +1,4 @@
-"""What came out, in sentences for somebody who has never heard of a classifier."""
+"""Verdicts in sentences for readers who do not know classifiers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from segarena_people.comparison.results import PASS_MARGIN, FeatureResult, Scope
 from segarena_people.comparison.segmenter_ranking import SegmenterRanking
 
 FEWEST_TO_PASS = 30
-"""Fewer answers of each side never let a user pass: too much would go unseen."""
+"""A user with fewer answers never passes: large differences could go unnoticed."""
 
 Judgement: TypeAlias = Literal[
     "passes", "no difference seen", "unclear", "told apart", "not compared"
@@ -17,18 +17,21 @@ Judgement: TypeAlias = Literal[
 
 
 def user_verdict(found: ScopeResult, user: UserResult) -> str:
-    """Return how a user came out in one scope, in one or two sentences."""
+    """Return the verdict on a user in one scope, in one or two sentences."""
     if user.apart is None:
-        return f"{user.user}: {_nothing(user, found)}."
-    silence = _silence(user)
-    return f"{_told(found, user)} {_judged(user)}{f' {silence}' if silence else ''}"
+        return f"{user.user}: {_not_compared_reason(user, found)}."
+    sentences = [_separation_sentence(found, user), _judgement_sentence(user)]
+    if user.silent or user.refused:
+        sentences.append(_missing_replies_sentence(user))
+    return " ".join(sentences)
 
 
 def judge_user(user: UserResult) -> Judgement:
-    """Return how a user came out, in a word or two.
+    """Return the verdict on a user in a word or two.
 
-    Who is told from people at most 0.05 better than two people are passes, if there are answers enough to see more. Who
-    is told apart better does not, unless that may be chance: the interval over images reaches down to 0.05.
+    A user passes whose AUC is at most 0.05 above that of two people, if there are enough answers to
+    detect more. A greater excess fails unless it may be chance: the interval over images reaches
+    down to 0.05.
     """
     found = user.beyond_people
     if found is None:
@@ -38,7 +41,7 @@ def judge_user(user: UserResult) -> Judgement:
     return "unclear" if found.low <= PASS_MARGIN else "told apart"
 
 
-def _told(found: ScopeResult, user: UserResult) -> str:
+def _separation_sentence(found: ScopeResult, user: UserResult) -> str:
     one = found.scope.one
     shown = f"Shown a {one} of a person and one of {user.user}, a classifier finds the person’s"
     share = f"{percent_text(user.apart)} of 100 cases"
@@ -46,10 +49,10 @@ def _told(found: ScopeResult, user: UserResult) -> str:
         often = f"in {share}"
     else:
         often = f"no more often than by guessing, in {share}"
-    return f"{shown} {often}{_bounds(user)}; {_between(found)}"
+    return f"{shown} {often}{_interval_text(user)}; {_people_sentence(found)}"
 
 
-def _between(found: ScopeResult) -> str:
+def _people_sentence(found: ScopeResult) -> str:
     if found.pairs:
         return f"of two people it finds the right one in {percent_text(found.ceiling)} (50 is guessing)."
     return (
@@ -57,42 +60,45 @@ def _between(found: ScopeResult) -> str:
     )
 
 
-def _judged(user: UserResult) -> str:
+def _judgement_sentence(user: UserResult) -> str:
     match judge_user(user):
         case "passes":
             return f"{user.user} passes: it is no easier to tell from a person than one more person would be."
         case "no difference seen":
-            return f"No difference is seen, but {user.n} answers show only large ones; collect {FEWEST_TO_PASS} or more."
+            return (
+                f"No difference is seen, but {user.n} answers show only large ones; "
+                f"collect {FEWEST_TO_PASS} or more."
+            )
         case "unclear":
             return f"Whether that is more than 5 of 100 above people, {user.n} answers of each cannot tell."
         case _:
-            return f"{user.user} gives itself away{_why(user)}."
+            return f"{user.user} gives itself away{_clearest_feature_text(user)}."
 
 
-def _why(user: UserResult) -> str:
-    told = next((feature for feature in user.features if feature.is_clear), None)
-    return "" if told is None else f", above all by {describe_feature(told)}"
+def _clearest_feature_text(user: UserResult) -> str:
+    clear = next((feature for feature in user.features if feature.is_clear), None)
+    return "" if clear is None else f", above all by {describe_feature(clear)}"
 
 
 def describe_feature(feature: FeatureResult) -> str:
-    """Return a feature with the medians of both: "cover width (median 0.19, of people 0.62)"."""
+    """Return a feature with both medians: "cover width (median 0.19, of people 0.62)"."""
     people, user = feature_medians(feature)
     return f"{feature_title(feature.name)} (median {short_number(user)}, of people {short_number(people)})"
 
 
 def feature_medians(feature: FeatureResult) -> tuple[float, float]:
-    """Return the medians of people and of the user, of lengths without the logarithm."""
+    """Return the medians of people and of the user; logarithmic lengths are converted back."""
     own = feature.people, feature.user
     return (math.exp(own[0]), math.exp(own[1])) if feature.name == "length" else own
 
 
 def feature_title(feature: str) -> str:
-    """Return what a feature is called on the page."""
+    """Return the display name of a feature."""
     return feature.replace("_", " ")
 
 
 def short_number(value: float) -> str:
-    """Return a number with about two digits that say something."""
+    """Return a number with about two significant digits."""
     if abs(value) >= 10:
         decimals = 0
     else:
@@ -102,18 +108,18 @@ def short_number(value: float) -> str:
 
 
 def percent_text(share: float | None) -> str:
-    """Return a share as whole per cent, without its sign."""
+    """Return a share in whole per cent, without the per cent sign."""
     return "–" if share is None or math.isnan(share) else f"{100 * share:.0f}"
 
 
-def _bounds(user: UserResult) -> str:
+def _interval_text(user: UserResult) -> str:
     found = user.together
     if found is None or math.isnan(found.auc.low) or user.each:
         return ""
     return f" (95 % interval {percent_text(found.auc.low)} to {percent_text(found.auc.high)})"
 
 
-def _silence(user: UserResult) -> str:
+def _missing_replies_sentence(user: UserResult) -> str:
     parts: list[str] = []
     if user.silent:
         share = 100 * user.silent / user.asked
@@ -122,10 +128,10 @@ def _silence(user: UserResult) -> str:
         )
     if user.refused:
         parts.append(f"raised an error at {user.refused} ({user.why})")
-    return f"It {' and '.join(parts)}." if parts else ""
+    return f"It {' and '.join(parts)}."
 
 
-def _nothing(user: UserResult, found: ScopeResult) -> str:
+def _not_compared_reason(user: UserResult, found: ScopeResult) -> str:
     if user.refused == user.asked:
         return f"could not be asked ({user.why})"
     if not user.answered:
@@ -134,11 +140,12 @@ def _nothing(user: UserResult, found: ScopeResult) -> str:
 
 
 def ranking_verdict(one: SegmenterRanking) -> str:
-    """Return what a user's ranking of segmenters comes to, in a sentence."""
+    """Return a sentence on how a user ranks segmenters."""
     first, simulated = one.winners
     size = abs(one.mean_bias)
     way = "too high" if one.mean_bias > 0 else "too low"
-    bias = f"{one.statistic} comes out {f'{size:.2f} {way}' if size >= 0.005 else 'the same'}"
+    difference = f"{size:.2f} {way}" if size >= 0.005 else "the same"
+    bias = f"{one.statistic} comes out {difference}"
     if len(one.segmenters) < 2:
         return f"With {one.user} in the place of people {bias} ({', '.join(one.segmenters)})."
     if math.isnan(one.tau.value):

@@ -60,8 +60,8 @@ class PersonBoxes:
 def fit_boxes(boxes: PersonBoxes, source: str) -> BoxHabits:
     """Fit box habits to boxes; the same boxes in the same order give the same habits.
 
-    Size classes hold equally many edges. Factors of people are estimated where at least two people drew five boxes
-    each; quantiles are then those of offsets divided by their person's factor.
+    Size classes hold equally many edges. Factors of people are estimated where at least two people
+    drew five boxes each; quantiles are then those of offsets divided by their person's factor.
 
     Raises:
         InvalidInput: fewer than 10 boxes, or numbers that are not finite.

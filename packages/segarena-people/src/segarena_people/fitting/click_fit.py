@@ -1,9 +1,10 @@
 """Fit of click habits to people's clicks by maximum likelihood, with a map of depths.
 
-The model of a click: its intended place is drawn from the goal in proportion to a power of the depth, or with a small
-probability uniformly, and the hand displaces it by normal noise. The joint likelihood of all clicks gives the power,
-the share of uniform clicks and the noise; a likelihood with a power for each person gives the spread between people.
-All are searched on grids. Pictures are reduced in size.
+The model of a click: its intended place is drawn from the goal in proportion to a power of the
+depth, or with a small probability uniformly, and the hand displaces it by normal noise. The joint
+likelihood of all clicks gives the power, the share of uniform clicks and the noise; a likelihood
+with a power for each person gives the spread between people. All are searched on grids. Pictures
+are reduced in size.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ class PersonClick:
 def fit_clicks(clicks: Iterable[PersonClick], source: str) -> ClickHabits:
     """Fit click habits to clicks; the same clicks in the same order give the same habits.
 
-    Steadiness is fitted by pointer where 20 clicks or more were given with it; other pointers get the overall value. The
-    repulsion by earlier clicks is fitted where 20 clicks have earlier ones, else it stays as shipped.
+    Steadiness is fitted by pointer where 20 clicks or more were given with it; other pointers get
+    the overall value. The repulsion by earlier clicks is fitted where 20 clicks have earlier ones,
+    else it stays as shipped.
 
     Raises:
         InvalidInput: fewer than 20 clicks on goals with pixels.

@@ -32,8 +32,8 @@ class SlicePair:
 def fit_cohesion(pairs: Sequence[SlicePair], model: StrokeModel, rng: np.random.Generator) -> float:
     """Return the cohesion that maximizes the likelihood of people's drawings among candidates; 0 without pairs.
 
-    At that value, candidates chosen with it are on average as far from the drawing on the slice before as people's
-    drawings are; bisection finds it.
+    At that value, candidates chosen with it are on average as far from the drawing on the slice
+    before as people's drawings are; bisection finds it.
 
     Args:
         pairs: pairs of slices, of which up to 300 are used.

@@ -16,9 +16,10 @@ def estimate_person_effects(
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the standard deviation between people's true means, and the effect of each value's person.
 
-    The variance between people is that of the means of people with five values or more, less its expected sampling
-    variance. Effects are empirical Bayes estimates: shrunk to 0, the more the fewer values a person has. They are 0 for
-    other people, and for everyone where fewer than two people have enough values.
+    The variance between people is that of the means of people with five values or more, less its
+    expected sampling variance. Effects are empirical Bayes estimates: shrunk to 0, the more the
+    fewer values a person has. They are 0 for other people, and for everyone where fewer than two
+    people have enough values.
 
     Args:
         values: (n,).

@@ -84,7 +84,8 @@ class _TracedDrawing:
 def fit_scribbler(drawings: Iterable[PersonDrawing], *, seed: int = 0) -> StrokeModel:
     """Fit a stroke model to drawings; the same drawings, seed and machine give the same model.
 
-    People with few drawings get as much weight as others: theirs are used in all rotations and reflections.
+    People with few drawings get as much weight as others: theirs are used in all rotations and
+    reflections.
 
     Raises:
         InvalidInput: there is nothing to learn from.

@@ -1,7 +1,8 @@
 """Stroke tracing: lines in drawing order from rasterized strokes without order or time.
 
-The ink is thinned. Its pixels form segments between ends and crossings; at a crossing a line goes on straight, so that
-a curl that crosses itself is one line. The direction of a line cannot be recovered.
+The ink is thinned. Its pixels form segments between ends and crossings; at a crossing a line goes
+on straight, so that a curl that crosses itself is one line. The direction of a line cannot be
+recovered.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def trace_strokes(ink: Mask, smooth_px: float = 1.0) -> list[Points]:
 
     Args:
         ink: lines of any width.
-        smooth_px: standard deviation of the Gaussian by which the steps between pixels are smoothed.
+        smooth_px: standard deviation of the Gaussian by which the steps between pixels are
+            smoothed.
     """
     pixels = np.argwhere(thin(ink))
     neighbours = _neighbours(pixels)
@@ -141,7 +143,8 @@ def _merge_bridges(
 ) -> tuple[list[Segment], dict[int, int]]:
     """Return segments without bridges, and the crossing of each end pixel after merging bridged ones.
 
-    Thinning makes of two lines that cross two forks with a bridge between, which belongs to both lines.
+    Thinning makes of two lines that cross two forks with a bridge between, which belongs to both
+    lines.
     """
 
     def is_bridge(segment: Segment) -> bool:

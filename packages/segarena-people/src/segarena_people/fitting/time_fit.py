@@ -1,8 +1,9 @@
 """Fit of time habits to prompts with times.
 
-Times of a prompt count from the moment when it was allowed. Until the first press a person looks, decides and moves;
-then they draw. Speeds of moving and pressing stay as published, because tables do not record where a pointer came from;
-the remaining time is looking. Acts without prompts of their kind in the table stay as published too.
+Times of a prompt count from the moment when it was allowed. Until the first press a person looks,
+decides and moves; then they draw. Speeds of moving and pressing stay as published, because tables
+do not record where a pointer came from; the remaining time is looking. Acts without prompts of
+their kind in the table stay as published too.
 """
 
 from __future__ import annotations

@@ -26,8 +26,10 @@ class TrainingRows:
 
     Attributes:
         steps, turns: inputs before each step, and the turn class that followed.
-        starts: inputs at the start of each line, followed by those at other points, (1 + others, inputs) each.
-        courses, chosen: inputs at the start of each line, and the direction class in which it begins.
+        starts: inputs at the start of each line, followed by those at other points, (1 + others,
+            inputs) each.
+        courses, chosen: inputs at the start of each line, and the direction class in which it
+            begins.
     """
 
     steps: list[FloatArray] = field(default_factory=list[FloatArray])
@@ -57,7 +59,8 @@ def record_drawing(
 ) -> None:
     """Draw a person's lines again and add the inputs and outputs of every step to `rows`.
 
-    The order of the lines, their directions and the start of closed lines are unknown: they are sampled.
+    The order of the lines, their directions and the start of closed lines are unknown: they are
+    sampled.
 
     Args:
         surface: surface of the goal.

@@ -1,10 +1,11 @@
-"""Boxes around the regions of BSDS500 as several people outlined them: opinions on where one thing ends.
+"""Boxes around the regions of BSDS500 that several people outlined: opinions on the extent of one thing.
 
-Each photograph has complete segmentations by four to nine people. The goals are the regions of the one with the median
-number of regions, as for the dataset `bsds500`. A region of somebody else is about the same thing where each is the
-other's best match, with an IoU of a half or more; what they gave is then the smallest box around theirs. Nobody drew
-these boxes: there is no hand in them that slips on a corner, and what counts as the thing is part of the difference.
-Who is who across photographs is not told, so persons are unknown.
+Each photograph has complete segmentations by four to nine people. The goals are the regions of the
+one with the median number of regions, as for the dataset `bsds500`. A region of another person
+matches where each is the other's best match, with an IoU of 0.5 or more; the prompt is then the
+smallest box around that region. Nobody drew these boxes: they lack errors of the hand, and include
+disagreement about the thing itself. People cannot be identified across photographs, so persons are
+unknown.
 
 Source: Arbelaez et al., Contour Detection and Hierarchical Image Segmentation, TPAMI 2011.
 """
@@ -32,10 +33,10 @@ from segarena_people.import_format import (
 from segarena_people.prompts import PersonPrompt
 
 GOAL_AREA_SHARES = (0.0005, 0.4)
-"""A goal has between these shares of the picture, and touches one side of it at most."""
+"""Range of a goal's area as a share of the picture; a goal also touches at most one side of it."""
 
 MATCHING_IOU = 0.5
-"""From this IoU on two regions may be of the same thing."""
+"""Least IoU of regions that match."""
 
 
 @prompt_format(
@@ -97,7 +98,7 @@ def _matches(ours: NDArray[np.int32], theirs: NDArray[np.int32]) -> Iterator[tup
 
 def _given(name: str, number: int, region: int, goal: Mask, theirs: Mask) -> ImportedPrompt:
     rows, columns = bounding_window(theirs)
-    # Of the first and the last pixel: boxes of people hold both.
+    # Centres of the first and the last pixel: both are inside of people's boxes.
     corners = [(columns.start + 0.5, rows.start + 0.5), (columns.stop - 0.5, rows.stop - 0.5)]
     row = PersonPrompt(
         id=f"{name}-{number}-{region}", study="bsds500", dataset="bsds500", sample=name, target=f"region-{region}",

@@ -1,11 +1,13 @@
 """Scribbles that people drew in the videos of the DAVIS challenge, one JSON file for each video and set.
 
-How a file is made, `segarena.systems.videos.scribbles.files` says. All lines of an object in a frame are one prompt;
-those on the background are one about all objects. Fractions are of the last pixel. Of times only the beginning and the
-end of a line are known; its points are given equal steps in between. Each video has three sets of scribbles, `001` to
-`003`; whether one person drew the same set in all videos nobody says, so that people here are sets.
+The file layout is documented in `segarena.systems.videos.scribbles.files`. All lines of an object
+in a frame are one prompt; those on the background are one prompt about all objects. Fractions are
+of the last pixel. Only the start and end time of a line are known; its points get equal steps in
+between. Each video has three sets of scribbles, `001` to `003`; whether one person drew the same
+set in all videos is not documented, so that each set counts as a person.
 
-Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the challenge's package.
+Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the challenge's
+package.
 """
 
 from __future__ import annotations
@@ -84,7 +86,7 @@ def _file(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
 
 
 def _points(lines: list[Any], shape: tuple[int, ...]) -> tuple[PointerSample, ...]:
-    """Return the points of lines in the order of their times, which are since the first of them began."""
+    """Return the points of lines in order of time; times count from the start of the first line."""
     ordered = sorted(lines, key=lambda line: line.get("start_time", 0))
     first = float(ordered[0].get("start_time", 0))
     points: list[PointerSample] = []
@@ -92,9 +94,9 @@ def _points(lines: list[Any], shape: tuple[int, ...]) -> tuple[PointerSample, ..
         places = to_pixels(line["path"], shape)[:, ::-1] + 0.5
         start = float(line.get("start_time", 0)) - first
         end = float(line.get("end_time", 0)) - first
-        start = (
-            max(start, points[-1].time_ms) if points else start
-        )  # a line cannot begin before the last one ended
+        if points:
+            # A line cannot begin before the last one ended.
+            start = max(start, points[-1].time_ms)
         times = np.linspace(start, max(start, end), len(places)).tolist()
         for place, time_ms in zip(places.tolist(), times, strict=True):
             points += build_stroke([place], number, time_ms=time_ms)

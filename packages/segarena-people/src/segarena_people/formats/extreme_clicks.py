@@ -1,18 +1,21 @@
-"""Boxes by extreme clicks: annotators click on the highest, lowest, leftmost and rightmost point of an object.
+"""Extreme clicks of Open Images: boxes by clicks on the highest, lowest, leftmost and rightmost point of an object.
 
-Open Images publishes them as boxes, in fractions of the picture; `Source` is `xclick` where people clicked, and what it
-is otherwise no person drew. Tables since V6 have the four clicks as well, whose hull the box is.
+Open Images publishes them as boxes, in fractions of the picture. `Source` is `xclick` where people
+clicked; other sources were not drawn by people. Tables since V6 have the four clicks as well, whose
+hull is the box.
 
     ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,...
     000002b66c9c498e,xclick,/m/01g317,1,0.012500,0.195312,0.148438,0.587500,0,...
 
-Masks come from the boxes in the table of segmentations, which must lie beside them: a mask belongs to a box of the same
-picture and label whose edges are the same. Boxes without a mask are passed over.
+Masks come from the boxes in the table of segmentations, which must lie beside them: a mask belongs
+to the box of the same picture and label with the same edges. Boxes without a mask are skipped.
 
-The boxes of Papadopoulos et al. for PASCAL VOC are not read: how their files are made is not documented.
+The boxes of Papadopoulos et al. for PASCAL VOC are not read: how their files are made is not
+documented.
 
-Source: Papadopoulos et al., Extreme clicking for efficient object annotation (ICCV 2017); Kuznetsova et al., The Open
-Images Dataset V4 (IJCV 2020); data formats of the Open Images download page.
+Source: Papadopoulos et al., Extreme clicking for efficient object annotation (ICCV 2017);
+Kuznetsova et al., The Open Images Dataset V4 (IJCV 2020); data formats of the Open Images download
+page.
 """
 
 from __future__ import annotations
@@ -41,8 +44,8 @@ from segarena_people.import_format import (
 from segarena_people.prompts import PersonPrompt
 
 _EDGES = ("XMin", "XMax", "YMin", "YMax")
-_SAME = 1e-4
-"""Edges are rounded to six digits in one of the tables: this is a tenth of a pixel of a photograph."""
+_EDGE_TOLERANCE = 1e-4
+"""One of the tables rounds edges to six digits; this is a tenth of a pixel of a photograph."""
 
 
 @prompt_format(
@@ -54,7 +57,7 @@ _SAME = 1e-4
     origin="Open Images V4 to V7; Papadopoulos et al. 2017",
 )
 def open_extreme_clicks(source: Path, beside: ImportInputs) -> Units:
-    """Return the boxes that people clicked and that have a mask, by the name of the mask."""
+    """Return the boxes that people clicked and that have a mask, by mask name."""
     boxes = read_columns(source, ("ImageID", "Source", "LabelName", *_EDGES)).filter(
         pl.col("Source") == "xclick"
     )
@@ -76,7 +79,7 @@ def open_extreme_clicks(source: Path, beside: ImportInputs) -> Units:
         _numbers(masks, [f"Box{edge}" for edge in _EDGES]), on=["ImageID", "LabelName"]
     )
     is_same = pl.all_horizontal(
-        (pl.col(edge) - pl.col(f"Box{edge}")).abs() < _SAME for edge in _EDGES
+        (pl.col(edge) - pl.col(f"Box{edge}")).abs() < _EDGE_TOLERANCE for edge in _EDGES
     )
     pairs = both.filter(is_same).unique("MaskPath", keep="first", maintain_order=True)
     columns = pairs.select("MaskPath", "ImageID", "LabelName", *_EDGES)
@@ -87,7 +90,7 @@ def open_extreme_clicks(source: Path, beside: ImportInputs) -> Units:
 
 
 def _numbers(table: pl.DataFrame, columns: tuple[str, ...] | list[str]) -> pl.DataFrame:
-    """Return a table with numbers in these columns; rows in which one is none, or outside the picture, are left out."""
+    """Convert columns to numbers, and leave out rows with invalid ones or with edges outside the picture."""
     made = table.with_columns(pl.col(*columns).cast(pl.Float64, strict=False))
     return made.filter(pl.all_horizontal(pl.col(*columns).is_between(0, 1)))
 

@@ -1,11 +1,13 @@
 """MedScribble: strokes of three people for one object each in 64 medical images, on the object and beside it.
 
-In its repository a folder per image holds `seg.npy` (256, 256) and `scribble_0.npy` to `scribble_2.npy`, each
-(2, 256, 256): strokes on the object, strokes on the background; float32 from 0 to 1, resized with a filter, so that
-more than a half is on. Eight images come without `seg.npy`. An `.npz` packs several: `name`, and bits along the last
-axis in `mask` (N, 256, 32), `positive` and `negative` (N, 3, 256, 32).
+In its repository a folder per image holds `seg.npy` (256, 256) and `scribble_0.npy` to
+`scribble_2.npy`, each (2, 256, 256): strokes on the object, strokes on the background; float32 from
+0 to 1, resized with a filter, so that values above one half are ink. Eight images come without
+`seg.npy`. An `.npz` packs several: `name`, and bits along the last axis in `mask` (N, 256, 32),
+`positive` and `negative` (N, 3, 256, 32).
 
-The first two drew with a stylus on a tablet, the third with a trackpad. How wide the pen was is not told.
+The first two drew with a stylus on a tablet, the third with a trackpad. The width of the pen is not
+documented.
 
 Source: Wong et al., ScribblePrompt (ECCV 2024), and the README of MedScribble in its repository.
 """
@@ -31,7 +33,7 @@ ANNOTATORS: tuple[tuple[DeviceKind, PointerKind], ...] = (
     ("mobile", "pen"),
     ("pc", "mouse"),
 )
-_ON = 0.5
+_INK_THRESHOLD = 0.5
 _PACKED = ("name", "mask", "positive", "negative")
 
 
@@ -43,7 +45,7 @@ _PACKED = ("name", "mask", "positive", "negative")
     origin="halleewong/ScribblePrompt, MedScribble",
 )
 def open_medscribble(source: Path, _: ImportInputs) -> Units:
-    """Return the images of either form."""
+    """Return the images of either layout."""
     if source.is_file():
         return _packed(source)
     folders = sorted({path.parent for path in source.rglob("scribble_*.npy")})
@@ -76,7 +78,7 @@ def _bits(path: Path, axes: int) -> Mask:
     values = read_arrays(path).get("")
     if values is None or values.ndim != axes or not np.isfinite(values).all():
         raise InvalidMask(f"{path}: expected finite numbers along {axes} axes, got others")
-    return values > _ON
+    return values > _INK_THRESHOLD
 
 
 def _packed(path: Path) -> Units:
@@ -110,7 +112,7 @@ def _of_bits(name: str, goal: NDArray[Any], drawn: NDArray[Any]) -> Iterator[Imp
 
 
 def _strokes(name: str, number: int, goal: Mask, drawn: Mask) -> Iterator[ImportedPrompt]:
-    """Yield what one person drew on one image, on the object and beside it; nothing for what is empty."""
+    """Yield the strokes of one person on one image, on the object and beside it, unless they are empty."""
     device, pointer = ANNOTATORS[number]
     for stroke, is_positive in zip(drawn, (True, False), strict=True):
         row = PersonPrompt(

@@ -1,15 +1,17 @@
-"""Open Images: clicks by which annotators corrected masks of objects, in a CSV beside the masks.
+"""Open Images: corrective clicks of annotators on object masks, in a CSV beside the masks.
 
     MaskPath,ImageID,LabelName,BoxID,BoxXMin,BoxXMax,BoxYMin,BoxYMax,PredictedIoU,Clicks
     677c...png,677c...,/m/04yx4,9a04...,0.8875,0.960938,0.454167,0.720833,0.86864,0.95498 0.65197 1;0.89370 0.56579 1
 
-`Clicks` are x, y as fractions of the picture, and 1 on the object, 0 on the background, in order. They began from a box
-and clicked in several rounds, up to four times in each; which round a click is of, and the masks in between, are not
-published. So each is a correction (round 2) about the whole object, whose mask is what came out in the end. Pictures
-are as large as their masks, which may be smaller than the photographs.
+`Clicks` are x, y as fractions of the picture, and 1 on the object, 0 on the background, in order.
+Annotators began from a box and clicked in several rounds, up to four times in each; the round of a
+click and the masks in between are not published. So each click is a correction (round 2) about the
+whole object, with the final mask as goal. Pictures are as large as their masks, which may be
+smaller than the photographs.
 
-Source: Benenson et al., Large-scale interactive object segmentation with human annotators (CVPR 2019); data formats of
-the Open Images download page, and issue 104 of openimages/dataset on the third number.
+Source: Benenson et al., Large-scale interactive object segmentation with human annotators (CVPR
+2019); data formats of the Open Images download page, and issue 104 of openimages/dataset on the
+third number.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ SEGMENTATION_COLUMNS = ("MaskPath", "ImageID", "LabelName")
     origin="Open Images V5 to V7; Benenson et al. 2019",
 )
 def open_open_images(source: Path, beside: ImportInputs) -> Units:
-    """Return the rows whose mask is there, by its name."""
+    """Return the rows whose mask file exists, by its name."""
     table = read_columns(source, (*SEGMENTATION_COLUMNS, "Clicks"))
     files = mask_files(beside)
     found = table.filter(pl.col("MaskPath").is_in(list(files)))
@@ -58,10 +60,10 @@ def open_open_images(source: Path, beside: ImportInputs) -> Units:
 
 
 def mask_files(beside: ImportInputs) -> dict[str, Path]:
-    """Return the masks that are there, by their names.
+    """Return the mask files by name.
 
     Raises:
-        InvalidInput: there are none.
+        InvalidInput: there are no masks.
     """
     folder = beside.need_masks(OPEN_IMAGES_MASKS)
     files = {path.name: path for path in folder.rglob("*.png")}

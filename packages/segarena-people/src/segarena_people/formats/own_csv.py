@@ -1,14 +1,15 @@
-"""Prompts of one's own as a table of points in CSV, one row for each point, in drawing order.
+"""Your own prompts as a CSV table of points, one row for each point, in drawing order.
 
     prompt,image,person,x,y
     1,cat,anna,102.5,80.0
     1,cat,anna,110.0,84.5
     2,dog,anna,31.0,57.5
 
-Rows with the same `prompt` are one. `x` and `y` are px from the top left corner of the picture; the middle of its first
-pixel is 0.5. Further columns may be there: `person`, `kind` (click, box, scribble, lasso; scribble by default: a box is
-its first and last point), `stroke` (a number, where a prompt has several lines), `time_ms`, `positive` (1 or 0),
-`stroke_px`, `group`, `label`, `target` (with a dataset), `device` (pc, mobile), `pointer` (mouse, touch, pen).
+Rows with the same `prompt` form one prompt. `x` and `y` are px from the top left corner of the
+picture; the middle of its first pixel is 0.5. Further columns may be there: `person`, `kind`
+(click, box, scribble, lasso; scribble by default: a box is its first and last point), `stroke` (a
+number, where a prompt has several lines), `time_ms`, `positive` (1 or 0), `stroke_px`, `group`,
+`label`, `target` (with a dataset), `device` (pc, mobile), `pointer` (mouse, touch, pen).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _point(told: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _converted(told: dict[str, Any], name: str) -> PersonPrompt:
-    """Return a row of what is text still."""
+    """Convert text columns to a prompt row."""
     try:
         row = msgspec.convert(told, PersonPrompt, strict=False)
     except msgspec.ValidationError as error:

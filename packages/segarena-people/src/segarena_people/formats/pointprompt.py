@@ -3,14 +3,15 @@
     Prompting Results/Baseball bat/st1/points/0_green.npy     for each step all clicks on the object so far, x, y
     Prompting Results/Baseball bat/st1/points/0_red.npy       and all those beside it
     Prompting Results/Baseball bat/st1/masks/0_3_mask.png     what SAM answered at a step
-    Prompting Results/Baseball bat/st1/eachround/0_.npy       of which of at most two tries each step is
+    Prompting Results/Baseball bat/st1/eachround/0_.npy       number of the try of each step, at most two
     Image datasets/Baseball bat/labels.npy                    the objects of all pictures
 
-A step is one more click, or one taken back; what is new at a step is a prompt, what was taken back stays one. In the
-first step of a try it is about the object, later about what the mask of the step before misses or has too much; where
-that has nothing of the kind, about the object.
+A step adds a click or takes one back; each new click is a prompt, also if it is taken back later.
+In the first step of a try the goal is the object, later the missing or surplus part of the mask of
+the step before; where that part is empty, the goal is the object.
 
-Source: Quesada et al., PointPrompt (2024; Zenodo 11187949); README and `gather_statistics.py` of its repository.
+Source: Quesada et al., PointPrompt (2024; Zenodo 11187949); README and `gather_statistics.py` of
+its repository.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _labels(masks: Path, name: str) -> list[NDArray[Any]]:
 
 
 class _Picture(NamedTuple):
-    """What one person was shown, and where their files lie."""
+    """Picture that one person saw, and the location of their files."""
 
     folder: Path
     number: int
@@ -85,7 +86,7 @@ class _Picture(NamedTuple):
 
 
 class _New(NamedTuple):
-    """A click that was not there at the step before."""
+    """Click that was added at a step."""
 
     step: int
     among: int

@@ -1,9 +1,10 @@
-"""Strokes of one's own as pictures, drawn with any program: PERSON/IMAGE.png, anything above 0 was drawn on.
+"""Your own strokes as pictures, drawn with any program: PERSON/IMAGE.png, with ink above 0.
 
     strokes/anna/cat.png
     strokes/ben/cat.png
 
-All that a person drew on a picture is one scribble. Pictures are grey, as large as the mask of the object.
+All ink of a person on a picture is one scribble. Pictures are grey, as large as the mask of the
+object.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _MASKS = "IMAGE.png for each picture, the object above 0"
     origin="yours",
 )
 def open_rasters(source: Path, beside: ImportInputs) -> Units:
-    """Return the pictures of strokes, by person and name."""
+    """Return the stroke pictures by person and name."""
     files = sorted(source.glob("*/*.png"))
     if not files:
         raise DatasetMissing(f"{source}: expected pictures PERSON/IMAGE.png, found none")

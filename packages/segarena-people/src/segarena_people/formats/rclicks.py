@@ -1,8 +1,9 @@
 """RClicks: clicks of many people on errors of segmenters and on whole objects, in the clicks table.
 
-The columns are documented in `segarena.systems.clicks.crowd.clicks_table`. First clicks are about the object; later ones about
-the missing (`fn`) or surplus (`fp`) part of the previous mask. The published table does not identify people; tables
-of segarena do, in `person`. A clicked pixel becomes its centre.
+The columns are documented in `segarena.systems.clicks.crowd.clicks_table`. First clicks are about
+the object; later ones about the missing (`fn`) or surplus (`fp`) part of the previous mask. The
+published table does not identify people; tables of segarena do, in `person`. A clicked pixel
+becomes its centre.
 
 Source: Antonov et al., RClicks (NeurIPS 2024), the published clicks.csv.
 """

@@ -5,9 +5,9 @@
       <polygon><tag>person</tag><point><X>167</X><Y>46</Y></point>...</polygon>
     </annotation>
 
-A `polygon` is one stroke through its points, in drawing order; `tag` is a class or `background`. All strokes of a class
-in an image are one prompt, for they say together where it is. Positions are scaled where the size in the file is not
-that of the mask.
+A `polygon` is one stroke through its points, in drawing order; `tag` is a class or `background`.
+All strokes of a class in an image are one prompt, because together they mark the class. Positions
+are scaled where the size in the file differs from that of the mask.
 
 Source: Lin et al., ScribbleSup (CVPR 2016), and the README of the published scribbles.
 """
@@ -81,7 +81,7 @@ def _image(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
 
 
 def _place(point: Element, scale: tuple[float, float], path: Path) -> tuple[float, float]:
-    # Files name pixels; in the table the middle of pixel 0 is 0.5.
+    # Files name pixels; in the table the centre of pixel 0 is 0.5.
     x = _number(point, "X", path)
     y = _number(point, "Y", path)
     return (x + 0.5) * scale[0], (y + 0.5) * scale[1]

@@ -1,7 +1,7 @@
-"""A study's own export: `segarena people study export` and its archive, or the folder that it was unpacked to.
+"""Export of a study: the archive of `segarena people study export`, or its unpacked folder.
 
-What counts is taken: the main part, of which nothing was thrown out. Where people were shown a whole object its mask is
-not in the export; `--dataset` names the dataset that was shown.
+Only prompts that count are imported: those of the main part without an exclusion. The export lacks
+the masks of whole objects; `--dataset` names the dataset that people saw.
 """
 
 from __future__ import annotations

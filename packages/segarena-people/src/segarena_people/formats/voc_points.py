@@ -2,10 +2,10 @@
 
     {"2008_007574": [{"x": 238.1, "y": 288.2, "cls": 4, "rank": 1}, ...], ...}
 
-`cls` is the class, 1 to 20, `rank` counts the points of a class in an image in the order they were given.
+`cls` is the class, 1 to 20, `rank` counts the points of a class in an image in order of time.
 
-Source: Bearman et al., What's the Point (ECCV 2016); as packed in the repository GatedCRFLoss, whose sibling file holds
-points on the background that were drawn from strokes and not by people.
+Source: Bearman et al., What's the Point (ECCV 2016); as packed in the repository GatedCRFLoss,
+whose sibling file holds background points that were sampled from strokes, not clicked by people.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Click(msgspec.Struct, frozen=True):
     origin="Bearman et al. 2016; Farbdrucker/GatedCRFLoss",
 )
 def open_voc_points(source: Path, beside: ImportInputs) -> Units:
-    """Return the images of the file for which there is a mask."""
+    """Return the images of the file that have a mask."""
     try:
         images = msgspec.json.decode(source.read_bytes(), type=dict[str, list[_Click]])
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:

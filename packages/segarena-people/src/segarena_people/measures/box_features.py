@@ -1,4 +1,4 @@
-"""Where the four edges of a box lie beside those of what it was drawn around."""
+"""Box features: offsets of a box's four edges from those of its goal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOX_FEATURES: dict[str, str] = {
     "bottom": "how far the lower edge is outside the goal's, over the goal's height",
     "right": "how far the right edge is outside the goal's, over the goal's width",
 }
-"""The features in order, and what they are; negative where the edge cuts the goal."""
+"""Features with their definitions, in order; negative where the edge cuts the goal."""
 
 
 def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
@@ -29,12 +29,12 @@ def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
     [0.1, -0.25, 0.0, 0.25]
 
     Args:
-        box: in an image, or in one plane of a volume or video: its last two axes count.
+        box: box in an image, or in one plane of a volume or video: its last two axes count.
         goal: bool (H, W), or its `GoalShape`.
 
     Raises:
         InvalidPrompt: the box has fewer than two axes.
-        InvalidMask: no goal.
+        InvalidMask: the goal has no pixels.
     """
     shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
     if len(box.start) < 2:
@@ -47,7 +47,7 @@ def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
 
 
 def size_class(goal: Mask | GoalShape) -> str:
-    """Return which octave the root of the goal's area is in: "16-32" is 16 px to below 32.
+    """Return the octave of the square root of the goal's area: "16-32" is 16 px to below 32.
 
     >>> size_class(np.ones((20, 20), bool))
     '16-32'

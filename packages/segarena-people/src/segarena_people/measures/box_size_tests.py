@@ -1,4 +1,4 @@
-"""Boxes by size: are a simulated user's edges those of people on small objects and on large ones, tails included?"""
+"""Tests of a simulated user's boxes against people's by object size, including the tails."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from segarena.errors import InvalidInput
 from segarena.statistics.energy import energy_test
 
 FEWEST_IN_CLASS = 30
-"""Boxes of a size class that is tested."""
+"""Least number of boxes in a size class that is tested."""
 
 MOST_TESTED = 400
-"""Of more boxes so many are drawn: the test looks at all pairs."""
+"""Larger classes are subsampled to this many boxes: the test looks at all pairs."""
 
 FAR_QUANTILE = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeTest:
-    """Boxes of one size class.
+    """Test of one size class.
 
     Attributes:
-        name: of the class.
-        boxes: how many were tested of each, users and people.
-        p_value: of the energy test that both have one distribution.
-        far, far_people: the 99th percentile of how far edges are off, over the side.
+        name: name of the class.
+        boxes: number of tested boxes of each side.
+        p_value: p-value of the energy test for equal distributions.
+        far, far_people: 99th percentile of absolute edge offsets over the side, of the user and of
+            people.
     """
 
     name: str
@@ -39,7 +40,7 @@ class SizeTest:
 
     @property
     def far_ratio(self) -> float:
-        """The user's 99th percentile over that of people."""
+        """Ratio of the user's 99th percentile to that of people."""
         if self.far_people:
             return self.far / self.far_people
         return float("inf" if self.far else 1)
@@ -48,16 +49,16 @@ class SizeTest:
 def run_size_tests(
     simulated: ArrayLike, people: ArrayLike, classes: Sequence[str], *, seed: int = 0
 ) -> list[SizeTest]:
-    """Return the tests of each size class with 30 boxes or more, in the order in which classes come first.
+    """Test each size class with 30 boxes or more, in the order of their first box.
 
     Args:
         simulated: `BOX_FEATURES` of the user's boxes, (n, 4).
-        people: those of people's boxes around the same objects, in the same order.
+        people: `BOX_FEATURES` of people's boxes around the same objects, in the same order.
         classes: the size class of each object, as `size_class` gives it.
-        seed: chooses 400 of more boxes, and exchanges them.
+        seed: seed of subsamples and permutations.
 
     Raises:
-        InvalidInput: other shapes.
+        InvalidInput: shapes do not match.
     """
     ours = np.asarray(simulated, dtype=np.float64)
     theirs = np.asarray(people, dtype=np.float64)

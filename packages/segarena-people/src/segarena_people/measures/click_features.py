@@ -1,4 +1,4 @@
-"""Where a click lies in, or beside, what it was meant for."""
+"""Click features: position of a click in or beside its goal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLICK_FEATURES: dict[str, str] = {
     "offset": "distance from the goal's centroid, over the root of its area",
     "off_goal": "distance from the goal's nearest pixel, over the root of its area; 0 on it",
 }
-"""The features in order, and what they are."""
+"""Features with their definitions, in order."""
 
 
 def click_features(click: Click, goal: Mask | GoalShape) -> NDArray[np.float64]:
@@ -32,12 +32,12 @@ def click_features(click: Click, goal: Mask | GoalShape) -> NDArray[np.float64]:
     [0.5, 0.5, 1.0, 0.0, 0.0]
 
     Args:
-        click: in an image, or in a plane of a volume or video: its last two axes count.
+        click: click in an image, or in a plane of a volume or video: its last two axes count.
         goal: bool (H, W), or its `GoalShape`.
 
     Raises:
         InvalidPrompt: the click has fewer than two axes.
-        InvalidMask: no goal.
+        InvalidMask: the goal has no pixels.
     """
     shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
     if len(click.position) < 2:

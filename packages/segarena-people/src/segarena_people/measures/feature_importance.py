@@ -1,4 +1,4 @@
-"""What gives a simulated user away: features, by how much the classifier needs them and how they differ alone."""
+"""Feature importance: the features by which a classifier tells a simulated user from people."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from segarena.statistics.two_samples import Ids
 
 @dataclass(frozen=True, slots=True)
 class FeatureImportance:
-    """What a feature tells.
+    """Importance of one feature, and its marginal difference.
 
     Attributes:
-        feature: its name.
-        lost: how much of the classifier's area goes when it does not have this feature; features that say the same
-            stand in for each other, and may lose nothing each.
-        ks: how far its distributions are apart by themselves, 0 to 1.
-        above: the chance that a simulated value is above a person's, ties counting half: above 0.5 the user has more.
-        people: people's median.
-        simulated: the user's median.
+        feature: name of the feature.
+        lost: permutation importance: decrease of the classifier's AUC when the values are
+            exchanged; redundant features replace each other, and each may have none.
+        ks: Kolmogorov-Smirnov distance of its distributions, 0 to 1.
+        above: probability that a simulated value is above a person's; ties count half.
+        people: median of people.
+        simulated: median of the user.
     """
 
     feature: str
@@ -46,7 +46,7 @@ def rank_features(
     exchanges: int = 5,
     seed: int = 0,
 ) -> tuple[ToldApart, list[FeatureImportance]]:
-    """Return how well a user is told from people, and what each feature has to do with it, the most telling first.
+    """Run the classifier test and return it with the importances of all features, greatest first.
 
     >>> rng = np.random.default_rng(0)
     >>> people, simulated = rng.normal(size=(2, 300, 2)) + np.array([[[0, 0]], [[0, 9]]])
@@ -58,13 +58,13 @@ def rank_features(
         people: real (n1, features), finite.
         simulated: real (n2, features).
         groups: as for `c2st`.
-        names: of the features.
-        n: values of either; None: as many as the smaller one has.
-        exchanges: how often the values of each feature are exchanged.
-        seed: of rows, folds and exchanges.
+        names: names of the features.
+        n: sample size of either; None takes the smaller one.
+        exchanges: number of permutations of each feature.
+        seed: seed of rows, folds and permutations.
 
     Raises:
-        InvalidInput: another number of names, or as `c2st`.
+        InvalidInput: names and features differ in number, or as `c2st`.
         MissingExtra: scikit-learn is not installed.
     """
     first = np.asarray(people, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What the measures need of a goal, measured once for all prompts that were given about it."""
+"""Shape of a goal, computed once for all prompts about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segarena.samples import Mask
 
 @dataclass(frozen=True, eq=False)
 class GoalShape:
-    """The part that was asked for, in an image.
+    """Region of an image that a prompt was asked for, with cached measures.
 
     >>> shape = GoalShape(np.ones((4, 9), bool))
     >>> shape.area, shape.side, shape.centroid.tolist(), shape.depth.max().item()
@@ -27,7 +27,7 @@ class GoalShape:
         mask: bool (H, W), with at least one pixel.
 
     Raises:
-        InvalidMask: other axes or type, or no pixels.
+        InvalidMask: the mask has other axes or another type, or no pixels.
     """
 
     mask: Mask
@@ -45,40 +45,40 @@ class GoalShape:
 
     @cached_property
     def window(self) -> Window:
-        """The smallest window around it."""
+        """Smallest window around the goal."""
         return bounding_window(self.mask)
 
     @cached_property
     def extent(self) -> tuple[int, int]:
-        """Height and width of its box, px."""
+        """Height and width of the bounding box, px."""
         height, width = window_shape(self.window)
         return height, width
 
     @cached_property
     def area(self) -> int:
-        """Its pixels."""
+        """Number of pixels."""
         return int(np.count_nonzero(self.mask[self.window]))
 
     @cached_property
     def side(self) -> float:
-        """The root of its area, px: the unit of lengths."""
+        """Square root of the area, px: the unit of lengths."""
         return math.sqrt(self.area)
 
     @cached_property
     def pixels(self) -> NDArray[np.int64]:
-        """Its pixels, (area, 2), as (row, column), in raster order."""
+        """Pixels, (area, 2), as (row, column), in raster order."""
         return np.argwhere(self.mask[self.window]) + window_start(self.window)
 
     @cached_property
     def centroid(self) -> NDArray[np.float64]:
-        """The mean of its pixels, (row, column)."""
+        """Mean of the pixels, (row, column)."""
         return self.pixels.mean(axis=0)
 
     @cached_property
     def depth(self) -> NDArray[np.float64]:
-        """How far each pixel of the window is from what is not the goal, over the largest; 0 off the goal.
+        """Distance of each pixel of the window from the background, over the greatest; 0 off the goal.
 
-        What lies beyond the frame is not the goal.
+        Everything beyond the frame is background.
         """
         _, squared = squared_distance_in_window(self.mask)
         distance = np.sqrt(squared.astype(np.float64))
@@ -86,7 +86,8 @@ class GoalShape:
 
     def depth_at(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the depth of pixels anywhere in the image; 0 off the goal."""
-        (top, left), (height, width) = window_start(self.window), self.extent
+        top, left = window_start(self.window)
+        height, width = self.extent
         rows = rows - top
         columns = columns - left
         is_near = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)

@@ -1,8 +1,8 @@
-"""The ceiling: how well people can be told from people, by the same test, features and number of values.
+"""Human ceiling: separability of people from people, by the same test, features and sample size.
 
-No user can be expected to come nearer to people than they are to each other. By person: two people at a time, on what
-both were asked for. By halves: all of them together, split at random, which is about what a perfect copy of all of them
-would give.
+No user can be expected to come nearer to people than they are to each other. By person: two people
+at a time, on the questions that both got. By halves: all people together, split at random, which is
+about the result of a perfect copy of all of them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RowIndices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HumanCeiling:
-    """How well people are told from people.
+    """Separability of people from people.
 
     Attributes:
-        tests: what the classifier says of each pair of people, or of each split into halves.
-        names: the two people of each test; empty texts of halves.
-        left_out: pairs of people who have fewer values, or groups, in common than the test needs.
+        tests: classifier test of each pair of people, or of each split into halves.
+        names: the two people of each test; empty strings for halves.
+        left_out: pairs of people with too few values or groups in common for the test.
     """
 
     tests: tuple[ToldApart, ...]
@@ -39,17 +39,17 @@ class HumanCeiling:
 
     @property
     def n(self) -> int:
-        """Values of either side, the same in all tests."""
+        """Sample size of either side, the same in all tests."""
         return self.tests[0].n
 
     @property
     def auc(self) -> float:
-        """The median of the areas."""
+        """Median AUC."""
         return median(test.auc for test in self.tests)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The medians of the lower and of the upper ends of their intervals."""
+        """Medians of the lower and of the upper bounds of the AUC intervals."""
         return median(test.low for test in self.tests), median(test.high for test in self.tests)
 
 
@@ -61,17 +61,18 @@ def ceiling_by_person(
     n: int | None = None,
     seed: int = 0,
 ) -> HumanCeiling:
-    """Return how well two people are told apart, for each pair, by what they gave for the same groups.
+    """Test each pair of people on their prompts in the same groups.
 
     Args:
         features: real (rows, k), finite.
-        persons: whose each row is.
-        groups: what each row belongs to, such as images or patients.
-        n: values of either person in each test; None: as many as every pair has that could be tested by itself.
-        seed: of the tests.
+        persons: person of each row.
+        groups: group of each row, such as an image or a patient.
+        n: sample size of either person in each test; None takes the largest that all testable pairs
+            have.
+        seed: seed of the tests.
 
     Raises:
-        InvalidInput: other lengths, or no pair of people has enough in common.
+        InvalidInput: lengths differ, or no pair of people has enough in common.
         MissingExtra: scikit-learn is not installed.
     """
     values, names, belongs = _checked(features, persons, groups)
@@ -99,23 +100,23 @@ def ceiling_by_halves(
     splits: int = 5,
     seed: int = 0,
 ) -> HumanCeiling:
-    """Return how well two random halves are told apart, for each of some splits.
+    """Test random halves of all rows against each other, for each of several splits.
 
-    The rows of each group are divided between the halves as evenly as can be, as a simulated user and people are asked
-    for the same things; a group of a single row is in one of them.
+    The rows of each group are divided between the halves as evenly as possible, because a simulated
+    user and people get the same questions too; a group of a single row is in one of them.
 
     >>> by_halves(np.zeros((600, 1)), np.arange(600).tolist(), splits=1).n
     300
 
     Args:
         features: real (rows, k), finite.
-        groups: what each row belongs to.
-        n: values of either half in each test; None: half of what there is.
-        splits: how many.
-        seed: of the splits and the tests.
+        groups: group of each row.
+        n: sample size of either half in each test; None takes half of the rows.
+        splits: number of splits.
+        seed: seed of the splits and the tests.
 
     Raises:
-        InvalidInput: other lengths, fewer than ten rows, `splits` below 1, or as `c2st`.
+        InvalidInput: lengths differ, fewer than ten rows, `splits` below 1, or as `c2st`.
         MissingExtra: scikit-learn is not installed.
     """
     values, belongs = _checked(features, groups)
@@ -132,21 +133,21 @@ def ceiling_by_halves(
 def excess_over_ceiling(
     user: Sequence[ToldApart], people: HumanCeiling, *, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Return how much better a user is told from people than people from each other, and its interval over groups.
+    """Return the AUC of a user against people minus that of people, with its interval over groups.
 
-    Medians over persons and over pairs. Where all tests are of the same groups and seed, groups that are easy to tell
-    are drawn as often for the user as for people.
+    AUCs are medians over persons and over pairs. Where all tests have the same groups and seed, the
+    bootstrap draws easily separable groups as often for the user as for people.
 
     Args:
-        user: against each person.
-        people: against each other.
-        level: share of the draws inside.
+        user: tests of the user against each person.
+        people: ceiling of people against each other.
+        level: confidence level of the interval.
 
     Returns:
         (difference, low, high).
 
     Raises:
-        InvalidInput: no tests, or tests with other numbers of draws.
+        InvalidInput: there are no tests, or their numbers of draws differ.
     """
     draws = [[test.draws for test in tests] for tests in (user, people.tests)]
     if not all(draws) or len({len(each) for tests in draws for each in tests}) > 1:
@@ -159,7 +160,7 @@ def excess_over_ceiling(
 
 
 def _checked(features: ArrayLike, *ids: Sequence[Any]) -> tuple[NDArray[Any], ...]:
-    """Return the features, and ids as texts."""
+    """Return the features, and ids as strings; raise an error where lengths differ."""
     values = np.asarray(features, dtype=np.float64)
     names = [np.asarray(part).astype(str) for part in ids]
     if values.ndim != 2 or any(part.shape != (len(values),) for part in names):
@@ -187,7 +188,7 @@ def _is_enough(rows: tuple[RowIndices, RowIndices], belongs: NDArray[Any], least
 def _halves(
     belongs: NDArray[Any], splits: int, rng: np.random.Generator
 ) -> Iterator[tuple[RowIndices, RowIndices]]:
-    """Yield the rows of either half: every other one, the groups in random order and the rows of each as well."""
+    """Yield the rows of both halves: every other row, after shuffling the groups and the rows of each."""
     numbers = np.unique(belongs, return_inverse=True)[1]
     for _ in range(splits):
         order = np.lexsort((rng.random(len(numbers)), rng.permutation(numbers.max() + 1)[numbers]))

@@ -1,9 +1,9 @@
-"""Fourteen numbers that say how a stroke lies on what it was drawn for.
+"""Stroke features: fourteen numbers that describe how a stroke lies on its goal.
 
-Of the stroke only its middle line is looked at, one pixel wide, so that the width of the tool does not tell who drew.
-Two things still do: spurs that thinning leaves at the ends of wide lines, and where the line of a wide stroke begins.
-`COARSE` are the features that neither can change by much. Lengths are in units of the root of the goal's area, so that
-goals of all sizes can be taken together.
+Only the centre line of the stroke counts, one pixel wide, so that the width of the tool does not
+reveal the user. Two effects of the width remain: spurs that thinning leaves at the ends of wide
+lines, and the ends of the centre line. `COARSE_STROKE_FEATURES` hardly depend on either. Lengths
+are in units of the square root of the goal's area, so that goals of all sizes can be pooled.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STROKE_FEATURES: dict[str, str] = {
     "reach_mean": "mean distance of the goal's pixels from the line",
     "reach_most": "greatest distance of the goal's pixels from the line",
 }
-"""The features in order, and what they are."""
+"""Features with their definitions, in order."""
 
 COARSE_STROKE_FEATURES = (
     "length",
@@ -57,17 +57,17 @@ COARSE_STROKE_FEATURES = (
     "reach_mean",
     "reach_most",
 )
-"""Those that neither the width of the tool nor thinning can change by much."""
+"""Features that hardly depend on the width of the tool or on thinning."""
 
 COARSE_STROKE_COLUMNS = tuple(list(STROKE_FEATURES).index(name) for name in COARSE_STROKE_FEATURES)
-"""Where they are among all: `features[:, COARSE_COLUMNS]`."""
+"""Columns of the coarse features: `features[:, COARSE_COLUMNS]`."""
 
 LEAST_GOAL_PX = 30
-"""On a goal of fewer pixels the features say little; whoever compares users leaves such goals out."""
+"""On smaller goals the features say little; comparisons leave such goals out."""
 
 
 def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
-    """Return `FEATURES` of what was drawn for a goal.
+    """Return `FEATURES` of the ink drawn for a goal.
 
     >>> goal, ink = np.zeros((2, 12, 30), bool)
     >>> goal[2:9, 3:28] = ink[5, 5:26] = True
@@ -75,14 +75,15 @@ def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
     0.84
 
     Args:
-        ink: bool (H, W), all that was drawn in this round on one side, of any width; at least one pixel.
-        goal: bool of the same shape; its `GoalShape` where several strokes are measured on it, which saves time.
+        ink: bool (H, W), all ink of one round and one sign, of any width; at least one pixel.
+        goal: bool of the same shape; its `GoalShape` where several strokes are measured on it,
+            which saves time.
 
     Returns:
         float64 (14,), all finite.
 
     Raises:
-        InvalidMask: no ink, no goal, or other shapes.
+        InvalidMask: there is no ink or no goal, or shapes differ.
     """
     shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
     if ink.dtype != np.bool_ or ink.shape != shape.mask.shape:
@@ -94,12 +95,11 @@ def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
         raise InvalidMask(
             "ink: expected at least one pixel, got none; leave out rounds in which nothing was drawn"
         )
-    # With a pixel around it, so that neighbours need no care at the border.
+    # One pixel more on all sides, so that neighbours at the border exist.
     window = grow_window(join_windows(drawn, shape.window), 1, ink.shape)
+    start = window_start(window)
     line = thin(ink[window])
-    return np.array(
-        [*_of_line(line, shape, window_start(window)), *_reach(line, shape, window_start(window))]
-    )
+    return np.array([*_line_features(line, shape, start), *_reach_features(line, shape, start)])
 
 
 def stroke_feature_table(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[np.float64]:
@@ -113,8 +113,8 @@ def stroke_feature_table(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[n
     )
 
 
-def _of_line(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
-    """Return the features that are sums over the pixels of the line."""
+def _line_features(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
+    """Return the features that come from the pixels of the line, in the order of `STROKE_FEATURES`."""
     rows, columns = np.nonzero(line)
     height, width = window_shape(bounding_window(line))
     depth = shape.depth_at(rows + start[0], columns + start[1])
@@ -137,7 +137,7 @@ def _of_line(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float
 
 
 def _neighbours(line: Mask) -> NDArray[np.uint8]:
-    """Return how many of its eight neighbours each pixel has."""
+    """Return the number of line pixels among the eight neighbours of each pixel."""
     own = line.view(np.uint8)
     around: Any = cv2.boxFilter(own, -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
     return around - own
@@ -147,8 +147,9 @@ def _pieces(line: Mask) -> int:
     return cv2.connectedComponents(line.view(np.uint8), connectivity=8)[0] - 1
 
 
-def _reach(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
-    """Return mean and greatest distance of the goal's pixels from the line."""
+def _reach_features(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
+    """Return the mean and greatest distance of the goal's pixels from the line."""
     squared = squared_distance(~line, frame_is_edge=False)
-    found = np.sqrt(squared[tuple((shape.pixels - start).T)])
-    return [float(found.mean()) / shape.side, float(found.max()) / shape.side]
+    goal_pixels = tuple((shape.pixels - start).T)
+    distances = np.sqrt(squared[goal_pixels])
+    return [float(distances.mean()) / shape.side, float(distances.max()) / shape.side]

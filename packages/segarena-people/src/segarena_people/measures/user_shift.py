@@ -1,9 +1,9 @@
-"""User shift: how a simulated user's behaviour, and what comes of it, differs from people's, in four measures.
+"""User shift: differences between a simulated user and people in behaviour and performance, in four measures.
 
-Source: Marinov, Kim, Kleesiek and Stiefelhagen, Rethinking annotator simulation, arXiv 2404.01816 (2024): label
-conformity, centredness, diversity of clicks over components, and performance. The paper has them for clicks on lesions
-of a volume; here they are for any pixels that a user marked, in images too, and where it leaves a choice the formulas
-below are ours.
+Source: Marinov, Kim, Kleesiek and Stiefelhagen, Rethinking annotator simulation, arXiv 2404.01816
+(2024): label conformity, centredness, diversity of clicks over components, and performance. The
+paper defines them for clicks on lesions of a volume; here they apply to any marked pixels, in
+images too. Where the paper leaves a choice, the formulas below are ours.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ BEHAVIOUR_MEASURES: dict[str, str] = {
     "centredness": "mean depth of agreeing marks on the object, as a share of their component's greatest",
     "diversity": "components with an agreeing mark on them, over as many as there could be",
 }
-"""The measures of a dialogue in order, and what they are. The fourth is the difference of what came of it."""
+"""Measures of a dialogue's behaviour with their definitions, in order; performance is the fourth measure."""
 
 
 def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask) -> BehaviourArray:
-    """Return `BEHAVIOUR` of what a user marked in one dialogue.
+    """Return `BEHAVIOUR` of a user's marks in one dialogue.
 
     >>> target = np.zeros((7, 20), bool)
     >>> target[1:6, 1:6] = target[1:6, 9:14] = True
@@ -39,17 +39,19 @@ def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask
     [0.75, 1.0, 1.0]
 
     Args:
-        positions: whole (n, axes): clicks, or the pixels of strokes. Diversity is meant for clicks.
-        is_positive: bool (n,): whether it says "this belongs to the object".
-        target: bool, the object in an image or volume.
+        positions: int (n, axes): clicks, or the pixels of strokes. Diversity is meant for clicks.
+        is_positive: bool (n,): whether each mark says "this belongs to the object".
+        target: bool mask of the object in an image or volume.
 
     Returns:
-        float64 (3,): NaN for conformity when nothing is marked, and for the others when no positive mark is on the
-        object. Diversity is over components or agreeing positive marks, whichever are fewer: 1 is "on another one each
-        time, as long as there are others".
+        float64 (3,): NaN for conformity without marks, and for the others without a positive mark
+            on the object.
+        Diversity is over components or agreeing positive marks, whichever are fewer: 1 means that
+            each mark is on
+        another component as long as there is one.
 
     Raises:
-        InvalidInput: other shapes, or positions outside the target.
+        InvalidInput: shapes do not match, or positions lie outside the target.
     """
     places = np.asarray(positions, dtype=np.int64)
     signs = np.asarray(is_positive, dtype=np.bool_)
@@ -76,10 +78,9 @@ def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask
     deepest = np.zeros(components + 1)
     np.maximum.at(deepest, labels[target], squared[target])
     hit = labels[good]
-    could = min(components, len(hit))
-    return np.array(
-        [agrees.mean(), np.sqrt(squared[good] / deepest[hit]).mean(), len(np.unique(hit)) / could]
-    )
+    centredness = np.sqrt(squared[good] / deepest[hit]).mean()
+    diversity = len(np.unique(hit)) / min(components, len(hit))
+    return np.array([agrees.mean(), centredness, diversity])
 
 
 def compute_user_shift(
@@ -89,23 +90,24 @@ def compute_user_shift(
     *,
     seed: int = 0,
 ) -> list[PairedDifference]:
-    """Return how far each measure moves from people to the simulated user, with intervals over groups.
+    """Return the difference of each measure between the simulated user and people, with intervals over groups.
 
     >>> [shift.difference for shift in user_shift([[1.0, 0.9], [1.0, 0.7]], [[0.5, 0.5], [0.5, np.nan]])]
     [0.5, 0.4]
 
     Args:
-        simulated: real (n, measures), a dialogue in each row: `behaviour`, and beside it what came of the dialogue,
+        simulated: real (n, measures), a dialogue in each row: its behaviour, and its performance
             such as Dice after a round or the area under its curve.
         people: the same of people's dialogues about the same targets, in the same order.
-        groups: what each row belongs to; None: each by itself.
-        seed: of the flips.
+        groups: group of each row; None makes each row its own group.
+        seed: seed of the sign flips.
 
     Returns:
-        for each measure the simulated user's mean less people's, over the rows in which both have it.
+        for each measure the user's mean minus that of people, over the rows in which both are
+            finite.
 
     Raises:
-        InvalidInput: other shapes.
+        InvalidInput: shapes differ.
     """
     one = np.asarray(simulated, dtype=np.float64)
     two = np.asarray(people, dtype=np.float64)

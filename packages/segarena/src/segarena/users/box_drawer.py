@@ -27,21 +27,25 @@ DrawingMethod = Literal["drag", "extreme"]
 class BoxDrawer:
     """Draws boxes whose edges are as far from the object's as those of people, with their heavy tails.
 
-    An image gets a box around the target. A volume gets one in each of several slices spread over the object, for a
-    lift to interpolate; with `slices=1` it gets one in the median slice and the exact limits, for a lift to propagate.
-    Edges are cut at the frame. An empty target ends the dialogue.
+    An image gets a box around the target. A volume gets one in each of several slices spread over
+    the object, for a lift to interpolate; with `slices=1` it gets one in the median slice and the
+    exact limits, for a lift to propagate. Edges are cut at the frame. An empty target ends the
+    dialogue.
 
-    Source: see `segarena_people.fitting.published_boxes` for the figures that the spreads were fitted to.
+    Source: see `segarena_people.fitting.published_boxes` for the figures that the spreads were
+    fitted to.
 
     Args:
-        drawn: how the box is made: "drag" from corner to corner, "extreme" by clicks on the object's four outermost
-            points. No effect with `fitted`.
-        fitted: a file that `segarena people fit boxes` wrote; None takes the habits shipped with segarena.
-        people: number of simulated people, each with a dialogue about every target; 1 is a new person each time.
+        drawn: how the box is made: "drag" from corner to corner, "extreme" by clicks on the
+            object's four outermost points. No effect with `fitted`.
+        fitted: a file that `segarena people fit boxes` wrote; None takes the habits shipped with
+            segarena.
+        people: number of simulated people, each with a dialogue about every target; 1 is a new
+            person each time.
         crowd: seed of the simulated people.
         slices: number of slices of a volume that get a box.
-        then: user for later rounds, as `segarena list users` writes it; "box" draws the box anew; None ends the
-            dialogue.
+        then: user for later rounds, as `segarena list users` writes it; "box" draws the box anew;
+            None ends the dialogue.
 
     Raises:
         InvalidInput: a number is out of range, or `fitted` cannot be read.

@@ -21,16 +21,19 @@ SolvedBehaviour = Literal["stop", "published"]
 class CentreClicker:
     """Clicks the pixel that lies deepest in the missing or in the surplus part, whichever is deeper.
 
-    Depth is the Euclidean distance to the nearest pixel that is not an error of that kind; the frame's border
-    counts as one. The click is positive only if the missing part is strictly deeper. Among equally deep pixels it is
-    the first in row-major order; pixels clicked before are passed over. Ignored pixels are no errors.
+    Depth is the Euclidean distance to the nearest pixel that is not an error of that kind; the
+    frame's border counts as one. The click is positive only if the missing part is strictly deeper.
+    Among equally deep pixels it is the first in row-major order; pixels clicked before are passed
+    over. Ignored pixels are no errors.
 
-    Source: the baseline clicker of RITM and RClicks. Depths are compared as exact integers here; the published code
-    compares float32 values, whose last digit varies between runs and decides ties.
+    Source: the baseline clicker of RITM and RClicks. Depths are compared as exact integers here;
+    the published code compares float32 values, whose last digit varies between runs and decides
+    ties.
 
     Args:
-        when_solved: "stop" ends the dialogue when no error pixel is left to click. "published" gives a negative
-            click in the first pixel of the frame instead, again and again, as the published code does.
+        when_solved: "stop" ends the dialogue when no error pixel is left to click. "published"
+            gives a negative click in the first pixel of the frame instead, again and again, as the
+            published code does.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -59,7 +62,8 @@ class CentreClicker:
 def deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]] = ()) -> Click | None:
     """Return the click in the deepest error pixel outside `clicked`; None when there is no such pixel.
 
-    A tie between missing and surplus gives a negative click. The comparison caches the click for the next caller.
+    A tie between missing and surplus gives a negative click. The comparison caches the click for
+    the next caller.
     """
     return comparison.remember(
         ("deepest error", *clicked), lambda: _compute_deepest_error(comparison, clicked)

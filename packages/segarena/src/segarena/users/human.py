@@ -21,8 +21,8 @@ TargetDisplay = Literal["outline", "highlight"]
 class Human:
     """Person who gives the prompts of each round on a page in the browser; see docs/person.md.
 
-    A run with this user waits for people (`segarena.engine.human_queue`). Where no page is open, as in a trial that
-    forecasts a run, the dialogue fails with an error.
+    A run with this user waits for people (`segarena.engine.human_queue`). Where no page is open, as
+    in a trial that forecasts a run, the dialogue fails with an error.
 
     Args:
         prompts: prompt kinds that the page accepts; by default those of the benchmark's own users.

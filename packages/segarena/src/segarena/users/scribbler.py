@@ -38,21 +38,26 @@ _DIRICHLET_ALPHA = 0.4
 class Scribbler:
     """Draws strokes from a model fitted to people: curls, arcs and zigzags with the habits of a person.
 
-    In the first round strokes go on the object; in later rounds on the conspicuous parts of what is missing (positive)
-    and of what is surplus (negative). Several objects are corrected together. In a video it draws in one frame: first in
-    the one that shows the most objects, then in the worst of those drawn in least often. In a volume it draws in slices
-    along the first axis: first in some spread over the object, then in slices with many errors near the last one, as a
-    reader who scrolls on finds them. It ends the dialogue when nothing is wrong or the target is empty.
+    In the first round strokes go on the object; in later rounds on the conspicuous parts of what is
+    missing (positive) and of what is surplus (negative). Several objects are corrected together. In
+    a video it draws in one frame: first in the one that shows the most objects, then in the worst
+    of those drawn in least often. In a volume it draws in slices along the first axis: first in
+    some spread over the object, then in slices with many errors near the last one, as a reader who
+    scrolls on finds them. It ends the dialogue when nothing is wrong or the target is empty.
 
-    Source: `segarena_people.fitting.stroke_fit` fits the model; `fitted.toml` beside it names the training strokes.
+    Source: `segarena_people.fitting.stroke_fit` fits the model; `fitted.toml` beside it names the
+    training strokes.
 
     Args:
         person: draw always as this one of the fitted people; None draws as a mixture of them.
-        people: number of simulated people, each with a dialogue about every target; 1 is a new person each time.
+        people: number of simulated people, each with a dialogue about every target; 1 is a new
+            person each time.
         crowd: seed of the simulated people.
         slices: number of slices of a volume to draw on in a round.
-        background: in the first round also draw on the background near the object, as negative strokes.
-        fitted: a file that `segarena people fit scribbler` wrote; None takes the one shipped with segarena.
+        background: in the first round also draw on the background near the object, as negative
+            strokes.
+        fitted: a file that `segarena people fit scribbler` wrote; None takes the one shipped with
+            segarena.
         fitted_background: the same with `--background`, fitted to the same people.
 
     Raises:
@@ -153,7 +158,8 @@ def _nearest_former_lines(
 ) -> tuple[list[Points], int]:
     """Return the lines of the goal's sign on the nearest other slice of a volume, and its distance.
 
-    Of two slices at the same distance, take the one drawn on last. Without such lines, return ([], 1).
+    Of two slices at the same distance, take the one drawn on last. Without such lines, return ([],
+    1).
     """
     if not isinstance(turn.sample, VolumeSample):
         return [], 1

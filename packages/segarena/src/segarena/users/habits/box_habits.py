@@ -1,9 +1,10 @@
 """Box habits: distribution of the edges of people's boxes by object size, with heavy tails.
 
-An offset is the distance of an edge outside that of the smallest box around the object, negative where it cuts the
-object, over the length of the side that it shortens or lengthens: the height for top and bottom, the width for left and
-right. Each size class has the quantiles of these offsets; between classes they are interpolated over the logarithm of
-the side. A t copula couples the four edges of a box: one that is far off is seldom alone. People differ by a factor.
+An offset is the distance of an edge outside that of the smallest box around the object, negative
+where it cuts the object, over the length of the side that it shortens or lengthens: the height for
+top and bottom, the width for left and right. Each size class has the quantiles of these offsets;
+between classes they are interpolated over the logarithm of the side. A t copula couples the four
+edges of a box: one that is far off is seldom alone. People differ by a factor.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ class SizeClass(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     Attributes:
         side_px: side length that the quantiles belong to.
-        edges: number of edges behind the quantiles; 0 where they were computed from published figures.
-        quantiles: offsets at the habits' `levels`: a row for each of `BOX_EDGES`, or one for all four.
+        edges: number of edges behind the quantiles; 0 where they were computed from published
+            figures.
+        quantiles: offsets at the habits' `levels`: a row for each of `BOX_EDGES`, or one for all
+            four.
     """
 
     side_px: float
@@ -38,8 +41,10 @@ class BoxHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     Attributes:
         source: origin of the numbers.
-        between_people: standard deviation of the logarithm of a person's factor, which multiplies their offsets.
-        tail: degrees of freedom of the copula; the fewer, the more often several edges of a box are far off together.
+        between_people: standard deviation of the logarithm of a person's factor, which multiplies
+            their offsets.
+        tail: degrees of freedom of the copula; the fewer, the more often several edges of a box are
+            far off together.
         correlation: correlation matrix of the copula, (4, 4) in the order of `BOX_EDGES`.
         levels: shares at which quantiles are given, ascending from 0 to 1.
         sizes: size classes, ascending by side.

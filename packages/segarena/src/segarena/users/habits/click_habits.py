@@ -1,9 +1,9 @@
 """Click habits: how strongly people prefer the centre, how steady they are, how far from earlier clicks they click.
 
-A map gives the preference for each place. A person clicks in proportion to a power of it: 0 is uniform, 1 follows the
-map, more concentrates on its maxima, which for a map of depths is the middle. With a small probability they click
-anywhere in it. Places near earlier clicks are chosen less often, or more often. The hand then displaces the click,
-sometimes to outside the error.
+A map gives the preference for each place. A person clicks in proportion to a power of it: 0 is
+uniform, 1 follows the map, more concentrates on its maxima, which for a map of depths is the
+middle. With a small probability they click anywhere in it. Places near earlier clicks are chosen
+less often, or more often. The hand then displaces the click, sometimes to outside the error.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class ClickHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         source: origin of the numbers.
         centredness: power of the map.
         anywhere: share of clicks that are uniform over the error.
-        avoid: repulsion by earlier clicks: a place right beside one is chosen exp(-avoid) times as often; negative
-            values attract.
+        avoid: repulsion by earlier clicks: a place right beside one is chosen exp(-avoid) times as
+            often; negative values attract.
         reach: distance over which earlier clicks repel, in diagonals.
-        between_people: standard deviation of the logarithm of a person's factor, which multiplies their power and
-            divides their unsteadiness.
+        between_people: standard deviation of the logarithm of a person's factor, which multiplies
+            their power and divides their unsteadiness.
         hands: steadiness by pointer: mouse, pen, touch.
     """
 

@@ -17,8 +17,8 @@ class Crowd:
     """Simulated people who each hold one dialogue about every target.
 
     Attributes:
-        people: how many. With 1, every dialogue has a new person, so that prompts about many targets vary as those of
-            many people do.
+        people: how many. With 1, every dialogue has a new person, so that prompts about many
+            targets vary as those of many people do.
         seed: seed of the crowd; another one gives other people.
 
     Raises:
@@ -41,7 +41,8 @@ class Crowd:
     def person(self, turn: Turn) -> np.random.Generator:
         """Return the generator for the habits of the person in a turn.
 
-        It is the same in all rounds of a dialogue and, with several people, in all dialogues of one person.
+        It is the same in all rounds of a dialogue and, with several people, in all dialogues of one
+        person.
         """
         if self.people > 1:
             return np.random.default_rng([self.seed, turn.repeat % self.people])

@@ -1,9 +1,9 @@
 """Time habits: log-normal distributions of the seconds that people take to look, move, press and draw.
 
-Each act has a median and a spread, the standard deviation of the logarithm. The time of a round or a dialogue is a sum
-of acts, approximated by the log-normal distribution with the sum's mean and variance (Fenton and Wilkinson). The median
-time of a movement is `a + b log2(D / W + 1)` (Fitts), with the distance D from the last prompt and the width W of the
-area to hit.
+Each act has a median and a spread, the standard deviation of the logarithm. The time of a round or
+a dialogue is a sum of acts, approximated by the log-normal distribution with the sum's mean and
+variance (Fenton and Wilkinson). The median time of a movement is `a + b log2(D / W + 1)` (Fitts),
+with the distance D from the last prompt and the width W of the area to hit.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class ActTime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Speed of pointing and dragging with a device: Fitts' a and b of each, and the spread of single movements.
 
-    No movement takes less than `least_s`: a straight line through the published points is negative for the easiest
-    movements.
+    No movement takes less than `least_s`: a straight line through the published points is negative
+    for the easiest movements.
     """
 
     point_a_s: float
@@ -115,8 +115,8 @@ class TimeHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Attributes:
         source: origin of the numbers.
         between_people: spread of a person's factor, which multiplies all of their times.
-        look: time until the hand moves: "first" at a new target, "another" for a further prompt of a round,
-            "correction" at an answer.
+        look: time until the hand moves: "first" at a new target, "another" for a further prompt of
+            a round, "correction" at an answer.
         press: a click, or the press that begins a stroke.
         adjust: correcting the edges of a box that was dragged.
         outline: drawing a whole mask by hand.

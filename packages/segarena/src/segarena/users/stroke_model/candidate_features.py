@@ -46,7 +46,8 @@ class CandidateMeter:
     def features(self, lines: Sequence[ComplexPoints]) -> list[float]:
         """Return the features of a candidate, from its lines one pixel wide and from their turns.
 
-        Most of them are also in `segarena people compare`, which thins strokes first; here lines are thin already.
+        Most of them are also in `segarena people compare`, which thins strokes first; here lines
+        are thin already.
         """
         surface = self._surface
         size = surface.size * self._scale

@@ -56,8 +56,8 @@ def draw_candidates(
 ) -> list[list[ComplexPoints]]:
     """Draw one candidate for each row of `habits` (n, people): its lines (m,) in drawing order.
 
-    All agents draw at the same time. A lifted agent waits until enough others have lifted too, so that they begin
-    together and the networks run on larger batches.
+    All agents draw at the same time. A lifted agent waits until enough others have lifted too, so
+    that they begin together and the networks run on larger batches.
     """
     plans = model.planning.sample(surface.shape, habits, rng)
     agents = DrawingAgents(surface, habits, plans, _TRAIL_CAPACITY)

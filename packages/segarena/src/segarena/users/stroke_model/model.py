@@ -119,7 +119,8 @@ def read_stroke_model(path: str | Path = SHIPPED_MODEL) -> StrokeModel:
     """Return the stroke model in a file.
 
     Raises:
-        InvalidInput: the file cannot be read, is no stroke model, or is larger than `files.limits` allows.
+        InvalidInput: the file cannot be read, is no stroke model, or is larger than `files.limits`
+            allows.
     """
     file = Path(path)
     written_at = file.stat().st_mtime_ns if file.is_file() else 0

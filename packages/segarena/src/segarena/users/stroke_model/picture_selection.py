@@ -54,7 +54,8 @@ class PictureStack:
     def worst_frame(self) -> int:
         """Return the frame to correct: drawn in least often, then with the most errors per object pixel.
 
-        Frames without errors are chosen only where no frame has any; the last answer may narrow the choice.
+        Frames without errors are chosen only where no frame has any; the last answer may narrow the
+        choice.
 
         Raises:
             InvalidInput: the last answer asks for a frame that does not exist.
@@ -84,7 +85,8 @@ class PictureStack:
     def slices_to_correct(self, count: int) -> list[int]:
         """Return up to `count` slices at which a reader stops who scrolls on from the last slice drawn on.
 
-        A reader stops where there are at least half as many errors as in the worst slice, nearest first.
+        A reader stops where there are at least half as many errors as in the worst slice, nearest
+        first.
         """
         errors = self.errors()
         stops = np.flatnonzero(errors >= max(1.0, _STOP_SHARE * errors.max(initial=0)))

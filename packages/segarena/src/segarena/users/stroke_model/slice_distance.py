@@ -17,7 +17,8 @@ def distances_to_strokes(
 ) -> FloatArray:
     """Return the symmetric mean distance of drawings from a former one, (n,), over the goal's size.
 
-    This is the mean, over the points of either drawing, of the distance to the nearest point of the other.
+    This is the mean, over the points of either drawing, of the distance to the nearest point of the
+    other.
 
     Args:
         drawings: lines of each drawing, with at least one point.

@@ -70,9 +70,9 @@ def error_goals(
 ) -> list[StrokeGoal]:
     """Return the conspicuous errors in a picture, one goal for each true label; [] where nothing is wrong.
 
-    Errors are split into 8-connected parts. Of all labels together, up to four parts are kept: those whose area times
-    greatest depth is at least a fifth of the largest, which is always kept itself. So slivers along an outline are left
-    alone while there is a blob to correct.
+    Errors are split into 8-connected parts. Of all labels together, up to four parts are kept:
+    those whose area times greatest depth is at least a fifth of the largest, which is always kept
+    itself. So slivers along an outline are left alone while there is a blob to correct.
 
     Args:
         prediction: uint8 (H, W).

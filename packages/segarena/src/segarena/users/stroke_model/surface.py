@@ -1,6 +1,7 @@
 """Drawing surface: the depth map and shape of a goal, in the coordinates in which agents draw.
 
-Points are complex numbers, column + row j, so that a direction is a number of length 1 and a turn a product.
+Points are complex numbers, column + row j, so that a direction is a number of length 1 and a turn a
+product.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class DrawingSurface:
     """Goal as drawing agents see it; lengths and points in px of the surface, from the window's corner.
 
     Attributes:
-        window: window around the goal in the frame, with a margin where the frame leaves one; agents stay in it.
+        window: window around the goal in the frame, with a margin where the frame leaves one;
+            agents stay in it.
         coarseness: px of the frame per px of the surface.
         size: square root of the goal's area, the unit of line length.
         depth: distance of the deepest goal pixel from the background.

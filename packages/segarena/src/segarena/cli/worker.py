@@ -12,8 +12,8 @@ from rich.console import Console
 from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena.reports.sheets import Sheet
-from segarena.segmenters.workers.checking import Checked, check_worker
-from segarena.segmenters.workers.template.writing import write_adapter
+from segarena.segmenters.workers.conformance_check import Checked, check_worker
+from segarena.segmenters.workers.template.adapter_file import write_adapter
 from segarena.specs import PluginSpec
 from segarena.terminal.exits import FAILURES, one_line_errors
 from segarena.terminal.tables import show_sheet

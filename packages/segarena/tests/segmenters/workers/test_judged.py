@@ -14,7 +14,7 @@ from segarena.errors import RunConflict
 from segarena.prompts import Click
 from segarena.registry import build
 from segarena.reports.display_names import distinct_names
-from segarena.segmenters.workers.examples import sample_of
+from segarena.segmenters.workers.synthetic_samples import sample_of
 
 HERE = Path(__file__).parent
 

@@ -16,8 +16,8 @@ from segarena.abilities import prompt_kinds
 from segarena.engine.plan import Plan
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.registry import find
-from segarena.segmenters.workers.examples import SHAPES
-from segarena.segmenters.workers.trying import in_two_rounds, kinds_of, tried
+from segarena.segmenters.workers.check_helpers import in_two_rounds, kinds_of, tried
+from segarena.segmenters.workers.synthetic_samples import SHAPES
 from segarena.segmenters.workers.worker import Worker
 from segarena_server.challenges.submissions.archives import content_root, unpack_submission
 

@@ -12,9 +12,9 @@ from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.files.hashes import sha256
 from segarena.registry import segmenter
 from segarena.samples import Sample
-from segarena.segmenters.workers.conversation import Conversation, Tries
-from segarena.segmenters.workers.encoded import Encoded
-from segarena.segmenters.workers.memory import peak_resident_bytes
+from segarena.segmenters.workers.encoding_handle import Encoded
+from segarena.segmenters.workers.process_memory import peak_resident_bytes
+from segarena.segmenters.workers.worker_client import Conversation, Tries
 from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
 from segarena.serialization import encode_dialogue
 from segarena.worker import TOKEN, ProtocolError, prediction_from, restore

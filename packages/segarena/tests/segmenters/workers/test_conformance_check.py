@@ -1,0 +1,85 @@
+"""Planted faults, each of which the hostile host finds, and nothing else."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from segarena.segmenters.workers import conformance_check, protocol_checks
+from segarena.segmenters.workers.conformance_check import check_worker
+from segarena.segmenters.workers.worker import Worker
+
+HERE = Path(__file__).parent
+
+
+def checked(file, *arguments, **options):
+    command = shlex.join([sys.executable, str(HERE / file), *arguments])
+    found = check_worker(lambda: Worker(command, **options), limit_s=2.0)
+    return {each.what: each.told for each in found if not each.is_right}, found
+
+
+def test_an_honest_worker_does_everything_right():
+    wrong, found = checked("honest.py")
+    assert wrong == {}
+    assert len(found) > 40
+    assert "Honest on cpu" in found[0].told
+    assert "ms" in found[-1].told
+
+
+# What is planted, and of what is found one thing: what was tried and what came.
+FAULTS = {
+    "TooMany": ("answers click prompts in two rounds (image)", "1 dialogues, 2 answers"),
+    "TooFew": ("answers box prompts in two rounds (image)", "1 dialogues, 0 answers"),
+    "OtherShape": ("answers on 3 × 200 (image)", "expected a mask of shape (3, 200), got (3, 5)"),
+    "NoMask": ("answers click prompts in two rounds (image)", "arrays do not travel"),
+    "Probabilities": ("answers click prompts in two rounds (image)", "threshold it first"),
+    "Raises": ("answers click prompts in two rounds (image)", "KeyError: 'decoder.weight'"),
+    "Counting": (
+        "answers the same when asked again later (image)",
+        "pixels are others after another sample",
+    ),
+    "OfBatch": (
+        "answers three dialogues together as one by one (image)",
+        "pixels are others together",
+    ),
+    "OfProcess": (
+        "answers the same in another process, from the dialogue alone",
+        "pixels are others by another process",
+    ),
+    "DiesOfTiny": ("answers on 1 × 1 (image)", "was killed by SIGKILL"),
+    "PacksLess": (
+        "answers the same from an encoding that was packed and unpacked",
+        "from the packed encoding",
+    ),
+    "NoBoxes": ("answers box prompts in two rounds (image)", "NotImplementedError: boxes"),
+    "NoWeights": (
+        "says which files decide its answers",
+        "weights names nowhere.pth, which is no file",
+    ),
+    "LeavesInDisgust": ("goes on after a prompt outside of the sample", "ended with exit code 3"),
+    "IntoThePipe": ("answers click prompts in two rounds (image)", "spoke nonsense"),
+    "Forgets --after 0": (
+        "answers three dialogues together as one by one (image)",
+        "unknown handle",
+    ),
+    "Hoards": ("forgets an encoding that is not needed any more", "after one of"),
+    "Deaf": ("ends after the end in the middle of a frame", "it goes on, held by nobody"),
+}
+
+
+@pytest.mark.parametrize(("mood", "found"), FAULTS.items(), ids=list(FAULTS))
+def test_a_planted_fault_is_found(mood, found, monkeypatch):
+    monkeypatch.setattr(protocol_checks, "ENDS_WITHIN_S", 0.5)
+    monkeypatch.setattr(conformance_check, "MOST_LIVES", 3)
+    if mood != "Deaf":  # starting a worker takes longer than all that it is asked
+        monkeypatch.setattr(protocol_checks, "FRAMES", {})
+    wrong, _ = checked("moody.py", *mood.split())
+    what, told = found
+    assert told in wrong[what]
+
+
+def test_what_does_not_start_is_the_one_thing_found():
+    wrong, found = checked("honest.py", "--raduis", "3")
+    assert len(found) == 1
+    assert "unknown option --raduis; it takes radius, weights" in wrong["starts and says hello"]

@@ -13,7 +13,7 @@ from segarena.terminal.exits import FAILURES, one_line_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-        from segarena.systems.volumes.preparation.published_set import PublishedSet
+    from segarena.systems.volumes.preparation.published_set import PublishedSet
     from segarena.systems.volumes.preparation.summary_files import PreparationResult
 
 _MOST_LISTED = 5

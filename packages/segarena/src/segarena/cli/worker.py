@@ -12,7 +12,7 @@ from rich.console import Console
 from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena.reports.sheets import Sheet
-from segarena.segmenters.workers.conformance_check import Checked, check_worker
+from segarena.segmenters.workers.conformance_check import CheckResult, check_worker
 from segarena.segmenters.workers.template.adapter_file import write_adapter
 from segarena.specs import PluginSpec
 from segarena.terminal.exits import FAILURES, one_line_errors
@@ -136,7 +136,7 @@ def _value(text: str) -> object:
         return text
 
 
-def _sheet(worker: str, found: Sequence[Checked]) -> Sheet:
+def _sheet(worker: str, found: Sequence[CheckResult]) -> Sheet:
     return Sheet(
         name="check",
         caption=f"{worker}, asked by a hostile host",

@@ -14,7 +14,7 @@ from segarena.errors import RunConflict
 from segarena.prompts import Click
 from segarena.registry import build
 from segarena.reports.display_names import distinct_names
-from segarena.segmenters.workers.synthetic_samples import sample_of
+from segarena.segmenters.workers.synthetic_samples import synthetic_sample
 
 HERE = Path(__file__).parent
 
@@ -100,7 +100,7 @@ def test_tables_call_a_worker_by_its_name(small_run, tmp_path):
 
 def test_passes_on_the_way_and_frames_asked_for_come_through():
     worker = build("segmenter", written("moody.py", "OnTheWay"))
-    encoded = worker.encode(sample_of("video", (4, 10, 12), 0))
+    encoded = worker.encode(synthetic_sample("video", (4, 10, 12), 0))
     assert isinstance(encoded, TimesPasses)
     assert len(encoded.pass_seconds) == 1
     dialogue = Dialogue().ask((Click((1, 2, 3)),))

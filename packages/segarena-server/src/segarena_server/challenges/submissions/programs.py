@@ -16,7 +16,11 @@ from segarena.abilities import prompt_kinds
 from segarena.engine.plan import Plan
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.registry import find
-from segarena.segmenters.workers.check_helpers import in_two_rounds, kinds_of, tried
+from segarena.segmenters.workers.check_helpers import (
+    predict_two_rounds,
+    run_check,
+    tested_prompt_kinds,
+)
 from segarena.segmenters.workers.synthetic_samples import SHAPES
 from segarena.segmenters.workers.worker import Worker
 from segarena_server.challenges.submissions.archives import content_root, unpack_submission
@@ -88,14 +92,14 @@ def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
         return
     asked = [prompt_kinds(find("user", user.reference)) for user in plan.benchmark.users]
     if None in asked:
-        given = set(kinds_of(worker))
+        given = set(tested_prompt_kinds(worker))
     else:
         given = {kind for kinds in asked if kinds for kind in kinds}
     kinds = {plan.benchmark.sample_kind} & set(worker.sample_kinds) or {"image"}
     with worker.conversation.within(limit_s):
-        for kind in sorted(given & set(kinds_of(worker))):
+        for kind in sorted(given & set(tested_prompt_kinds(worker))):
             for of in kinds:
-                checked = tried(
+                checked = run_check(
                     f"{kind} prompts ({of})", lambda kind=kind, of=of: _answered(worker, kind, of)
                 )
                 if not checked.is_right:
@@ -103,7 +107,7 @@ def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
 
 
 def _answered(worker: Worker, kind: str, of: str) -> str:
-    in_two_rounds(worker, kind, of, SHAPES[of])
+    predict_two_rounds(worker, kind, of, SHAPES[of])
     return ""
 
 

@@ -12,23 +12,23 @@ import numpy as np
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid
 from segarena.segmenters.workers.check_helpers import (
-    Checked,
-    answers,
-    dialogue_of,
-    in_two_rounds,
-    kinds_of,
-    tried,
+    CheckResult,
+    build_dialogue,
+    predict_checked,
+    predict_two_rounds,
+    run_check,
+    tested_prompt_kinds,
 )
-from segarena.segmenters.workers.encoding_handle import Encoded
+from segarena.segmenters.workers.encoding_handle import EncodingHandle
 from segarena.segmenters.workers.protocol_checks import broken_frames, identity, wrong_requests
-from segarena.segmenters.workers.synthetic_samples import ODD_SHAPES, SHAPES, sample_of
+from segarena.segmenters.workers.synthetic_samples import ODD_SHAPES, SHAPES, synthetic_sample
 from segarena.segmenters.workers.worker import Worker
 
-MOST_LIVES = 10
+MAX_STARTS = 10
 """A worker that is lost so often is not tried any further."""
 
 
-def check_worker(make: Callable[[], Worker], *, limit_s: float = 60.0) -> list[Checked]:
+def check_worker(make: Callable[[], Worker], *, limit_s: float = 60.0) -> list[CheckResult]:
     """Hold the conversation; return what is right and what is not.
 
     Args:
@@ -40,7 +40,7 @@ def check_worker(make: Callable[[], Worker], *, limit_s: float = 60.0) -> list[C
         worker = make()
     except PluginInvalid as error:
         return [
-            Checked(
+            CheckResult(
                 what="starts and says hello",
                 is_right=False,
                 told=str(error).removeprefix("worker: "),
@@ -63,13 +63,13 @@ def check_worker(make: Callable[[], Worker], *, limit_s: float = 60.0) -> list[C
             step(worker, make) for step in (*steps, broken_frames, _speed)
         ):
             found.append(each)
-            if worker.conversation.starts > MOST_LIVES:
-                told = f"it had to be started {MOST_LIVES} times; what else there is was not tried"
-                return [*found, Checked(what="stays alive", is_right=False, told=told)]
+            if worker.conversation.starts > MAX_STARTS:
+                told = f"it had to be started {MAX_STARTS} times; what else there is was not tried"
+                return [*found, CheckResult(what="stays alive", is_right=False, told=told)]
     return found
 
 
-def _introduced(worker: Worker, seconds: float) -> Checked:
+def _introduced(worker: Worker, seconds: float) -> CheckResult:
     hello = worker.conversation.hello
     versions = ", ".join(
         f"{name} {version}" for name, version in hello.environment.items() if name != "machine"
@@ -79,87 +79,94 @@ def _introduced(worker: Worker, seconds: float) -> Checked:
     else:
         takes = ", ".join(sorted(worker.prompt_kinds))
     told = f"{hello.model} on {hello.device} in {seconds:.1f} s; {versions}; {', '.join(worker.sample_kinds)}: {takes}"
-    return Checked(what="starts and says hello", is_right=True, told=told)
+    return CheckResult(what="starts and says hello", is_right=True, told=told)
 
 
-def _prompts(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def _prompts(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     for of in sorted(worker.sample_kinds):
-        for kind in kinds_of(worker):
+        for kind in tested_prompt_kinds(worker):
 
             def attempt(of: str = of, kind: str = kind) -> str:
-                in_two_rounds(worker, kind, of, SHAPES[of])
+                predict_two_rounds(worker, kind, of, SHAPES[of])
                 return ""
 
-            yield tried(f"answers {kind} prompts in two rounds ({of})", attempt)
+            yield run_check(f"answers {kind} prompts in two rounds ({of})", attempt)
 
 
-def _odd_shapes(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def _odd_shapes(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     for of in sorted(worker.sample_kinds):
         for shape in ODD_SHAPES[of]:
 
             def attempt(of: str = of, shape: Sequence[int] = shape) -> str:
-                in_two_rounds(worker, kinds_of(worker)[0], of, shape)
+                predict_two_rounds(worker, tested_prompt_kinds(worker)[0], of, shape)
                 return ""
 
-            yield tried(f"answers on {' × '.join(map(str, shape))} ({of})", attempt)
+            yield run_check(f"answers on {' × '.join(map(str, shape))} ({of})", attempt)
 
 
-def _asked(worker: Worker, of: str, seed: int = 0) -> tuple[Encoded, list[Dialogue]]:
+def _asked(worker: Worker, of: str, seed: int = 0) -> tuple[EncodingHandle, list[Dialogue]]:
     """Return an encoded sample and three dialogues about it."""
     shape = SHAPES[of]
-    kinds = kinds_of(worker)
-    encoded = worker.encode(sample_of(of, shape, seed))
+    kinds = tested_prompt_kinds(worker)
+    encoded = worker.encode(synthetic_sample(of, shape, seed))
     return encoded, [
-        dialogue_of(worker, kinds[number % len(kinds)], shape, 1 + number) for number in range(3)
+        build_dialogue(worker, kinds[number % len(kinds)], shape, 1 + number) for number in range(3)
     ]
 
 
-def _batches(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def _batches(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     for of in sorted(worker.sample_kinds):
 
         def attempt(of: str = of) -> str:
             encoded, dialogues = _asked(worker, of)
-            singly = [answers(worker, encoded, SHAPES[of], [dialogue])[0] for dialogue in dialogues]
-            together = answers(worker, encoded, SHAPES[of], dialogues)
-            backwards = answers(worker, encoded, SHAPES[of], dialogues[::-1])[::-1]
+            singly = [
+                predict_checked(worker, encoded, SHAPES[of], [dialogue])[0]
+                for dialogue in dialogues
+            ]
+            together = predict_checked(worker, encoded, SHAPES[of], dialogues)
+            backwards = predict_checked(worker, encoded, SHAPES[of], dialogues[::-1])[::-1]
             return _difference(singly, together, "together") or _difference(
                 singly, backwards, "in another order"
             )
 
-        yield tried(f"answers three dialogues together as one by one ({of})", attempt)
+        yield run_check(f"answers three dialogues together as one by one ({of})", attempt)
 
 
-def _again(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def _again(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     for of in sorted(worker.sample_kinds):
 
         def attempt(of: str = of) -> str:
             encoded, dialogues = _asked(worker, of)
-            first = answers(worker, encoded, SHAPES[of], dialogues)
+            first = predict_checked(worker, encoded, SHAPES[of], dialogues)
             other, others = _asked(worker, of, seed=1)
-            answers(worker, other, SHAPES[of], others)
+            predict_checked(worker, other, SHAPES[of], others)
             return _difference(
-                first, answers(worker, encoded, SHAPES[of], dialogues), "after another sample"
+                first,
+                predict_checked(worker, encoded, SHAPES[of], dialogues),
+                "after another sample",
             )
 
-        yield tried(f"answers the same when asked again later ({of})", attempt)
+        yield run_check(f"answers the same when asked again later ({of})", attempt)
 
 
-def _elsewhere(worker: Worker, make: Callable[[], Worker]) -> Iterator[Checked]:
+def _elsewhere(worker: Worker, make: Callable[[], Worker]) -> Iterator[CheckResult]:
     def attempt() -> str:
         of = min(worker.sample_kinds)
         encoded, (_, dialogue, _) = _asked(worker, of)
-        (before,) = answers(worker, encoded, SHAPES[of], [Dialogue(dialogue.rounds[:1])])
+        (before,) = predict_checked(worker, encoded, SHAPES[of], [Dialogue(dialogue.rounds[:1])])
         stored = replace(dialogue, previous=before)
-        answer = answers(worker, encoded, SHAPES[of], [stored])
+        answer = predict_checked(worker, encoded, SHAPES[of], [stored])
         fresh = make()
-        again = answers(fresh, fresh.encode(sample_of(of, SHAPES[of], 0)), SHAPES[of], [stored])
+        again = predict_checked(
+            fresh, fresh.encode(synthetic_sample(of, SHAPES[of], 0)), SHAPES[of], [stored]
+        )
         fresh.conversation.end()
         return _difference(answer, again, "by another process")
 
-    yield tried("answers the same in another process, from the dialogue alone", attempt)
+    yield run_check("answers the same in another process, from the dialogue alone", attempt)
 
 
-def _packing(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def _packing(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     pack = worker.pack
     unpack = worker.unpack
     if pack is None or unpack is None:
@@ -168,18 +175,18 @@ def _packing(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
     def attempt() -> str:
         of = min(worker.sample_kinds)
         encoded, dialogues = _asked(worker, of)
-        before = answers(worker, encoded, SHAPES[of], dialogues)
+        before = predict_checked(worker, encoded, SHAPES[of], dialogues)
         packed = pack(encoded)
         wrong = [name for name, array in packed.items() if not isinstance(array, np.ndarray)]
         if wrong:
             return f"pack gives {wrong[0]!r}, which is no array"
         return _difference(
             before,
-            answers(worker, unpack(packed), SHAPES[of], dialogues),
+            predict_checked(worker, unpack(packed), SHAPES[of], dialogues),
             "from the packed encoding",
         )
 
-    yield tried("answers the same from an encoding that was packed and unpacked", attempt)
+    yield run_check("answers the same from an encoding that was packed and unpacked", attempt)
 
 
 def _difference(first: Sequence[Prediction], second: Sequence[Prediction], how: str) -> str:
@@ -190,7 +197,7 @@ def _difference(first: Sequence[Prediction], second: Sequence[Prediction], how: 
     return ""
 
 
-def _speed(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def _speed(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     times: list[float] = []
 
     def attempt() -> str:
@@ -200,5 +207,5 @@ def _speed(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
             times.append(time.perf_counter() - started)
         return ""
 
-    checked = tried("answers a ping", attempt)
+    checked = run_check("answers a ping", attempt)
     yield replace(checked, told=f"in {1000 * min(times):.2f} ms") if checked.is_right else checked

@@ -7,13 +7,13 @@ from typing import Any
 
 from segarena.errors import SegmenterError
 from segarena.samples import Sample
-from segarena.segmenters.workers.worker_client import Conversation, Tries
+from segarena.segmenters.workers.worker_client import LossCounter, WorkerClient
 from segarena.serialization import encode_sample
 from segarena.work.deadline import pause_deadline
 from segarena.worker import flatten
 
 
-class Encoded:
+class EncodingHandle:
     """What a worker made of a sample: a handle there, and here what it takes to make it again.
 
     Args:
@@ -30,11 +30,11 @@ class Encoded:
 
     pass_seconds: list[float]
 
-    def __init__(self, conversation: Conversation, of: Sample | Mapping[str, Any]) -> None:
+    def __init__(self, conversation: WorkerClient, of: Sample | Mapping[str, Any]) -> None:
         self.conversation = conversation
         self.of = of
         self.handle = 0
-        self.tries = Tries()
+        self.tries = LossCounter()
         self.nbytes = 0
         self._life = 0
         self._passes_before: list[float] = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import segarena.worker
-from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
+from segarena.segmenters.workers.worker_config import WorkerConfig, WorkerLost
 from segarena.worker import ProtocolError
 
 
@@ -22,7 +22,7 @@ def why_lost(error: Exception) -> str:
     """Return in words why a conversation ended; nothing when the worker is simply gone."""
     if isinstance(error, ProtocolError):
         return f"spoke nonsense: {error}"
-    return str(error) if isinstance(error, Lost) else ""
+    return str(error) if isinstance(error, WorkerLost) else ""
 
 
 def why_not_started(error: OSError, reach: WorkerConfig, program: str) -> str:

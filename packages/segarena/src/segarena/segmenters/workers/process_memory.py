@@ -11,7 +11,7 @@ def resident_bytes(pid: int) -> int:
     return _of_status(pid, "VmRSS:")
 
 
-def resident_bytes_of_all(pid: int) -> int:
+def process_tree_bytes(pid: int) -> int:
     """Return how much memory a process and all that came of it have in use; what they share counts for each."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):

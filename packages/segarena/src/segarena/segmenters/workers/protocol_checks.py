@@ -10,11 +10,16 @@ from typing import Any
 
 from segarena.dialogue import Dialogue
 from segarena.prompts import Click
-from segarena.segmenters.workers.check_helpers import Checked, in_two_rounds, kinds_of, tried
-from segarena.segmenters.workers.connection import reached
-from segarena.segmenters.workers.synthetic_samples import SHAPES, sample_of
+from segarena.segmenters.workers.check_helpers import (
+    CheckResult,
+    predict_two_rounds,
+    run_check,
+    tested_prompt_kinds,
+)
+from segarena.segmenters.workers.connection import open_connection
+from segarena.segmenters.workers.synthetic_samples import SHAPES, synthetic_sample
 from segarena.segmenters.workers.worker import Worker
-from segarena.segmenters.workers.worker_client import Told
+from segarena.segmenters.workers.worker_client import WorkerError
 from segarena.serialization import encode_dialogue
 from segarena.worker import PROTOCOL
 
@@ -34,7 +39,7 @@ FRAMES = {
 """What may be said before the host is gone."""
 
 
-def wrong_requests(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def wrong_requests(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     """Ask for what it cannot give; it says so, and answers what comes next."""
     of = min(worker.sample_kinds)
     outside = Dialogue().ask((Click(tuple(side + 5 for side in SHAPES[of])),))
@@ -55,28 +60,28 @@ def wrong_requests(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Chec
     for what, verb, told, expected in requests:
 
         def attempt(verb: str = verb, told: dict[str, Any] = told, expected: str = expected) -> str:
-            encoded = worker.encode(sample_of(of, SHAPES[of], 0))
+            encoded = worker.encode(synthetic_sample(of, SHAPES[of], 0))
             life = encoded.known()
             came = ""
             try:
                 worker.conversation.ask(verb, {"handle": encoded.handle, **told}, life=life)
-            except Told as error:
+            except WorkerError as error:
                 came = error.kind
             if expected and came != expected:
                 return f"expected an error of kind {expected!r}, got {came or 'an answer'!r}"
-            in_two_rounds(worker, kinds_of(worker)[0], of, SHAPES[of])
+            predict_two_rounds(worker, tested_prompt_kinds(worker)[0], of, SHAPES[of])
             return ""
 
-        yield tried(f"goes on after {what}", attempt)
+        yield run_check(f"goes on after {what}", attempt)
 
 
-def identity(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def identity(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     """Ask which files it stands on, and let it forget something."""
 
     def attempt() -> str:
         return "" if worker.identity["sources"] else "it does not say which file it is"
 
-    checked = tried("says which files decide its answers", attempt)
+    checked = run_check("says which files decide its answers", attempt)
     weights = worker.identity["weights"] if checked.is_right else {}
     none = "no weights among them: set self.weights to a list of files if it has any"
     told = checked.told or ", ".join(weights) or none
@@ -84,17 +89,19 @@ def identity(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
 
     def forgotten() -> str:
         encoded = worker.encode(
-            sample_of(min(worker.sample_kinds), (4,) * len(SHAPES[min(worker.sample_kinds)]), 0)
+            synthetic_sample(
+                min(worker.sample_kinds), (4,) * len(SHAPES[min(worker.sample_kinds)]), 0
+            )
         )
         held = int(worker.conversation.ask("ping", {}, life=encoded.known())[0].get("held", 0))
         worker.conversation.drop(worker.conversation.life, encoded.handle)
         left = int(worker.conversation.ask("drop", {})[0].get("held", 0))
         return "" if left < held else f"holds {left} encodings after one of {held} was dropped"
 
-    yield tried("forgets an encoding that is not needed any more", forgotten)
+    yield run_check("forgets an encoding that is not needed any more", forgotten)
 
 
-def broken_frames(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Checked]:
+def broken_frames(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
     """Speak nonsense to it, or hang up: it ends."""
     reach = worker.conversation.reach
     if reach.is_address:  # without the token it hangs up, and goes on for others
@@ -103,7 +110,7 @@ def broken_frames(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Check
 
         def attempt(data: bytes = data) -> str:
             started = time.monotonic()
-            link = reached(reach)
+            link = open_connection(reach)
             now = time.monotonic()
             link.until = now + max(
                 ENDS_WITHIN_S, now - started
@@ -114,7 +121,7 @@ def broken_frames(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Check
                 link.wait_for_end()
             return ""
 
-        checked = tried(f"ends after {what}", attempt)
+        checked = run_check(f"ends after {what}", attempt)
         yield (
             checked
             if checked.is_right

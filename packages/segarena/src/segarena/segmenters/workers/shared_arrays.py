@@ -16,7 +16,7 @@ LARGE_BYTES = 8 * 2**20
 """From so many bytes on, an array goes through a file where both sides see the same disk."""
 
 
-class Shared:
+class SharedArrays:
     """Large arrays in memory that a worker maps as files; each is there until the worker has answered.
 
     Args:

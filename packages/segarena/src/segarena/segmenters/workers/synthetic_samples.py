@@ -23,7 +23,7 @@ ODD_SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
 }
 
 
-def sample_of(kind: str, shape: Sequence[int], seed: int) -> Sample:
+def synthetic_sample(kind: str, shape: Sequence[int], seed: int) -> Sample:
     """Return a sample of noise with a bright box in it."""
     pixels = np.random.default_rng(seed).integers(0, 100, (*shape, 3), dtype=np.uint8)
     pixels[_box(shape, seed)] += 120
@@ -37,7 +37,7 @@ def sample_of(kind: str, shape: Sequence[int], seed: int) -> Sample:
     return VideoSample(id=name, frames=list(pixels), frame_shape=(int(shape[1]), int(shape[2])))
 
 
-def said_in(kind: str, shape: tuple[int, ...], number: int) -> tuple[Prompt, ...]:
+def synthetic_prompts(kind: str, shape: tuple[int, ...], number: int) -> tuple[Prompt, ...]:
     """Return what is said in a round, counted from 0, about a sample of a shape: prompts of one kind."""
     place = tuple(int((side - 1) * (0.5 if number == 0 else 0.2 * number)) for side in shape)
     area = _box(shape, number)
@@ -59,7 +59,7 @@ def said_in(kind: str, shape: tuple[int, ...], number: int) -> tuple[Prompt, ...
 
 
 def _photograph(number: int) -> ImageSample:
-    sample = sample_of("image", SHAPES["image"], 10 + number)
+    sample = synthetic_sample("image", SHAPES["image"], 10 + number)
     if not isinstance(sample, ImageSample):
         raise TypeError(sample)
     return sample

@@ -12,10 +12,10 @@ from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.files.hashes import sha256
 from segarena.registry import segmenter
 from segarena.samples import Sample
-from segarena.segmenters.workers.encoding_handle import Encoded
+from segarena.segmenters.workers.encoding_handle import EncodingHandle
 from segarena.segmenters.workers.process_memory import peak_resident_bytes
-from segarena.segmenters.workers.worker_client import Conversation, Tries
-from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
+from segarena.segmenters.workers.worker_client import LossCounter, WorkerClient
+from segarena.segmenters.workers.worker_config import WorkerConfig, WorkerLost
 from segarena.serialization import encode_dialogue
 from segarena.worker import TOKEN, ProtocolError, prediction_from, restore
 
@@ -73,12 +73,12 @@ class Worker:
             log=log,
             start_s=start_s,
         )
-        self.conversation = Conversation(self._reach, options or {})
-        self._adopted = weakref.WeakKeyDictionary[Encoded, Encoded]()
+        self.conversation = WorkerClient(self._reach, options or {})
+        self._adopted = weakref.WeakKeyDictionary[EncodingHandle, EncodingHandle]()
         weakref.finalize(self, self.conversation.end)
         try:
             hello = self.conversation.hello
-        except Lost as error:
+        except WorkerLost as error:
             raise PluginInvalid(f"worker: {command[:80]!r} {error}") from error
         self.model = hello.model
         self.sample_kinds = frozenset(hello.sample_kinds)
@@ -89,8 +89,10 @@ class Worker:
         self.device = hello.device
         self.slice_intensity = hello.slice_intensity
         self.encodes_with_prompts = hello.encodes_with_prompts
-        self.pack: Callable[[Encoded], dict[str, Any]] | None = self._pack if hello.packs else None
-        self.unpack: Callable[[Mapping[str, Any]], Encoded] | None = (
+        self.pack: Callable[[EncodingHandle], dict[str, Any]] | None = (
+            self._pack if hello.packs else None
+        )
+        self.unpack: Callable[[Mapping[str, Any]], EncodingHandle] | None = (
             self._unpack if hello.packs else None
         )
 
@@ -105,7 +107,9 @@ class Worker:
         Raises:
             SegmenterError: it cannot say.
         """
-        answer, _ = self.conversation.insist(Tries(), lambda: self.conversation.ask("identify", {}))
+        answer, _ = self.conversation.insist(
+            LossCounter(), lambda: self.conversation.ask("identify", {})
+        )
         kinds = ("weights", "sources", "environment")
         found = {kind: answer.get(kind) for kind in kinds}
         return {kind: dict(said) if isinstance(said, dict) else {} for kind, said in found.items()}
@@ -123,7 +127,7 @@ class Worker:
         """The most memory that its process has had in use; 0 where that cannot be known."""
         return peak_resident_bytes(self.conversation.pid)
 
-    def encode(self, sample: Sample) -> Encoded:
+    def encode(self, sample: Sample) -> EncodingHandle:
         """Let the worker encode a sample; return what stands for it here.
 
         Raises:
@@ -131,7 +135,7 @@ class Worker:
         """
         return self._made(sample)
 
-    def predict(self, encoded: Encoded, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: EncodingHandle, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Let the worker answer dialogues about an encoded sample.
 
         Raises:
@@ -151,7 +155,7 @@ class Worker:
 
         return self.conversation.insist(mine.tries, once)
 
-    def _pack(self, encoded: Encoded) -> dict[str, Any]:
+    def _pack(self, encoded: EncodingHandle) -> dict[str, Any]:
         """Return an encoding as named arrays."""
 
         def once() -> dict[str, Any]:
@@ -167,24 +171,24 @@ class Worker:
 
         return self.conversation.insist(encoded.tries, once)
 
-    def _unpack(self, arrays: Mapping[str, Any]) -> Encoded:
+    def _unpack(self, arrays: Mapping[str, Any]) -> EncodingHandle:
         """Let the worker have an encoding that it packed."""
         return self._made(dict(arrays))
 
-    def _made(self, of: Sample | Mapping[str, Any]) -> Encoded:
-        encoded = Encoded(self.conversation, of)
+    def _made(self, of: Sample | Mapping[str, Any]) -> EncodingHandle:
+        encoded = EncodingHandle(self.conversation, of)
         self.conversation.insist(encoded.tries, encoded.known)
         return encoded
 
-    def _mine(self, encoded: Encoded) -> Encoded:
+    def _mine(self, encoded: EncodingHandle) -> EncodingHandle:
         """Return an encoding, or where another worker made it, the same by this one."""
         if encoded.conversation is self.conversation:
             return encoded
         if encoded not in self._adopted:
-            self._adopted[encoded] = Encoded(self.conversation, encoded.of)
+            self._adopted[encoded] = EncodingHandle(self.conversation, encoded.of)
         return self._adopted[encoded]
 
-    def _handle_of(self, encoded: Encoded) -> int:
+    def _handle_of(self, encoded: EncodingHandle) -> int:
         mine = self._mine(encoded)
         mine.known()
         return mine.handle

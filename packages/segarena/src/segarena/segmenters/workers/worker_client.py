@@ -13,20 +13,20 @@ from typing import Any, TypeVar
 import msgspec
 
 from segarena.errors import PluginInvalid, PredictTimeout, SegmenterError
-from segarena.segmenters.workers.connection import reached, token_shown
+from segarena.segmenters.workers.connection import open_connection, token_request
 from segarena.segmenters.workers.failure_messages import told_of, what_is_missing, why_lost
-from segarena.segmenters.workers.shared_arrays import Shared, can_share
-from segarena.segmenters.workers.worker_config import Lost, WorkerConfig
+from segarena.segmenters.workers.shared_arrays import SharedArrays, can_share
+from segarena.segmenters.workers.worker_config import WorkerConfig, WorkerLost
 from segarena.segmenters.workers.worker_stream import WorkerStream
 from segarena.work.deadline import pause_deadline
 from segarena.worker import PROMPTS, PROTOCOL, SAMPLES, ProtocolError
 
-MOST_ANSWER_BYTES = 16 * 2**30
+MAX_ANSWER_BYTES = 16 * 2**30
 
 _MOST_ASIDE_BYTES = 2**20
 """What the answer to anything but predict and pack may have as arrays: there are none."""
 
-MOST_LOST = 2
+MAX_LOSSES = 2
 """A sample over which so many workers were lost is a failure."""
 
 PATIENCE_S = 10.0
@@ -36,7 +36,7 @@ Got = TypeVar("Got")
 
 
 @dataclass(slots=True)
-class Tries:
+class LossCounter:
     """How often a worker was lost over one sample, and why the last time."""
 
     lost: int = 0
@@ -48,7 +48,7 @@ class Tries:
         self.last = why
 
 
-class Hello(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker says of itself; see docs/workers.md."""
 
     protocol: int
@@ -67,7 +67,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     sees: str = ""
 
 
-class Told(Exception):
+class WorkerError(Exception):
     """The worker says that it cannot do what it was asked; `kind` is what the protocol calls the reason."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -75,7 +75,7 @@ class Told(Exception):
         self.kind = kind
 
 
-class Conversation:
+class WorkerClient:
     """Requests and answers, one at a time.
 
     Args:
@@ -93,21 +93,21 @@ class Conversation:
         self.options = dict(options)
         self.starts = 0
         self.life = 0
-        self.shared = Shared(is_seen=False)
+        self.shared = SharedArrays(is_seen=False)
         self._link: WorkerStream | None = None
-        self._hello: Hello | None = None
+        self._hello: WorkerDescription | None = None
         self._dropped: list[tuple[int, int]] = []
         self._number = 0
         self._silent_s: float | None = None
         self._one_at_a_time = threading.RLock()
 
     @property
-    def hello(self) -> Hello:
+    def hello(self) -> WorkerDescription:
         """What the worker said of itself when it was last started."""
         if self._hello is None:
             self.start()
         if self._hello is None:
-            raise Lost("it said nothing of itself")
+            raise WorkerLost("it said nothing of itself")
         return self._hello
 
     @property
@@ -128,22 +128,24 @@ class Conversation:
             with pause_deadline(self.reach.start_s):
                 try:
                     self._start()
-                except Lost as error:
+                except WorkerLost as error:
                     if not error.was_killed:
                         raise
                     self._start()
 
     def _start(self) -> None:
-        link = self._link = reached(self.reach, patience_s=PATIENCE_S if self.starts else 0.0)
+        link = self._link = open_connection(
+            self.reach, patience_s=PATIENCE_S if self.starts else 0.0
+        )
         self.starts += 1
         self.life += 1
         self._dropped.clear()
-        self.shared = Shared(is_seen=False)
+        self.shared = SharedArrays(is_seen=False)
         try:
             if self.reach.is_address:
-                self._exchange(token_shown(self.reach.token), ())
+                self._exchange(token_request(self.reach.token), ())
             self._hello = self._say_hello()
-        except Told as error:
+        except WorkerError as error:
             self.end()
             missing = what_is_missing([str(error)], self.reach)
             raise PluginInvalid(f"worker: {missing or error}") from error
@@ -152,12 +154,12 @@ class Conversation:
             raise
         link.pid = link.pid and (self._hello.pid or link.pid)
 
-    def _say_hello(self) -> Hello:
+    def _say_hello(self) -> WorkerDescription:
         words = os.urandom(16).hex()
         look = self.shared.file_of([words.encode("ascii")]) if can_share() else ""
         answer, _ = self.ask("hello", {"protocol": PROTOCOL, "options": self.options, "look": look})
         said = _checked(answer)
-        self.shared = Shared(is_seen=bool(look) and said.sees == words)
+        self.shared = SharedArrays(is_seen=bool(look) and said.sees == words)
         return said
 
     @contextmanager
@@ -193,7 +195,7 @@ class Conversation:
         with self._one_at_a_time:
             self.start()
             if life not in (None, self.life):
-                raise Lost("was started again meanwhile")
+                raise WorkerLost("was started again meanwhile")
             self._number += 1
             dropped = [handle for life, handle in self._take_dropped() if life == self.life]
             return self._exchange(
@@ -214,10 +216,10 @@ class Conversation:
     ) -> tuple[dict[str, Any], list[Any]]:
         link = self._link
         if link is None:
-            raise Lost("it is gone")
+            raise WorkerLost("it is gone")
         has_arrays = header["verb"] in ("predict", "pack")
         if has_arrays:
-            link.most_body = min(MOST_ANSWER_BYTES, link.most_memory or MOST_ANSWER_BYTES)
+            link.most_body = min(MAX_ANSWER_BYTES, link.most_memory or MAX_ANSWER_BYTES)
         else:
             link.most_body = _MOST_ASIDE_BYTES
         if header["verb"] in ("token", "hello"):
@@ -232,9 +234,9 @@ class Conversation:
                 raise ProtocolError(
                     f"it answers request {answer.get('id')!r} where {header['id']} was asked"
                 )
-        except (EOFError, OSError, ProtocolError, Lost) as error:
+        except (EOFError, OSError, ProtocolError, WorkerLost) as error:
             why = self.end(why_lost(error))
-            raise Lost(why, was_killed=link.was_killed) from error
+            raise WorkerLost(why, was_killed=link.was_killed) from error
         except BaseException:  # an alarm, Ctrl-C: what it says next would answer this request
             self.end()
             raise
@@ -254,7 +256,7 @@ class Conversation:
             how = link.close()
             return told_of(why or how, link.last_lines())
 
-    def insist(self, on: Tries, do: Callable[[], Got]) -> Got:
+    def insist(self, on: LossCounter, do: Callable[[], Got]) -> Got:
         """Return what `do` returns; a worker that is lost meanwhile is started again, once.
 
         Args:
@@ -265,18 +267,18 @@ class Conversation:
             SegmenterError: it was lost twice over this sample, or says why it cannot answer.
         """
         while True:
-            if on.lost >= MOST_LOST:
+            if on.lost >= MAX_LOSSES:
                 raise SegmenterError(
                     f"its worker was lost {on.lost} times over this sample; the last time it {on.last}"
                 )
             try:
                 return do()
-            except Lost as error:
+            except WorkerLost as error:
                 on.count(str(error))
             except PredictTimeout as error:
                 on.count(f"was ended: {error}")
                 raise
-            except Told as error:
+            except WorkerError as error:
                 if error.kind == "handle":
                     self.life += 1
                 elif error.kind != "memory":
@@ -291,16 +293,16 @@ def _said(answer: Mapping[str, Any]) -> dict[str, Any]:
     error = answer.get("error")
     said = answer.get("ok")
     if isinstance(error, dict):
-        raise Told(
+        raise WorkerError(
             str(error.get("kind", "")),
             " ".join(str(error.get("message", "it does not say why")).split()),
         )
     return said if isinstance(said, dict) else {}
 
 
-def _checked(answer: Mapping[str, Any]) -> Hello:
+def _checked(answer: Mapping[str, Any]) -> WorkerDescription:
     try:
-        said = msgspec.convert(answer, Hello)
+        said = msgspec.convert(answer, WorkerDescription)
     except msgspec.ValidationError as error:
         raise PluginInvalid(f"worker: what it says of itself cannot be: {error}") from error
     unknown = [*({*(said.prompt_kinds or ())} - {*PROMPTS}), *({*said.sample_kinds} - {*SAMPLES})]

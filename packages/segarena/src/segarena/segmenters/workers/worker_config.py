@@ -11,7 +11,7 @@ from segarena.errors import PluginInvalid
 from segarena.worker import TOKEN
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """A worker died, was silent for too long, or spoke nonsense; another may be started.
 
     Attributes:

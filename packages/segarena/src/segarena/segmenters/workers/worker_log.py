@@ -18,7 +18,7 @@ _LINE_LETTERS = 300
 _WAIT_S = 0.2
 
 
-class Log:
+class WorkerLog:
     """What a worker prints: the last lines are kept, and all of it goes to a file if one is named."""
 
     MOST_BYTES = 64 * 2**20
@@ -62,7 +62,7 @@ class Log:
             self._file.close()
 
 
-def opened_log(file: str) -> BinaryIO | None:
+def open_log(file: str) -> BinaryIO | None:
     """Return a file that is appended to; None where none is named.
 
     Raises:

@@ -12,21 +12,21 @@ from contextlib import suppress
 from segarena.errors import PluginInvalid
 from segarena.segmenters.workers.failure_messages import why_not_started
 from segarena.segmenters.workers.worker_config import WorkerConfig
-from segarena.segmenters.workers.worker_log import Log, opened_log
+from segarena.segmenters.workers.worker_log import WorkerLog, open_log
 from segarena.segmenters.workers.worker_stream import WorkerStream
 
 _ENDING_S = 0.05
 """What the end of a process may come later than that of its pipe."""
 
 
-class Program(WorkerStream):
+class WorkerProcess(WorkerStream):
     """A worker that was started here: it talks through its stdin and stdout, and its stderr is a log."""
 
     def __init__(self, reach: WorkerConfig) -> None:
         words = reach.words
         if not reach.network:
             words = [*_without_network(), *words]
-        file = opened_log(reach.log)
+        file = open_log(reach.log)
         # Of a session of its own: Ctrl-C is the host's affair, and all that it starts can be ended together.
         try:
             self.process = subprocess.Popen(  # noqa: S603 - what the user asked to start
@@ -50,7 +50,7 @@ class Program(WorkerStream):
         self._ends = (stdin, stdout)
         super().__init__(stdout.fileno(), stdin.fileno())
         _widen(stdin.fileno(), stdout.fileno())
-        self._log = Log(stderr, file)
+        self._log = WorkerLog(stderr, file)
         self.pid = self.root = self.process.pid
         self.most_memory = int(reach.memory_gb * 1e9)
 

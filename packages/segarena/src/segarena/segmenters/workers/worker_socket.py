@@ -13,7 +13,7 @@ from segarena.worker import Refused, parse_address
 _AGAIN_S = 0.2
 
 
-class Connected(WorkerStream):
+class WorkerSocket(WorkerStream):
     """A worker that listens at an address."""
 
     def __init__(self, reach: WorkerConfig) -> None:
@@ -45,12 +45,12 @@ class Connected(WorkerStream):
         return ""
 
 
-def connected(reach: WorkerConfig, patience_s: float) -> Connected:
+def connected(reach: WorkerConfig, patience_s: float) -> WorkerSocket:
     """Return a connection to a worker that may be away for some seconds."""
     until = time.monotonic() + patience_s
     while True:
         try:
-            return Connected(reach)
+            return WorkerSocket(reach)
         except PluginInvalid:
             if time.monotonic() >= until:
                 raise

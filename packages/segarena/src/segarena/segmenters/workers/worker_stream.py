@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from segarena.errors import PluginInvalid
-from segarena.segmenters.workers.process_memory import resident_bytes_of_all
-from segarena.segmenters.workers.worker_config import Lost
+from segarena.segmenters.workers.process_memory import process_tree_bytes
+from segarena.segmenters.workers.worker_config import WorkerLost
 from segarena.worker import GREETING, PROTOCOL, ProtocolError, Stream
 
 _LOOK_S = 0.2
@@ -66,16 +66,16 @@ class WorkerStream(Stream, ABC):
     def _wait(self, poll: select.poll) -> None:
         while not poll.poll(1000 * _LOOK_S):
             if self.until is not None and time.monotonic() > self.until:
-                raise Lost("gave no answer in time")
+                raise WorkerLost("gave no answer in time")
             if self.has_too_much_memory:
-                raise Lost(f"had more than memory_gb={self.most_memory / 1e9:g} in use")
+                raise WorkerLost(f"had more than memory_gb={self.most_memory / 1e9:g} in use")
 
     @property
     def has_too_much_memory(self) -> bool:
         """Whether the worker has more memory in use than it may."""
         return (
             bool(self.most_memory and self.root)
-            and resident_bytes_of_all(self.root) > self.most_memory
+            and process_tree_bytes(self.root) > self.most_memory
         )
 
     def greet(self) -> None:

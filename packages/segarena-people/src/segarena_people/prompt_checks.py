@@ -19,7 +19,7 @@ _NAMES_IN_BATCHES = ("person", "display_mode")
 
 
 def check_prompts(frame: pl.DataFrame) -> list[Finding]:
-    """Return everything odd about a table as `read_frame` gives it, errors first; [] when nothing is.
+    """Return all findings about a table from `read_prompt_frame`, errors first; [] without any.
 
     Errors are gaps, words that do not exist, numbers that are not finite, times that run backwards,
     ids that occur twice, prompts with fewer points than their kind needs, points beside a raster of

@@ -102,7 +102,7 @@ def read_prompt_table(path: Path) -> list[PersonPrompt]:
     """Return the prompts in a file.
 
     Raises:
-        InvalidInput: as `read_frame`, or a row holds what no prompt can; see
+        InvalidInput: as `read_prompt_frame`, or a row has an invalid value; see
             `segarena_people.prompt_checks` for the rest.
     """
     try:

@@ -1,10 +1,10 @@
-"""One prompt that a person gave, with what it was asked for, how it was drawn, and what the screen was like.
+"""Prompt of a person: its goal, its points, and the conditions on the screen.
 
-Positions are those of the wire: x from the left edge, y from the top, in pixels of the picture that
-was shown, and in CSS pixels of the window. They may lie a little outside the picture, as hands do.
-`prompt_of` turns them into (row, column).
+Positions are x from the left edge and y from the top, in pixels of the picture that was shown, and
+in CSS pixels of the window. They may lie a little outside the picture. `convert_prompt` converts
+them to (row, column).
 
-What was collected elsewhere is known in part: what is not known is empty, or 0.
+Fields that an imported collection does not know are empty, or 0.
 """
 
 from __future__ import annotations
@@ -178,10 +178,10 @@ def convert_prompt(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
 
 
 def convert_prompts(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...]:
-    """Return all lines of a prompt that count, as `prompt_of` gives the last one; a click or box is always one.
+    """Convert all lines of a prompt that count; a click or box is always one.
 
     Raises:
-        InvalidPrompt: as `prompt_of`.
+        InvalidPrompt: as `convert_prompt`.
     """
     if not given.points:
         has = f"only the raster {given.raster}" if given.raster else "none"

@@ -70,10 +70,13 @@ def save(path: Path, mask):
 def _given(folder, mask, number, person, kind, as_raster, rng):
     name = f"{number}-p{person + 1}"
     drawn = _drawn(mask, kind, person, rng)
+    points = [
+        PointerSample(stroke=0, x=x, y=y, time_ms=10.0 * step) for step, (x, y) in enumerate(drawn)
+    ]
     row = PersonPrompt(
         id=name, study="made up", dataset="made up", sample=f"s{number}", target="t", width=mask.shape[1],
         height=mask.shape[0], goal_mask=f"{number}.png", person=f"p{person + 1}", kind=kind, group=f"g{number // 2}",
-        stroke_px=3.0, points=tuple(PointerSample(stroke=0, x=x, y=y, time_ms=10.0 * i) for i, (x, y) in enumerate(drawn)),
+        stroke_px=3.0, points=tuple(points),
     )  # fmt: skip
     if not as_raster:
         return row

@@ -19,7 +19,7 @@ from segarena.registry import build, find, names
 from segarena.reports.people_section import human_rounds_of
 from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.run_statistics import image_clusters, target_values
-from segarena.roles import Statistic
+from segarena.rules import Statistic
 from segarena.specs import Plugin, PluginSpec
 from segarena.statistics.curves import area_under_curve, at_round, hold_last, number_of_clicks
 from segarena.work.jobs import Workers

@@ -147,7 +147,10 @@ def run_tests(unit: TestUnit) -> dict[str, Any]:
     overall = None
     if together is not None:
         overall = _separation((ALL_PEOPLE, unit.user_name), together, coarse)
-    each = [_separation((person, unit.user_name), *tests) for person, *tests in by_person]
+    each = [
+        _separation((person, unit.user_name), every, coarse_test)
+        for person, every, coarse_test in by_person
+    ]
     excess = _excess_over_people(unit, [test for _, test, _ in by_person], n)
     return {
         "each": _as_dicts(each),

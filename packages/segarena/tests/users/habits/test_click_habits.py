@@ -11,9 +11,13 @@ PLACES = np.array([[0, 0], [0, 10], [0, 20], [0, 30]])
 
 
 def habits_of(**told):
+    hands = {
+        "mouse": PointerSteadiness(unsteady=0.01),
+        "touch": PointerSteadiness(unsteady=0.02, down=0.01, right=-0.005),
+    }
     habits = {
         "source": "made here", "centredness": 2.0, "anywhere": 0.0, "avoid": 1.0, "reach": 0.05, "between_people": 0.0,
-        "hands": {"mouse": PointerSteadiness(unsteady=0.01), "touch": PointerSteadiness(unsteady=0.02, down=0.01, right=-0.005)},
+        "hands": hands,
     } | told  # fmt: skip
     return ClickHabits(**habits)
 

@@ -1,7 +1,7 @@
-"""What invented videos are made of: textures, things that move and bend over a background, and a camera that drifts.
+"""Building blocks of generated videos: textures, moving and deforming things, a drifting camera.
 
-Lengths are in frame heights, positions (row, column) of the world that the camera looks at; time runs from 0 to 1. So a
-scene is the same in any size and with any number of frames.
+Lengths are in frame heights, positions are (row, column) of the world in front of the camera, and time runs from 0 to
+1. This way a scene is the same at any size and with any number of frames.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Path: TypeAlias = Callable[[float], tuple[float, float]]
 
 NOISE = 4.0
 FLICKER = 0.02
-"""Standard deviations of the camera's noise, in levels, and of its brightness, as a share."""
+"""Standard deviations of the camera's noise, in grey levels, and of its brightness, relative."""
 
 
 class Rendering(NamedTuple):
-    """How a thing looks from its own middle: colours float32 (H, W, 3), and how much of each pixel it covers."""
+    """A rendered thing: colours float32 (H, W, 3), and coverage of each pixel, 0 to 1."""
 
     colours: Field
     cover: Field
 
 
 class Appearance(Protocol):
-    """What a thing looks like at a place in its own coordinates, at a time; `pixel` is the size of a pixel in them."""
+    """Appearance of a thing at positions in its own coordinates, at a time; `pixel` is the size of a pixel in them."""
 
     def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
-        """Return its look."""
+        """Render it."""
         ...
 
 
@@ -46,12 +46,12 @@ class Actor:
     """One thing in a scene.
 
     Attributes:
-        label: the object's number; 0 for what belongs to the scenery.
+        label: the object's number; 0 for scenery.
         look: its appearance; its own coordinates reach from about -1 to 1.
-        path: where its middle is.
+        path: position of its centre, by time.
         size: half its height, by time.
-        turn: by how many radians it is turned, by time.
-        depth: how far away it is, by time; what is nearer covers what is farther.
+        turn: rotation in radians, by time.
+        depth: distance, by time; nearer things cover farther ones.
     """
 
     label: int
@@ -64,7 +64,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingScene:
-    """Background, things, and where the camera's upper left corner is; `ground` is float32 (H, W, 3), seamless.
+    """Background, things, and position of the camera's upper left corner; `ground` is float32 (H, W, 3), seamless.
 
     Attributes:
         ground_px: pixels of `ground` per frame height.
@@ -78,44 +78,48 @@ class MovingScene:
     def shoot(
         self, frames: int, shape: tuple[int, int], rng: np.random.Generator
     ) -> tuple[NDArray[np.uint8], Labels]:
-        """Return the frames, uint8 (T, H, W, 3), and the labels of what is seen in them, uint8 (T, H, W)."""
+        """Render the frames, uint8 (T, H, W, 3), and the labels of the visible objects, uint8 (T, H, W)."""
         images = np.empty((frames, *shape, 3), dtype=np.uint8)
         labels = np.zeros((frames, *shape), dtype=np.uint8)
         for frame in range(frames):
-            picture = self._draw(frame / max(frames - 1, 1), labels[frame])
-            picture = cv2.GaussianBlur(picture, (0, 0), 0.6) * np.float32(rng.normal(1.0, FLICKER))
+            time = frame / max(frames - 1, 1)
+            picture = self._render(time, labels[frame])
+            # The order of the random draws is part of the videos: flicker first, then noise.
+            flicker = np.float32(rng.normal(1.0, FLICKER))
+            picture = cv2.GaussianBlur(picture, (0, 0), _BLUR_PX) * flicker
             picture += rng.normal(0.0, NOISE, picture.shape).astype(np.float32)
             images[frame] = np.rint(picture).clip(0, 255)
         return images, labels
 
-    def _draw(self, time: float, labels: Labels) -> Field:
-        """Return one frame without the camera's faults, and enter into `labels` what is seen in it."""
-        rows, columns = np.indices(labels.shape, dtype=np.float32) / np.float32(labels.shape[0])
+    def _render(self, time: float, labels: Labels) -> Field:
+        """Render one frame without camera noise, and write the visible objects into `labels`."""
+        height = labels.shape[0]
+        rows, columns = np.indices(labels.shape, dtype=np.float32) / np.float32(height)
         top, left = self.camera(time)
         down = rows + np.float32(top)
         right = columns + np.float32(left)
-        picture = sample_field(
-            self.ground, down * np.float32(self.ground_px), right * np.float32(self.ground_px)
-        )
+        ground_px = np.float32(self.ground_px)
+        picture = sample_field(self.ground, down * ground_px, right * ground_px)
         for actor in sorted(self.actors, key=lambda actor: -actor.depth(time)):
             row, column = actor.path(time)
             size = actor.size(time)
             turn = actor.turn(time)
             cosine = np.float32(np.cos(turn) / size)
             sine = np.float32(np.sin(turn) / size)
-            away = down - np.float32(row)
-            aside = right - np.float32(column)
-            own_down = cosine * away - sine * aside
-            own_right = sine * away + cosine * aside
-            look = actor.look(own_down, own_right, time, 1.0 / (size * labels.shape[0]))
-            picture += look.cover[..., None] * (look.colours - picture)
-            labels[look.cover > 0.5] = actor.label
+            row_offset = down - np.float32(row)
+            column_offset = right - np.float32(column)
+            own_down = cosine * row_offset - sine * column_offset
+            own_right = sine * row_offset + cosine * column_offset
+            pixel = 1.0 / (size * height)
+            rendering = actor.look(own_down, own_right, time, pixel)
+            picture += rendering.cover[..., None] * (rendering.colours - picture)
+            labels[rendering.cover > 0.5] = actor.label
         return picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blob:
-    """A round thing whose outline waves: harmonic k swings by `waves[k - 2]` at a pace of `pace` turns."""
+    """A round thing with a waving outline: harmonic k has amplitude `waves[k - 2]` and turns `pace` times."""
 
     texture: Field
     waves: Sequence[float]
@@ -123,38 +127,40 @@ class Blob:
     phase: float
 
     def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
-        """Return its look; light falls from above."""
+        """Render it, lit from above."""
         angle = np.arctan2(down, right)
         outline = np.ones_like(angle)
         for number, wave in enumerate(self.waves, start=2):
-            swing = self.phase * number + 2 * np.pi * self.pace * time * (-1) ** number
+            direction = (-1) ** number
+            swing = self.phase * number + 2 * np.pi * self.pace * time * direction
             outline += wave * np.cos(number * angle + np.float32(swing))
         inside = outline - np.hypot(down, right)
-        side = self.texture.shape[0]
-        colours = sample_field(self.texture, (down + 2) * (side / 4), (right + 2) * (side / 4))
+        # The texture spans -2 to 2.
+        scale = self.texture.shape[0] / 4
+        colours = sample_field(self.texture, (down + 2) * scale, (right + 2) * scale)
         light = 1 - 0.22 * down.clip(-1, 1)
-        return _look(colours * light[..., None], inside / pixel + 0.5)
+        return _rendering(colours * light[..., None], inside / pixel + 0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bar:
-    """An upright bar: `width` is half its width, in its own height's half."""
+    """An upright bar: `width` is half its width, relative to half its height."""
 
     texture: Field
     width: float
 
     def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
-        """Return its look."""
+        """Render it."""
         del time
         inside = np.minimum(self.width - np.abs(right), 1 - np.abs(down))
         side = self.texture.shape[0]
         colours = sample_field(self.texture, (down + 2) * (side / 4), (right + 2) * side)
-        return _look(colours, inside / pixel + 0.5)
+        return _rendering(colours, inside / pixel + 0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cutout:
-    """A piece of a photograph: colours float32 (h, w, 3) and how much of each pixel belongs to it."""
+    """An object cut out of a photograph: colours float32 (h, w, 3), and coverage of each pixel."""
 
     colours: Field
     cover: Field
@@ -164,26 +170,27 @@ class Cutout:
     def of(
         cls, image: NDArray[np.uint8], mask: Mask, *, side_px: int = 160, lean: float = 0.0
     ) -> Cutout:
-        """Cut the object out and shrink it; it leans left and right by `lean`, as one that sways."""
+        """Cut out an object and shrink it; it sways left and right by `lean`."""
         rows = np.flatnonzero(mask.any(axis=1))
         columns = np.flatnonzero(mask.any(axis=0))
         window = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+        # The scale counts rows and columns with pixels, which are fewer than the window's for objects in parts.
         share = min(1.0, side_px / max(len(rows), len(columns)))
-        size = (
-            max(1, round(share * (window[1].stop - window[1].start))),
-            max(1, round(share * len(rows))),
-        )
+        window_width = columns[-1] + 1 - columns[0]
+        width = max(1, round(share * window_width))
+        height = max(1, round(share * len(rows)))
         return cls(
-            colours=_shrink(image[window], size),
-            cover=_shrink(mask[window], size),
+            colours=_shrink(image[window], (width, height)),
+            cover=_shrink(mask[window], (width, height)),
             lean=lean,
         )
 
     def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
-        """Return its look."""
+        """Render it."""
         del pixel
         height, width = self.cover.shape
-        swayed = right + self.lean * float(np.sin(4 * np.pi * time)) * (1 - down)
+        sway = self.lean * float(np.sin(4 * np.pi * time))
+        swayed = right + sway * (1 - down)
         rows = (down + 1) * (height / 2)
         columns = swayed * (height / 2) + width / 2
         cover = cv2.remap(
@@ -197,7 +204,7 @@ class Cutout:
         colours = cv2.remap(
             self.colours, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
         )
-        return _look(colours, cover)
+        return _rendering(colours, cover)
 
 
 def make_texture(
@@ -208,41 +215,45 @@ def make_texture(
     cells: int,
     grain: float = 0.6,
 ) -> Field:
-    """Return clouds of these colours, float32 (H, W, 3): `cells` of them across, each octave finer by `grain`."""
-    clouds = np.zeros((*shape, 2), dtype=np.float32)
-    strength = np.float32(1.0)
+    """Return cloud noise in these colours, float32 (H, W, 3): `cells` clouds across, octaves weighted by `grain`."""
+    height, width = shape
+    # The first channel chooses the colour, the second the brightness.
+    clouds = np.zeros((height, width, 2), dtype=np.float32)
+    weight = np.float32(1.0)
     across = cells
-    while across < shape[0] and strength > 0.05:
-        grid = rng.standard_normal((across, max(2, across * shape[1] // shape[0]), 2)).astype(
-            np.float32
-        )
-        clouds += strength * np.asarray(
-            cv2.resize(grid, shape[::-1], interpolation=cv2.INTER_CUBIC)
-        )
-        strength = strength * np.float32(grain)
+    while across < height and weight > 0.05:
+        grid_shape = (across, max(2, across * width // height), 2)
+        grid = rng.standard_normal(grid_shape).astype(np.float32)
+        octave = cv2.resize(grid, (width, height), interpolation=cv2.INTER_CUBIC)
+        clouds += weight * np.asarray(octave)
+        weight = weight * np.float32(grain)
         across = across * 2
     clouds /= clouds.std()
-    place = (clouds[..., 0] * 0.8 + len(colours) / 2 - 0.5).clip(0, len(colours) - 1)
+    last = len(colours) - 1
+    position = (clouds[..., 0] * 0.8 + len(colours) / 2 - 0.5).clip(0, last)
     stops = np.asarray(colours, dtype=np.float64)
-    mixed = np.stack(
-        [np.interp(place, np.arange(len(colours)), stops[:, channel]) for channel in range(3)],
-        axis=-1,
-    )
-    return (mixed * (1 + 0.10 * clouds[..., 1:])).astype(np.float32)
+    numbers = np.arange(len(colours))
+    channels = [np.interp(position, numbers, stops[:, channel]) for channel in range(3)]
+    mixed = np.stack(channels, axis=-1)
+    brightness = 1 + 0.10 * clouds[..., 1:]
+    return (mixed * brightness).astype(np.float32)
 
 
 def sample_field(field: Field, rows: Field, columns: Field) -> Field:
-    """Return a texture between its pixels; beyond its edges it is mirrored."""
+    """Interpolate a texture between its pixels; beyond its edges it is mirrored."""
     sampled = cv2.remap(field, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
     return np.asarray(sampled, dtype=np.float32)
 
 
-def _look(colours: Any, cover: Any) -> Rendering:
-    return Rendering(
-        np.asarray(colours, dtype=np.float32), np.asarray(cover, dtype=np.float32).clip(0, 1)
-    )
+def _rendering(colours: Any, cover: Any) -> Rendering:
+    coverage = np.asarray(cover, dtype=np.float32).clip(0, 1)
+    return Rendering(np.asarray(colours, dtype=np.float32), coverage)
 
 
 def _shrink(pixels: NDArray[Any], size: tuple[int, int]) -> Field:
     small = cv2.resize(pixels.astype(np.float32), size, interpolation=cv2.INTER_AREA)
     return np.asarray(small, dtype=np.float32)
+
+
+# Standard deviation of the Gaussian blur of the lens, in pixels.
+_BLUR_PX = 0.6

@@ -1,6 +1,6 @@
-"""DAVIS Interactive Challenge: how good are the masks of a whole video after so much time with scribbles?
+"""DAVIS Interactive Challenge: quality of the masks of a whole video against the time spent with scribbles.
 
-A person's scribbles on one frame, then a robot's on the worst frame after each answer. Several objects are judged
+A person scribbles on one frame, then a robot on the worst frame after each answer. Several objects are judged
 together, in all frames; the clock runs while the segmenter works.
 """
 
@@ -17,18 +17,18 @@ from segarena.specs import PluginSpec
 from segarena.systems.videos.robot.settings import RobotPreset
 
 MetricToOptimize = Literal["J", "F", "J_AND_F"]
-"""What makes a frame bad, under the names of the challenge."""
+"""Criterion for the worst frame, under the names of the challenge."""
 
 METRIC_COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
-"""The columns of `jaccard-contour` of these names."""
+"""The columns of `jaccard-contour` for these names."""
 
 SECONDS_PER_OBJECT = 240.0
-"""The challenge: 30 s for each object and each of eight interactions."""
+"""Time limit of the challenge: 30 s for each object and each of eight interactions."""
 
 INTERACTIONS = 8
 
 BY_TIME_ALONE = 1000
-"""The rounds of a dialogue that time alone is to end."""
+"""Number of rounds of a dialogue that only the time limit ends."""
 
 
 @benchmark("davis")
@@ -53,20 +53,20 @@ def davis(
     Args:
         preset: of the robot: "default", "local-1.0.4" or "server-2020".
         metric: the robot draws in the frame where this is lowest: "J", "F" or "J_AND_F"; the curve shows it, too.
-        rounds: the most interactions; None: as many as the time allows, 1000 at most.
-        seconds_per_object: the time for all interactions about a video, for each of its objects; None: no limit.
-        counts_judging: judging and drawing run on that time as well; by default only as published.
-        kernel_size: of the robot, instead of the preset's, as are the next three; see `scribble-robot`.
-        max_radius_px: the largest radius of the disk that opens an error.
-        min_nodes: skeletons of fewer pixels give no line.
-        max_points: how many points a line has at most.
-        protocol: "careful", or "published" for everything that the published package does otherwise.
+        rounds: largest number of interactions; None: as many as the time allows, 1000 at most.
+        seconds_per_object: time limit for all interactions about a video, per object; None: no limit.
+        counts_judging: whether judging and drawing count against that limit; by default only as published.
+        kernel_size: replaces the preset's, as do the next three; see `scribble-robot`.
+        max_radius_px: largest radius of the disk that opens an error.
+        min_nodes: skeletons with fewer pixels give no line.
+        max_points: largest number of points of a line.
+        protocol: "careful", or "published" to reproduce the published package in every respect.
 
     Raises:
         InvalidInput: no time at all, or neither a limit of time nor of interactions.
 
     Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the interactive track;
-    `docs/davis.md` names the differences.
+    `docs/davis.md` lists the differences.
     """
     if seconds_per_object is not None and not seconds_per_object > 0:
         raise InvalidInput(

@@ -35,10 +35,10 @@ PUBLISHED = {
 
 @dataset("davis")
 class Davis(VideoDataset):
-    """DAVIS as downloaded; which sequences there are is what the files say.
+    """DAVIS as downloaded; the files decide which sequences exist.
 
     A sample is a sequence; its target "objects" holds the labels of all its objects, 255 is `ignore`. The files in
-    `Scribbles/SEQ` are its scribbles, one of each person.
+    `Scribbles/SEQ` are its scribbles, one per person.
 
     Args:
         path: the folder with `JPEGImages`.
@@ -47,10 +47,10 @@ class Davis(VideoDataset):
         sequences: of the subset, only these.
         resolution: folder in `JPEGImages` and `Annotations`.
         year: 2017, or 2016 for one object: all ids are merged to 1, and `ImageSets` of that year count.
-        renumber: close gaps in the object ids instead of refusing them.
+        renumber: close gaps in the object ids instead of rejecting them.
 
     Raises:
-        DatasetMissing: a folder, a list or a sequence is not there.
+        DatasetMissing: a folder, a list or a sequence is missing.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Short videos made on demand: things that move, bend, cover one another, leave and return."""
+"""Short videos generated on demand: things that move, bend, cover one another, leave and return."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from segarena.systems.videos.moving_scene import (
 )
 
 EDITION = 1
-"""Raised whenever the same options would give other videos."""
+"""Incremented whenever the same options would give other videos."""
 
 LEAST_SIDE_PX = 48
 
@@ -40,8 +40,8 @@ class DemoVideos:
 
     Args:
         size: rows and columns of a frame, at least 48 each. The scenes stay the same, so larger frames are finer.
-        frames: how many of each video, at least 2. The scenes stay the same, so more of them are slower.
-        seed: of textures and noise.
+        frames: number of frames of each video, at least 2. The scenes stay the same, so more frames are slower.
+        seed: seed of textures and noise.
 
     Raises:
         PluginInvalid: frames too small or too few.
@@ -75,7 +75,7 @@ class DemoVideos:
         return hashes.fingerprint(text)
 
     def load(self, sample_id: str) -> VideoSample:
-        """Make one sample; nothing is cached.
+        """Generate one sample; nothing is cached.
 
         Raises:
             SampleInvalid: there is no such sample.
@@ -97,7 +97,7 @@ class DemoVideos:
         return sample
 
     def check(self) -> Sequence[Finding]:
-        """Make every sample once and return the counts."""
+        """Generate every sample once and return the counts."""
         samples = [self.load(sample_id) for sample_id in self.sample_ids]
         objects = sum(sample.targets[0].objects for sample in samples)
         message = (

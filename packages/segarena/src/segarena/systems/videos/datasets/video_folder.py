@@ -1,4 +1,4 @@
-"""Your own videos: folders of frames, of masks, and of scribbles if there are any."""
+"""Your own videos: folders of frames, of masks, and optionally of scribbles."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ VIDEO_FOLDER_LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
 
 @dataset("video-folder")
 class VideoFolder(VideoDataset):
-    """A folder of frames and a folder of masks for each video, of the same names; nested ones are mirrored.
+    """For each video a folder of frames and a folder of masks of the same name, possibly nested.
 
-    A mask's value is the number of an object. Scribbles are JSON files as those of the DAVIS challenge.
+    A mask's value is the number of an object. Scribbles are JSON files in the format of the DAVIS challenge.
 
     Args:
-        path: the folder that holds all.
+        path: the parent folder.
         frames: folder of the frames in `path`.
         masks: folder of the masks in `path`.
-        scribbles: folder of the scribbles in `path`; it need not be there.
+        scribbles: folder of the scribbles in `path`; optional.
         sequences: only these; by default all.
-        single: whether all objects of a video are one.
-        renumber: close gaps in the object ids instead of refusing them.
-        max_objects: how many objects a video has at most; more are an error.
+        single: whether all objects of a video are merged into one.
+        renumber: close gaps in the object ids instead of rejecting them.
+        max_objects: largest number of objects of a video; more are an error.
         ignore_value: value of pixels excluded from scoring; None: there are none.
         name: as it appears in records; by default the name of the folder at `path`.
 
     Raises:
-        DatasetMissing: a folder or a sequence is not there, or there are no frames.
+        DatasetMissing: a folder or a sequence is missing, or there are no frames.
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class VideoFolder(VideoDataset):
         found = _sequences(images)
         if not found:
             raise DatasetMissing(
-                f"{images}: expected a folder with images for each video, found none; the layout is {VIDEO_FOLDER_LAYOUT}"
+                f"{images}: expected a folder with images for each video, found none; "
+                f"the layout is {VIDEO_FOLDER_LAYOUT}"
             )
         names = select_sequences(found, sequences, images)
         folders = {key: labels / key for key in names}

@@ -1,4 +1,4 @@
-"""Videos as files: frames that are decoded when they are looked at, and masks as labels."""
+"""Video files: frames that are decoded on access, and masks as labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _empty_cache() -> LruCache[int, NDArray[np.uint8]]:
 
 
 class FrameFiles(Sequence[NDArray[np.uint8]]):
-    """The frames of a video, uint8 (H, W, 3), each decoded when it is asked for; the last few are kept.
+    """The frames of a video, uint8 (H, W, 3), each decoded on access; the last few are cached.
 
     Args:
         sample_id: for messages.
@@ -53,7 +53,7 @@ class FrameFiles(Sequence[NDArray[np.uint8]]):
     def __getitem__(self, index: slice) -> list[NDArray[np.uint8]]: ...
 
     def __getitem__(self, index: int | slice) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
-        """Return one frame, which nobody may write to, or several.
+        """Return one read-only frame, or several.
 
         Raises:
             SampleInvalid: a file is missing, damaged, or of another size than the other frames.
@@ -84,7 +84,7 @@ class FrameFiles(Sequence[NDArray[np.uint8]]):
 
 
 def image_files(folder: Path) -> Files:
-    """Return the images in a folder, numbers in names counted as numbers: 2 comes before 10."""
+    """Return the images in a folder in natural order: 2 comes before 10."""
     found = (
         path
         for path in folder.iterdir()
@@ -94,10 +94,10 @@ def image_files(folder: Path) -> Files:
 
 
 def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
-    """Return (H, W) of all frames, as their files say; nothing is decoded.
+    """Return (H, W) of all frames from the file headers, without decoding.
 
     Raises:
-        InvalidImage: no frames, a file that is no image, or one of another size than the first.
+        InvalidImage: no frames, a file that is not an image, or one of another size than the first.
     """
     if not paths:
         raise InvalidImage("expected at least one frame, found none")
@@ -161,7 +161,7 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
 
 
 def missing_frame_names(paths: Sequence[Path]) -> Iterator[str]:
-    """Yield the names that numbered files lack between the first and the last."""
+    """Yield the file names missing between the first and the last of numbered files."""
     numbers = {int(path.stem): path for path in paths if path.stem.isdecimal()}
     if len(numbers) == len(paths) and paths:
         for number in range(min(numbers), max(numbers)):

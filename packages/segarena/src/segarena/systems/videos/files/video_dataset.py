@@ -1,4 +1,4 @@
-"""What all datasets of video files share: reading one video, its objects, its scribbles, and the check."""
+"""Common base of datasets of video files: one video, its objects, its scribbles, and the check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from segarena.systems.videos.scribbles.files import Scribbles, read_scribbles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoFiles:
-    """The files of one video, in order; masks without those that are not there."""
+    """The files of one video, in order; missing masks are left out."""
 
     frames: Files
     masks: Files = ()
@@ -33,12 +33,12 @@ class VideoFiles:
 
     @property
     def all(self) -> Files:
-        """All of them."""
+        """All files."""
         return (*self.frames, *self.masks, *self.scribbles)
 
 
 class VideoObjects(NamedTuple):
-    """The target of a video, the highest object id in its files, and the number that each id has become."""
+    """The target of a video, the highest object id in its files, and the new number of each id."""
 
     target: Target
     highest: int
@@ -47,13 +47,13 @@ class VideoObjects(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRules:
-    """How the values in masks become objects.
+    """Conversion of the values in masks to objects.
 
     Attributes:
         ignore_value: value of pixels excluded from scoring; None: there are none.
-        single: whether all objects are one.
+        single: whether all objects are merged into one.
         renumber: whether gaps in the ids are closed.
-        max_objects: how many objects a video has at most.
+        max_objects: largest number of objects of a video.
     """
 
     ignore_value: int | None = VOID
@@ -62,7 +62,7 @@ class ObjectRules:
     max_objects: int | None = None
 
     def objects(self, labels: Labels) -> VideoObjects:
-        """Return the one target of a video, "objects", which takes `labels` and changes them.
+        """Return the only target of a video, "objects"; it uses `labels` in place and modifies them.
 
         Raises:
             InvalidMask: no objects, more than stated, or ids with gaps.
@@ -113,8 +113,8 @@ class VideoDataset(ListedDataset[VideoSample]):
     Args:
         name: as it appears in records.
         videos: the files of each, by sample id, in the order of evaluation.
-        folders: where the masks of each are looked for; for messages.
-        objects: how masks become objects.
+        folders: folder of the masks of each; for messages.
+        objects: conversion of masks to objects.
         needs_masks: whether a video without a mask for every frame is an error; otherwise it has no target.
     """
 
@@ -185,7 +185,7 @@ class VideoDataset(ListedDataset[VideoSample]):
             try:
                 sample = self.load(sample_id)
             except SampleInvalid:
-                continue  # told already
+                continue  # the check has reported it
             frames += len(sample.frames)
             objects += sum(target.objects for target in sample.targets)
             scribbles += len(sample.scribbles)
@@ -204,7 +204,7 @@ class VideoDataset(ListedDataset[VideoSample]):
         yield Finding(is_error=False, message=message)
 
     def _compare(self, sequences: int, frames: int, objects: int) -> Iterable[Finding]:
-        """Return how the counts differ from published ones."""
+        """Return the differences of the counts from published ones."""
         del sequences, frames, objects
         return ()
 
@@ -218,19 +218,24 @@ def _undecodable(sample: VideoSample) -> Iterable[Finding]:
 
 
 def _renumbered(drawn: Scribbles, numbers: NDArray[np.uint8]) -> Scribbles:
-    def renumber(line: dict[str, Any]) -> dict[str, Any]:
-        return {**line, "object_id": int(numbers[min(line["object_id"], VOID)])}
-
-    return {**drawn, "scribbles": [list(map(renumber, lines)) for lines in drawn["scribbles"]]}
+    """Return scribbles with the object ids of the merged or renumbered masks."""
+    frames: list[list[dict[str, Any]]] = []
+    for lines in drawn["scribbles"]:
+        renumbered: list[dict[str, Any]] = []
+        for line in lines:
+            object_id = int(numbers[min(line["object_id"], VOID)])
+            renumbered.append({**line, "object_id": object_id})
+        frames.append(renumbered)
+    return {**drawn, "scribbles": frames}
 
 
 def select_sequences(
     names: Iterable[str], sequences: str | Iterable[str] | None, where: Path
 ) -> list[str]:
-    """Return those of `names` that `sequences` holds, in the order of `names`; all of them when it is None.
+    """Return the `names` that are in `sequences`, in their order; all of them if `sequences` is None.
 
     Raises:
-        DatasetMissing: one of `sequences` is not among them.
+        DatasetMissing: one of `sequences` is not among `names`.
     """
     known = list(names)
     if sequences is None:

@@ -1,11 +1,11 @@
-"""Scribble files of the DAVIS Interactive Challenge: the lines that a person or a robot drew in a video.
+"""Scribble files of the DAVIS Interactive Challenge: the lines of a person or a robot in a video.
 
     {"sequence": "dogs-jump", "annotated_frame": 2,
      "scribbles": [[], [], [{"path": [[0.25, 0.5], [0.26, 0.5]], "object_id": 1, "start_time": 0, "end_time": 900}]]}
 
-One list for each frame, in it one entry for each line. A path holds [x, y] as fractions of the frame, x from its left
-and y from its top edge; `object_id` is 0 for the background; times are milliseconds since the person began.
-`annotated_frame` and both times may be missing.
+There is one list for each frame, with one entry for each line. A path holds [x, y] as fractions of the frame, x from
+its left and y from its top edge; `object_id` is 0 for the background; times are milliseconds since the person began.
+`annotated_frame` and both times are optional.
 
 Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4.
 """
@@ -22,22 +22,22 @@ from segarena.errors import DatasetMissing, InvalidPrompt
 from segarena.files.whole import write_whole
 
 Scribbles: TypeAlias = Mapping[str, Any]
-"""What a scribble file holds."""
+"""Content of a scribble file."""
 
 
 def check_scribbles(
     data: Any, *, frames: int | None = None, objects: int | None = None, sequence: str | None = None
 ) -> Scribbles:
-    """Return `data` if it is what a scribble file holds, and say what is wrong otherwise.
+    """Return `data` if it is the valid content of a scribble file.
 
     Args:
         data: of any type.
-        frames: how many frames the video has; None takes any number.
-        objects: the highest object id; None takes any.
-        sequence: its name; None takes any.
+        frames: number of frames of the video; None accepts any number.
+        objects: highest object id; None accepts any.
+        sequence: name of the sequence; None accepts any.
 
     Raises:
-        InvalidPrompt: naming frame and line, both counted from 0, and what was expected there.
+        InvalidPrompt: invalid content; the message names frame and line, both counted from 0, and what was expected.
     """
     if not isinstance(data, Mapping):
         raise InvalidPrompt(f"scribbles: expected a dictionary, got {_shown(data)}")
@@ -81,11 +81,11 @@ def read_scribbles(
     objects: int | None = None,
     sequence: str | None = None,
 ) -> Scribbles:
-    """Return what is in a scribble file, checked as by `check_scribbles`.
+    """Read a scribble file, and check it with `check_scribbles`.
 
     Raises:
         DatasetMissing: there is no such file.
-        InvalidPrompt: it is no JSON, or not what a scribble file holds.
+        InvalidPrompt: not JSON, or not the content of a scribble file.
     """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -105,18 +105,18 @@ def write_scribbles(data: Scribbles, path: Path | str) -> None:
     """Write a scribble file.
 
     Raises:
-        InvalidPrompt: `data` is not what a scribble file holds; nothing is written.
+        InvalidPrompt: `data` is not the content of a scribble file; nothing is written.
     """
     write_whole(Path(path), json.dumps(dict(check_scribbles(data)), allow_nan=False) + "\n")
 
 
 def no_scribbles(sequence: str, frames: int) -> dict[str, Any]:
-    """Return the scribbles of a video in which nothing is drawn."""
+    """Return the scribbles of a video without lines."""
     return {"sequence": sequence, "scribbles": [[] for _ in range(frames)]}
 
 
 def is_empty(data: Scribbles) -> bool:
-    """Tell whether there is no line in any frame."""
+    """Return whether no frame has a line."""
     return not annotated_frames(data)
 
 
@@ -136,17 +136,18 @@ def annotated_frames_of_object(data: Scribbles, object_id: int) -> tuple[int, ..
 def fuse_scribbles(first: Scribbles, second: Scribbles) -> dict[str, Any]:
     """Return the lines of both, frame by frame, those of `first` before those of `second`.
 
-    Neither is changed, and later changes to the lists of the result change neither. What else the two say
-    (`annotated_frame`) is taken from `first`.
+    Neither is modified, and later changes to the lists of the result modify neither. Other keys (`annotated_frame`)
+    come from `first`.
 
     Raises:
-        InvalidPrompt: they are of two videos, or of different numbers of frames.
+        InvalidPrompt: two different videos, or different numbers of frames.
     """
-    one, other = [(data["sequence"], len(data["scribbles"])) for data in (first, second)]
-    if one != other:
+    frames = len(first["scribbles"])
+    other_frames = len(second["scribbles"])
+    if first["sequence"] != second["sequence"] or frames != other_frames:
         raise InvalidPrompt(
-            f"scribbles to fuse: expected the same video, got {one[0]!r} of {one[1]} frames "
-            f"and {other[0]!r} of {other[1]}"
+            f"scribbles to fuse: expected the same video, got {first['sequence']!r} of {frames} frames "
+            f"and {second['sequence']!r} of {other_frames}"
         )
     pairs = zip(first["scribbles"], second["scribbles"], strict=True)
     return {**first, "scribbles": [[*before, *after] for before, after in pairs]}

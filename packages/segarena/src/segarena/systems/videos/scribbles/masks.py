@@ -1,4 +1,4 @@
-"""Scribbles as pixels and as points."""
+"""Scribbles as masks and as points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import Fractions, to_pixels
 
 Rounding: TypeAlias = Literal["nearest", "down"]
-"""Which pixel a position belongs to: the nearest one (halfway the later one), or the one it was cut off to."""
+"""Rounding of positions to pixels: to the nearest one (halfway to the later one), or down."""
 
 NOT_DRAWN_ON = -1
 
@@ -36,16 +36,16 @@ def scribbles_to_masks(
     fractions: Fractions = "last-pixel",
     rounding: Rounding = "nearest",
 ) -> NDArray[np.int16]:
-    """Return which object is drawn on where, in lines one pixel wide; later lines are drawn over earlier ones.
+    """Rasterize scribbles as object ids, in lines one pixel wide; later lines cover earlier ones.
 
     Args:
-        data: checked before.
+        data: checked scribbles.
         shape: (H, W) of a frame.
-        default: the value where nothing is drawn.
-        is_joined: pixels between the points of a line belong to it, by `segarena.arrays.lines.pixels_between`;
-            otherwise it is the points alone.
-        bezier_points: draw each line as a Bezier curve with so many points, of which all its own points are control
-            points; None draws it as it is.
+        default: value of pixels without a line.
+        is_joined: fill the pixels between the points of a line, by `segarena.arrays.lines.pixels_between`; otherwise
+            only the points are drawn.
+        bezier_points: draw each line as a Bezier curve of this many points, with its own points as control points;
+            None draws it unchanged.
         fractions: "size" for lines of the published robot.
         rounding: "down" as the published code, which is up to a pixel off, towards the first one.
 
@@ -53,7 +53,7 @@ def scribbles_to_masks(
         int16 (T, H, W).
 
     Raises:
-        InvalidInput: an option is not one of those above.
+        InvalidInput: an invalid option.
     """
     if rounding not in get_args(Rounding):
         raise InvalidInput(
@@ -61,14 +61,18 @@ def scribbles_to_masks(
         )
     if bezier_points is not None and bezier_points < 2:
         raise InvalidInput(f"bezier_points: expected 2 or more, got {bezier_points}")
+    shift = 0.5 if rounding == "nearest" else 0.0
     masks = np.full((len(data["scribbles"]), *shape), default, dtype=np.int16)
     for mask, lines in zip(masks, data["scribbles"], strict=True):
         for line in lines:
             points = to_pixels(line["path"], shape, fractions)
             if bezier_points is not None:
                 points = bezier(points, bezier_points)
-            pixels = np.floor(points + (0.5 if rounding == "nearest" else 0.0)).astype(np.int64)
-            mask[tuple((pixels_between(pixels) if is_joined else pixels).T)] = line["object_id"]
+            pixels = np.floor(points + shift).astype(np.int64)
+            if is_joined:
+                pixels = pixels_between(pixels)
+            rows, columns = pixels.T
+            mask[rows, columns] = line["object_id"]
     return masks
 
 
@@ -78,11 +82,11 @@ def scribbles_to_points(
     """Return the points of all lines, in the order of frames and then as drawn.
 
     Args:
-        data: checked before.
+        data: checked scribbles.
         shape: (H, W) of a frame; None leaves rows and columns as fractions of height and width.
-        fractions: what fractions are of.
+        fractions: meaning of the fractions.
 
-    Source: the published code puts x before y and multiplies x by the height, y by the width; this does not.
+    Source: the published code puts x before y and multiplies x by the height, y by the width; this one does not.
     """
     positions: list[NDArray[np.float64]] = [np.empty((0, 3))]
     object_ids: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]

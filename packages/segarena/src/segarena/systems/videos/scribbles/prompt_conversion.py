@@ -1,8 +1,8 @@
-"""Between the fractions of scribble files and the pixels of prompts.
+"""Conversion between the fractions of scribble files and the pixels of prompts.
 
-Fractions of what is not agreed on in the published code: people's files are read with 1 as the last pixel, and the
-robot divides by the size of the frame. Here files are read and written with 1 as the last pixel unless said otherwise,
-so that what is written is what is read.
+The published code uses two meanings of fractions: people's files are read with 1 as the last pixel, and the robot
+divides by the size of the frame. Here files are read and written with 1 as the last pixel by default, so that reading
+reverses writing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles, no_scribbles
 
 Fractions: TypeAlias = Literal["last-pixel", "size"]
-"""What a fraction of 1 means: the last pixel, n - 1, or the size, n."""
+"""Meaning of a fraction of 1: the last pixel, n - 1, or the size, n."""
 
 
 def prompts_from_scribbles(
@@ -27,15 +27,15 @@ def prompts_from_scribbles(
 ) -> tuple[Scribble, ...]:
     """Return the lines as prompts, in the order of frames and then as drawn; times are dropped.
 
-    A line on the background is a prompt for object 0 that is not positive.
+    A line on the background is a negative prompt for object 0.
 
     Args:
-        data: checked before.
+        data: checked scribbles.
         shape: (T, H, W) of the video.
-        fractions: "size" moves what lies beyond the last pixel onto it.
+        fractions: "size" moves positions beyond the last pixel onto it.
 
     Raises:
-        InvalidPrompt: another number of frames.
+        InvalidPrompt: the number of frames differs.
     """
     if len(data["scribbles"]) != shape[0]:
         raise InvalidPrompt(
@@ -50,12 +50,14 @@ def prompts_from_scribbles(
 
 
 def line_prompt(frame: int | None, points: NDArray[Any], object_id: int) -> Scribble:
-    """Return a line of one frame, (n, 2) rows and columns, as a prompt; one on the background, 0, is not positive.
+    """Return a line in one frame, (n, 2) rows and columns, as a prompt; one on the background, 0, is negative.
 
-    Where `frame` is None it is a line in an image, whose positions have no frame.
+    With `frame` None it is a line in an image, whose positions have no frame.
     """
-    place = () if frame is None else (float(frame),)
-    positions = tuple((*place, row, column) for row, column in points.tolist())
+    if frame is None:
+        positions = tuple((row, column) for row, column in points.tolist())
+    else:
+        positions = tuple((float(frame), row, column) for row, column in points.tolist())
     return Scribble(positions, is_positive=object_id != 0, object_id=object_id)
 
 
@@ -67,7 +69,7 @@ def scribbles_from_prompts(
     fractions: Fractions = "last-pixel",
     times: tuple[float, float] = (0, 0),
 ) -> dict[str, Any]:
-    """Return scribble prompts in one video as a file holds them, in the order given within each frame.
+    """Return scribble prompts in the form of a scribble file, in the order given within each frame.
 
     Args:
         prompts: scribbles, each within one frame.
@@ -77,16 +79,16 @@ def scribbles_from_prompts(
         times: start and end of each line.
 
     Raises:
-        InvalidPrompt: another kind of prompt, a line outside the video or through several frames, or one that says
-            where an object is not.
+        InvalidPrompt: another kind of prompt, a line outside the video or through several frames, or a negative line on
+            an object.
     """
     data = no_scribbles(sequence, shape[0])
     start_time, end_time = times
     for prompt in prompts:
         frame, points, object_id = _line_in_frame(prompt, shape)
-        path = (points / _spans(shape[1:], fractions))[:, ::-1].tolist()
+        xy = (points / _spans(shape[1:], fractions))[:, ::-1]
         line = {
-            "path": path,
+            "path": xy.tolist(),
             "object_id": object_id,
             "start_time": start_time,
             "end_time": end_time,
@@ -99,14 +101,14 @@ def to_pixels(path: Any, shape: Shape, fractions: Fractions = "last-pixel") -> N
     """Return a path of [x, y] fractions as (N, 2) positions (row, column) in a frame of `shape` (H, W).
 
     Raises:
-        InvalidInput: `fractions` is another word.
+        InvalidInput: unknown `fractions`.
     """
     points = np.asarray(path, dtype=np.float64)[:, ::-1] * _spans(shape, fractions)
     return np.minimum(points, np.asarray(shape) - 1)
 
 
 def _spans(shape: Shape, fractions: Fractions) -> NDArray[np.float64]:
-    """Return how many pixels a fraction of 1 is along (row, column); 1 along an axis of a single pixel."""
+    """Return the number of pixels of a fraction of 1 along (row, column); 1 along an axis of a single pixel."""
     if fractions not in get_args(Fractions):
         raise InvalidInput(
             f"fractions: expected one of {', '.join(get_args(Fractions))}, got {fractions!r}"

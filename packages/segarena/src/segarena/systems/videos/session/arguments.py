@@ -1,4 +1,4 @@
-"""What a participant's script passes to its session, checked."""
+"""Checks of the arguments that a participant's script passes to its session."""
 
 from __future__ import annotations
 
@@ -21,22 +21,18 @@ MOST_INTERACTIONS = 16
 def capped_limit(
     name: str, value: float | None, most: float, *, is_whole: bool = False
 ) -> float | None:
-    """Return `value`, or `most` with a warning when it is more; None when there is none.
+    """Return `value`, or `most` with a warning if it is larger; None stays None.
 
     Raises:
-        InvalidInput: it is no number above 0, or not a whole one though it `is_whole`.
+        InvalidInput: not a number above 0, or not a whole one although `is_whole`.
     """
     if value is None:
         return None
     given: Any = value
-    if (
-        not isinstance(given, (int, float, np.number))
-        or not given > 0
-        or (is_whole and float(given) % 1)
-    ):
-        raise InvalidInput(
-            f"{name}: expected {'a whole number ' if is_whole else ''}more than 0, got {value!r}"
-        )
+    is_number = isinstance(given, (int, float, np.number))
+    if not is_number or not given > 0 or (is_whole and float(given) % 1):
+        kind = "a whole number " if is_whole else ""
+        raise InvalidInput(f"{name}: expected {kind}more than 0, got {value!r}")
     if value > most:
         warnings.warn(f"{name}: {value:g} is more than {most:g}, which it is set to", stacklevel=3)
         return most
@@ -44,10 +40,10 @@ def capped_limit(
 
 
 def check_seed(value: Any) -> int:
-    """Return `value` if it can seed an order.
+    """Return `value` if it is a valid seed.
 
     Raises:
-        InvalidInput: it is no whole number from 0.
+        InvalidInput: not a whole number from 0.
     """
     if not isinstance(value, (int, np.integer)) or value < 0:
         raise InvalidInput(f"seed: expected a whole number from 0, got {value!r}")
@@ -58,7 +54,7 @@ def masks_array(masks: Any) -> NDArray[Any]:
     """Return masks as one array.
 
     Raises:
-        PredictionInvalid: they are none, such as lists of different lengths.
+        PredictionInvalid: not an array, such as lists of different lengths.
     """
     try:
         return np.asarray(masks)
@@ -69,10 +65,10 @@ def masks_array(masks: Any) -> NDArray[Any]:
 
 
 def check_frame_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] | None:
-    """Return the candidates that are frames, warning of others; None when there are none.
+    """Return the valid candidates, with a warning about others; None if there are none.
 
     Raises:
-        InvalidInput: they are no whole numbers.
+        InvalidInput: they are not whole numbers.
     """
     if candidates is None:
         return None
@@ -97,10 +93,10 @@ def check_frame_candidates(candidates: Sequence[int] | None, frames: int) -> tup
 
 
 def make_folder(path: Path) -> Path:
-    """Return `path`, which is made if need be.
+    """Create a folder unless it exists, and return it.
 
     Raises:
-        StoreError: it cannot be.
+        StoreError: it cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -112,6 +108,6 @@ def make_folder(path: Path) -> Path:
 
 
 def new_session_folder(beside: str | Path | None) -> Path:
-    """Return a folder for a new session: in `beside`, or in `runs`."""
+    """Return the path of a new session folder: in `beside`, or in `runs`."""
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d_%H%M%S")
     return Path(beside or "runs") / f"davis-session-{now}-{secrets.token_hex(4)}"

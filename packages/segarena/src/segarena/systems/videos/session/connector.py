@@ -1,4 +1,4 @@
-"""What stands between a participant's session and who judges: here on this machine, or a server."""
+"""Interface between a participant's session and its judge: this machine, or a server."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSample:
-    """A sample whose turn it is, (T, H, W), with whose first scribbles it begins, from 1.
+    """The current sample of a session.
 
-    `earlier` are the scribbles of the interactions that were answered before this session was continued.
+    Attributes:
+        sequence: its name.
+        scribble_idx: number of the person whose scribbles come first, from 1.
+        shape: (T, H, W).
+        objects: number of objects.
+        earlier: scribbles of the interactions that were answered before this session was resumed.
     """
 
     sequence: str
@@ -29,19 +34,19 @@ class OpenSample:
 
 
 class Connector(Protocol):
-    """Gives samples and scribbles, takes answers, keeps time and records.
+    """Provides samples and scribbles, accepts answers, measures time and writes records.
 
-    One sample is open at a time. What a participant does in the wrong order is refused before it gets here.
+    One sample is open at a time. The session rejects calls in the wrong order before they get here.
 
     Attributes:
-        rules: the benchmark, as far as it is known here.
+        rules: the benchmark, as far as it is known on this machine.
     """
 
     rules: Benchmark
 
     @property
     def report_name(self) -> str:
-        """The name of the report's file, without what follows the dot."""
+        """File name of the report, without its suffixes."""
         ...
 
     def all_samples(self) -> list[tuple[str, int]]:
@@ -49,7 +54,7 @@ class Connector(Protocol):
         ...
 
     def advance(self) -> OpenSample | None:
-        """Open the next sample that is not over; None when there is none."""
+        """Open the next unfinished sample; None if there is none."""
         ...
 
     def frames(self) -> Sequence[Any]:
@@ -57,24 +62,24 @@ class Connector(Protocol):
         ...
 
     def ask(self) -> Scribbles | None:
-        """Return the next scribbles about the open sample; None when it is over."""
+        """Return the next scribbles about the open sample; None if it is finished."""
         ...
 
     def spend(self, seconds: float) -> None:
-        """Take the participant's own time between two interactions off that of the open sample."""
+        """Charge the participant's own time between two interactions to the open sample."""
         ...
 
     def give_up(self, seconds: float) -> bool:
-        """Drop the scribbles that wait if the sample's time is over after `seconds` more; tell whether."""
+        """Drop the pending scribbles if `seconds` more exceed the sample's time; return whether they were dropped."""
         ...
 
     def submit(
         self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None
     ) -> bool:
-        """Take the answer to the last scribbles; False when the sample's time was over and it was dropped.
+        """Accept the answer to the last scribbles; return False if it came after the sample's time and was dropped.
 
         Raises:
-            PredictionInvalid: wrong shape, type or content; the scribbles still wait for an answer.
+            PredictionInvalid: wrong shape, type or content; the scribbles still await an answer.
         """
         ...
 
@@ -83,13 +88,13 @@ class Connector(Protocol):
         ...
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of what was answered so far."""
+        """Return the summary of the answers so far."""
         ...
 
     def finish(self) -> None:
-        """Say that all samples are over."""
+        """Mark all samples as finished."""
         ...
 
     def close(self) -> None:
-        """Let go of what is held; what was answered stays."""
+        """Release locks and files; the answers stay."""
         ...

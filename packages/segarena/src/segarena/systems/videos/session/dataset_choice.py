@@ -1,4 +1,4 @@
-"""The dataset that a session is about: DAVIS by its folder, or any other, and of it some sequences."""
+"""The dataset of a session: DAVIS by its folder, or any other, optionally restricted to some sequences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCAL_SUBSETS = ("train", "val", "trainval")
 
 
 class DatasetSubset:
-    """Some samples of a dataset."""
+    """Some samples of another dataset."""
 
     def __init__(self, dataset: Dataset, sample_ids: Sequence[str]) -> None:
         self.name = dataset.name
@@ -34,7 +34,7 @@ class DatasetSubset:
         return self._dataset.load(sample_id)
 
     def check(self) -> Sequence[Finding]:
-        """Return what the dataset says."""
+        """Return the findings of the whole dataset."""
         return self._dataset.check()
 
 
@@ -44,11 +44,11 @@ def choose_dataset(
     subset: str,
     sequences: Sequence[str] | None,
 ) -> Plugin | Dataset:
-    """Return the dataset as a plan takes it: a specification wherever possible, so that reports find it again.
+    """Return the dataset for a plan: a specification if possible, so that reports can load it again.
 
     Raises:
-        InvalidInput: no dataset is named, two are, or a subset without ground truth.
-        DatasetMissing: a sequence is not there.
+        InvalidInput: no dataset, two datasets, or a subset without ground truth.
+        DatasetMissing: a sequence does not exist.
     """
     if subset not in LOCAL_SUBSETS:
         raise InvalidInput(

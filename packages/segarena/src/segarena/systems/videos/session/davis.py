@@ -1,4 +1,4 @@
-"""The participant's session of the DAVIS Interactive Challenge, with the calls that people's scripts use.
+"""The participant's session of the DAVIS Interactive Challenge, with the calls that existing scripts use.
 
     from segarena.systems.videos.session.davis import DavisInteractiveSession
 
@@ -8,7 +8,7 @@
             session.submit_masks(my_model(sequence, scribbles))
         report, summary = session.get_report(), session.get_global_summary()
 
-`docs/davis.md` names what differs from the published package.
+`docs/davis.md` lists the differences from the published package.
 """
 
 from __future__ import annotations
@@ -58,35 +58,35 @@ LOCALHOST = "localhost"
 
 
 class DavisInteractiveSession:
-    """Gives scribbles, takes masks, keeps time, and judges; a context manager.
+    """Provides scribbles, accepts masks, measures time, and judges; a context manager.
 
     Args:
-        host: "localhost" judges on this machine. `https://host/challenges/NAME`: a server does, by rules, sequences,
-            limits and robot of its own, so that what follows here about these counts for nothing.
-        user_key: the participant's token at a server; by default the one that `segarena login` keeps.
-        davis_root: the folder with `JPEGImages`; by default what the environment variable DATASET_DAVIS says. Sequences
-            of a server are called as they are there, those that are not there by a key; `frames` has their images.
+        host: "localhost" judges on this machine. With `https://host/challenges/NAME` a server judges, by its own rules,
+            sequences, limits and robot; the arguments for these then have no effect.
+        user_key: the participant's token at a server; by default the one that `segarena login` stored.
+        davis_root: the folder with `JPEGImages`; by default the environment variable DATASET_DAVIS. A server's
+            sequences have the names of the copies in it, the others have keys; `frames` returns their images.
         subset: "train", "val" or "trainval".
-        shuffle: draw the order of sequences.
+        shuffle: put the sequences in random order.
         max_time: seconds for all interactions of a sample, for each of its objects; at most 600. None: no limit.
         max_nb_interactions: of a sample; at most 16. None: as many as the time allows.
         metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame where it is lowest.
-        report_save_dir: where the report is written, made at once; by default beside the session.
-        dataset: any video dataset instead of `davis_root`, as written ("demo-videos") or as an object.
+        report_save_dir: folder of the report, created at once; by default that of the session.
+        dataset: any video dataset instead of `davis_root`, by name ("demo-videos") or as an object.
         sequences: only these.
-        folder: where the session is kept. The same folder again continues the session there; by default a new one.
+        folder: folder of the session. The same folder again resumes the session; by default a new one.
         preset: of the robot: "default", "local-1.0.4" or "server-2020".
-        protocol: "careful", or "published" for everything that the published package does otherwise.
+        protocol: "careful", or "published" to reproduce the published package in every respect.
         seed: of the order.
-        name: what the model is called in reports.
-        clock: seconds since some fixed moment; another one for tests.
+        name: name of the model in reports.
+        clock: seconds since some fixed moment; tests pass another one.
 
     Raises:
-        InvalidInput: an option is not one of those above, or there is neither a limit of time nor of interactions.
-        StoreError: `report_save_dir` cannot be made.
-        DatasetError, PluginError: when it is entered, if the data are not there.
-        RunConflict: when it is entered, if the folder holds another session or is in use.
-        RemoteError: the server is not reached, or refuses; entered again with the same `folder`, the session goes on.
+        InvalidInput: an invalid option, or no limit of time nor of interactions.
+        StoreError: `report_save_dir` cannot be created.
+        DatasetError, PluginError: on entry, if the data are missing.
+        RunConflict: on entry, if the folder holds another session or is in use.
+        RemoteError: the server is unreachable, or refuses; entering again with the same `folder` resumes the session.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class DavisInteractiveSession:
         self._left_at = self._asked_at = 0.0
 
     def __enter__(self) -> Self:
-        """Begin or continue the session."""
+        """Begin or resume the session."""
         if self._plan is None:
             self._connector = self._server(self._folder)
         else:
@@ -171,25 +171,25 @@ class DavisInteractiveSession:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let go of the folder; a session that is not over can be continued."""
+        """Release the folder; an unfinished session can be resumed."""
         self._at_work().close()
         self._is_closed = True
 
     @property
     def folder(self) -> Path:
-        """Where the session is kept: a run folder, for `segarena report`."""
+        """Folder of the session: a run folder, for `segarena report`."""
         return self._folder
 
     @cached_property
     def connector(self) -> ServiceConnector:
-        """The robot that draws in this session is its `service.robot`, for scripts that draw more scribbles with it."""
+        """Holds the robot of this session as `service.robot`, for scripts that draw more scribbles with it."""
         (spec,) = (self._entered().rules if self._plan is None else self._plan.benchmark).users
         user: ScribbleRobot = build("user", spec)
         return ServiceConnector(Service(InteractiveScribblesRobot.drawing_by(user.settings)))
 
     @property
     def report_name(self) -> str:
-        """The name of the report's file, without `.tmp.csv` or `.csv`."""
+        """File name of the report, without `.tmp.csv` or `.csv`."""
         return self._entered().report_name
 
     @cached_property
@@ -199,24 +199,24 @@ class DavisInteractiveSession:
 
     @property
     def sample_idx(self) -> int | None:
-        """The place of the open sample in `samples`; None when there is none."""
+        """Index of the open sample in `samples`; None if no sample is open."""
         if self._opened is None:
             return None
         return self.samples.index((self._opened.sequence, self._opened.scribble_idx))
 
     @property
     def sample_last_scribble(self) -> dict[str, Any] | None:
-        """The newest scribbles about the open sample; None when there are none."""
+        """The newest scribbles about the open sample; None if there are none."""
         return copy.deepcopy(dict(self._given[-1])) if self._given else None
 
     def frames(self) -> Sequence[Any]:
-        """Return the frames of the open sample, uint8 (H, W, 3) each: for those that no folder here has."""
+        """Return the frames of the open sample, uint8 (H, W, 3) each, for sequences without a local copy."""
         return self._at_work().frames()
 
     def next(self) -> bool:
-        """Go to the next interaction, or to the next sample when this one is over; False at the end.
+        """Go to the next interaction, or to the next sample after the last one; return False at the end.
 
-        A sample is over after its last interaction, when its time is spent, also on scribbles that were never answered,
+        A sample ends after its last interaction, when its time is spent (also on scribbles that were never answered),
         or when the robot has nothing to draw.
         """
         connector = self._at_work()
@@ -234,14 +234,14 @@ class DavisInteractiveSession:
         return not self._is_finished
 
     def get_scribbles(self, only_last: bool = False) -> tuple[str, dict[str, Any], bool]:
-        """Return the sequence, the scribbles, and whether a new sample begins; the time of the answer starts.
+        """Return the sequence, the scribbles, and whether a new sample begins; start the answer's clock.
 
         Args:
-            only_last: the newest scribbles alone; otherwise all of this sample so far. The first time after a session
-                was continued it is all of them, for the script no longer knows the others.
+            only_last: return only the newest scribbles; otherwise all of this sample so far. The first call after a
+                session was resumed returns all of them, since the script no longer has the others.
 
         Raises:
-            ProtocolViolation: `next` was not called, said that all is over, or the last scribbles have no answer yet.
+            ProtocolViolation: `next` was not called or returned False, or the last scribbles have no answer yet.
         """
         connector = self._at_work()
         if self._opened is None or not self._is_waiting:
@@ -269,7 +269,7 @@ class DavisInteractiveSession:
     def scribbles_iterator(
         self, only_last: bool = False
     ) -> Iterator[tuple[str, dict[str, Any], bool]]:
-        """Yield what `get_scribbles` returns, for every interaction of all samples."""
+        """Yield the result of `get_scribbles` for every interaction of all samples."""
         while self.next():
             yield self.get_scribbles(only_last=only_last)
 
@@ -278,16 +278,16 @@ class DavisInteractiveSession:
     ) -> None:
         """Answer the last scribbles; the answer is on disk when this returns.
 
-        An answer that comes when the sample's time is over is dropped, with a warning.
+        An answer after the sample's time is dropped, with a warning.
 
         Args:
             pred_masks: object ids (T, H, W), 0 for the background.
             next_scribble_frame_candidates: the frames from which the robot takes the worst; None or none means all.
-                Numbers that are no frames are left out, with a warning.
+                Numbers that are not frames are left out, with a warning.
 
         Raises:
             ProtocolViolation: `get_scribbles` was not called before.
-            PredictionInvalid: wrong shape, type or ids; the scribbles still wait for an answer, and time goes on.
+            PredictionInvalid: wrong shape, type or ids; the scribbles still await an answer, and the clock runs on.
         """
         seconds = self._clock() - self._asked_at
         connector = self._at_work()
@@ -305,7 +305,7 @@ class DavisInteractiveSession:
         self._left_at = self._clock()
 
     def get_report(self) -> Any:
-        """Return a row per interaction, frame and object, as a DataFrame of pandas if it is installed, or of polars."""
+        """Return a row per interaction, frame and object, as a DataFrame of pandas if installed, else of polars."""
         report = self._entered().report()
         try:
             pandas: Any = importlib.import_module("pandas")
@@ -317,10 +317,10 @@ class DavisInteractiveSession:
         """Return the curve, the area under it, and the value at 60 s; empty, with a warning, before the end.
 
         Args:
-            save_file: where it is written as JSON too.
+            save_file: also write it to this file as JSON.
 
         Raises:
-            StoreError: it cannot be written there.
+            StoreError: the file is not writable.
         """
         if not self._is_finished:
             warnings.warn("the session is not over: there is no summary yet", stacklevel=2)
@@ -357,7 +357,7 @@ class DavisInteractiveSession:
         self._is_waiting = self._is_fetched = False
 
     def _spend_own_time(self, connector: Connector) -> None:
-        """Take what the participant did between two interactions off the sample's time."""
+        """Charge the participant's time between two interactions to the sample."""
         if self._opened is not None and not self._is_fetched:
             connector.spend(self._clock() - self._left_at)
             self._left_at = self._clock()
@@ -366,9 +366,9 @@ class DavisInteractiveSession:
 def _server(
     host: str, user_key: str | None, folder: Path, *, name: str, davis_root: str | Path | None
 ) -> Connector:
-    """Connect to a server; what that needs is an extra, imported when it is asked for."""
-    from segarena.systems.videos.session.local_images import LocalImages
-    from segarena.systems.videos.session.server_connector import ServerConnector
+    """Connect to a server."""
+    # The client needs an optional dependency, which local sessions must not require.
+    from segarena.systems.videos.session.server_connector import LocalImages, ServerConnector
 
     root = davis_root or os.environ.get("DATASET_DAVIS")
     images = None if root is None else LocalImages(root)

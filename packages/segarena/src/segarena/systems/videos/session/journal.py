@@ -1,4 +1,4 @@
-"""Everything that was submitted, a line each, on disk before the participant goes on."""
+"""Journal of submissions, one line each, on disk before the participant continues."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from segarena.work.ledger import encode_line, is_intact_line
 
 
 class SessionJournal:
-    """A file of JSON lines, each with its checksum, that is only ever added to.
+    """An append-only file of JSON lines, each with its checksum.
 
-    A line that was cut off when the process was killed is taken away when the file is opened again. Earlier versions
-    wrote no checksums; their lines are taken as they are.
+    A line that was truncated when the process was killed is removed when the file is opened again. Earlier versions
+    wrote no checksums; their lines are accepted without.
 
     Args:
-        path: of the file; made when it is not there.
+        path: the file; created unless it exists.
 
     Raises:
-        StoreError: a line that is whole is damaged, or the file cannot be written.
+        StoreError: a complete line is damaged, or the file is not writable.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class SessionJournal:
             ) from error
 
     def take_entries(self) -> list[Submission]:
-        """Return what was there when the file was opened; a second time, nothing."""
+        """Return the entries found when the file was opened; a second call returns none."""
         entries = self._entries
         self._entries = []
         return entries
@@ -48,7 +48,7 @@ class SessionJournal:
         """Write one entry; it is on disk when this returns.
 
         Raises:
-            StoreError: the disk is full. What was written before stays.
+            StoreError: the disk is full. Earlier entries stay.
         """
         place = self._file.tell()
         try:
@@ -68,18 +68,20 @@ class SessionJournal:
 
 
 def read_entries(path: Path) -> tuple[list[Submission], int]:
-    """Return what is in a journal, which need not exist, and how many bytes of it are whole lines.
+    """Return the entries of a journal, which need not exist, and the number of bytes of complete lines.
 
     Raises:
-        StoreError: a line that is whole is damaged.
+        StoreError: a complete line is damaged.
     """
     data = path.read_bytes() if path.is_file() else b""
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].splitlines()
     try:
-        if any(map(is_intact_line, lines)) and not all(map(is_intact_line, lines)):
-            raise ValueError("a line is not as it was written")
-        return msgspec.convert([json.loads(line) for line in lines], list[Submission]), whole
+        is_intact = [is_intact_line(line) for line in lines]
+        if any(is_intact) and not all(is_intact):
+            raise ValueError("checksum mismatch in a line")
+        values = [json.loads(line) for line in lines]
+        return msgspec.convert(values, list[Submission]), whole
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise StoreError(
             f"{path} is damaged ({error}); begin a session in another folder"

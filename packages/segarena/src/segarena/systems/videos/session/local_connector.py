@@ -1,11 +1,11 @@
 """A challenge judged on this machine: the engine's sessions, one sample after the other, every answer on disk at once.
 
-    FOLDER/run.json, records/, ...   a run as any other, for `segarena report`; a sequence is written when it is over
-    FOLDER/session.json              the session's key and when it began
-    FOLDER/submissions.jsonl         every answer: its masks, its seconds, and what was spent so far
+    FOLDER/run.json, records/, ...   an ordinary run, for `segarena report`; a sequence is written when it is finished
+    FOLDER/session.json              the session's key and its start
+    FOLDER/submissions.jsonl         every answer: its masks, its seconds, and the time spent so far
 
-A session that was killed is continued by giving the answers about its unfinished sequence again: users depend on
-nothing but what they are shown, so they draw the same lines.
+A killed session is resumed by repeating the answers about its unfinished sequence: users depend only on what they are
+shown, so they draw the same lines.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, Store
 from segarena.options import as_protocol
 from segarena.records.parquet_tables import table_frame
 from segarena.samples import Labels, Mask, VideoSample
-from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, robot_text
-from segarena.systems.videos.benchmarks.davis import METRIC_COLUMNS as COLUMNS_OF
+from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, METRIC_COLUMNS, robot_text
 from segarena.systems.videos.measures.challenge_report import (
     SampleScore,
     report_table,
@@ -55,10 +54,11 @@ from segarena.systems.videos.session.submissions import (
 
 
 class LocalConnector:
-    """Judges a plan's samples in this process; see `segarena.systems.videos.session.connector.Connector`.
+    """Connector that judges a plan's samples in this process.
 
-    A session that was begun in `folder` is continued, under its `session_id` of 64 hexadecimal digits. The report goes
-    to `report_folder`, by default `folder`. With `shuffle_seed` the order of sequences is drawn.
+    An unfinished session in `folder` is resumed, under its `session_id` of 64 hexadecimal digits. The report goes to
+    `report_folder`, by default `folder`. With `shuffle_seed` the order of sequences is random. See
+    `segarena.systems.videos.session.connector.Connector` for the methods.
 
     Raises:
         RunConflict: the folder holds another session, or is in use.
@@ -100,9 +100,11 @@ class LocalConnector:
 
     def all_samples(self) -> list[tuple[str, int]]:
         """See `Connector`; every sequence is read once for it."""
-        names = [self._run.samples[index] for index in self._order]
-        opened = (session for name in names for session in self._sessions(name, Rows()))
-        return [(session.sample.id, session.repeat + 1) for session in opened]
+        samples: list[tuple[str, int]] = []
+        for index in self._order:
+            for session in self._sessions(self._run.samples[index], Rows()):
+                samples.append((session.sample.id, session.repeat + 1))
+        return samples
 
     def frames(self) -> Sequence[Any]:
         """See `Connector`."""
@@ -110,10 +112,10 @@ class LocalConnector:
         return sample.frames if isinstance(sample, VideoSample) else ()
 
     def advance(self) -> OpenSample | None:
-        """Open the next sample that is not over; None when there is none.
+        """Open the next unfinished sample; None if there is none.
 
         Raises:
-            StoreError: something went wrong before, and samples are left.
+            StoreError: an earlier error stopped the session, and samples are left.
         """
         opened = next(self._samples, None)
         if opened is None and self._run.pending():
@@ -170,21 +172,24 @@ class LocalConnector:
         return pl.concat(self._tables)
 
     def summary(self) -> dict[str, Any]:
-        """Return the published summary of what was answered so far, and how it was come by."""
+        """Return the published summary of the answers so far, with the conditions under which they came about."""
         rules = self.rules
         options = rules.options
-        scores = sample_scores(self.report(), COLUMNS_OF[options["metric"]])
+        scores = sample_scores(self.report(), METRIC_COLUMNS[options["metric"]])
         answered = {(score.sequence, score.scribble_idx) for score in scores}
-        late = [
-            unanswered(*key, objects) for key, objects in self._begun.items() if key not in answered
-        ]
+        for key, objects in self._begun.items():
+            if key not in answered:
+                scores.append(unanswered(*key, objects))
         horizon = CurveEnd(
             seconds_per_object=options["seconds_per_object"], protocol=as_protocol(rules.protocol)
         )
-        not_run = self._not_run() if horizon.protocol == "published" else ()
-        rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
-        summary = video_summary([*scores, *late], rounds=rounds, horizon=horizon, not_run=not_run)
-        about = {
+        summary = video_summary(
+            scores,
+            rounds=None if rules.rounds == BY_TIME_ALONE else rules.rounds,
+            horizon=horizon,
+            not_run=self._not_run() if horizon.protocol == "published" else (),
+        )
+        conditions = {
             "session_id": self.session_id,
             "protocol": rules.protocol,
             "robot": robot_text(options),
@@ -192,7 +197,7 @@ class LocalConnector:
             "sequences_run": len({sequence for sequence, _ in self._begun}),
             "sequences": len(self._run.samples),
         }
-        return {**summary.to_json(options["metric"]), "segarena": about}
+        return {**summary.to_json(options["metric"]), "segarena": conditions}
 
     def finish(self) -> None:
         """Close the report and the run."""
@@ -200,7 +205,7 @@ class LocalConnector:
         self._file.finish()
 
     def close(self) -> None:
-        """Let go of the folder; the session can be continued."""
+        """Release the folder; the session can be resumed."""
         self._held.close()
 
     def _open(self) -> Session:
@@ -243,7 +248,7 @@ class LocalConnector:
             return []
 
     def _replay(self, session: Session) -> tuple[Scribbles, ...]:
-        """Give the answers that the journal has about a sample; return the scribbles that they answered."""
+        """Repeat the journal's answers about a sample; return the scribbles that they answered."""
         given: list[Scribbles] = []
         for entry in self._entries.pop((session.sample.id, session.repeat + 1), ()):
             if entry["is_over"]:
@@ -273,7 +278,7 @@ class LocalConnector:
         self._begun.setdefault((session.sample.id, session.repeat + 1), session.target.objects)
 
     def _scribbles(self, session: Session) -> Scribbles:
-        """Return the last prompts as a scribble file has them: people's as they drew them."""
+        """Return the last prompts in the form of a scribble file; people's scribbles unchanged."""
         sample = session.sample
         rounds = session.dialogue.rounds
         people = sample.scribbles if isinstance(sample, VideoSample) else ()
@@ -295,32 +300,34 @@ class LocalConnector:
         self._file.add(table)
 
     def _unfinished_entries(self) -> dict[tuple[str, int], list[Submission]]:
+        """Return the journal's entries about sequences that are not written yet, by sample."""
         pending = {self._run.samples[index] for index in self._run.pending()}
-        found: dict[tuple[str, int], list[Submission]] = {}
+        unfinished: dict[tuple[str, int], list[Submission]] = {}
         for entry in self._journal.take_entries():
             key = (entry["sequence"], entry["scribble_idx"])
             self._begun[key] = entry["objects"]
             if entry["sequence"] in pending:
-                found.setdefault(key, []).append(entry)
-        return found
+                unfinished.setdefault(key, []).append(entry)
+        return unfinished
 
     def _finished_table(self) -> pl.DataFrame:
-        """Return the report of the sequences that are over and written."""
+        """Return the report of the finished sequences."""
         return report_table(self._run.parts(), self._run.timings(), self.session_id)
 
     def _not_run(self) -> list[SampleScore]:
-        found: list[SampleScore] = []
+        """Return scores of the samples that were not begun."""
+        begun = {sequence for sequence, _ in self._begun}
+        pending = set(self._run.pending())
+        scores: list[SampleScore] = []
         for index in range(len(self._run.samples)):
             sequence = self._run.samples[index]
-            if (
-                any(name == sequence for name, _ in self._begun)
-                and index not in self._run.pending()
-            ):
+            if sequence in begun and index not in pending:
                 continue
             for session in self._sessions(sequence, Rows()):
                 key = (sequence, session.repeat + 1)
-                found += [] if key in self._begun else [unanswered(*key, session.target.objects)]
-        return found
+                if key not in self._begun:
+                    scores.append(unanswered(*key, session.target.objects))
+        return scores
 
 
 def _pass_over(sequence: str, error: Exception) -> None:

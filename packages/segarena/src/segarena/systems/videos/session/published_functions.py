@@ -1,7 +1,7 @@
-"""Functions and the robot under the names that scripts of DAVIS participants use, by their documented behaviour.
+"""The functions and the robot that scripts of DAVIS participants import, under the published names.
 
-Source: the pages of `davisinteractive` 1.0.4 on sessions, metrics, robot and scribbles. They give what that package
-gives, with the exceptions that `docs/davis.md` names.
+Source: the pages of `davisinteractive` 1.0.4 on sessions, metrics, robot and scribbles. Results are those of that
+package, except for the differences that `docs/davis.md` lists.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def scribbles2mask(
     bresenham: bool = True,
     default_value: int = -1,
 ) -> NDArray[np.int64]:
-    """Return which object is drawn on where, (B, H, W), `default_value` elsewhere; positions are cut off to pixels."""
+    """Rasterize scribbles as object ids, (B, H, W), `default_value` elsewhere; positions are rounded down to pixels."""
     masks = scribbles_to_masks(
         scribbles,
         output_resolution,
@@ -85,13 +85,13 @@ def batched_f_measure(
 
 
 class InteractiveScribblesRobot:
-    """The published robot, with its own defaults; a session draws with `preset='local-1.0.4'`.
+    """The published robot with its own defaults; a session draws with `preset='local-1.0.4'`.
 
     Args:
-        kernel_size: diameter of the disk that opens an error, as a share of the square root of the error's pixels.
-        max_kernel_radius: the largest radius of that disk, in pixels.
-        min_nb_nodes: skeletons of fewer pixels give no line.
-        nb_points: how many points a line has.
+        kernel_size: diameter of the disk that opens an error, relative to the square root of the error's pixels.
+        max_kernel_radius: largest radius of that disk, in pixels.
+        min_nb_nodes: skeletons with fewer pixels give no line.
+        nb_points: number of points of a line.
 
     Raises:
         InvalidInput: a number is out of its range.
@@ -115,7 +115,7 @@ class InteractiveScribblesRobot:
 
     @classmethod
     def drawing_by(cls, settings: RobotSettings) -> Self:
-        """Return the robot that draws by `settings`, which may be checked lines, as a session of ours draws them."""
+        """Return the robot with these `settings`, whose lines may be checked ones, as in a careful session."""
         robot = cls()
         robot._settings = settings
         return robot
@@ -128,10 +128,10 @@ class InteractiveScribblesRobot:
         nb_objects: int | None = None,
         frame: int | None = None,
     ) -> dict[str, Any]:
-        """Return scribbles on what is wrong in `frame`, by default the first one of lowest mean J; maybe none at all.
+        """Draw scribbles on the errors in `frame`, by default the first one of lowest mean J; possibly none.
 
         Raises:
-            InvalidInput: masks that do not fit or are no labels, a target without objects, or no such frame.
+            InvalidInput: masks that do not fit or are not labels, a target without objects, or no such frame.
         """
         target = as_labels(gt_masks, name="gt_masks")
         prediction = as_labels(pred_masks, name="pred_masks")
@@ -154,14 +154,14 @@ class InteractiveScribblesRobot:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What judges and draws in a session; of it scripts use the robot."""
+    """What scripts call `session.connector.service`: it holds the robot."""
 
     robot: InteractiveScribblesRobot
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceConnector:
-    """The way to the service, as `session.connector` is called by scripts."""
+    """What scripts call `session.connector`."""
 
     service: Service
 

@@ -1,4 +1,4 @@
-"""The report as a CSV file that grows with every submission, in the published form: an index without a name first."""
+"""The report as a CSV file that grows with every submission, in the published format: an unnamed index comes first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from segarena.systems.videos.measures.challenge_report import REPORT_COLUMNS
 
 
 def claim_report(folder: Path, started: str) -> bool:
-    """Make the empty file of a report that `started` then; False when there is one already, complete or not.
+    """Create the empty file of a report that `started` then; return False if it exists already, complete or not.
 
     Raises:
-        StoreError: nothing can be written there.
+        StoreError: the folder is not writable.
     """
     under_way, complete = report_paths(folder, started)
     try:
@@ -32,18 +32,18 @@ def claim_report(folder: Path, started: str) -> bool:
 
 
 class ReportFile:
-    """A report under way: `result_X.tmp.csv`, which becomes `result_X.csv` when it is complete.
+    """A report in progress: `result_X.tmp.csv`, which becomes `result_X.csv` when it is complete.
 
     Args:
-        folder: where it is; made if need be.
+        folder: its folder; created unless it exists.
         started: X.
-        report: the rows so far; the file is written anew with them, once.
+        report: the rows so far; the file is rewritten once with them.
 
     Attributes:
         path: the finished file.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the file is not writable.
     """
 
     def __init__(self, folder: Path, started: str, report: pl.DataFrame) -> None:
@@ -60,15 +60,14 @@ class ReportFile:
         self.add(report)
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Append rows; nothing that is there is read or written again."""
-        self._writer.writerows(
-            (self._rows + number, *row) for number, row in enumerate(rows.iter_rows())
-        )
+        """Append rows, without reading or rewriting earlier ones."""
+        for number, row in enumerate(rows.iter_rows(), self._rows):
+            self._writer.writerow((number, *row))
         self._rows += rows.height
         self._file.flush()
 
     def finish(self) -> None:
-        """Close the file and give it its last name."""
+        """Close the file and rename it to its final name."""
         self._file.close()
         self._path.replace(self.path)
 
@@ -78,7 +77,7 @@ class ReportFile:
 
 
 def report_paths(folder: Path, started: str) -> tuple[Path, Path]:
-    """Return the file of a report that `started` then, under way and complete."""
+    """Return the files of a report that `started` then: in progress, and complete."""
     return folder / f"result_{started}.tmp.csv", folder / f"result_{started}.csv"
 
 

@@ -1,9 +1,9 @@
-"""A challenge judged by a server: the session's calls, over the dialogues of `segarena.client`.
+"""A challenge judged by a server: the session's calls, on top of the dialogues of `segarena.client`.
 
-    FOLDER/run.json, records/, ...   the run as far as participants know it; a sequence is written when it is over
-    FOLDER/challenge.json, turns/    which run at which server it is; what was sent and what came back
+    FOLDER/run.json, records/, ...   the run as far as participants know it; a sequence is written when it is finished
+    FOLDER/challenge.json, turns/    the run and its server; the requests and their replies
 
-The same folder again continues the session where it was.
+The same folder again resumes the session.
 """
 
 from __future__ import annotations
@@ -14,42 +14,88 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from segarena.client.participate import join, read_standing
 from segarena.client.participation import forget_turns
 from segarena.client.session import RemoteSession
+from segarena.datasets.listing import existing_folder
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.evaluate import finish, open_folder
 from segarena.engine.lockstep import load_sample
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput
+from segarena.files.images import read_image
 from segarena.records.parquet_tables import table_frame
 from segarena.samples import Labels, Mask, VideoSample
+from segarena.systems.videos.datasets.davis import DAVIS_LAYOUT
+from segarena.systems.videos.files.frame_files import image_files
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
 from segarena.systems.videos.session.connector import OpenSample
-from segarena.systems.videos.session.local_images import LocalImages
 from segarena.systems.videos.session.submissions import cast_object_ids
 
 SERVER_REPORT_COLUMNS = ("session_id", "sequence", "scribble_idx", "interaction", "timing")
-"""The columns of the report: a row per interaction. What the server judged it tells in the summary."""
+"""The columns of the report: a row per interaction. The server's scores are in the summary."""
+
+
+MOST_DIFFERENCE = 2.0
+"""Largest mean difference of equal frames, of 255: JPEG decoders round differently, and two frames of one video differ
+by more."""
+
+
+class LocalImages:
+    """The participant's own copies of sequences: they recognise the server's sequences by their pixels.
+
+    Args:
+        root: the folder with `JPEGImages/480p`, in the layout of DAVIS.
+
+    Raises:
+        DatasetMissing: the folder does not exist.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        folder = Path(root).expanduser() / "JPEGImages" / "480p"
+        images = existing_folder(folder, "sequences", DAVIS_LAYOUT)
+        self._sequences: dict[str, tuple[Path, ...]] = {}
+        for sequence in sorted(images.iterdir()):
+            if sequence.is_dir():
+                self._sequences[sequence.name] = image_files(sequence)
+
+    def name_of(self, sample: VideoSample) -> str | None:
+        """Return the local name of a video; None without a local copy."""
+        for name, files in self._sequences.items():
+            if len(files) != len(sample.frames):
+                continue
+            # The first and the last frame identify a sequence.
+            if all(_is_same_image(files[index], sample.frames[index]) for index in (0, -1)):
+                return name
+        return None
+
+
+def _is_same_image(file: Path, frame: Any) -> bool:
+    image = read_image(file)
+    if image.shape != frame.shape:
+        return False
+    difference = np.abs(image.astype(np.int16) - frame).mean()
+    return bool(difference <= MOST_DIFFERENCE)
 
 
 class ServerConnector:
-    """Lets a server judge; see `segarena.systems.videos.session.connector.Connector`.
+    """Connector to a server that judges; see `segarena.systems.videos.session.connector.Connector`.
 
     Args:
         challenge: `https://host/challenges/NAME`, about videos.
         token: of the participant; by default the one that is kept.
-        folder: of the session; one that was begun there is continued.
-        name: what the model is called.
-        images: by which sequences are known that the participant has, and called as they are there.
+        folder: of the session; an unfinished session in it is resumed.
+        name: name of the model.
+        images: the participant's own copies of sequences, whose names the session then uses.
 
     Raises:
         InvalidInput: the challenge is not about videos.
-        RemoteError: the server refuses, or is not reached.
+        RemoteError: the server refuses, or is unreachable.
         RunConflict: the folder holds another session, or is in use.
     """
 
@@ -92,7 +138,7 @@ class ServerConnector:
 
     @property
     def session_id(self) -> str:
-        """The id of the run at the server."""
+        """Id of the run at the server."""
         return self._samples.begun.run
 
     @property
@@ -120,7 +166,7 @@ class ServerConnector:
         """See `Connector`.
 
         Raises:
-            RemoteError: the server is not reached; the session can be continued.
+            RemoteError: the server is unreachable; the session can be resumed.
         """
         session, _ = self._open()
         if self._waiting is None:
@@ -166,7 +212,7 @@ class ServerConnector:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return what the server shows of the run: its state, its scores, its place on the board."""
+        """Return the server's view of the run: its state, its scores, its rank on the board."""
         _, told = read_standing(self._run.path, token=self._token)
         return {"session_id": self.session_id, **told}
 
@@ -205,7 +251,7 @@ class ServerConnector:
             self._session = None
 
     def _replay(self, session: RemoteSession) -> tuple[Scribbles, ...]:
-        """Say again what was sent about a sample before; return the scribbles that it answered."""
+        """Repeat the answers sent about a sample before; return the scribbles that they answered."""
         given: list[Scribbles] = []
         while session.was_sent:
             self._waiting = session.next()

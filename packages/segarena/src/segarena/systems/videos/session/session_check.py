@@ -1,4 +1,4 @@
-"""Whether what a session keeps beside the tables of its run is as it was written; `segarena check` asks."""
+"""Integrity check of the files that a session keeps beside its run tables; `segarena check` runs it."""
 
 from __future__ import annotations
 
@@ -23,56 +23,60 @@ JOURNAL = "submissions.jsonl"
 
 @register_run_check
 def check_session(folder: RunFolder) -> Iterator[Finding]:
-    """Hold journal and report against the tables of the sequences that are over."""
+    """Compare journal and report with the tables of the finished sequences."""
     session = folder.path / SESSION
     journal = folder.path / JOURNAL
     if not session.is_file() and not journal.is_file():
         return
     try:
-        about = read_session_file(session)
+        identity = read_session_file(session)
         entries, _ = read_entries(journal)
     except StoreError as error:
-        yield _wrong(str(error))
+        yield _error(str(error))
         return
-    yield from _answers(folder, journal, entries)
-    _, complete = report_paths(folder.path, about["started"])
-    if complete.is_file() and _lines(complete) != _lines_of(folder, about["session_id"]):
-        yield _wrong(
+    yield from _check_answers(folder, journal, entries)
+    _, complete = report_paths(folder.path, identity["started"])
+    if complete.is_file() and _report_rows(complete) != _table_rows(folder, identity["session_id"]):
+        yield _error(
             f"{complete} does not have the values of the records; entering the session again writes it anew"
         )
 
 
-def _answers(folder: RunFolder, journal: Path, entries: list[Submission]) -> Iterator[Finding]:
+def _check_answers(
+    folder: RunFolder, journal: Path, entries: list[Submission]
+) -> Iterator[Finding]:
     pending = {folder.samples[index] for index in folder.pending()}
-    kept = {
-        (sample, repeat, number, mask, base64.b64encode(rle).decode("ascii"))
-        for sample, repeat, number, mask, rle in folder.masks()
-        .select("sample", "repeat", "round", "object", "rle")
-        .iter_rows()
-    }
-    noted = {
-        (entry["sequence"], entry["scribble_idx"] - 1, entry["interaction"], number, rle)
-        for entry in entries
-        if entry["is_taken"] and entry["sequence"] not in pending
-        for number, rle in enumerate(entry["masks"], 1)
-    }
-    for sample in sorted({sample for sample, *_ in kept ^ noted}):
-        yield _wrong(f"{journal} does not have the answers about {sample} that the records judge")
+    recorded: set[tuple[str, int, int, int, str]] = set()
+    masks = folder.masks().select("sample", "repeat", "round", "object", "rle")
+    for sample, repeat, number, object_id, rle in masks.iter_rows():
+        text = base64.b64encode(rle).decode("ascii")
+        recorded.add((sample, repeat, number, object_id, text))
+    journalled: set[tuple[str, int, int, int, str]] = set()
+    for entry in entries:
+        sample = entry["sequence"]
+        if not entry["is_taken"] or sample in pending:
+            continue
+        repeat = entry["scribble_idx"] - 1
+        for object_id, text in enumerate(entry["masks"], 1):
+            journalled.add((sample, repeat, entry["interaction"], object_id, text))
+    differing = {sample for sample, *_ in recorded ^ journalled}
+    for sample in sorted(differing):
+        yield _error(f"{journal} does not have the answers about {sample} that the records judge")
 
 
-def _lines(report: Path) -> set[str]:
+def _report_rows(report: Path) -> set[str]:
     """Return the rows of a report, without their numbers and the heading."""
     text = report.read_text(encoding="utf-8", errors="replace")
     return {line.partition(",")[2] for line in text.splitlines()[1:]}
 
 
-def _lines_of(folder: RunFolder, session_id: str) -> set[str]:
+def _table_rows(folder: RunFolder, session_id: str) -> set[str]:
+    """Return the rows that the report should have, from the run's tables."""
+    table = report_table(folder.parts(), folder.timings(), session_id)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(
-        report_table(folder.parts(), folder.timings(), session_id).rows()
-    )
+    csv.writer(text, lineterminator="\n").writerows(table.rows())
     return set(text.getvalue().splitlines())
 
 
-def _wrong(message: str) -> Finding:
+def _error(message: str) -> Finding:
     return Finding(is_error=True, message=message)

@@ -1,4 +1,4 @@
-"""What is kept of a session: who it is, and each answer as an entry of its journal."""
+"""Stored form of a session: its identity file, and each answer as an entry of its journal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STARTED = "%Y%m%d_%H%M%S"
 
 
 class Submission(TypedDict):
-    """An answer in the journal; see `submission`."""
+    """An answer in the journal; see `make_submission`."""
 
     sequence: str
     scribble_idx: int
@@ -39,12 +39,12 @@ class Submission(TypedDict):
 
 
 def open_session_file(path: Path, report_folder: Path) -> dict[str, str]:
-    """Return what `path` tells of a session: its `session_id`, and when it was `started`, which is now if it is new.
+    """Read the identity of a session, its `session_id` and when it was `started`; create the file if it is missing.
 
-    No other report in `report_folder` is of that second: a session that finds one starts a second later.
+    No other report in `report_folder` has the same second: a session that finds one starts a second later.
 
     Raises:
-        StoreError: nothing can be written there, or what `path` tells is damaged.
+        StoreError: the folder is not writable, or the file is damaged.
     """
     if path.is_file():
         return read_session_file(path)
@@ -64,14 +64,14 @@ def make_submission(
     is_taken: bool = False,
     is_over: bool = False,
 ) -> Submission:
-    """Return the entry of an answer that was just given, with its masks if it came in time.
+    """Return the journal entry of the latest answer, with its masks if it came in time.
 
     Args:
         session: of the sample.
-        seconds: what the answer took.
-        candidates: the frames in which it asks to be corrected.
+        seconds: time of the answer.
+        candidates: the frames in which it requests corrections.
         is_taken: whether it came in time.
-        is_over: there is no answer: the time was over before.
+        is_over: whether the time ran out before an answer.
     """
     if is_taken:
         masks = [row.rle for row in session.rows().masks if row.round == session.answered]
@@ -92,10 +92,10 @@ def make_submission(
 
 
 def decode_answer(entry: Submission, shape: tuple[int, ...]) -> Prediction:
-    """Return the answer of an entry.
+    """Return the answer in an entry.
 
     Raises:
-        InvalidMask: a mask in it is damaged, or of another size than `shape`.
+        InvalidMask: a mask is damaged, or of another size than `shape`.
     """
     labels = np.zeros(shape, dtype=np.uint8)
     for number, text in enumerate(entry["masks"], 1):
@@ -109,10 +109,10 @@ def decode_answer(entry: Submission, shape: tuple[int, ...]) -> Prediction:
 
 
 def cast_object_ids(masks: Any, objects: int) -> Any:
-    """Return integers as uint8, anything else as it is; what it should be is the session's to say.
+    """Return object ids as uint8; anything else unchanged, since the session checks types.
 
     Raises:
-        PredictionInvalid: there is an object id above `objects`.
+        PredictionInvalid: an object id is above `objects`.
     """
     given = np.asarray(masks)
     if given.dtype.kind not in "iuf" or not given.size:
@@ -128,16 +128,17 @@ def read_session_file(path: Path) -> dict[str, str]:
     """Return `session_id` and `started` of a session.
 
     Raises:
-        StoreError: the file is not there or damaged.
+        StoreError: the file is missing or damaged.
     """
     try:
-        told = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), dict[str, str])
-        about = {name: told.pop(name) for name in ("session_id", "started")}
-        datetime.datetime.strptime(about["started"], _STARTED)  # it becomes the name of a file
+        values = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), dict[str, str])
+        about = {name: values.pop(name) for name in ("session_id", "started")}
+        datetime.datetime.strptime(about["started"], _STARTED)  # it becomes part of a file name
     except (OSError, ValueError, LookupError, RecursionError, msgspec.ValidationError) as error:
         raise StoreError(
             f"{path} is damaged ({error}); begin a session in another folder"
         ) from error
-    if told and told != {"sha256": sha256(*about.values())}:  # an earlier version wrote none
-        raise StoreError(f"{path} is not as it was written; begin a session in another folder")
+    # Earlier versions wrote no checksum.
+    if values and values != {"sha256": sha256(*about.values())}:
+        raise StoreError(f"{path} has a wrong checksum; begin a session in another folder")
     return about

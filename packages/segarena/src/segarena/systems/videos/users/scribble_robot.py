@@ -10,7 +10,7 @@ import numpy as np
 
 from segarena.errors import InvalidInput, InvalidPrompt
 from segarena.objects import Judged, ObjectsComparison
-from segarena.prompts import Scribble
+from segarena.prompts import Prompt, Scribble
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask, Sample, Target
@@ -23,35 +23,41 @@ from segarena.systems.videos.robot.frame_choice import (
     rank_frames,
     scribbled_frames,
 )
-from segarena.systems.videos.robot.scribble_lines import draw_lines
-from segarena.systems.videos.robot.settings import RobotMode, RobotPreset, RobotSettings, TieBreak
-from segarena.systems.videos.robot.settings import robot_preset as find_preset
+from segarena.systems.videos.robot.scribble_lines import RobotLine, draw_lines
+from segarena.systems.videos.robot.settings import (
+    RobotMode,
+    RobotPreset,
+    RobotSettings,
+    TieBreak,
+    robot_preset,
+)
 from segarena.systems.videos.scribbles.files import Scribbles, check_scribbles, is_empty
 from segarena.systems.videos.scribbles.prompt_conversion import line_prompt, prompts_from_scribbles
 
 
 @user("scribble-robot")
 class ScribbleRobot:
-    """Draws on what is wrong in the worst frame of a video, a line for each large enough part.
+    """Draws on the errors of the worst frame of a video, one line in each large enough component.
 
-    The first round gives the scribbles that people drew, where the sample has some: one dialogue for each person. Where
-    it has none, the robot draws on the objects in the frame that shows the most of them, as if nothing were predicted.
+    The first round replays the scribbles of people, if the sample has some: one dialogue for each person. Otherwise
+    the robot draws on the objects in the frame that shows the most of them, as if nothing were predicted.
 
-    Ends the dialogue when it has nothing to draw: silently when nothing is wrong, with a warning otherwise.
+    Ends the dialogue if it has nothing to draw: silently if nothing is wrong, with a warning otherwise.
 
     Args:
-        preset: which published parameters: "default", "local-1.0.4" or "server-2020"; see
+        preset: published set of parameters: "default", "local-1.0.4" or "server-2020"; see
             `segarena.systems.videos.robot.settings`.
-        mode: "checked": lines stay on the true label, thin errors are drawn on, and if nothing in the worst frame is
-            large enough the next one is tried. "published": as the published code does; it tries no other frame, gives
+        mode: "checked": lines stay on the true label, thin errors get lines too, and if nothing in the worst frame is
+            large enough the next frame is tried. "published": as in the published code; it tries no other frame, draws
             nothing in this round, and goes on.
-        ties: of the skeleton: "raster" or "permutation"; None takes "permutation" as published, "raster" otherwise.
-        judge: what makes a frame bad: "j_and_f", "jaccard" or "contour".
-        kernel_size: instead of the preset's: diameter of the disk that opens an error, as a share of the square root of
+        ties: rule for ties in the skeleton: "raster" or "permutation"; None means "permutation" if published, "raster"
+            otherwise.
+        judge: criterion for the worst frame: "j_and_f", "jaccard" or "contour".
+        kernel_size: replaces the preset's: diameter of the disk that opens an error, relative to the square root of
             the error's pixels; at least 0, below 1.
-        max_radius_px: instead of the preset's: the largest radius of that disk, below 1000.
-        min_nodes: instead of the preset's: skeletons of fewer pixels give no line.
-        max_points: instead of the preset's: how many points a line has at most.
+        max_radius_px: replaces the preset's: largest radius of that disk, below 1000.
+        min_nodes: replaces the preset's: skeletons with fewer pixels give no line.
+        max_points: replaces the preset's: largest number of points of a line.
 
     Raises:
         InvalidInput: a number is out of its range.
@@ -76,10 +82,14 @@ class ScribbleRobot:
         min_nodes: int | None = None,
         max_points: int | None = None,
     ) -> None:
-        numbers = {"kernel_size": kernel_size, "max_radius_px": max_radius_px}
-        counts = {"min_nodes": min_nodes, "max_points": max_points}
-        self.settings: RobotSettings = find_preset(
-            preset, mode=mode, ties=ties, **numbers, **counts
+        self.settings: RobotSettings = robot_preset(
+            preset,
+            mode=mode,
+            ties=ties,
+            kernel_size=kernel_size,
+            max_radius_px=max_radius_px,
+            min_nodes=min_nodes,
+            max_points=max_points,
         )
         self._judge: FrameCriterion = judge
         is_published = mode == "published"
@@ -88,87 +98,82 @@ class ScribbleRobot:
         self.may_be_silent = is_published
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return how many people drew first scribbles; 1 where nobody did."""
+        """Return the number of people with first scribbles; 1 if there are none."""
         return max(1, len(_first_scribbles(sample)))
 
     def next(self, turn: Turn) -> Sequence[Scribble] | None:
-        """Return the lines of this round, all in one frame (people's may be in several); None when there are none.
+        """Return the lines of this round; None if there are none.
 
-        An image is a video of one frame, whose lines have no frame.
+        The robot's lines are all in one frame, people's may be in several. An image is a video of one frame, whose
+        lines have no frame.
 
         Raises:
-            InvalidInput: the sample is no video or image, people's scribbles do not fit it, or the last answer asks for
-                what is no frame of it.
+            InvalidInput: the sample is not a video or image, people's scribbles do not fit it, or the last answer
+                requests a frame that does not exist.
         """
         if len(turn.sample.shape) not in (2, 3):
             raise InvalidInput(
                 f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}"
             )
-        lines = self._begin(turn) if turn.round == 1 else self._correct(turn)
+        lines = self._first_round(turn) if turn.round == 1 else self._correction(turn)
         return lines if lines or self.may_be_silent else None
 
-    def _begin(self, turn: Turn) -> Sequence[Scribble]:
-        """Return the lines of the first round: those of a person where there are any."""
+    def _first_round(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of the first round: a person's if there are any."""
         people = _first_scribbles(turn.sample)
-        if people:
-            data = check_scribbles(
-                people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects
+        if not people:
+            frames = [first_frame(_frames(turn.target.mask))]
+            return self._draw(turn, frames, marks_all=True)
+        frame_count = turn.sample.shape[0]
+        data = check_scribbles(people[turn.repeat], frames=frame_count, objects=turn.target.objects)
+        if is_empty(data) and not self.may_be_silent:
+            raise InvalidPrompt(
+                f"scribbles {turn.repeat + 1} of sample {turn.sample.id}: expected a line to begin with, got none; "
+                "draw one, or take the file away"
             )
-            if is_empty(data) and not self.may_be_silent:
-                raise InvalidPrompt(
-                    f"scribbles {turn.repeat + 1} of sample {turn.sample.id}: expected a line to begin with, got none; "
-                    "draw one, or take the file away"
-                )
-            return prompts_from_scribbles(data, turn.sample.shape)
-        return self._draw(turn, [first_frame(_frames(turn.target.mask))], marks_all=True)
+        return prompts_from_scribbles(data, turn.sample.shape)
 
-    def _correct(self, turn: Turn) -> Sequence[Scribble]:
-        """Return the lines of a later round, in a frame of those that the last answer asks for."""
+    def _correction(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of a later round, in one of the frames that the last answer requests."""
         quality = frame_quality(self._metric.of(turn.comparison), self._judge)
-        own = turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :]
         previous = turn.dialogue.previous
         candidates = None if previous is None else previous.candidates
-        used = scribbled_frames(own) if len(turn.sample.shape) == 3 else ()
+        # The first round is a person's if the sample has scribbles, and frames of people do not count as used.
+        first_own = 1 if _first_scribbles(turn.sample) else 0
+        is_video = len(turn.sample.shape) == 3
+        used = scribbled_frames(turn.dialogue.rounds[first_own:]) if is_video else ()
         frames = rank_frames(quality, used, candidates, reuse=self._reuse)
         if self.settings.mode == "published":
             # The frames of silent rounds count as used; as long as nothing changes they are the worst of the others.
-            corrections = turn.dialogue.rounds[1:]
-            silent = next(
-                (count for count, lines in enumerate(reversed(corrections)) if lines),
-                len(corrections),
-            )
+            silent = _trailing_empty(turn.dialogue.rounds[1:])
             frames = (frames[silent % len(frames)],)
         return self._draw(turn, frames)
 
     def _draw(
         self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False
     ) -> Sequence[Scribble]:
-        """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""
+        """Return the lines in the first of `frames` that gets any; warn if none does although there are errors."""
         prediction = _frames(_predicted(turn))
         target = _frames(turn.target.mask)
         objects = turn.target.objects
-        if turn.target.ignore is None:
-            ignore = None
-        else:
+        ignore = None
+        if turn.target.ignore is not None:
             ignore = _frames(turn.target.ignore).view(np.bool_)
         for frame in frames:
-            void = None if ignore is None else ignore[frame]
             lines = draw_lines(
                 prediction[frame],
                 target[frame],
                 self.settings,
                 objects=objects,
-                ignore=void,
+                ignore=None if ignore is None else ignore[frame],
                 marks_all=marks_all,
             )
             if lines:
-                if len(turn.sample.shape) == 3:
-                    return tuple(line_prompt(frame, line.points, line.object_id) for line in lines)
-                # Segmenters of images know a stroke off their one object, and no object 0.
-                drawn = (line_prompt(None, line.points, line.object_id) for line in lines)
-                return tuple(replace(line, object_id=1) if objects == 1 else line for line in drawn)
+                return _line_prompts(lines, frame, turn)
         wrong = prediction != target
-        if (wrong if ignore is None else wrong & ~ignore).any():
+        if ignore is not None:
+            wrong &= ~ignore
+        if wrong.any():
             shown = f"frame {frames[0]}" if len(frames) == 1 else f"{len(frames)} frames"
             warnings.warn(
                 f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, {shown}, "
@@ -176,6 +181,27 @@ class ScribbleRobot:
                 stacklevel=3,
             )
         return ()
+
+
+def _line_prompts(lines: Sequence[RobotLine], frame: int, turn: Turn) -> tuple[Scribble, ...]:
+    """Return the robot's lines in a frame as prompts."""
+    if len(turn.sample.shape) == 3:
+        return tuple(line_prompt(frame, line.points, line.object_id) for line in lines)
+    prompts = [line_prompt(None, line.points, line.object_id) for line in lines]
+    if turn.target.objects == 1:
+        # Segmenters of images know a stroke off their one object, and no object 0.
+        prompts = [replace(prompt, object_id=1) for prompt in prompts]
+    return tuple(prompts)
+
+
+def _trailing_empty(rounds: Sequence[Sequence[Prompt]]) -> int:
+    """Return the number of rounds without prompts at the end."""
+    count = 0
+    for prompts in reversed(rounds):
+        if prompts:
+            break
+        count += 1
+    return count
 
 
 def _first_scribbles(sample: Sample) -> Sequence[Scribbles]:

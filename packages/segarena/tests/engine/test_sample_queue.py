@@ -275,7 +275,7 @@ def test_overwriting_is_for_one(small_run):
 
 def test_stretches_are_joined_while_the_run_goes_on(small_run, tmp_path, monkeypatch):
     for module in ("segarena.engine.sample_queue", "segarena.records.compaction"):
-        monkeypatch.setattr(f"{module}.BLOCK", 2)
+        monkeypatch.setattr(f"{module}.BLOCK_SAMPLES", 2)
     monkeypatch.setattr("segarena.work.sharing.claims.MIN_CLAIM_S", 0.0)
     joined = {}
 

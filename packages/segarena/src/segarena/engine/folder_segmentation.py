@@ -1,4 +1,4 @@
-"""Masks for a folder of images from a few examples; nothing is judged."""
+"""Segment a folder of images from a few examples, without judging the masks."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ DESCRIPTION = "segment.json"
 
 @dataclass(slots=True, kw_only=True)
 class SegmentationSummary:
-    """What became of a folder of images.
+    """The outcome for a folder of images.
 
     Attributes:
-        images: how many there are.
-        done: masks that there are now.
-        resumed: masks of these that were there before.
-        empty: masks made now that have no pixel.
-        failed: why an image has no mask, by its path in the folder.
+        images: number of images.
+        done: number of masks, old and new.
+        resumed: number of masks that existed before.
+        empty: number of new masks without a pixel.
+        failed: error messages of images without a mask, by their paths in the folder.
     """
 
     images: int
@@ -65,24 +65,24 @@ def segment_folder(
 ) -> SegmentationSummary:
     """Write a mask for each image under `queries`: grey PNG, 0 and 255, under `out` by the image's own path.
 
-    Examples are encoded once per process. An image that fails is counted and the others go on. A mask that is there
-    already is not made again, so an interrupted call is repeated to go on; `segment.json` in `out` says what made them.
+    Examples are encoded once per process. A failed image is counted, and the others go on. Existing masks are kept, so
+    an interrupted call can be repeated to continue; `segment.json` in `out` describes the segmenter and the examples.
 
     Args:
-        segmenter: who answers supports: a plug-in as written.
-        supports: images with the mask of the object in each: one value beside 0.
-        queries: an image, or a folder of images, nested ones too.
-        out: a folder; made if need be.
-        workers: processes, or an executor such as `segarena.Ray`; 0 works in this one.
-        share: divide the images among all processes that are called so with this `out`.
-        on_progress: told when it starts and after each image.
+        segmenter: a plug-in as written that takes support examples.
+        supports: (image, mask of the object in it); the mask has one value beside 0.
+        queries: an image, or a folder of images with subfolders.
+        out: a folder; created if it does not exist.
+        workers: number of processes, or an executor such as `segarena.Ray`; 0 works in this process.
+        share: divide the images among all processes that are called with `share` and this `out`.
+        on_progress: called at the start and after each image.
 
     Raises:
         InvalidInput: no support, or two images whose masks would have one name.
-        InvalidImage, InvalidMask: a support cannot be used, or its mask shows nothing.
+        InvalidImage, InvalidMask: a support cannot be used, or its mask is empty.
         DatasetMissing: there is no image.
-        PluginInvalid: the segmenter does not answer supports.
-        RunConflict: `out` holds masks made otherwise.
+        PluginInvalid: the segmenter does not take support examples.
+        RunConflict: `out` holds masks made in another way.
         StoreError: the disk is full, or `out` cannot be written.
     """
     if not supports:
@@ -99,14 +99,14 @@ def segment_folder(
         refuse_sharers(claims)
         remove_claims(claims)
     with SharedLedger(claims, None, identity) if share else Ledger(None, identity) as ledger:
-        # A mask is whole or absent, so those that are there need no other note.
+        # A mask is complete or absent, so its file is the only record needed.
         before = [name for name, (_, target) in files.items() if target.is_file()]
         ledger.done.update(dict.fromkeys(before))
         with marked(out) as mark:
             if not executor.is_near:
                 job = FactoryJob(partial(_build, segmenter, tuple(supports), mark))
             failures = do_pending(
-                job, files, ledger, executor, on_progress=on_progress, noted=_arrived
+                job, files, ledger, executor, on_progress=on_progress, noted=_write_returned_mask
             )
     return SegmentationSummary(
         images=len(files),
@@ -118,7 +118,7 @@ def segment_folder(
 
 
 def _images_of(queries: Path) -> dict[str, Path]:
-    """Return the images by the names of their masks, without ending."""
+    """Return the images by the names of their masks, without suffix."""
     if queries.is_file():
         return {queries.stem: queries}
     if not queries.is_dir():
@@ -144,7 +144,7 @@ def _read_support(image: Path, mask: Path) -> Support:
 
 
 def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) -> dict[str, Any]:
-    """Write down what makes the masks, unless it stands there already; return it."""
+    """Return the description of the segmenter and the examples; write it, or compare it with an existing one."""
     described: dict[str, Any] = {
         "segarena": __version__,
         "segmenter": describe("segmenter", segmenter),
@@ -155,9 +155,8 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
     }
     file = out / DESCRIPTION
     if file.is_file():
-        refuse_other_work(
-            out, json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(described))
-        )
+        existing = json.loads(file.read_text(encoding="utf-8"))
+        refuse_other_work(out, existing, json.loads(json.dumps(described)))
     else:
         write_whole(file, json.dumps(described, indent=2) + "\n")
     return described
@@ -166,35 +165,43 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
 def _build(
     segmenter: str, supports: Sequence[tuple[Path, Path]], mark: Mark | None
 ) -> Callable[[tuple[Path, Path]], tuple[bool, bytes]]:
-    """Return what writes the mask of (image, file of the mask), and tells whether it has a pixel.
+    """Return the function that segments (image, mask file) and returns whether the mask has a pixel.
 
-    Where the folder that is marked is not seen, it returns the file too.
+    On a machine that does not see the marked folder, it returns the bytes of the file too, instead of writing it.
     """
     built: Any = build("segmenter", segmenter)
     if not abilities_of_segmenter(built).understands("support"):
         raise PluginInvalid(
             f"{segmenter} does not answer supports; `segarena list segmenters` shows who does"
         )
-    shown = [_read_support(image, mask) for image, mask in supports]
-    encoded = [Support(each.sample, each.mask, encoded=built.encode(each.sample)) for each in shown]
-    return partial(_segment, built, Dialogue().ask(tuple(encoded)), mark is None or mark.is_seen)
+    encoded: list[Support] = []
+    for image, mask in supports:
+        support = _read_support(image, mask)
+        encoding = built.encode(support.sample)
+        encoded.append(Support(support.sample, support.mask, encoded=encoding))
+    question = Dialogue().ask(tuple(encoded))
+    can_write = mark is None or mark.is_seen
+    return partial(_segment, built, question, can_write)
 
 
 def _segment(
-    segmenter: Any, question: Dialogue, writes: bool, files: tuple[Path, Path]
+    segmenter: Any, question: Dialogue, can_write: bool, files: tuple[Path, Path]
 ) -> tuple[bool, bytes]:
     file, target = files
     sample = ImageSample(id=target.stem, image=read_image(file))
-    (answer,) = segmenter.predict(segmenter.encode(sample), [question])
+    encoding = segmenter.encode(sample)
+    (answer,) = segmenter.predict(encoding, [question])
     mask = np.asarray(as_prediction(answer, sample.shape).mask, np.bool_)
     encoded = cv2.imencode(".png", mask.astype(np.uint8) * 255)[1].tobytes()
-    if writes:
+    has_pixel = bool(mask.any())
+    if can_write:
         write_whole(target, encoded)
-    return bool(mask.any()), b"" if writes else encoded
+        return has_pixel, b""
+    return has_pixel, encoded
 
 
-def _arrived(files: tuple[Path, Path], result: tuple[bool, bytes]) -> bool:
-    """Write a mask that could not be written where it was made; return whether it has a pixel."""
+def _write_returned_mask(files: tuple[Path, Path], result: tuple[bool, bytes]) -> bool:
+    """Write the mask of a process that could not write it itself; return whether it has a pixel."""
     has_pixel, encoded = result
     if encoded:
         write_whole(files[1], encoded)

@@ -1,6 +1,6 @@
-"""What a run is: the plug-ins by name, the rules, and the description that goes into run.json.
+"""The plan of a run: its plug-ins by name, its rules, and its description in run.json.
 
-A plan is small and made of names, so that every worker process can build the same cast from it.
+A plan is small and consists of names, so that every worker process can build the same cast from it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from segarena.specs import Plugin, PluginSpec
 from segarena.version import COMPUTING, __version__
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
-"""After these rounds (and the last) masks are kept unless the plan says otherwise."""
+"""Default of the rounds after which masks are kept; the mask of the last round always is."""
 
 
 _PROMPTS = {
@@ -51,10 +51,10 @@ _PROMPTS = {
     "scribble": "scribbles",
     "support": "examples",
 }
-"""Kinds of prompts as a sentence names them; others are called as they are."""
+"""Plurals of the kinds of prompts for messages; other kinds are named as they are."""
 
 LONGEST_S = 1e6
-"""The longest time limit; 11 days, and no alarm takes an infinite one."""
+"""The longest time limit, about 11 days; an alarm cannot be infinite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +63,18 @@ class Plan:
 
     Attributes:
         benchmark: the rules; `segarena.engine.plan.make_plan` applies changes to them.
-        segmenter: a plug-in, an object with the segmenter's methods, or None when the participant's own script
-            answers.
+        segmenter: a plug-in, an object with the segmenter's methods, or None if the participant's own script answers.
         dataset: a plug-in, or an object.
         seed: of all random streams.
-        repeats: how often each user talks about each target.
-        limit: only the first so many samples; None takes all.
-        keep_rounds: after which rounds masks are kept.
+        repeats: number of dialogues of each user about each target.
+        limit: number of samples, from the first on; None takes all.
+        keep_rounds: rounds after which masks are kept.
         time_limit_s: of one prediction.
-        name: what the segmenter is called in tables when it is not a plug-in.
-        cache: folder where encodings are kept for other runs (see `segarena.engine.embeddings`); None keeps none.
-        cache_gb: what that folder may take.
-        check_plugins: whether to look for plug-ins that write into what others read (`segarena.engine.mutation_guard`).
-        fingerprint: by what data are known again, their "content" or, on a slow disk, their "names" and sizes.
+        name: of the segmenter in tables if it is not a plug-in.
+        cache: folder of encodings shared with other runs (see `segarena.engine.embeddings`); None for no cache.
+        cache_gb: maximum size of that folder.
+        check_plugins: whether to detect plug-ins that write into shared arrays (`segarena.engine.mutation_guard`).
+        fingerprint: of the data: their "content" or, on a slow disk, their "names" and sizes.
     """
 
     benchmark: Benchmark
@@ -96,7 +95,7 @@ class Plan:
         """Build the plug-ins.
 
         Raises:
-            PluginError, DatasetError: something cannot be found or built.
+            PluginError, DatasetError: a plug-in or the data cannot be found or built.
         """
         accept_read_only()
         rules = self.benchmark
@@ -104,17 +103,18 @@ class Plan:
         called = self._called("segmenter", self.segmenter)
         dataset: Dataset = self._built("dataset", self.dataset)
         _check_samples(dataset, rules)
-        gives = {name: prompt_kinds(user) for name, user in users.items()}
-        gives = dataset.prompt_kinds if isinstance(dataset, RemoteDataset) else gives
+        gives: Mapping[str, AbstractSet[str] | None]
+        if isinstance(dataset, RemoteDataset):
+            gives = dataset.prompt_kinds
+        else:
+            gives = {name: prompt_kinds(user) for name, user in users.items()}
         try:
             segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
         except SegarenaError:
-            if isinstance(
-                self.segmenter, PluginSpec
-            ):  # whose prompts do not fit is not asked for weights first
-                _check_prompt_kinds(
-                    gives, find("segmenter", self.segmenter.reference), called, rules
-                )
+            # Prompts that do not fit are reported before missing weights.
+            if isinstance(self.segmenter, PluginSpec):
+                factory = find("segmenter", self.segmenter.reference)
+                _check_prompt_kinds(gives, factory, called, rules)
             raise
         _check_prompt_kinds(gives, segmenter, called, rules)
         return RunCast(
@@ -138,7 +138,7 @@ class Plan:
         )
 
     def _judges_and_users(self) -> tuple[tuple[Metric, ...], dict[str, User]]:
-        """Return the metrics and users; none where the dataset has its dialogues held elsewhere."""
+        """Return the metrics and users; none if a server runs the dialogues."""
         if isinstance(self.dataset, RemoteDataset):
             return (), {}
         metrics = tuple(build("metric", name) for name in self.benchmark.metrics)
@@ -146,7 +146,7 @@ class Plan:
         return metrics, {spec.name: build("user", spec) for spec in self.benchmark.users}
 
     def describe(self, dataset: Dataset) -> RunConfiguration:
-        """Return what run.json says of this plan, circumstances apart."""
+        """Return the configuration of this plan for run.json, without its circumstances."""
         rules = self.benchmark
         samples = list(dataset.sample_ids)[: self.limit]
         if not samples:
@@ -193,9 +193,10 @@ class Plan:
         return {"kind": kind, "name": self._called(kind, plugin), "options": {}}
 
     def _built(self, kind: str, plugin: Any) -> Any:
-        """Return a plug-in, built or as it is, that can play its role."""
+        """Return a built plug-in or a given object, checked for the methods of its role."""
         if isinstance(plugin, PluginSpec):
-            return build(kind, _from_here(plugin) if kind == "dataset" else plugin)
+            spec = _with_absolute_paths(plugin) if kind == "dataset" else plugin
+            return build(kind, spec)
         if plugin is not None:
             check_role(kind, plugin, self._called(kind, plugin))
         return plugin
@@ -203,19 +204,19 @@ class Plan:
     def _called(self, kind: str, plugin: Any) -> str:
         if isinstance(plugin, PluginSpec):
             return str(plugin)
-        fallback = "participant" if plugin is None else type(plugin).__name__
-        return (self.name if kind == "segmenter" else "") or fallback
+        if kind == "segmenter" and self.name:
+            return self.name
+        return "participant" if plugin is None else type(plugin).__name__
 
 
-def _from_here(dataset: PluginSpec) -> PluginSpec:
-    """Return a dataset whose files are found wherever a plug-in changes the working directory to."""
+def _with_absolute_paths(dataset: PluginSpec) -> PluginSpec:
+    """Return a dataset with absolute paths, because a plug-in may change the working directory."""
     options = dataset.options
-    with suppress(InvalidInput):  # which ones are wrong is said when it is built
+    # Wrong options are reported when the dataset is built.
+    with suppress(InvalidInput):
         options = with_names(find("dataset", dataset.reference), options)
-    return replace(
-        dataset,
-        options=resolve_paths(PluginRecord(name="", options=options), str(Path.cwd())).options,
-    )
+    resolved = resolve_paths(PluginRecord(name="", options=options), str(Path.cwd()))
+    return replace(dataset, options=resolved.options)
 
 
 def make_plan(
@@ -242,71 +243,73 @@ def make_plan(
     Raises:
         UnknownPlugin: no such benchmark.
         PluginInvalid: an option that neither has, or the benchmark does not take.
-        InvalidInput: a value of another type, rounds, repeats or limit below 1, no time or cache at all, a text in
-            place of a list of plug-ins, or a user named twice.
+        InvalidInput: a value of another type; rounds, repeats or limit below 1; no time or no cache space; a text in
+            place of a list of plug-ins; or a user named twice.
     """
     for name, given in (("users", users), ("metrics", metrics)):
         if isinstance(given, str):
             raise InvalidInput(f"{name} must be a list like [{given!r}], got the text {given!r}")
     _check_types({"rounds": rounds, "users": users, "metrics": metrics, **options})
-    of_plan = {field.name for field in fields(Plan)}
-    own = {name: options.pop(name) for name in list(options) if name not in of_plan}
+    plan_options = {field.name for field in fields(Plan)}
+    own = {name: options.pop(name) for name in list(options) if name not in plan_options}
     rules = _rules(benchmark, own)
-    further = [spec for spec in map(PluginSpec.of, metrics or ()) if spec not in rules.metrics]
-    rules = replace(
-        rules,
-        users=tuple(_with_prompts(PluginSpec.named(user), rules) for user in users)
-        if users
-        else rules.users,
-        metrics=(*rules.metrics, *further),
-        rounds=rules.rounds if rounds is None else rounds,
-    )
-    plan = Plan(
-        benchmark=rules,
-        segmenter=PluginSpec.of(segmenter) if isinstance(segmenter, str) else segmenter,
-        dataset=rules.dataset
-        if dataset is None
-        else PluginSpec.of(dataset)
-        if isinstance(dataset, str)
-        else dataset,
-        **options,
-    )
-    for name, number in (
-        ("rounds", rules.rounds),
-        ("repeats", plan.repeats),
-        ("limit", plan.limit),
-    ):
+    if users:
+        named = [PluginSpec.named(user) for user in users]
+        rules = replace(rules, users=tuple(_with_prompts(user, rules) for user in named))
+    further = [PluginSpec.of(metric) for metric in metrics or ()]
+    added = [spec for spec in further if spec not in rules.metrics]
+    rules = replace(rules, metrics=(*rules.metrics, *added))
+    if rounds is not None:
+        rules = replace(rules, rounds=rounds)
+    if isinstance(segmenter, str):
+        segmenter = PluginSpec.of(segmenter)
+    if dataset is None:
+        chosen = rules.dataset
+    else:
+        chosen = PluginSpec.of(dataset) if isinstance(dataset, str) else dataset
+    plan = Plan(benchmark=rules, segmenter=segmenter, dataset=chosen, **options)
+    _check_values(plan)
+    return plan
+
+
+def _check_values(plan: Plan) -> None:
+    """Raise InvalidInput for values of a plan that are out of range."""
+    rules = plan.benchmark
+    counts = {"rounds": rules.rounds, "repeats": plan.repeats, "limit": plan.limit}
+    for name, number in counts.items():
         if number is not None and number < 1:
             raise InvalidInput(f"{name} must be at least 1, got {number}")
     if not 0 < plan.time_limit_s <= LONGEST_S:
         raise InvalidInput(
             f"the time limit must be above 0 and at most {LONGEST_S:.0f} s, got {plan.time_limit_s:g}"
         )
+    # Written so that NaN fails too.
     if not plan.cache_gb > 0:
         raise InvalidInput(f"the cache must be given more than 0 GB, got {plan.cache_gb:g}")
     if plan.fingerprint not in get_args(FingerprintBy):
-        raise InvalidInput(
-            f"fingerprint: expected {' or '.join(get_args(FingerprintBy))}, got {plan.fingerprint!r}"
-        )
-    called = [user.name for user in rules.users]
-    if len(set(called)) != len(called):
-        raise InvalidInput(f"each user may be named once, got {', '.join(called)}")
-    return plan
+        expected = " or ".join(get_args(FingerprintBy))
+        raise InvalidInput(f"fingerprint: expected {expected}, got {plan.fingerprint!r}")
+    names = [user.name for user in rules.users]
+    if len(set(names)) != len(names):
+        raise InvalidInput(f"each user may be named once, got {', '.join(names)}")
 
 
 def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
-    """Return a user; a person gives what the benchmark's own users give, unless it is said what.
+    """Return a user; a person without given kinds of prompts gives those of the benchmark's own users.
 
     Raises:
-        InvalidInput: no page takes that from a person.
+        InvalidInput: no page takes such prompts from a person.
     """
-    if not is_person(find("user", user.reference)) or {"", "prompts"} & user.options.keys():
+    has_prompts = bool({"", "prompts"} & user.options.keys())
+    if has_prompts or not is_person(find("user", user.reference)):
         return user
-    kinds = frozenset[str]().union(*(prompt_kinds(build("user", own)) or () for own in rules.users))
-    asked = replace(
-        user, options={"prompts": tuple(sorted(kinds)), **user.options}, own_name=user.name
-    )
-    build("user", user)  # what is wrong with its own options is told as it is
+    kinds: set[str] = set()
+    for own in rules.users:
+        kinds.update(prompt_kinds(build("user", own)) or ())
+    options = {"prompts": tuple(sorted(kinds)), **user.options}
+    asked = replace(user, options=options, own_name=user.name)
+    # First as given, so that errors in its own options are raised unchanged.
+    build("user", user)
     try:
         build("user", asked)
     except SegarenaError as error:
@@ -319,8 +322,10 @@ def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
 
 def _check_types(given: Mapping[str, Any]) -> None:
     for option in (*options_of(make_plan), *options_of(Plan)):
-        if fault := option.fault(given[option.name]) if option.name in given else "":
-            raise InvalidInput(fault)
+        if option.name in given:
+            fault = option.fault(given[option.name])
+            if fault:
+                raise InvalidInput(fault)
 
 
 def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
@@ -343,13 +348,14 @@ def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
 
 
 def environment() -> dict[str, str]:
-    """Return the versions that could matter to someone who repeats a run."""
+    """Return the versions that can change the results of a run."""
     return {"python": platform.python_version(), "machine": platform.machine(), **_versions()}
 
 
 @cache
 def _versions() -> dict[str, str]:
-    """Look them up once: what a process has imported stays as it is."""
+    """Return the versions of the packages that compute."""
+    # Cached: imported packages stay as they are for the life of the process.
     versions: dict[str, str] = {}
     for package in COMPUTING:
         with suppress(PackageNotFoundError):
@@ -391,10 +397,10 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
 
 
 def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
-    if isinstance(dataset, KnowsItsSamples):
-        holds = dataset.sample_kind
-    else:
-        holds = rules.sample_kind
+    # A dataset that does not state its kind is taken on trust.
+    if not isinstance(dataset, KnowsItsSamples):
+        return
+    holds = dataset.sample_kind
     if holds != rules.sample_kind:
         raise InvalidInput(
             f"{rules.name} is about {rules.sample_kind}s, dataset {dataset.name} holds {holds}s; "
@@ -403,15 +409,16 @@ def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
 
 
 def _fit(segmenter: Any, called: str, rules: Benchmark) -> Any:
-    """Return a segmenter that takes the benchmark's samples: as it is, or with the benchmark's lift around it."""
+    """Return a segmenter for the benchmark's samples: the given one, or the benchmark's adapter around it."""
     kinds = abilities_of_segmenter(segmenter).sample_kinds
     if segmenter is None or rules.sample_kind in kinds:
         return segmenter
     if rules.adapter and "image" in kinds:
         given = {**rules.adapter.options, "segmenter": segmenter}
         return build("segmenter", replace(rules.adapter, options=given))
+    segments = " and ".join(f"{kind}s" for kind in sorted(kinds))
     raise PluginInvalid(
-        f"{called} segments {' and '.join(f'{kind}s' for kind in sorted(kinds))}; {rules.name} is about "
+        f"{called} segments {segments}; {rules.name} is about "
         f"{rules.sample_kind}s. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"
     )
 
@@ -420,8 +427,10 @@ def _check_prompt_kinds(
     gives: Mapping[str, AbstractSet[str] | None], segmenter: Any, called: str, rules: Benchmark
 ) -> None:
     understood = prompt_kinds(segmenter)
+    if understood is None:
+        return
     for name, given in gives.items():
-        if understood is not None and given is not None and not given <= understood:
+        if given is not None and not given <= understood:
             raise PluginInvalid(
                 f"{called} takes {_in_words(understood)}; user {name} of {rules.name} gives {_in_words(given)}. "
                 "Choose another benchmark or -u: 'segarena list' says who takes and gives what"

@@ -102,19 +102,17 @@ class RoundRecorder:
             return []
         last = dialogue.previous.mask
         objects = range(1, 1 + self.about.objects)
-        rows: list[MaskRow] = []
-        for number in objects:
-            # A bool mask has one object; labels have one mask for each.
-            mask = last if last.dtype == np.bool_ else last == number
-            row = MaskRow(
-                **self.about.key,
-                round=self.answered,
-                object=number,
-                rle=encode_rle(mask),
-                shape=last.shape,
-            )
-            rows.append(row)
-        return rows
+        # A bool mask has one object; labels have one mask for each.
+        if last.dtype == np.bool_:
+            masks = [last.view(np.bool_)]
+        else:
+            masks = [last == number for number in objects]
+        key = self.about.key
+        round_ = self.answered
+        return [
+            MaskRow(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
+            for number, mask in enumerate(masks, start=1)
+        ]
 
     def _record(
         self, dialogue: Dialogue, values: Mapping[str, float], failure: str | None = None

@@ -32,7 +32,8 @@ from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
 from segarena.prompts import MaskPrompt, Prompt, check_prompt
 from segarena.readonly import freeze, settled
-from segarena.roles import MOST_PROMPTS, Metric, TimeBudget, Turn, User
+from segarena.roles import MOST_PROMPTS, Metric, Turn, User
+from segarena.rules import TimeBudget
 from segarena.samples import Sample, Support, Target
 
 

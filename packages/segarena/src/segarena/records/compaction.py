@@ -1,4 +1,4 @@
-"""Gathering single samples into pieces, and what else only the process that holds a run may do to its files."""
+"""Compact the files of single samples into pieces, and other changes that need the lock on a run."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from segarena.records.pieces import Piece, Pieces, has_sample
 from segarena.work.ledger import Ledger
 
 BLOCK_SAMPLES = 256
-"""Samples are gathered in stretches of so many, as soon as all of one are done."""
+"""Samples per block; a block is compacted as soon as all of it is done."""
 
 MAX_PIECE_SAMPLES = 256 * BLOCK_SAMPLES
+"""Limit of the samples in a piece of a finished run."""
+
 MAX_PIECE_BYTES = 64 << 20
-"""When a run is finished, its pieces are joined up to this size; a stretch that is larger is cut in two."""
+"""Limit of the size of a piece of a finished run; larger blocks are split in two."""
 
 
 class WritablePieces(Pieces):
-    """The tables of a run for the process that holds it, with its ledger open.
+    """The tables of a run for the process that holds its lock.
 
     Args:
         folder: of the run.
         samples: all sample ids, in order.
-        ledger: of its pieces.
-        check: raises an error when the process holds the run no longer; called before anything is written.
+        ledger: of the pieces, open.
+        check: raises an error if the process has lost the run; called before each write.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class WritablePieces(Pieces):
         *,
         replaces: Sequence[str] = (),
     ) -> None:
-        """Write the tables of the samples at `first` to `stop` - 1 at once, in place of pieces that had some of them.
+        """Write the tables of the samples `first` to `stop` - 1 as one piece, which replaces others.
 
         Raises:
             StoreError: as `write`.
@@ -72,29 +74,29 @@ class WritablePieces(Pieces):
         self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(replaces)))
 
     def heal(self) -> None:
-        """Remove what killed processes left; samples whose piece has lost a file count as not done."""
-        here = {
+        """Remove files that killed processes left; samples whose piece lacks a file become pending."""
+        existing = {
             table: {file.stem for file in (self.folder / table).glob("*-*.parquet")}
             for table in TABLES
         }
-        for name, piece in self._standing().items():
-            if not all(name in here[table] for table in piece.files):
+        for name, piece in self._valid_pieces().items():
+            if not all(name in existing[table] for table in piece.files):
                 self._note(name, None)
-        standing = self._standing()
-        for table, names in here.items():
-            for name in names - standing.keys():
+        pieces = self._valid_pieces()
+        for table, names in existing.items():
+            for name in names - pieces.keys():
                 (self.folder / table / f"{name}.parquet").unlink(missing_ok=True)
-        self._remove_loose(index for index in self._loose() if has_sample(standing, index))
+        self._remove_loose(index for index in self._loose() if has_sample(pieces, index))
 
     def forget_doubtful(self) -> None:
-        """Let the samples of pieces that a damaged line of the ledger may be about count as not done."""
+        """Discard the pieces that a damaged line of the ledger may have changed; their samples become pending."""
         doubtful = self.ledger.doubtful - self._settled
         self._settled |= doubtful
         for name in self._parsed(self.ledger.done).keys() & doubtful:
             self._note(name, None)
 
     def remove(self, files: Iterable[Path]) -> None:
-        """Remove damaged files; the samples in them count as not done then."""
+        """Remove damaged files; their samples become pending."""
         for file in files:
             if file.stem.isdecimal():
                 self._remove_loose([int(file.stem)])
@@ -102,28 +104,27 @@ class WritablePieces(Pieces):
         self.heal()
 
     def discard(self, indices: Iterable[int]) -> None:
-        """Forget samples, so that they are done again."""
+        """Discard samples, which become pending again."""
         gone = sorted(set(indices))
         self._remove_loose(gone)
-        for name, piece in self._standing().items():
+        for name, piece in self._valid_pieces().items():
             own = [index for index in gone if piece.first <= index < piece.stop]
             if own:
                 self._note(name, replace(piece, without=tuple(sorted({*piece.without, *own}))))
 
     def gather_around(self, index: int) -> None:
-        """Make a piece of the stretch that a sample belongs to, if all of it is done and still loose."""
+        """Compact the block of a sample if all of its samples are done and none is in a piece."""
         first = index - index % BLOCK_SAMPLES
         stop = min(first + BLOCK_SAMPLES, len(self.samples))
-        is_loose = not any(
-            piece.first < stop and first < piece.stop for piece in self._standing().values()
-        )
-        if is_loose and all(
-            self._loose_file("records", place).is_file() for place in range(first, stop)
-        ):
+        for piece in self._valid_pieces().values():
+            if piece.first < stop and first < piece.stop:
+                return
+        files = (self._loose_file("records", place) for place in range(first, stop))
+        if all(file.is_file() for file in files):
             self._gather(first, stop)
 
     def gather_all(self) -> None:
-        """Make a finished run as few pieces as may be; equal runs then have equal pieces.
+        """Compact a finished run into as few pieces as possible; equal runs then have equal pieces.
 
         Raises:
             StoreError: some samples are not done.
@@ -132,10 +133,10 @@ class WritablePieces(Pieces):
             raise StoreError(
                 f"{self.folder}: some samples are not done; finish the run, then its files are joined"
             )
-        for piece in self._standing().values():
+        for piece in self._valid_pieces().values():
             if piece.without:
                 self._gather(piece.first, piece.stop)
-        covered = self._covered(self._standing(), ())
+        covered = self._covered(self._valid_pieces(), ())
         for first in range(0, len(self.samples), BLOCK_SAMPLES):
             if not covered[first]:
                 self._gather(first, min(first + BLOCK_SAMPLES, len(self.samples)))
@@ -143,10 +144,10 @@ class WritablePieces(Pieces):
             self._gather(group[0].first, group[-1].stop)
 
     def _groups(self) -> Iterator[list[Piece]]:
-        """Yield neighbouring pieces that fit into one."""
+        """Yield groups of neighbouring pieces that fit into one piece."""
         group: list[Piece] = []
         size = 0
-        for name, piece in self._standing().items():
+        for name, piece in self._valid_pieces().items():
             own = self._size_of(name, piece)
             if group and (
                 size + own > MAX_PIECE_BYTES or piece.stop - group[0].first > MAX_PIECE_SAMPLES
@@ -160,33 +161,38 @@ class WritablePieces(Pieces):
             yield group
 
     def _gather(self, first: int, stop: int) -> None:
-        """Make one piece of what is done from `first` to `stop` - 1, or several if it is too large."""
+        """Compact the finished samples `first` to `stop` - 1 into one piece, or several if it is too large."""
+        pieces = self._valid_pieces().items()
         inside = {
-            name: p for name, p in self._standing().items() if first <= p.first and p.stop <= stop
+            name: piece for name, piece in pieces if first <= piece.first and piece.stop <= stop
         }
         loose = [index for index in self._loose() if first <= index < stop]
-        if not loose and len(inside) < 2 and not any(piece.without for piece in inside.values()):
+        has_discarded = any(piece.without for piece in inside.values())
+        # A single complete piece is compact already.
+        if not loose and len(inside) < 2 and not has_discarded:
             return
-        sizes = [self._size_of(name, piece) for name, piece in inside.items()]
-        sizes += [
-            self._loose_file(table, i).stat().st_size
-            for i in loose
-            for table in ("masks", "records")
-        ]
-        if not inside and sum(sizes) > MAX_PIECE_BYTES and stop - first > 1:
-            self._gather(first, (first + stop) // 2)
-            self._gather((first + stop) // 2, stop)
+        total_bytes = sum(self._size_of(name, piece) for name, piece in inside.items())
+        for index in loose:
+            # The other tables are small beside these two.
+            for table in ("masks", "records"):
+                total_bytes += self._loose_file(table, index).stat().st_size
+        if not inside and total_bytes > MAX_PIECE_BYTES and stop - first > 1:
+            middle = (first + stop) // 2
+            self._gather(first, middle)
+            self._gather(middle, stop)
             return
+        # A generator, so that only one table is in memory at a time.
         tables = ((table, self._rows(table, inside, loose, lambda _: True)) for table in TABLES)
         self.write_piece(first, stop, tables, replaces=tuple(inside))
+        # Only now, when the ledger has the new piece: a killed process must not lose samples.
         for old, piece in inside.items():
             for table in piece.files:
                 self._piece_file(table, old).unlink(missing_ok=True)
         self._remove_loose(loose)
 
-    def _standing(self) -> Mapping[str, Piece]:
+    def _valid_pieces(self) -> Mapping[str, Piece]:
         if self._known is None:
-            self._known = self._sound(
+            self._known = self._check_certain(
                 self._parsed(self.ledger.done), self.ledger.doubtful - self._settled
             )
         return self._known
@@ -198,14 +204,17 @@ class WritablePieces(Pieces):
         self._known = None
 
     def _new_name(self, first: int, stop: int) -> str:
-        """Return a name that no piece had before: what the ledger says of a name stays true."""
-        known = self.ledger.done
-        plain = f"{first:06d}-{stop - 1:06d}"
-        again = (f"{plain}.{number}" for number in range(2, len(known) + 3))
-        return next(name for name in (plain, *again) if name not in known)
+        """Return a name that no piece had before, so that earlier lines of the ledger stay true."""
+        name = plain = f"{first:06d}-{stop - 1:06d}"
+        number = 2
+        while name in self.ledger.done:
+            name = f"{plain}.{number}"
+            number += 1
+        return name
 
     def _remove_loose(self, indices: Iterable[int]) -> None:
         for index in indices:
+            # Records first: without them the sample is pending, whatever else is left.
             for table in reversed(TABLES):
                 self._loose_file(table, index).unlink(missing_ok=True)
 

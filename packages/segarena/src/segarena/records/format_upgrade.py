@@ -16,6 +16,9 @@ RUN_FORMAT = 3
 SEALED_FORMATS = (3,)
 """Formats whose run.json holds its own checksum."""
 
+_RENAMED_DATASETS = {"Chosen": "DatasetSubset"}
+"""Current class names by earlier ones. A dataset given as an object is recorded by its class name."""
+
 
 def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a run.json of any format in the current format.
@@ -32,7 +35,13 @@ def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"it is of format {found}, and this version reads up to {RUN_FORMAT}; update segarena"
         )
-    return _upgrade_format_1(plain) if found < 2 else plain
+    current = _upgrade_format_1(plain) if found < 2 else plain
+    dataset = current.get("dataset")
+    if isinstance(dataset, dict):
+        name = dataset.get("name")
+        if isinstance(name, str) and name in _RENAMED_DATASETS:
+            return {**current, "dataset": {**dataset, "name": _RENAMED_DATASETS[name]}}
+    return current
 
 
 def _upgrade_format_1(plain: dict[str, Any]) -> dict[str, Any]:

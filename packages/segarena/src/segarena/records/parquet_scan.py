@@ -1,4 +1,4 @@
-"""Rows of Parquet files: looked at before Polars sees them, and read by as few scans as may be."""
+"""Read the rows of Parquet files: verify checksums first, then scan many files at once."""
 
 from __future__ import annotations
 
@@ -14,38 +14,41 @@ from segarena.records.parquet_tables import concat_frames, verify_seal
 
 RETRY_HINT = "the command of the run with --retry-damaged makes its samples again"
 
-_AT_ONCE_BYTES = 64 << 20
+_BATCH_BYTES = 64 << 20
+"""Size of the files that are scanned at once."""
 
 _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""What Polars raises over a damaged file that has no checksum."""
+"""Exceptions that Polars raises for a damaged file without a checksum."""
 
 ColumnFilter: TypeAlias = Callable[[str], bool]
-"""Whether a column is wanted."""
+"""Returns whether to read a column."""
 
 
 def read_small_files(
     table: str, files: Sequence[Path], is_read: ColumnFilter
 ) -> Iterator[pl.DataFrame]:
-    """Yield the rows of many files, in their order, some of them at once: each is read once, checked, then parsed."""
+    """Yield the rows of many files in batches, in the order of the files; each is read once and verified."""
     contents: list[bytes] = []
-    first = size = 0
-    for place, file in enumerate(files, 1):
-        contents.append(_undamaged(file))
-        size += len(contents[-1])
-        if size > _AT_ONCE_BYTES or place == len(files):
-            yield _parsed_at_once(table, contents, files[first:place], is_read)
+    first = 0
+    size_bytes = 0
+    for stop, file in enumerate(files, 1):
+        data = _read_verified(file)
+        contents.append(data)
+        size_bytes += len(data)
+        if size_bytes > _BATCH_BYTES or stop == len(files):
+            yield _scan_batch(table, contents, files[first:stop], is_read)
             contents = []
-            first = place
-            size = 0
+            first = stop
+            size_bytes = 0
 
 
-def _parsed_at_once(
+def _scan_batch(
     table: str, contents: Sequence[bytes], files: Sequence[Path], is_read: ColumnFilter
 ) -> pl.DataFrame:
-    """Return the rows of files by one scan: one by one takes far longer.
+    """Return the rows of several files in one scan, which is far quicker than one by one.
 
-    Where that cannot be done (a file of an earlier version is damaged, or one has a column that the first one lacks)
-    each half is tried.
+    If that fails (a file of an earlier version is damaged, or has a column that the first file lacks), each half is
+    scanned alone.
     """
     if len(files) == 1:
         return scan_file(contents[0], files[0], is_read)
@@ -54,12 +57,14 @@ def _parsed_at_once(
         return scan.select(filter(is_read, scan.collect_schema().names())).collect()
     except _DAMAGE:
         middle = len(files) // 2
-        halves = ((contents[:middle], files[:middle]), (contents[middle:], files[middle:]))
-        return concat_frames(table, [_parsed_at_once(table, *half, is_read) for half in halves])
+        first_half = _scan_batch(table, contents[:middle], files[:middle], is_read)
+        second_half = _scan_batch(table, contents[middle:], files[middle:], is_read)
+        return concat_frames(table, [first_half, second_half])
 
 
-def _undamaged(file: Path) -> bytes:
-    """Return the bytes of a loose file; over a damaged one Polars may end the process, or read other values."""
+def _read_verified(file: Path) -> bytes:
+    """Return the bytes of a loose file, with their checksum verified."""
+    # Before Polars sees them: a damaged file may make it end the process, or give other values.
     data = file.read_bytes()
     try:
         verify_seal(data)
@@ -69,7 +74,7 @@ def _undamaged(file: Path) -> bytes:
 
 
 def scan_file(source: Path | bytes, file: Path, is_read: ColumnFilter) -> pl.DataFrame:
-    """Return the rows of a file, from its bytes if they are there."""
+    """Return the rows of a file from its path or bytes; `file` names it in errors."""
     try:
         scan = pl.scan_parquet(source)
         names = scan.collect_schema().names()

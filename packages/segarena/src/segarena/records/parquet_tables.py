@@ -1,4 +1,4 @@
-"""The tables of a run folder: their columns, and frames and files of them."""
+"""The tables of a run folder: column types, data frames, and Parquet files with checksums."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from segarena.records.row_types import MaskRow, PartValues, PersonRound, RoundRe
 _SEAL = b"segarena-sha256:"
 
 TABLES = ("parts", "people", "masks", "timings", "records")
-"""In the order of writing."""
+"""Names of the tables in the order of writing: records last, because they mark a sample as done."""
 
 OPTIONAL_TABLES = ("parts", "people")
-"""Tables that most runs have no use for."""
+"""Tables without a file where they have no rows, as in most runs."""
 
 ROW_TYPES: Mapping[str, type[Row]] = {
     "parts": PartValues,
@@ -47,15 +47,15 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     }
     for table, row in ROW_TYPES.items()
 }
-"""By table, the columns that it always has; those of the metrics stand where the rows have their values, as floats."""
+"""Types of the fixed columns by table. Metric columns, as floats, replace the field `values` of a row."""
 
 
 NULLABLE = frozenset({"failure"})
-"""Columns in which a row may have nothing."""
+"""Columns with null values."""
 
 
 def schema_fault(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str:
-    """Return what is wrong with those of `columns` that a table always has: missing, of another type, with gaps."""
+    """Return the first fault in the fixed columns of a table: missing, of another type, or with nulls; else ""."""
     for name in columns:
         kind = COLUMNS[table].get(name)
         if kind is None:
@@ -63,16 +63,19 @@ def schema_fault(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str
         if name not in frame.columns:
             return f"no column {name!r}"
         found = frame.schema[name]
+        nulls = frame[name].null_count()
         is_fitting = found == kind or (found.is_integer() and kind.is_integer())
-        if not is_fitting and not (frame[name].null_count() == frame.height and name in NULLABLE):
+        # A column of nulls alone may have any type.
+        is_all_null = name in NULLABLE and nulls == frame.height
+        if not is_fitting and not is_all_null:
             return f"a column {name!r} of type {found}"
-        if frame[name].null_count() and name not in NULLABLE:
+        if nulls and name not in NULLABLE:
             return f"a column {name!r} with gaps"
     return ""
 
 
 def table_frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
-    """Return rows of one table as a typed frame."""
+    """Return the rows of one table as a typed data frame."""
     columns: dict[str, list[Any]] = {}
     kinds: dict[str, Any] = {}
     for name in ROW_TYPES[table].__struct_fields__:
@@ -88,7 +91,7 @@ def table_frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
 
 
 def concat_frames(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return frames of one table one below the other; a metric that some of them lack is null there."""
+    """Return the concatenated frames of one table; a metric column missing in some of them is null there."""
     return pl.concat(frames, how="diagonal") if frames else table_frame(table, [])
 
 
@@ -100,20 +103,21 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
 
 
 def seal_parquet(parquet: bytes) -> bytes:
-    """Return a Parquet file with its own SHA-256 in it.
+    """Return a Parquet file with its own SHA-256 inserted.
 
-    It stands between the last page and the footer, where no reader looks: pages are found from the start of the file,
-    the footer from its end.
+    It is between the last page and the footer, where no reader looks: pages are found from the start of the file, the
+    footer from its end.
     """
+    # A Parquet file ends with the footer, its length in 4 bytes, and "PAR1".
     footer = int.from_bytes(parquet[-8:-4], "little") + 8
     return parquet[:-footer] + _SEAL + bytes.fromhex(sha256(parquet)) + parquet[-footer:]
 
 
 def verify_seal(parquet: bytes) -> bool:
-    """Tell whether a file is sealed; those of earlier versions are not.
+    """Return whether a file has a checksum; files of earlier versions have none.
 
     Raises:
-        ValueError: it is, and not as it was written.
+        ValueError: the checksum does not match.
     """
     place = parquet.rfind(_SEAL)
     if place < 0:

@@ -1,4 +1,4 @@
-"""Prompts as records keep them: the JSON text of a list for each round."""
+"""Prompts in the records: a JSON list for each round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segarena.samples import Support
 
 @dataclass(frozen=True, slots=True)
 class RecordedMask:
-    """What a record keeps of a mask that was given as a prompt."""
+    """The record of a mask prompt, without its pixels."""
 
     area_px: int
     object_id: int = 1
@@ -26,7 +26,7 @@ class RecordedMask:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSupport:
-    """What a record keeps of a support example: the id of its image, and how large the mask is."""
+    """The record of a support example: the id of its image, and the area of its mask."""
 
     sample: str
     area_px: int
@@ -42,7 +42,7 @@ _KINDS: dict[str, type[RecordedPrompt]] = {
 
 
 def recorded_prompt(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
-    """Return what a record keeps of `prompt`: all that is drawn, of masks and supports their size and name."""
+    """Return the recorded form of a prompt: drawn prompts completely, masks and supports as areas and names."""
     if isinstance(prompt, MaskPrompt):
         return RecordedMask(int(np.count_nonzero(prompt.mask)), prompt.object_id)
     if isinstance(prompt, Support):
@@ -51,24 +51,23 @@ def recorded_prompt(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
 
 
 def prompts_text(prompts: Sequence[Prompt | RecordedPrompt]) -> str:
-    """Return the prompts of one round as a record has them."""
-    return msgspec.json.encode(
-        [_plain(recorded_prompt(prompt)) for prompt in prompts], enc_hook=_python_number
-    ).decode()
+    """Return the prompts of one round as JSON."""
+    plain = [_plain(recorded_prompt(prompt)) for prompt in prompts]
+    return msgspec.json.encode(plain, enc_hook=_python_number).decode()
 
 
 def _plain(prompt: RecordedPrompt) -> dict[str, Any]:
-    return {
-        "kind": prompt.kind,
-        **{field.name: getattr(prompt, field.name) for field in fields(prompt)},
-    }
+    plain: dict[str, Any] = {"kind": prompt.kind}
+    for field in fields(prompt):
+        plain[field.name] = getattr(prompt, field.name)
+    return plain
 
 
 def read_prompts(text: str) -> tuple[RecordedPrompt, ...]:
-    """Return what `prompts_text` wrote.
+    """Parse the JSON of `prompts_text`.
 
     Raises:
-        StoreError: it is no list of prompts; the field at fault is named.
+        StoreError: it is not a list of prompts; names the field at fault.
     """
     try:
         found = msgspec.json.decode(text, type=list[dict[str, Any]])
@@ -82,5 +81,5 @@ def read_prompts(text: str) -> tuple[RecordedPrompt, ...]:
 
 
 def _python_number(number: Any) -> Any:
-    """Return a number of NumPy, which a user may have left in a position, as one of Python."""
+    """Return a NumPy number, which a user may have left in a position, as a Python number."""
     return number.item()

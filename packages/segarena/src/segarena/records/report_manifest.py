@@ -1,4 +1,4 @@
-"""What a report wrote into a run folder: named, so that it can go when the run does."""
+"""The manifest of a report in a run folder: its files, so that they can be removed with the run."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from segarena.files.whole import write_whole
 from segarena.files.within import within
 
 REPORT_FOLDER = "report"
-"""Where the report of a run lies unless it was written elsewhere."""
+"""Default folder of a report in that of the run."""
 
 MANIFEST_FILE = "made.json"
-"""Beside the files of a report: their names and SHA-256."""
+"""Name of the manifest: a JSON object of file names and SHA-256."""
 
 
 def write_manifest(folder: Path, files: Iterable[Path]) -> Path:
-    """Write which files of a folder a report made; returns the list's path."""
-    made = {file.name: sha256_of_file(file) for file in files}
-    return write_whole(folder / MANIFEST_FILE, json.dumps(made, indent=1) + "\n")
+    """Write the manifest of a report's files; return its path."""
+    manifest = {file.name: sha256_of_file(file) for file in files}
+    return write_whole(folder / MANIFEST_FILE, json.dumps(manifest, indent=1) + "\n")
 
 
 def remove_report(run: Path) -> bool:
-    """Remove the report in a run folder, as far as it is as it was made; return whether something of it stays.
+    """Remove the unchanged files of the report in a run folder; return whether its page stays.
 
-    Files that somebody changed or added stay, and so does a report that does not say what it made.
+    Files that somebody changed or added stay, and so does a report without a manifest.
     """
     folder = run / REPORT_FOLDER
-    for name, digest in _made(folder).items():
-        # A name from elsewhere, a file that is gone or may not be deleted: all of them stay as they are.
+    for name, digest in _read_manifest(folder).items():
+        # A path outside the folder, a missing file and one that cannot be deleted are left alone.
         with suppress(DatasetError, OSError):
             file = within(folder, name)
             if not file.is_symlink() and sha256_of_file(file) == digest:
@@ -44,11 +44,11 @@ def remove_report(run: Path) -> bool:
     return (folder / "report.html").exists()
 
 
-def _made(folder: Path) -> dict[str, str]:
+def _read_manifest(folder: Path) -> dict[str, str]:
     try:
-        made = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    if isinstance(made, dict):
-        return {str(name): str(digest) for name, digest in made.items()}
+    if isinstance(manifest, dict):
+        return {str(name): str(digest) for name, digest in manifest.items()}
     return {}

@@ -1,4 +1,4 @@
-"""A row of each table of a run folder. The columns of the tables are the fields here, in this order."""
+"""Row types of the tables of a run folder; their fields are the columns, in this order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A round of a dialogue.
 
     Attributes:
-        label, attributes: of the target; the attributes as `attributes_text` writes them.
-        user: empty, like the target, for a sample of which no dialogue could be held.
-        round: from 1; 0 for such a sample.
-        effort: what the user has spent so far.
-        prompts: as `segarena.records.prompts.prompts_text` writes them.
-        values: of the metrics, a column each; empty where the round failed.
-        failure: what went wrong, in one line; None when nothing did.
+        label, attributes: of the target; the attributes as written by `attributes_text`.
+        user: empty, like the target, for a sample without dialogues.
+        round: from 1; 0 for a sample without dialogues.
+        effort: total effort of the user so far.
+        prompts: as written by `segarena.records.prompts.prompts_text`.
+        values: of the metrics, a column each; empty for a failed round.
+        failure: error message in one line; None without an error.
     """
 
     benchmark: str
@@ -40,7 +40,7 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Which round of a run is meant."""
+    """The columns that identify a round."""
 
     sample: str
     target: str
@@ -50,13 +50,13 @@ class RoundKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timing(RoundKey, frozen=True, kw_only=True):
-    """Seconds of an answer; of an encoder pass or an encoding read, see `segarena.engine.rows`."""
+    """Seconds of an answer, or of an encoder pass or cache read; for these see `segarena.engine.rows`."""
 
     predict_s: float
 
 
 class MaskRow(RoundKey, frozen=True, kw_only=True):
-    """A prediction as run lengths; of a target of several objects, one for each of them."""
+    """The predicted mask of one object, as run lengths."""
 
     object: int = 1
     rle: bytes
@@ -64,7 +64,7 @@ class MaskRow(RoundKey, frozen=True, kw_only=True):
 
 
 class PartValues(RoundKey, frozen=True, kw_only=True):
-    """What metrics say of one object, from 1, in one frame, from 0: a column for each metric."""
+    """Metric values of one object, from 1, in one frame, from 0: a column for each metric."""
 
     object: int
     frame: int
@@ -72,16 +72,16 @@ class PartValues(RoundKey, frozen=True, kw_only=True):
 
 
 class PersonRound(RoundKey, frozen=True, kw_only=True):
-    """Who gave the prompts of a round, where users are people (`segarena.engine.human_queue`).
+    """The person and effort of a round with a human user (`segarena.engine.human_queue`).
 
-    The round after the last one answered is that in which they said that nothing is left to correct.
+    The round after the last answered one is that in which the person had nothing left to correct.
 
     Attributes:
-        person: the same for all rounds of one person in a run; others in the next, and nothing else about them.
-        user_s: seconds from when they saw the last answer until they gave the prompts, less `away_s`.
-        away_s: seconds of that in which they had paused, or looked at something else.
-        pointer: what they drew with: "mouse", "touch", "pen", "keyboard"; several with "+" between them.
-        note: what they wrote about it.
+        person: pseudonym, the same for all rounds of one person in a run, and another in other runs.
+        user_s: seconds from the last answer until the prompts, less `away_s`.
+        away_s: seconds of pauses and of looking at something else.
+        pointer: input devices: "mouse", "touch", "pen", "keyboard"; several are joined by "+".
+        note: remark of the person.
     """
 
     person: str
@@ -95,15 +95,15 @@ Row: TypeAlias = RoundRecord | Timing | MaskRow | PartValues | PersonRound
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:
-    """Return a target's attributes as records have them."""
+    """Return a target's attributes as JSON."""
     return json.dumps(dict(attributes), sort_keys=True)
 
 
 def read_attributes(text: str | None) -> dict[str, Any]:
-    """Return what `attributes_text` wrote; no text says nothing.
+    """Parse the JSON of `attributes_text`; no text means no attributes.
 
     Raises:
-        StoreError: it is no JSON object.
+        StoreError: it is not a JSON object.
     """
     try:
         found = json.loads(text or "{}")

@@ -1,17 +1,16 @@
-"""What reading a run may run: nothing that its folder names, unless it ships with segarena.
+"""Trust in run folders: reading a run executes no code that its folder names, unless it ships with segarena.
 
-A run folder comes from anywhere, and run.json names plug-ins. Reporting, comparing, scoring and looking read numbers
-and text; where they need a plug-in again (a dataset for its pictures, a user for how prompts were meant), this is the
-one way to it:
+A run folder may come from anywhere, and its run.json names plug-ins. Reports, comparisons, scores and viewers read
+numbers and text. If they need a plug-in again (a dataset for its pictures, a user for its prompts), it is built here:
 
-- what is part of segarena, found by its registered name, is built again;
-- a file (`data.py:Mine`) and a plug-in of another package are built only when the reader asks for it: `--trust`, or
-  `trust=True` in Python. The hash that the run recorded is compared then, and a difference is told by name;
-- a plug-in that is built may name others in its options; they are held to the same rule, whenever they are looked up.
+- A plug-in of segarena, found by its registered name, is built.
+- A file (`data.py:Mine`) or a plug-in of another package is built only at the reader's request: `--trust`, or
+  `trust=True` in Python. Its hash is then compared with the recorded one, and a difference is reported.
+- Plug-ins named in the options of a plug-in follow the same rule, whenever they are looked up.
 
-Packages that are installed register their plug-ins and pages as ever, and a statistic may be one of theirs: who
-installed them trusts them. What a folder says chooses among what is there; it never brings code and never gives it
-arguments. To continue a run (`segarena run`) is to be asked for its plug-ins by a person, on the command line.
+Installed packages register their plug-ins and pages as usual, and a statistic may be one of theirs, because the reader
+trusted them by installing them. A folder only selects among installed code; it never brings code or gives arguments to
+it. To continue a run (`segarena run`), a person names its plug-ins on the command line.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ HOW_TO_TRUST = "If you know where it comes from, say --trust (in Python trust=Tr
 
 
 def restrict_plugins(*, trust: bool) -> AbstractContextManager[None]:
-    """Return the block in which run folders are read; what is looked up in it is held to the rule."""
+    """Return a context for reading run folders; plug-in lookups in it follow the rule."""
     return nullcontext() if trust else only_built_in()
 
 
 def rebuild_plugin(kind: str, used: PluginRecord, *, trust: bool = False) -> Any:
-    """Return a plug-in of a run, built again.
+    """Build a plug-in of a run again.
 
     Raises:
         NotTrusted: it is not part of segarena, and `trust` is False.
-        PluginError: it is not there any more, or cannot be built.
+        PluginError: it no longer exists, or cannot be built.
     """
     with restrict_plugins(trust=trust):
         return build(kind, used.spec)
 
 
 def trust_refusal(kind: str, used: PluginRecord, *, trust: bool) -> str:
-    """Return a line when `rebuilt` would refuse a plug-in for want of trust, else nothing; it is not built."""
+    """Return a message if `rebuild_plugin` would refuse a plug-in without trust, else "", without building it."""
     try:
         with only_built_in():
             find(kind, used.name)
@@ -57,7 +56,7 @@ def trust_refusal(kind: str, used: PluginRecord, *, trust: bool) -> str:
 
 
 def source_change(used: PluginRecord) -> str:
-    """Return a line when the file of a plug-in is not what the run had, else nothing."""
+    """Return a message if the file of a plug-in has changed since the run, else ""."""
     file = Path(used.name.rpartition(":")[0])
     if used.sha256 is None or not file.is_file() or sha256_of_file(file) == used.sha256:
         return ""

@@ -291,7 +291,7 @@ def encode_line(entry: Mapping[str, Any]) -> bytes:
 
 
 def is_intact_line(line: bytes) -> bool:
-    """Tell whether a line of `line_of`, without its end, is as it was written."""
+    """Return whether the checksum of a line matches; the line has no newline at its end."""
     body = line[:-_CRC_LENGTH]
     crc = line[-_CRC_LENGTH:]
     return crc == _CRC % zlib.crc32(body)

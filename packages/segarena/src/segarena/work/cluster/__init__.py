@@ -1,5 +1,5 @@
-"""The executor of many machines, by Ray.
+"""The executor for a Ray cluster.
 
-`executor` is it, `joining` connects to a cluster, `site` has all workers there as the driver sees them, `foreman` is
-what stands on a node.
+`executor` has it, `connection` connects to a cluster, `ray_pool` manages the workers from the driver, and `node_actor`
+is the actor on a node.
 """

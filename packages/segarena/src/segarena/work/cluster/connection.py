@@ -1,4 +1,4 @@
-"""Connecting to a cluster of Ray, or to one of this machine that lasts as long as the work."""
+"""Connect to a Ray cluster, or start one on this machine that lasts as long as the work."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ from typing import Any
 from segarena.errors import InvalidInput, WorkersInvalid
 
 THIS_NODE = "auto"
-"""The address of the cluster that this machine is a node of."""
+"""Address that stands for the cluster of this machine."""
 
 _ANSWER_S = 5.0
 _STORE_BYTES = 100 << 20
-"""For what Ray keeps in memory of a cluster of this machine: results, which are small."""
+"""Object store of a cluster on this machine; it holds only results, which are small."""
 
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
-"""How a conversation over HTTP/2 begins, with an empty frame of settings. Who speaks it answers with settings too."""
+"""Preface of an HTTP/2 connection with an empty SETTINGS frame; a server answers with SETTINGS too (RFC 9113)."""
 
 
 @contextmanager
 def connect_ray(address: str, workers: int) -> Generator[Any]:
-    """Give the module `ray`, connected while the block runs; a connection that the program has already is kept.
+    """Return the module `ray`, connected during the block; an existing connection of the program is kept.
 
     Args:
-        address: of the cluster, "host:port" or "auto"; "" starts one on this machine, which others cannot reach.
-        workers: for how many that one has room.
+        address: of the cluster, "host:port" or "auto"; "" starts one on this machine, unreachable for others.
+        workers: number of CPUs of a cluster on this machine.
 
     Raises:
-        WorkersInvalid: no cluster answers there, or it refuses this program.
+        WorkersInvalid: no cluster answers at the address, or it refuses this program.
     """
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
-    # These two are read when Ray is imported.
-    if not address:  # a cluster of this machine listens on its loopback address alone
+    # Ray would report usage statistics to its makers.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # Ray reads the next two variables when it is imported.
+    if not address:
+        # With 0, a cluster on this machine listens on its loopback address only.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     elif _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
@@ -70,7 +72,7 @@ def connect_ray(address: str, workers: int) -> Generator[Any]:
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a cluster.
+    """Validate the address of a cluster.
 
     Raises:
         InvalidInput: it is neither "host:port" nor "auto".
@@ -83,19 +85,19 @@ def check_address(address: str) -> None:
 
 
 def _cluster_of_this_machine(workers: int) -> dict[str, Any]:
-    # No dashboard: whoever reaches it may run anything.
+    # Without a dashboard, which would let anyone who reaches it run code.
     room = {"num_cpus": workers, "object_store_memory": _STORE_BYTES}
     return {"address": "local", "include_dashboard": False, **room}
 
 
 def _has_token() -> bool:
-    """Tell whether Ray will find a token to show; without one, it does not look whether the cluster asks for it."""
+    """Return whether Ray will find an authentication token; without one, it must not be told to use tokens."""
     named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
     return named or (Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _why(error: BaseException) -> str:
-    """Return the first cause of an error, in a line."""
+    """Return the message of the first cause of an error, in one line."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__ or error
     text = " ".join(str(error).split())
@@ -105,7 +107,10 @@ def _why(error: BaseException) -> str:
 
 
 def _answering(address: str, ray: Any) -> str:
-    """Return an address, "auto" looked up, where somebody speaks as Ray does; Ray itself would wait for a minute."""
+    """Return the address, with "auto" resolved, after a check that a Ray server answers.
+
+    Ray itself would wait for a minute.
+    """
     found = ray._private.services.canonicalize_bootstrap_address(address)
     if found is None:
         raise WorkersInvalid(f"this machine is no node of a cluster of Ray; {_HOW}")
@@ -114,11 +119,12 @@ def _answering(address: str, ray: Any) -> str:
         with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S) as connection:
             connection.settimeout(_ANSWER_S)
             connection.sendall(_HELLO)
-            heard = connection.recv(9)
+            # A frame header has 9 bytes, of which the fourth is the type; 4 is SETTINGS.
+            header = connection.recv(9)
     except OSError as error:
         why = error.strerror or "no answer"
         raise WorkersInvalid(f"no cluster of Ray answers at {found} ({why}); {_HOW}") from error
-    if heard[3:4] != b"\4":
+    if header[3:4] != b"\4":
         raise WorkersInvalid(f"what answers at {found} is no cluster of Ray; {_HOW}")
     return found
 
@@ -132,14 +138,14 @@ def _do_nothing(*_: Any, **__: Any) -> None:
 
 @contextmanager
 def _without_stderr() -> Generator[None]:
-    """Leave out what Ray's compiled parts write about each attempt to connect; what comes of it is an error."""
+    """Hide the messages of Ray's compiled parts about each connection attempt; failures raise errors."""
     sys.stderr.flush()
     before = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
     try:
         yield
     finally:
         os.dup2(before, 2)
         os.close(before)
-        os.close(nowhere)
+        os.close(null)

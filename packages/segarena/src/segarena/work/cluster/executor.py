@@ -1,4 +1,4 @@
-"""The executor that works on a cluster of Ray."""
+"""The executor for a Ray cluster."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from segarena.work.worker_process import unsendable_result
 
 @dataclass(frozen=True, slots=True)
 class Ray:
-    """Works on a cluster of Ray, in processes of one thread each.
+    """Works on a Ray cluster, in processes of one thread each.
 
     Attributes:
-        workers: how many, at most one per unit. Each has a CPU for itself; those for which there is no room yet wait,
-            while the others work.
-        address: of the cluster, "host:port", or "auto" for the one that this machine is a node of. "" starts one on
-            this machine that lasts as long as the work.
-        gpus_per_worker: what part of a GPU each has, or how many. With 0 workers see none.
+        workers: number of workers, at most one per unit. Each has a CPU of its own; workers without room on the
+            cluster wait while the others work.
+        address: of the cluster, "host:port", or "auto" for the cluster of this machine. "" starts a cluster on this
+            machine that lasts as long as the work.
+        gpus_per_worker: fraction of a GPU, or number of GPUs, of each worker. With 0, workers see none.
 
     Raises:
         MissingExtra: Ray is not installed.
-        InvalidInput: no worker, no address, or a part of a GPU that Ray cannot give.
+        InvalidInput: fewer than 1 worker, an invalid address, or a fraction of a GPU that Ray cannot give.
     """
 
     workers: int
@@ -37,7 +37,7 @@ class Ray:
     gpus_per_worker: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the settings."""
         if find_spec("ray") is None:
             raise MissingExtra("working on Ray needs ray: pip install 'segarena[ray]'")
         if self.workers < 1:
@@ -50,39 +50,34 @@ class Ray:
 
     @property
     def is_here(self) -> bool:
-        """Never."""
+        """Always False: workers are other processes."""
         return False
 
     @property
     def is_near(self) -> bool:
-        """Not necessarily."""
+        """Always False: workers may be on other machines."""
         return False
 
     def map(
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
     ) -> Generator[Outcome[Unit, Result]]:
-        """Yield what came of each unit, as they finish; see `segarena.work.jobs.Executor`.
+        """Yield the outcome of each unit as they finish; see `segarena.work.jobs.Executor`.
 
         Raises:
-            WorkersInvalid: no cluster answers, it can never have room, or a node has other versions.
+            WorkersInvalid: no cluster answers, it never has room, or a node has other versions.
         """
         with connect_ray(self.address, self.workers) as ray:
-            site = RayPool(
-                ray,
-                PickledJob(job),
-                self.workers,
-                {"CPU": 1.0, "GPU": self.gpus_per_worker},
-                limit_s,
-            )
+            needs = {"CPU": 1.0, "GPU": self.gpus_per_worker}
+            pool = RayPool(ray, PickledJob(job), self.workers, needs, limit_s)
             try:
-                yield from site.work(units)
+                yield from pool.work(units)
             finally:
-                site.end()
+                pool.end()
 
 
 @dataclass(frozen=True, slots=True)
 class PickledJob:
-    """A job whose units and results are bytes, so that they can be passed on unknown."""
+    """A job on pickled units with pickled results, which the actor passes on without importing their classes."""
 
     job: Job[Any, Any]
 
@@ -95,5 +90,6 @@ def _do_packed(do: Callable[[Any], Any], unit: bytes) -> bytes:
     result = do(pickle.loads(unit))  # noqa: S301 - from our own driver
     try:
         return pickle.dumps(result)
-    except Exception as error:  # pickling runs the code of whatever the result holds
+    # Pickling runs the code of whatever the result holds, so any exception is possible.
+    except Exception as error:
         raise unsendable_result(result, error) from error

@@ -1,9 +1,9 @@
-"""What stands on a node of a cluster: an actor of Ray with one worker process, to which it hands units.
+"""The Ray actor on a node of a cluster: it has one worker process and passes units to it.
 
-The process is one of `segarena.work.process_pool`, so a unit that hangs or kills it is dealt with on the node, as on one
-machine and in the same words.
+The process belongs to a `segarena.work.process_pool`, so a unit that hangs or kills it is handled on the node, with the
+same errors as on one machine.
 
-The driver sends this module along, so that a node without segarena can say so: on top it imports nothing but the
+The driver sends this module along, so that a node without segarena can report that: at the top it imports only the
 standard library.
 """
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from segarena.work.process_pool import ProcessPool
 
 _PATIENCE_S = 1.0
-"""So long units are waited for before what there is is said."""
+"""Time after which the finished units are returned while another is in progress."""
 
 
 class NodeActor:
-    """Has one worker process and hands it units. Units and results are packed: it knows neither."""
+    """An actor with one worker process. Units and results stay pickled, so it imports neither."""
 
     _node: str
-    _crew: ProcessPool
+    _pool: ProcessPool
     _queue: deque[bytes]
-    _steps: Generator[Outcome[Any, Any] | None]
+    _outcome_steps: Generator[Outcome[Any, Any] | None]
 
     def begin(
         self,
@@ -46,37 +46,39 @@ class NodeActor:
         path: Sequence[str],
         expected: Mapping[str, str],
     ) -> str:
-        """Get ready; return why nothing can be done on this node, or "".
+        """Start the worker process; return the reason why this node cannot work, or "".
 
         Args:
-            packed_job: what is to be done.
-            limit_s: for one unit.
-            directory: where the driver works, for paths that start there.
-            path: where the driver finds modules.
-            expected: the versions that the driver has.
+            packed_job: a pickled job.
+            limit_s: time limit of one unit.
+            directory: working directory of the driver, for relative paths.
+            path: module search path of the driver.
+            expected: package versions of the driver.
         """
         self._node = f"node {socket.gethostname()}"
         if unlike := _differences(expected):
             return f"{self._node} has {', '.join(unlike)}; install the same on all nodes"
-        with suppress(OSError):  # what is missing then is said by whoever looks for it
+        # Without the folder, the plug-ins that need a file in it report that file.
+        with suppress(OSError):
             os.chdir(directory)
         sys.path += [place for place in path if place not in sys.path]
         from segarena.work.process_pool import ProcessPool
 
-        self._crew = ProcessPool(packed_job, 1, limit_s)
+        self._pool = ProcessPool(packed_job, 1, limit_s)
         return ""
 
     def do(self, units: Sequence[bytes]) -> bytes:
-        """Return what came of units, in their order, and how many were not begun; or why the work ends. All packed.
+        """Do units; return their outcomes in order and the number of units not begun, or the end of the work.
 
-        Where one takes long, what came of those before it is returned. It goes on, and those after it are not begun.
+        If a unit takes long, the outcomes before it are returned. It goes on, and the units after it are not begun.
+        Everything is pickled.
         """
         self._queue = deque(units)
-        self._steps = self._crew.steps(iter(self._next, None))
+        self._outcome_steps = self._pool.steps(iter(self._next, None))
         return self.go_on()
 
     def go_on(self) -> bytes:
-        """Return what came of the unit that took long, as `do` does."""
+        """Continue with the unit that took long; return like `do`."""
         from segarena.errors import SegarenaError
         from segarena.work.worker_process import WorkerExit
 
@@ -88,14 +90,14 @@ class NodeActor:
     def _outcomes(self) -> tuple[list[Outcome[Any, Any]], int]:
         found: list[Outcome[Any, Any]] = []
         until = time.monotonic() + _PATIENCE_S
-        for outcome in self._steps:
+        for outcome in self._outcome_steps:
             if outcome is not None:
                 found.append(replace(outcome, unit=None))
             elif (found or self._queue) and time.monotonic() > until:
                 break
-        forgotten = len(self._queue)
+        not_begun = len(self._queue)
         self._queue.clear()
-        return found, forgotten
+        return found, not_begun
 
     def _next(self) -> bytes | None:
         return self._queue.popleft() if self._queue else None
@@ -103,15 +105,17 @@ class NodeActor:
 
 def _differences(expected: Mapping[str, str]) -> list[str]:
     found = versions(list(expected))
-    return [
-        f"{name} {found[name]} where the driver has {wanted}" if name in found else f"no {name}"
-        for name, wanted in expected.items()
-        if found.get(name) != wanted
-    ]
+    differences: list[str] = []
+    for name, wanted in expected.items():
+        if name not in found:
+            differences.append(f"no {name}")
+        elif found[name] != wanted:
+            differences.append(f"{name} {found[name]} where the driver has {wanted}")
+    return differences
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of Python and of those packages that are installed here."""
+    """Return the versions of Python and of the installed ones of these packages."""
     found = {"Python": ".".join(platform.python_version_tuple()[:2])}
     for package in packages:
         with suppress(PackageNotFoundError):

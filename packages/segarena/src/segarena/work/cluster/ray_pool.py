@@ -1,4 +1,4 @@
-"""All workers of one piece of work on a cluster, seen from the driver, which hands out units and takes what comes."""
+"""The workers of one job on a Ray cluster, managed from the driver."""
 
 from __future__ import annotations
 
@@ -20,38 +20,40 @@ from segarena.work.worker_process import WorkerExit
 
 _POLL_S = 0.2
 _BATCH_S = 0.2
-"""So long a call takes at least: handing over costs about 2 ms."""
+"""Target duration of a call; long beside the overhead of about 2 ms."""
 
 _LARGEST_BATCH = 1000
 _PATIENCE_S = 5.0
+"""Time without an answer after which the cluster is checked."""
+
 _MOST_STARTS = 10
-"""So many workers in a row may be lost before they began: more than go with a node that was taken away."""
+"""Limit of consecutive workers lost before they began; more than go with a node that is taken away."""
 
 _MOST_LOSSES = 5
-"""A unit is lost so often with its worker; its own process may die twice, as on one machine."""
+"""Limit of losses of a unit with its worker; its own process may die twice besides, as on one machine."""
 
 Task = tuple[int, Any]
 
 
 class WorkerLost(Exception):
-    """A worker is gone, with its node or alone."""
+    """A worker died, with its node or alone."""
 
 
 @dataclass(slots=True)
 class BatchSize:
-    """How many units are handed over at once, from what those took that are done."""
+    """The number of units per call, from the duration of finished units."""
 
     mean_s: float | None = None
 
     @property
     def batch(self) -> int:
-        """One, until something is known."""
+        """Number of units per call; one until a unit is finished."""
         if self.mean_s is None:
             return 1
         return max(1, min(_LARGEST_BATCH, round(_BATCH_S / max(self.mean_s, 1e-9))))
 
     def learn(self, outcomes: Sequence[Outcome[Any, Any]]) -> None:
-        """Take in what some units took; the latest count most."""
+        """Update the mean duration; the latest units count most."""
         if not outcomes:
             return
         mean_s = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
@@ -60,14 +62,14 @@ class BatchSize:
 
 @dataclass(slots=True, eq=False)
 class RayWorker:
-    """One worker.
+    """One worker on the cluster.
 
     Attributes:
-        actor: its foreman.
-        asked: what it was asked last and has not answered; None when it has nothing to do.
-        tasks: the units that this was about.
-        has_begun: it can work where it is.
-        since: when it was asked.
+        actor: a handle of its `NodeActor`.
+        asked: reference of the unanswered call; None for an idle worker.
+        tasks: the units of that call.
+        has_begun: whether its node was found fit for the work.
+        since: moment of the call.
     """
 
     actor: Any
@@ -77,25 +79,25 @@ class RayWorker:
     since: float = field(default_factory=time.monotonic)
 
     def do(self, tasks: Sequence[Task], packed: Sequence[bytes]) -> None:
-        """Hand it units, and their numbers."""
+        """Send units to the worker."""
         self.tasks = tasks
         self.since = time.monotonic()
         self.asked = self.actor.do.remote(packed)
 
     def go_on(self) -> None:
-        """Have it go on with the unit that it is at."""
+        """Let the worker continue with its current unit."""
         self.asked = self.actor.go_on.remote()
 
 
 class RayPool:
-    """The workers of one piece of work.
+    """The workers of one job.
 
     Args:
         ray: the module, connected.
-        job: what is done, its units and results packed.
-        workers: how many there are at most; no more than units.
-        needs: what each has for itself: CPU, and GPU if need be.
-        limit_s: for one unit.
+        job: with pickled units and results.
+        workers: maximum number of workers; no more than units.
+        needs: resources of each worker: "CPU" and "GPU".
+        limit_s: time limit of one unit.
     """
 
     def __init__(
@@ -104,39 +106,40 @@ class RayPool:
         self._ray = ray
         self._workers = workers
         self._needs = needs
-        self._told = self._tell(job, limit_s)
-        self._hands: list[RayWorker] = []
-        self._pace = BatchSize()
+        self._begin_arguments = self._make_begin_arguments(job, limit_s)
+        self._active: list[RayWorker] = []
+        self._batch_size = BatchSize()
         self._losses: Counter[int] = Counter()
         self._failed_starts = 0
-        self._heard = time.monotonic()
+        self._last_answer_s = time.monotonic()
 
     def work(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
-        """Yield what came of each unit, in the order in which they finish."""
+        """Yield the outcome of each unit as they finish."""
         waiting = TaskQueue(units)
         for _ in range(waiting.count_ahead(self._workers)):
-            self._hire()
-        while self._hands:
+            self._start_worker()
+        while self._active:
             outcomes: list[Outcome[Any, Any]] = []
-            for hand in self._ready():
+            for worker in self._ready():
                 try:
-                    outcomes += self._answer(hand, waiting)
+                    outcomes += self._answer(worker, waiting)
                 except WorkerLost:
-                    outcomes += self._replace(hand, waiting)
-            for hand in [hand for hand in self._hands if hand.asked is None]:
-                self._hand_out(hand, waiting)
+                    outcomes += self._replace(worker, waiting)
+            for worker in [worker for worker in self._active if worker.asked is None]:
+                self._hand_out(worker, waiting)
             yield from outcomes
 
     def end(self) -> None:
         """End all workers."""
-        for hand in list(self._hands):
-            self._dismiss(hand)
+        for worker in list(self._active):
+            self._stop_worker(worker)
 
-    def _tell(self, job: Any, limit_s: float | None) -> tuple[Any, ...]:
-        """Return what every foreman is told when it begins; the job is sent to each node once."""
+    def _make_begin_arguments(self, job: Any, limit_s: float | None) -> tuple[Any, ...]:
+        """Return the arguments of `NodeActor.begin`; Ray sends the job to each node once."""
         try:
             packed = self._ray.cloudpickle.dumps(job)
-        except Exception as error:  # pickling runs the code of whatever the job holds
+        # Pickling runs the code of whatever the job holds, so any exception is possible.
+        except Exception as error:
             raise WorkersInvalid(
                 f"this cannot be sent to workers: {error}; do it with 0 workers"
             ) from error
@@ -149,45 +152,45 @@ class RayPool:
             node_actor.versions(("segarena", *COMPUTING)),
         )
 
-    def _hire(self) -> None:
-        # All at once, whether there is room for them or not: who makes the cluster larger goes by what waits.
+    def _start_worker(self) -> None:
+        # Also without room for it: an autoscaler adds nodes for waiting actors.
         self._ray.cloudpickle.register_pickle_by_value(node_actor)
         needs = {"num_cpus": self._needs["CPU"], "num_gpus": self._needs["GPU"]}
         actor = self._ray.remote(**needs, scheduling_strategy="SPREAD")(
             node_actor.NodeActor
         ).remote()
-        self._hands.append(RayWorker(actor, actor.begin.remote(*self._told)))
+        self._active.append(RayWorker(actor, actor.begin.remote(*self._begin_arguments)))
 
-    def _dismiss(self, hand: RayWorker) -> None:
-        self._hands.remove(hand)
-        self._ray.kill(hand.actor)
+    def _stop_worker(self, worker: RayWorker) -> None:
+        self._active.remove(worker)
+        self._ray.kill(worker.actor)
 
     def _ready(self) -> Iterator[RayWorker]:
-        """Wait a moment; yield those who answered or are lost."""
-        asked = {hand.asked: hand for hand in self._hands if hand.asked is not None}
+        """Wait a moment; yield the workers that answered or died."""
+        asked = {worker.asked: worker for worker in self._active if worker.asked is not None}
         if not self._ray.wait(list(asked), timeout=_POLL_S)[0]:
             self._check_cluster()
             return
-        self._heard = time.monotonic()
+        self._last_answer_s = time.monotonic()
         for answered in self._ray.wait(list(asked), num_returns=len(asked), timeout=0)[0]:
             yield asked[answered]
 
-    def _answer(self, hand: RayWorker, waiting: TaskQueue) -> list[Outcome[Any, Any]]:
-        """Return what came of its units, none when it has just begun. Those after one that takes long wait again."""
+    def _answer(self, worker: RayWorker, waiting: TaskQueue) -> list[Outcome[Any, Any]]:
+        """Return the outcomes in a worker's answer, none if it has just begun; units not begun wait again."""
         errors = self._ray.exceptions
         try:
-            answer = self._ray.get(hand.asked)
+            answer = self._ray.get(worker.asked)
         except errors.RayTaskError as error:
             raise WorkersInvalid(
                 f"a worker on Ray failed: {' '.join(str(error).split())}"
             ) from error
         except errors.RayError as error:
             raise WorkerLost(str(error)) from error
-        if not hand.has_begun:
+        if not worker.has_begun:
             if answer:
                 raise WorkersInvalid(answer)
-            hand.has_begun = True
-            hand.asked = None
+            worker.has_begun = True
+            worker.asked = None
             self._failed_starts = 0
             return []
         said: WorkerExit | tuple[list[UnitResult[None, bytes] | UnitFailure[None]], int]
@@ -195,34 +198,35 @@ class RayPool:
         if isinstance(said, WorkerExit):
             raise said.error
         outcomes, not_begun = said
-        self._pace.learn(outcomes)
+        self._batch_size.learn(outcomes)
         at = len(outcomes)
-        stop = len(hand.tasks) - not_begun
-        done = hand.tasks[:at]
-        again = hand.tasks[stop:]
-        hand.tasks = hand.tasks[at:stop]
-        hand.asked = None
+        stop = len(worker.tasks) - not_begun
+        done = worker.tasks[:at]
+        again = worker.tasks[stop:]
+        worker.tasks = worker.tasks[at:stop]
+        worker.asked = None
         for task in reversed(again):
             waiting.put_back(task)
-        if hand.tasks:
-            hand.go_on()
+        if worker.tasks:
+            worker.go_on()
         return [
             with_unit(unit, _unpacked(outcome))
             for (_, unit), outcome in zip(done, outcomes, strict=True)
         ]
 
-    def _hand_out(self, hand: RayWorker, waiting: TaskQueue) -> None:
-        """Give it units. One for whom there will be none makes room on the cluster."""
+    def _hand_out(self, worker: RayWorker, waiting: TaskQueue) -> None:
+        """Send units to a worker; stop it, to make room on the cluster, if there will be no more."""
         tasks = self._batch(waiting)
         if tasks:
-            hand.do(tasks, [self._ray.cloudpickle.dumps(unit) for _, unit in tasks])
-        elif all(len(other.tasks) < 2 for other in self._hands):  # else some may come back
-            self._dismiss(hand)
+            worker.do(tasks, [self._ray.cloudpickle.dumps(unit) for _, unit in tasks])
+        elif all(len(other.tasks) < 2 for other in self._active):
+            # With two tasks or more, a worker may still return some.
+            self._stop_worker(worker)
 
     def _batch(self, waiting: TaskQueue) -> list[Task]:
-        """Return the next units; one that was lost before goes alone."""
+        """Return the units of the next call; a unit that was lost before goes alone."""
         batch: list[Task] = []
-        while len(batch) < self._pace.batch and (task := waiting.take()) is not None:
+        while len(batch) < self._batch_size.batch and (task := waiting.take()) is not None:
             is_lost_before = self._losses[task[0]] > 0
             if is_lost_before and batch:
                 waiting.put_back(task)
@@ -232,37 +236,37 @@ class RayPool:
                 break
         return batch
 
-    def _replace(self, hand: RayWorker, waiting: TaskQueue) -> Iterator[UnitFailure[Any]]:
-        """Hire another for one who is lost; yield the units that were lost too often, the others wait again."""
-        self._dismiss(hand)
-        if not hand.has_begun:
+    def _replace(self, worker: RayWorker, waiting: TaskQueue) -> Iterator[UnitFailure[Any]]:
+        """Start a worker in place of a dead one; yield the units lost too often, the others wait again."""
+        self._stop_worker(worker)
+        if not worker.has_begun:
             self._failed_starts += 1
             if self._failed_starts == _MOST_STARTS:
                 raise WorkersInvalid(
                     f"{_MOST_STARTS} workers on Ray in a row were lost before they began"
                 )
-        for number, unit in reversed(hand.tasks):
+        for number, unit in reversed(worker.tasks):
             self._losses[number] += 1
             if self._losses[number] < _MOST_LOSSES:
                 waiting.put_back((number, unit))
             else:
                 why = f"the worker process was lost {_MOST_LOSSES} times; out of memory, or nodes that go away"
                 yield UnitFailure(
-                    unit=unit, error=UnitDied(why), seconds=time.monotonic() - hand.since
+                    unit=unit, error=UnitDied(why), seconds=time.monotonic() - worker.since
                 )
-        self._hire()
+        self._start_worker()
 
     def _check_cluster(self) -> None:
-        """Refuse to wait for a cluster that is gone, or where there can never be room for a worker."""
-        if time.monotonic() < self._heard + _PATIENCE_S:
+        """Raise if the cluster is gone, or can never have room for a worker."""
+        if time.monotonic() < self._last_answer_s + _PATIENCE_S:
             return
-        self._heard = time.monotonic()
+        self._last_answer_s = time.monotonic()
         nodes = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
         if self._ray.get_runtime_context().get_node_id() not in nodes:
             raise WorkersInvalid(
                 "the cluster of Ray is gone, or this machine is no node of it any more"
             )
-        if any(hand.has_begun for hand in self._hands) or self._grows():
+        if any(worker.has_begun for worker in self._active) or self._grows():
             return
         if not any(_fits(self._needs, node["Resources"]) for node in nodes.values()):
             has = "; ".join(
@@ -274,7 +278,8 @@ class RayPool:
             )
 
     def _grows(self) -> bool:
-        """Tell whether the cluster gets further nodes when work waits; Ray has no public word for it."""
+        """Return whether the cluster has an autoscaler."""
+        # Ray has no public function for it.
         state: Any = self._ray._private.state.state
         return state.get_max_resources_from_cluster_config() is not None
 

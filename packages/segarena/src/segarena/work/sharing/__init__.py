@@ -1,5 +1,5 @@
-"""Several processes, on any hosts, at one work in one folder: each claims units; what the dead claimed is free again.
+"""Share work in one folder among processes on any hosts: each claims units, and those of dead processes are freed.
 
-`presence` says who is there, `log` keeps what each of them said in one order, `shares` adds that up to who does what,
-`locks` keeps out who works alone, and `claims` is one process's part in it.
+`presence` shows which processes live, `claim_log` keeps their entries in one order, `claim_state` derives the claims
+from the entries, `locks` excludes processes that work alone, and `claims` is the part of one process.
 """

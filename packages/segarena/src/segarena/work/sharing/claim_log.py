@@ -1,7 +1,7 @@
-"""A log that processes on any hosts write together: numbered files, each of which only one of them can make.
+"""A log shared by processes on any hosts: numbered files, each of which only one process can create.
 
-An entry is written under a name of its own and then linked to the next number. Only one link can succeed, on network
-file systems too; who comes second reads what the first said, and thinks again.
+An entry is written under a unique name and then linked to the next number. Only one link can succeed, also on network
+file systems; a process that comes second reads the entry of the first, and decides again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from segarena.work.sharing.presence import folder_removed
 
 
 class ClaimLog:
-    """A log, read up to some entry.
+    """A log, read up to the latest known entry.
 
     Args:
         folder: of its files.
 
     Attributes:
-        shares: the sum of the entries that were read.
+        shares: the state after all entries that were read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,16 +37,16 @@ class ClaimLog:
         self._count = 0
 
     def read(self) -> ClaimState:
-        """Read what was said since, and return the sum of all."""
+        """Read new entries; return the state after all of them."""
         while (entry := self._entry(self._count + 1)) is not None:
             self._take_in(entry)
         return self.shares
 
-    def say(self, entry: Callable[[], ClaimEntry | None]) -> bool:
-        """Add an entry once it is what would be said after all that others said; return False where that is nothing.
+    def append(self, entry: Callable[[], ClaimEntry | None]) -> bool:
+        """Append the entry that `entry` returns for the latest state; return False if it returns None.
 
         Args:
-            entry: called again whenever others said something meanwhile.
+            entry: called again whenever another process has appended an entry meanwhile.
 
         Raises:
             Lapsed: the log is gone.
@@ -70,9 +70,8 @@ class ClaimLog:
             try:
                 os.link(part, number)
             except FileExistsError:
-                return (
-                    part.stat().st_nlink == 2
-                )  # ours: only the answer of a network file system was lost
+                # Two links mean that ours succeeded, and only the reply of a network file system was lost.
+                return part.stat().st_nlink == 2
         except FileNotFoundError as error:
             raise folder_removed(self._folder) from error
         except OSError as error:
@@ -94,9 +93,8 @@ class ClaimLog:
             return None
         except OSError as error:
             raise StoreError(f"{self._path(number)} cannot be read: {error.strerror}") from error
-        except (
-            msgspec.DecodeError
-        ):  # the machine stopped before it was on disk: as if nothing had been said
+        except msgspec.DecodeError:
+            # The machine stopped before the entry was on disk; it counts as empty.
             return ClaimEntry(who="")
 
     def _take_in(self, entry: ClaimEntry) -> None:

@@ -1,4 +1,4 @@
-"""Which units of a shared work are free, who does which, and what is done: the sum of a log of entries."""
+"""The state of shared work, derived from a log of entries: free, claimed and finished units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 Ranges = tuple[tuple[int, int], ...]
-"""Whole numbers, as first and behind-the-last of each stretch."""
+"""Integers as half-open intervals (first, stop)."""
 
 _FREE = 0
 _TAKEN = 1
@@ -15,20 +15,20 @@ _DONE = 2
 
 
 class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one process says; everyone reads the entries in one order.
+    """An entry of one process; all processes read the entries in the same order.
 
     Attributes:
-        who: the token of the process.
-        joins, leaves: it takes part from now on; no longer, and what it took and did not do is free.
-        count: of the units, when the work begins; nothing is done then, or taken, but what `done` says.
-        of: what the units are, when the work begins.
-        ends: processes that are given up: what they took and did not do is free.
-        done: units that need no more doing.
-        failed: of these, why some came to nothing: the kind of error, and what it says.
-        undone: units that are free again, though they were done.
-        takes: units that it does from now on.
-        keeps: it alone may change what belongs to all, from now on or no longer.
-        is_over: the work is finished.
+        who: token of the process.
+        joins, leaves: whether it starts or stops taking part; when it leaves, its unfinished units are free.
+        count: number of units, when the work begins; all are free then, except those in `done`.
+        of: description of the units, when the work begins.
+        ends: tokens of dead processes, whose unfinished units are free.
+        done: finished units.
+        failed: (error class, message) of the failed ones among these.
+        undone: finished units that are free again.
+        takes: units that it claims.
+        keeps: whether it starts (True) or stops (False) holding the shared folder.
+        is_over: whether the work is finished.
     """
 
     who: str
@@ -46,16 +46,16 @@ class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ClaimState:
-    """The sum of the entries so far.
+    """The state after the entries so far.
 
     Attributes:
-        of: what the units are.
-        members: who takes part, by token.
-        claims: what each of them does.
-        failed: why units came to nothing.
-        keeper: who may change what belongs to all.
-        has_begun: the units are known.
-        is_over: the work is finished.
+        of: description of the units.
+        members: tokens of the processes that take part.
+        claims: units claimed by each of them.
+        failed: (error class, message) of failed units.
+        keeper: token of the process that holds the shared folder.
+        has_begun: whether the units are known.
+        is_over: whether the work is finished.
     """
 
     def __init__(self) -> None:
@@ -70,12 +70,12 @@ class ClaimState:
 
     @property
     def count_done(self) -> int:
-        """How many units are done."""
+        """Number of finished units."""
         return self._units.count(_DONE)
 
     @property
     def count_free(self) -> int:
-        """How many units nobody does."""
+        """Number of free units."""
         return self._units.count(_FREE)
 
     @property
@@ -84,20 +84,20 @@ class ClaimState:
         return self.has_begun and self.count_done == len(self._units)
 
     def are_done(self, first: int, stop: int) -> bool:
-        """Tell whether these units are done."""
+        """Return whether the units `first` to `stop` - 1 are done."""
         return self._units.count(_DONE, first, stop) == stop - first
 
     def free(self) -> Iterator[int]:
-        """Yield the units that nobody does, in order."""
+        """Yield the free units, in order."""
         unit = self._units.find(_FREE)
         while unit >= 0:
             yield unit
             unit = self._units.find(_FREE, unit + 1)
 
     def add(self, entry: ClaimEntry) -> None:
-        """Take the next entry.
+        """Apply the next entry.
 
-        Whatever it says, no unit is done by two: one that is taken or done is not taken by its `takes`.
+        Claims of units that are claimed or done already have no effect, so no unit has two processes.
         """
         if entry.count is not None:
             self._begin(entry.count, entry.of)
@@ -109,7 +109,7 @@ class ClaimState:
         for unit in self._known(entry.undone):
             self._change(unit, _FREE)
         for gone in (*entry.ends, *([entry.who] if entry.leaves else [])):
-            self._let_go(gone)
+            self._remove_member(gone)
         for unit in self._known(entry.takes):
             if self._units[unit] == _FREE:
                 self._units[unit] = _TAKEN
@@ -129,15 +129,14 @@ class ClaimState:
         self.is_over = False
 
     def _change(self, unit: int, what: int) -> None:
-        if (
-            self._units[unit] == _TAKEN
-        ):  # by anybody: one that was given up may have done it all the same
+        # By any process, because one that counted as dead may have finished the unit.
+        if self._units[unit] == _TAKEN:
             for taken in self.claims.values():
                 taken.discard(unit)
         self._units[unit] = what
         self.failed.pop(unit, None)
 
-    def _let_go(self, token: str) -> None:
+    def _remove_member(self, token: str) -> None:
         for unit in self.claims.pop(token, ()):
             self._units[unit] = _FREE
         if token in self.members:
@@ -146,15 +145,13 @@ class ClaimState:
             self.keeper = None
 
     def _known(self, ranges: Ranges) -> Iterator[int]:
-        return (
-            unit
-            for first, stop in ranges
-            for unit in range(max(0, first), min(stop, len(self._units)))
-        )
+        for first, stop in ranges:
+            # Entries come from files, so their numbers may be anything.
+            yield from range(max(0, first), min(stop, len(self._units)))
 
 
 def ranges_of(units: Iterable[int]) -> Ranges:
-    """Return whole numbers as stretches.
+    """Return integers as half-open intervals.
 
     >>> ranges_of([5, 1, 2, 3])
     ((1, 4), (5, 6))

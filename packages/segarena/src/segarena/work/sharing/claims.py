@@ -1,12 +1,13 @@
-"""One process's part in a work that several share: it claims units, and knows who does the others.
+"""One process's part in shared work: it claims units, and knows the claims of the others.
 
     claims/
-      4be1a2f09c3d5e67.sharer   who takes part (`segarena.work.sharing.presence`)
-      000000001                 what one of them said, then the next (`segarena.work.sharing.claim_log`)
+      4be1a2f09c3d5e67.sharer   a process that takes part (`segarena.work.sharing.presence`)
+      000000001                 an entry of one of them, then the next (`segarena.work.sharing.claim_log`)
       000000002
 
-All agree on the order of what was said, and with it on who does what. What a process that is gone had claimed is given
-to others. One that was only paused and comes back does no harm: results are whole files, and equal whoever makes them.
+All processes agree on the order of the entries, and so on the claims. The units of a dead process are freed for others.
+A process that was only paused and comes back does no harm: results are complete files, equal whichever process makes
+them.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ CLAIMS = "claims"
 
 MIN_CLAIM_S = 0.5
 MAX_CLAIM_S = 30.0
-"""What a claim is worth: so much of this process's time at least, and at most."""
+"""Bounds of the work in one claim, in seconds of this process."""
 
 _POLL_S = 0.1
 _LONGEST_POLL_S = 2.0
 
 OnWait = Callable[[str], None]
-"""Told who is at work on what is left, while this process waits."""
+"""Called with the processes that work on the remaining units, while this one waits."""
 
 
 class Claims:
-    """This process's part; a context in which it takes part.
+    """The part of this process; a context in which it takes part.
 
     Args:
-        folder: of the claims; made if need be.
-        lock: a file that who works alone has locked.
-        were_done: of units that a dead process had claimed, those that it finished.
-        before_telling: called before others are told that units are done, to make what came of them readable.
-        before_clearing: called by the last one who leaves.
-        workers: processes that this one has for the work.
-        expire_s: after so much silence others count as dead.
+        folder: of the claims; created if it does not exist.
+        lock: a file that a process locks to work alone.
+        were_done: returns the finished ones among the units claimed by a dead process.
+        before_telling: called before units are published as done, to make their results readable.
+        before_clearing: called by the last process that leaves.
+        workers: number of worker processes of this process.
+        expire_s: silence after which another process counts as dead.
 
     Raises:
         RunConflict: another version of segarena takes part, or a process works there alone.
@@ -79,11 +80,13 @@ class Claims:
         self._me = self._presence.me.token
         self._log = ClaimLog(folder)
         self._shares = self._log.shares
-        self._finished: list[int] = []  # and not said yet
+        # Finished units that are not published yet.
+        self._finished: list[int] = []
         self._failed: dict[int, tuple[str, str]] = {}
         self._seconds = 0.0
         self._timed = 0
-        self._is_at_end = False  # nothing more was free
+        # Whether no further unit was free.
+        self._is_at_end = False
         self._stack = ExitStack()
 
     def __enter__(self) -> Claims:
@@ -101,14 +104,14 @@ class Claims:
 
     @property
     def name(self) -> str:
-        """The name of this process in the folder, which no other has."""
+        """The unique name of this process in the folder."""
         return self._me
 
-    # What belongs to all
+    # The shared folder
 
     @contextmanager
     def keeping(self, on_wait: OnWait = lambda _: None) -> Generator[None]:
-        """Be the one who may change what belongs to all; wait for another one."""
+        """Hold the shared folder, to change its files; wait for another process that holds it."""
         while not self.try_keeping():
             on_wait(f"{self._names(filter(None, [self._shares.keeper]))} has the folder")
             time.sleep(_POLL_S)
@@ -118,17 +121,17 @@ class Claims:
             self.stop_keeping()
 
     def try_keeping(self) -> bool:
-        """Be the one who may change what belongs to all, unless somebody is."""
+        """Hold the shared folder unless another process does; return whether it is held now."""
         self._log.read()
-        self._bury(filter(None, [self._shares.keeper]))
-        return self._say(
+        self._drop_dead(filter(None, [self._shares.keeper]))
+        return self._append(
             lambda: None if self._shares.keeper else ClaimEntry(who=self._me, keeps=True)
         )
 
     def stop_keeping(self) -> None:
-        """Let others change what belongs to all."""
+        """Release the shared folder."""
         with suppress(PresenceLapsed):
-            self._say(
+            self._append(
                 lambda: (
                     ClaimEntry(who=self._me, keeps=False)
                     if self._shares.keeper == self._me
@@ -137,7 +140,7 @@ class Claims:
             )
 
     def check_kept(self) -> None:
-        """Raise `Lapsed` unless this process may still change what belongs to all."""
+        """Raise `PresenceLapsed` unless this process still holds the shared folder."""
         self._presence.touch()
         self._log.read()
         if self._shares.keeper != self._me or self._presence.take_lapse():
@@ -146,12 +149,12 @@ class Claims:
             )
 
     def begin(self, of: str, count: int, pending: Callable[[], Iterable[int]]) -> None:
-        """Take part in the work that others do; begin it if there are none. Only who may change what belongs to all.
+        """Join the work of others, or begin it; only while holding the shared folder.
 
         Args:
-            of: what the units are.
-            count: how many there are.
-            pending: gives those that are not done, when the work begins.
+            of: description of the units.
+            count: number of units.
+            pending: returns the units that are not done when the work begins.
 
         Raises:
             RunConflict: others share other work here.
@@ -159,9 +162,11 @@ class Claims:
         others = self.others
         if not (self._shares.has_begun and others):
             done = ranges_of(set(range(count)) - set(pending()))
-            self._say(lambda: ClaimEntry(who=self._me, joins=True, count=count, of=of, done=done))
+            self._append(
+                lambda: ClaimEntry(who=self._me, joins=True, count=count, of=of, done=done)
+            )
         elif self._shares.of == of:
-            self._say(lambda: ClaimEntry(who=self._me, joins=True))
+            self._append(lambda: ClaimEntry(who=self._me, joins=True))
         else:
             raise RunConflict(
                 f"{self._folder.parent} is shared by {self._names(others)} for {self._shares.of}, this is {of}; "
@@ -170,9 +175,9 @@ class Claims:
 
     @property
     def others(self) -> list[str]:
-        """Who else takes part and lives, by token."""
+        """Tokens of the other live processes that take part."""
         self._log.read()
-        self._bury(self._shares.members)
+        self._drop_dead(self._shares.members)
         return [token for token in self._shares.members if token != self._me]
 
     @property
@@ -181,13 +186,13 @@ class Claims:
         return self._log.read().is_over
 
     def end(self) -> None:
-        """Say that the work is finished."""
-        self._say(lambda: ClaimEntry(who=self._me, is_over=True))
+        """Publish that the work is finished."""
+        self._append(lambda: ClaimEntry(who=self._me, is_over=True))
 
     # Units
 
     def units(self) -> Iterator[int]:
-        """Yield units that this process is to do, when they are asked for, until none is free."""
+        """Yield units claimed for this process, until none is free; each is claimed shortly before it is yielded."""
         self._is_at_end = False
         while claimed := self._claim():
             for unit in claimed:
@@ -196,58 +201,58 @@ class Claims:
                 if unit in self._shares.claims.get(self._me, ()):
                     yield unit
         self._is_at_end = True
-        self._tell()
+        self._publish()
 
     def done(self, unit: int, seconds: float, failure: SegarenaError | None = None) -> None:
-        """Note a unit that was done here, in so much time of a process, or came to nothing."""
+        """Record a unit that was finished here, with its seconds, or its failure."""
         self._finished.append(unit)
         if failure is not None:
             self._failed[unit] = (type(failure).__name__, str(failure))
         self._seconds = self._seconds + seconds
         self._timed = self._timed + 1
         if self._is_at_end:
-            self._tell()
+            self._publish()
 
     def undo(self, units: Iterable[int]) -> None:
-        """Say that units are not done after all; any process may do them."""
+        """Free units that turned out not to be done, for any process."""
         undone = ranges_of(units)
         self._finished.clear()
         self._failed.clear()
-        self._say(lambda: ClaimEntry(who=self._me, undone=undone))
+        self._append(lambda: ClaimEntry(who=self._me, undone=undone))
 
     def wait(self, on_wait: OnWait) -> bool:
         """Wait until a unit is free or all are done; return whether one is free."""
         pause_s = _POLL_S
         while not (self._log.read().is_over or self._shares.is_all_done):
-            self._bury(self._shares.claims)
+            self._drop_dead(self._shares.claims)
             if self._shares.count_free:
                 return True
-            on_wait(self._who_does_what())
+            on_wait(self._describe_claims())
             time.sleep(pause_s)
             pause_s = min(_LONGEST_POLL_S, 1.2 * pause_s)
         return False
 
     @property
     def count_done(self) -> int:
-        """How many units are done, here or elsewhere."""
+        """Number of finished units, here and elsewhere."""
         return self._shares.count_done + len(self._finished)
 
     @property
     def count_sharers(self) -> int:
-        """How many processes take part, as far as this one knows."""
+        """Number of processes that take part, as far as this one knows."""
         return max(1, len(self._shares.members))
 
     @property
     def failed(self) -> dict[int, tuple[str, str]]:
-        """Why units came to nothing, here or elsewhere: the kind of error, and what it says."""
+        """(error class, message) of failed units, here and elsewhere."""
         return {**self._shares.failed, **self._failed}
 
     def are_done(self, first: int, stop: int) -> bool:
-        """Tell whether these units are done and all processes know."""
+        """Return whether the units `first` to `stop` - 1 are done, and published as done."""
         return self._shares.are_done(first, stop)
 
     def _claim(self) -> list[int]:
-        """Claim units, more at a time while many are left and each is quick, and say what was finished."""
+        """Claim units and publish finished ones; claims are larger while many quick units are left."""
         claimed: list[int] = []
 
         def entry() -> ClaimEntry | None:
@@ -257,8 +262,8 @@ class Claims:
             return None
 
         if not self._log.read().count_free:
-            self._bury(self._shares.claims)
-        if self._say(entry):
+            self._drop_dead(self._shares.claims)
+        if self._append(entry):
             self._forget_finished()
         return claimed
 
@@ -266,11 +271,14 @@ class Claims:
         if not self._timed:
             return self.workers
         unit_s = max(1e-6, self._seconds / self._timed / self.workers)
+        # Half of an equal share of the free units, so that all processes end at about the same time.
         fair = self._shares.count_free // (2 * self.count_sharers)
-        return max(1, min(max(fair, round(MIN_CLAIM_S / unit_s)), round(MAX_CLAIM_S / unit_s)))
+        smallest = round(MIN_CLAIM_S / unit_s)
+        largest = round(MAX_CLAIM_S / unit_s)
+        return max(1, min(max(fair, smallest), largest))
 
-    def _tell(self) -> None:
-        if self._finished and self._say(self._with_finished):
+    def _publish(self) -> None:
+        if self._finished and self._append(self._with_finished):
             self._forget_finished()
 
     def _with_finished(self, *, takes: Ranges = (), leaves: bool = False) -> ClaimEntry:
@@ -285,7 +293,7 @@ class Claims:
         self._finished.clear()
         self._failed.clear()
 
-    def _say(self, entry: Callable[[], ClaimEntry | None]) -> bool:
+    def _append(self, entry: Callable[[], ClaimEntry | None]) -> bool:
         def as_member() -> ClaimEntry | None:
             wanted = entry()
             is_given_up = self._shares.has_begun and self._me not in self._shares.members
@@ -293,26 +301,26 @@ class Claims:
                 return wanted
             return msgspec.structs.replace(wanted, joins=True)
 
-        return self._log.say(as_member)
+        return self._log.append(as_member)
 
-    # Who else is there
+    # Other processes
 
-    def _bury(self, tokens: Iterable[str]) -> None:
-        """Give up those who are dead; what they finished before counts."""
+    def _drop_dead(self, tokens: Iterable[str]) -> None:
+        """Free the claims of dead processes, except the units that they finished."""
         for token in list(tokens):
             if not self._presence.is_live(token):
                 done = ranges_of(self._were_done(self._shares.claims.get(token, set())))
-                self._say(partial(self._burying, token, done))
+                self._append(partial(self._drop_entry, token, done))
                 self._presence.forget(token)
 
-    def _burying(self, token: str, done: Ranges) -> ClaimEntry | None:
+    def _drop_entry(self, token: str, done: Ranges) -> ClaimEntry | None:
         is_there = token in (*self._shares.members, *self._shares.claims, self._shares.keeper)
         return ClaimEntry(who=self._me, ends=(token,), done=done) if is_there else None
 
     def _leave(self) -> None:
-        """Say what was finished, and give back the rest; where nothing can be written, going is enough."""
+        """Publish finished units and free the others; errors are ignored, because leaving frees them too."""
         with suppress(SegarenaError):
-            self._say(partial(self._with_finished, leaves=True))
+            self._append(partial(self._with_finished, leaves=True))
 
     def _refuse_other_versions(self) -> None:
         for token, who in present_sharers(self._folder).items():
@@ -322,7 +330,7 @@ class Claims:
                     f"{self._presence.me.host}; have one version on all"
                 )
 
-    def _who_does_what(self) -> str:
+    def _describe_claims(self) -> str:
         return ", ".join(
             f"{self._names([token])} with {len(units)}"
             for token, units in self._shares.claims.items()

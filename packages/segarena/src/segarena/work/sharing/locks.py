@@ -1,4 +1,4 @@
-"""The lock of a work: one process has it that works alone, or all that share it, where the file system has locks."""
+"""The lock on work: exclusive for a process that works alone, shared for those that share the work."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _OURS = re.compile(r"[0-9a-f]{16}\.(sharer|jsonl)|[0-9]{9}|\.[0-9a-f]{16}\.entry
 
 _POLL_S = 0.1
 _PATIENCE_S = 5.0
-"""Who comes or goes has the lock alone for a moment."""
+"""Time to wait for the lock, which a process that joins or leaves holds exclusively for a moment."""
 
 
 @contextmanager
 def shared_lock(path: Path) -> Generator[None]:
-    """Keep out who works alone; the file is made if need be.
+    """Hold a shared lock, which keeps out processes that work alone; the file is created if needed.
 
     Raises:
         RunConflict: a process works there alone.
@@ -51,7 +51,7 @@ def shared_lock(path: Path) -> Generator[None]:
 
 
 def refuse_sharers(claims: Path) -> None:
-    """Refuse to work alone where others share the work.
+    """Raise if live processes share the work.
 
     Raises:
         RunConflict: names them.
@@ -59,12 +59,10 @@ def refuse_sharers(claims: Path) -> None:
     if not claims.is_dir():
         return
     with Presence(claims) as presence:
-        others = {
-            token: who
-            for token, who in present_sharers(claims).items()
-            if token != presence.me.token
-        }
-        there = [str(who) for token, who in others.items() if presence.is_live(token)]
+        there: list[str] = []
+        for token, sharer in present_sharers(claims).items():
+            if token != presence.me.token and presence.is_live(token):
+                there.append(str(sharer))
     if there:
         raise RunConflict(
             f"{claims.parent} is shared by {', '.join(there)}; give --share to take part, or choose another --out"
@@ -72,7 +70,7 @@ def refuse_sharers(claims: Path) -> None:
 
 
 def clear_claims(claims: Path, lock: Path, before: Callable[[], None] = lambda: None) -> None:
-    """Remove the claims of a work in which nobody takes part any more, after `before`; if that fails they stay."""
+    """Remove the claims of work without any process left, after calling `before`; they stay if that fails."""
     if not claims.is_dir():
         return
     with suppress(OSError, SegarenaError), lock.open("a+b") as file:
@@ -80,12 +78,13 @@ def clear_claims(claims: Path, lock: Path, before: Callable[[], None] = lambda: 
         if is_ours or (is_ours is None and not present_sharers(claims)):
             before()
             remove_claims(claims)
-            if lock.is_file() and not lock.stat().st_size:  # nothing came of the work
+            # An empty ledger: no unit was finished.
+            if lock.is_file() and not lock.stat().st_size:
                 lock.unlink()
 
 
 def remove_claims(claims: Path) -> None:
-    """Remove a folder of claims, or only what is ours in it."""
+    """Remove the claim files of a folder, and the folder if nothing else is in it."""
     with suppress(OSError):
         for file in filter(is_claim_file, claims.iterdir()):
             file.unlink(missing_ok=True)
@@ -93,12 +92,12 @@ def remove_claims(claims: Path) -> None:
 
 
 def is_claim_file(file: Path) -> bool:
-    """Tell whether a file has a name that only files in a folder of claims have."""
+    """Return whether a file has the name of a file of claims."""
     return _OURS.fullmatch(file.name) is not None or is_leftover(file)
 
 
 def _try_lock(file: BinaryIO, how: int) -> bool | None:
-    """Lock a file; return False if others have it, None where there are no locks."""
+    """Lock a file; return False if others hold it, None if the file system has no locks."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except OSError as error:
@@ -107,7 +106,7 @@ def _try_lock(file: BinaryIO, how: int) -> bool | None:
 
 
 def _is_at(path: Path, file: BinaryIO) -> bool:
-    """Tell whether a file that was opened is still the one of this name."""
+    """Return whether an open file is still the one at `path`."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

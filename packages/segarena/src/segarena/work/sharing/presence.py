@@ -1,8 +1,7 @@
-"""Who works in a shared folder: a file for each process, touched as long as it lives.
+"""The presence of processes in a shared folder: a file for each, touched as long as it lives.
 
-No clock is read, since those of hosts differ. How long a process has been silent is the difference of two times that
-the file system gave: that of its file, and that of the own file, touched just now. A process of this machine that has
-died is recognised at once.
+Clocks of hosts differ, so none is read. The silence of a process is the difference of two times of the file system:
+that of its file, and that of our own file, touched just now. A dead process of this machine is recognised at once.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from segarena.files.whole import cannot_write, write_whole
 from segarena.version import __version__
 
 EXPIRE_S = 60.0
-"""A process that was silent for so long is not waited for; on network file systems its last sign may come late."""
+"""Silence after which a process counts as dead; long, because network file systems may delay signs of life."""
 
 _BEATS = 6
 """Signs of life in that time."""
@@ -30,11 +29,11 @@ _ENDING = ".sharer"
 
 
 class PresenceLapsed(StoreError):
-    """This process was silent for so long that the others gave it up and went on."""
+    """This process was silent for so long that the others counted it as dead."""
 
 
 def folder_removed(folder: Path) -> PresenceLapsed:
-    """Return the line that says that a folder of claims is gone."""
+    """Return the error for a missing folder of claims."""
     return PresenceLapsed(
         f"{folder} was removed: this process was silent for so long that others finished without it, or somebody "
         "removed it; give the same command again"
@@ -45,11 +44,11 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
     """A process that shares a folder with others.
 
     Attributes:
-        token: drawn at random, its name in the folder.
-        host: the name of its machine.
-        process: its number there.
-        machine: what has the same numbers: this start of the system, this container. Empty where that is not known.
-        started: when the process did, in ticks of its machine; a number is given to one process after the other.
+        token: random, its name in the folder.
+        host: name of its machine.
+        process: its process id there.
+        machine: scope of the process id: boot id and PID namespace. Empty if unknown.
+        started: start time of the process in clock ticks of its machine, because process ids are reused.
         version: of segarena.
     """
 
@@ -62,7 +61,7 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def here(cls) -> Sharer:
-        """Return this process under a new name."""
+        """Return this process with a new token."""
         return cls(
             token=secrets.token_hex(8),
             host=socket.gethostname(),
@@ -77,11 +76,11 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Presence:
-    """This process among those that share a folder; a context in which it shows that it lives.
+    """The presence of this process in a shared folder; a context in which it gives signs of life.
 
     Args:
-        folder: where the files are; made if need be.
-        expire_s: after so much silence a process counts as gone.
+        folder: of the files; created if it does not exist.
+        expire_s: silence after which a process counts as dead.
 
     Attributes:
         me: this process.
@@ -96,7 +95,7 @@ class Presence:
         self._beating = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> Presence:
-        """Show up.
+        """Write the file of this process, and start its signs of life.
 
         Raises:
             StoreError: the folder cannot be written.
@@ -112,13 +111,12 @@ class Presence:
             self._file(self.me.token).unlink(missing_ok=True)
 
     def is_live(self, token: str) -> bool:
-        """Tell whether the process of this name is there and was not silent for too long."""
+        """Return whether the process with this token is present and was not silent for too long."""
         if token == self.me.token:
             return True
         try:
-            with self._file(token).open(
-                "rb"
-            ) as file:  # opened, so that a network file system does not answer from memory
+            # Opened, because a network file system may answer `stat` from a cache.
+            with self._file(token).open("rb") as file:
                 who = msgspec.json.decode(file.read(), type=Sharer)
                 last = os.fstat(file.fileno()).st_mtime
         except (OSError, msgspec.DecodeError):
@@ -128,23 +126,24 @@ class Presence:
         return self.touch() - last <= self._expire_s
 
     def forget(self, token: str) -> None:
-        """Remove the file of a process that is gone; one that comes back writes it again."""
+        """Remove the file of a dead process; one that comes back writes it again."""
         with suppress(OSError):
             self._file(token).unlink(missing_ok=True)
 
     def take_lapse(self) -> bool:
-        """Return whether this process was itself silent for so long that others may have given it up, once."""
+        """Return whether this process itself was silent for too long since the last call."""
         has_lapsed = self._lapsed.is_set()
         self._lapsed.clear()
         return has_lapsed
 
     def _beat(self) -> None:
         while not self._ended.wait(self._expire_s / _BEATS):
-            with suppress(SegarenaError):  # this process finds out when it claims the next unit
+            # On an error, the next claim of this process raises it.
+            with suppress(SegarenaError):
                 self.touch()
 
     def touch(self) -> float:
-        """Show that this process lives; return what time it is in the folder.
+        """Give a sign of life; return the current time of the file system.
 
         Raises:
             Lapsed: the folder is gone.
@@ -153,7 +152,8 @@ class Presence:
         file = self._file(self.me.token)
         try:
             before = _time_of(file)
-            if before is None:  # others gave this process up
+            # Others counted this process as dead.
+            if before is None:
                 if not self._folder.is_dir():
                     raise folder_removed(self._folder)
                 self._write()
@@ -177,12 +177,11 @@ class Presence:
 
 
 def present_sharers(folder: Path) -> dict[str, Sharer]:
-    """Return who has a file there, by token: the living, and dead whom nobody has missed."""
+    """Return the processes with a file in the folder by token, also dead ones that no other has noticed yet."""
     found: dict[str, Sharer] = {}
     for file in sorted(folder.glob(f"*{_ENDING}")):
-        with suppress(
-            OSError, msgspec.DecodeError
-        ):  # it leaves, or the machine stopped while it came
+        # The process is leaving, or its machine stopped while the file was written.
+        with suppress(OSError, msgspec.DecodeError):
             found[file.stem] = msgspec.json.decode(file.read_bytes(), type=Sharer)
     return found
 
@@ -195,7 +194,7 @@ def _time_of(file: Path) -> float | None:
 
 
 def _machine() -> str:
-    """Return what is the same for processes whose numbers mean the same; empty where the system does not tell."""
+    """Return the scope of process ids: boot id and PID namespace; "" if the system does not provide them."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - it is no path
@@ -204,17 +203,13 @@ def _machine() -> str:
 
 
 def _started(process: int) -> str:
-    """Return when a process of this machine started; empty if there is none of that number, or it is only a remnant."""
+    """Return the start time of a process of this machine; "" if it does not exist or is a zombie."""
     try:
-        # The name stands in brackets and may hold anything.
-        facts = (
-            Path(f"/proc/{process}/stat")
-            .read_text(encoding="utf-8", errors="replace")
-            .rpartition(")")[2]
-            .split()
-        )
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    state = facts[0]
-    started = facts[19]
+    # The second field, the name in brackets, may hold anything; the third follows the last bracket (proc(5)).
+    fields = text.rpartition(")")[2].split()
+    state = fields[0]
+    started = fields[19]
     return "" if state in "ZX" else started

@@ -1,11 +1,11 @@
-"""A ledger that several processes keep together: each notes what it does in a part of its own.
+"""A ledger shared by several processes: each records its finished units in a part of its own.
 
-    images.jsonl               the ledger, as one process alone has it
+    images.jsonl               the ledger, as for a single process
     images.claims/
       4be1a2f09c3d5e67.jsonl   the part of one process, beside its claims
 
-What is done is all of them together. Who leaves last takes the parts into the ledger; if nobody could, whoever opens it
-next does.
+The finished units are those of the ledger and of all parts. The last process to leave merges the parts into the ledger;
+if it could not, the next one to open the ledger does.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from segarena.work.sharing.locks import refuse_sharers, remove_claims
 def open_ledger(
     path: Path | None, identity: Mapping[str, Any], *, share: bool = False
 ) -> Ledger | SharedLedger:
-    """Return a ledger for this process alone, or its part in one that others keep too; use it as a context.
+    """Return a ledger for this process alone, or its part in a shared one; use it as a context.
 
     Raises:
-        InvalidInput: to be shared without a file.
-        RunConflict: it is of other work; it is to be had alone, and others have it or share it.
-        StoreError: it cannot be written, or is no ledger.
+        InvalidInput: a shared ledger has no file.
+        RunConflict: it belongs to other work, or other processes use it.
+        StoreError: it cannot be written, or is not a ledger.
     """
     if path is None:
         if share:
@@ -44,7 +44,7 @@ def open_ledger(
         return SharedLedger(claims, path, identity)
     refuse_sharers(claims)
     ledger = Ledger(path, identity)
-    _take_parts_in(ledger, claims)
+    _merge_parts(ledger, claims)
     remove_claims(claims)
     return ledger
 
@@ -55,19 +55,19 @@ def claims_beside(path: Path) -> Path:
 
 
 class SharedLedger:
-    """This process's part in a ledger that others keep too; a context in which it takes part.
+    """The part of this process in a shared ledger; a context in which it takes part.
 
     Args:
         claims: the folder of claims and parts.
-        path: the ledger; None where what was done before is known otherwise, and parts are only for each other.
-        identity: what the work is, in plain values.
+        path: the ledger; None if finished units are known otherwise, and the parts only inform the other processes.
+        identity: of the work, in plain values.
 
     Attributes:
-        done: unit to what was noted of it: before, by this process, and by all once the work is done.
+        done: the value of each unit finished before or by this process; of all units once the work is done.
 
     Raises:
-        RunConflict: it is of other work, or in use by a process that works alone.
-        StoreError: it cannot be written, or is no ledger.
+        RunConflict: it belongs to other work, or a process uses it alone.
+        StoreError: it cannot be written, or is not a ledger.
     """
 
     def __init__(self, claims: Path, path: Path | None, identity: Mapping[str, Any]) -> None:
@@ -81,7 +81,7 @@ class SharedLedger:
             lock,
             were_done=self._were_done,
             before_telling=self._sync,
-            before_clearing=self._take_in,
+            before_clearing=self._merge_into_ledger,
         )
         self._names: Sequence[str] = ()
         self._places: dict[str, int] = {}
@@ -103,7 +103,7 @@ class SharedLedger:
         self._stack.close()
 
     def join(self, units: Collection[str], workers: int) -> None:
-        """Take part in doing these units, with so many processes."""
+        """Take part in doing these units, with `workers` processes."""
         self._names = list(units)
         self._places = {name: place for place, name in enumerate(self._names)}
         self._claims.workers = max(1, workers)
@@ -113,22 +113,22 @@ class SharedLedger:
 
     @property
     def count_done(self) -> int:
-        """How many units need no more doing."""
+        """Number of finished units, here and elsewhere."""
         return self._claims.count_done
 
     @property
     def sharers(self) -> int:
-        """How many processes take part."""
+        """Number of processes that take part."""
         return self._claims.count_sharers
 
     @property
     def failures(self) -> dict[str, SegarenaError]:
-        """Why units came to nothing, here or elsewhere."""
+        """Errors of failed units, here and elsewhere, by name."""
         failed = self._claims.failed
         return {self._names[place]: _error(*failed[place]) for place in sorted(failed)}
 
     def turn(self, on_wait: OnWait) -> Iterator[str] | None:
-        """Return units that this process claims as they are asked for; None once all are done everywhere."""
+        """Return units, each claimed when it is taken; None once all are done everywhere."""
         while not self._claims.wait(on_wait):
             self._read_parts()
             missing = set(self._pending()) - self._claims.failed.keys()
@@ -138,7 +138,7 @@ class SharedLedger:
         return (self._names[place] for place in self._claims.units())
 
     def note(self, outcome: Outcome[tuple[str, Any], Any]) -> None:
-        """Note what came of a unit."""
+        """Record the outcome of a unit."""
         name, _ = outcome.unit
         failure = None
         if isinstance(outcome, UnitResult):
@@ -149,11 +149,11 @@ class SharedLedger:
         self._claims.done(self._places[name], outcome.seconds, failure)
 
     def discard(self) -> None:
-        """Have the last one who leaves remove the file: what was noted in it is kept elsewhere now."""
+        """Let the last process that leaves remove the file, because its contents are stored elsewhere now."""
         self._is_discarded = True
 
     def _read_before(self) -> None:
-        """Read what was done before, or refuse other work."""
+        """Read the units finished before; raise for other work."""
         if self._path is not None and self._claims.others:
             refuse_other_work(self._path, read_ledger(self._path).identity, self._identity)
         if self._path is not None:
@@ -172,25 +172,24 @@ class SharedLedger:
         return set(places) - set(self._pending()) if places else ()
 
     def _sync(self) -> None:
-        """See that others can read what they are told is done."""
+        """Flush the part to disk, so that others can read the units published as done."""
         self._part.sync()
 
-    def _take_in(self) -> None:
+    def _merge_into_ledger(self) -> None:
         if self._path is not None and self._is_discarded:
             self._path.unlink(missing_ok=True)
         elif self._path is not None and any(_parts(self._folder)):
             with Ledger(self._path, self._identity, is_locked=False) as ledger:
-                _take_parts_in(ledger, self._folder, self._places)
+                _merge_parts(ledger, self._folder, self._places)
 
 
-def _take_parts_in(ledger: Ledger, claims: Path, places: Mapping[str, int] = {}) -> None:
-    """Note what the parts have and the ledger has not, in the order of the units where that is known."""
+def _merge_parts(ledger: Ledger, claims: Path, places: Mapping[str, int] = {}) -> None:
+    """Add the units of the parts to the ledger, in the order of the units if it is known, else by name."""
     found: dict[str, Any] = {}
     for done in _parts(claims):
         found.update(done)
-    for name in sorted(
-        found.keys() - ledger.done.keys(), key=lambda name: (places.get(name, len(places)), name)
-    ):
+    missing = found.keys() - ledger.done.keys()
+    for name in sorted(missing, key=lambda name: (places.get(name, len(places)), name)):
         ledger.add(name, found[name])
 
 

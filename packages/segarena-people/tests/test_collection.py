@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from made import collection, ellipse, save
+from collection_factory import collection, ellipse, save
 from msgspec.structs import replace
 from PIL import Image
 

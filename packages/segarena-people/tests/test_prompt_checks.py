@@ -1,5 +1,5 @@
 import numpy as np
-from made import collection, save
+from collection_factory import collection, save
 from msgspec.structs import replace
 
 from segarena_people.collection import Collection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from made import collection
+from collection_factory import collection
 from msgspec.structs import replace
 
 from segarena.registry import build

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from made_up import Boxer, write_people
+from people_users import Boxer, write_people
 
 from segarena_people.collection import Collection
 from segarena_people.comparison.answer_features import MeasuredAnswer, measure_person

@@ -1,11 +1,11 @@
 from pathlib import Path
 
-import made_up
 import numpy as np
+import people_users
 import pytest
-from made import collection
-from made_up import Aimer, Waver, write_people
+from collection_factory import collection
 from msgspec.structs import replace
+from people_users import Aimer, Waver, write_people
 
 from segarena.errors import InvalidInput
 from segarena_people.collection import Collection
@@ -16,13 +16,13 @@ from segarena_people.comparison.verdict_sentences import ranking_verdict
 from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 from segarena_people.prompts import PointerSample
 
-MADE_UP = Path(made_up.__file__)
+USERS_FILE = Path(people_users.__file__)
 
 
 def test_a_user_who_is_the_one_that_made_the_people_moves_no_figure(tmp_path):
     folder = write_people(tmp_path / "p", {"anna": Waver(), "ben": Waver()}, images=12)
     found = compare_segmenters(
-        ["image-blind", "everything"], [f"{MADE_UP}:Waver", "scribble-robot"], folder
+        ["image-blind", "everything"], [f"{USERS_FILE}:Waver", "scribble-robot"], folder
     )
     waver, robot = found
     assert (waver.user, waver.statistic, waver.dialogues) == ("Waver", "Dice@1", 24)

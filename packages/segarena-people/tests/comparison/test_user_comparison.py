@@ -1,10 +1,10 @@
 import json
 from pathlib import Path
 
-import made_up
+import people_users
 import pytest
-from made_up import Aimer, Boxer, write_people
 from msgspec.structs import replace
+from people_users import Aimer, Boxer, write_people
 
 from segarena.errors import InvalidInput
 from segarena.users.habits.habit_files import SHIPPED_HABITS
@@ -17,7 +17,7 @@ from segarena_people.comparison.user_replies import ReplyCollector
 from segarena_people.prompt_table import read_prompt_table, write_prompt_table
 
 pytest.importorskip("sklearn")
-MADE_UP = Path(made_up.__file__)
+USERS_FILE = Path(people_users.__file__)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,7 +35,12 @@ def two_people(tmp_path_factory):
     folder = write_people(
         tmp_path_factory.mktemp("people") / "clicks", {"anna": Aimer(), "ben": Aimer()}, images=40
     )
-    users = [f"{MADE_UP}:Aimer", "centre", f"mute={MADE_UP}:Mute", f"broken={MADE_UP}:Broken"]
+    users = [
+        f"{USERS_FILE}:Aimer",
+        "centre",
+        f"mute={USERS_FILE}:Mute",
+        f"broken={USERS_FILE}:Broken",
+    ]
     return folder, compare_users(users, folder)
 
 
@@ -101,7 +106,7 @@ def test_work_that_is_done_is_not_done_again(tmp_path):
     for _ in range(2):
         stages = {}
         compare_users(
-            [f"{MADE_UP}:Boxer"], folder, kept=tmp_path / "done",
+            [f"{USERS_FILE}:Boxer"], folder, kept=tmp_path / "done",
             on_progress=lambda state, stages=stages: stages.update({state.stage: (state.resumed, state.units)}),
         )  # fmt: skip
         told.append(stages)
@@ -117,7 +122,7 @@ def test_labels_are_held_apart_where_there_are_several(tmp_path):
     folder = write_people(
         tmp_path / "labels", {"anna": Boxer()}, images=24, labels=("leaf", "cell")
     )
-    found = compare_users([f"{MADE_UP}:Boxer"], folder)
+    found = compare_users([f"{USERS_FILE}:Boxer"], folder)
     assert [one.scope.label for one in found.scopes] == ["", "leaf", "cell"]
     assert [one.answers for one in found.scopes] == [24, 12, 12]
 
@@ -151,7 +156,7 @@ def test_what_cannot_be_compared_is_counted_and_said(tmp_path):
     second = replace(rows[1], fate="far")
     third = replace(rows[2], kind="lasso")
     write_prompt_table([first, second, third, *rows[3:]], table)
-    found = compare_users([f"{MADE_UP}:Boxer"], folder)
+    found = compare_users([f"{USERS_FILE}:Boxer"], folder)
     assert found.scopes[0].answers == 11
     assert found.notes == (
         "1 answers of later rounds, of which the mask before is not known, were left out.",
@@ -190,19 +195,19 @@ def test_answers_with_one_id_are_refused(tmp_path):
     rows = read_prompt_table(folder / "prompts.parquet")
     write_prompt_table([*rows[:-1], replace(rows[-1], id=rows[0].id)], folder / "prompts.parquet")
     with pytest.raises(InvalidInput, match="'anna-0' 2 times"):
-        compare_users([f"{MADE_UP}:Aimer"], folder)
+        compare_users([f"{USERS_FILE}:Aimer"], folder)
 
 
 def test_other_groups_are_tested_anew(tmp_path):
     folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
-    first = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
+    first = compare_users([f"{USERS_FILE}:Aimer"], folder, kept=tmp_path / "done")
     rows = [
         replace(row, group=str(number // 2))
         for number, row in enumerate(read_prompt_table(folder / "prompts.parquet"))
     ]
     write_prompt_table(rows, folder / "prompts.parquet")
-    again = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
-    assert again.scopes == compare_users([f"{MADE_UP}:Aimer"], folder).scopes != first.scopes
+    again = compare_users([f"{USERS_FILE}:Aimer"], folder, kept=tmp_path / "done")
+    assert again.scopes == compare_users([f"{USERS_FILE}:Aimer"], folder).scopes != first.scopes
 
 
 def test_a_user_whose_file_was_fitted_anew_is_asked_again(tmp_path):

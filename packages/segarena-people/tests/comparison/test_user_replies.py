@@ -1,5 +1,5 @@
 import numpy as np
-from made_up import SHAPE, Boxer, write_people
+from people_users import SHAPE, Boxer, write_people
 
 from segarena.prompts import Box, Click
 from segarena_people.collection import Collection

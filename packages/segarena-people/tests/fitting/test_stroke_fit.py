@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from made import collection, ellipse
+from collection_factory import collection, ellipse
 from msgspec.structs import replace
 from typer.testing import CliRunner
 

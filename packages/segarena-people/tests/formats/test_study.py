@@ -2,7 +2,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from made import collection, ellipse, save
+from collection_factory import collection, ellipse, save
 from msgspec.structs import replace
 
 from segarena.errors import DatasetError, InvalidInput

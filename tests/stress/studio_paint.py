@@ -33,10 +33,10 @@ from rich import print as show
 from rich.table import Table
 
 from segarena_studio.annotation.assignment import give, next_task
-from segarena_studio.annotation.documents import read_document
 from segarena_studio.annotation.drafts import put_draft
 from segarena_studio.annotation.pictures import add_picture, check_picture
 from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.standalone import open_alone
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))

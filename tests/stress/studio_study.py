@@ -25,8 +25,8 @@ from rich import print as show
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_studio.studies.description import Study
-from segarena_studio.studies.exporting import export_study, study_named
-from segarena_studio.studies.making import make_study
+from segarena_studio.studies.management import make_study
+from segarena_studio.studies.study_export import export_study, study_named
 from segarena_studio.studies.visits import link_text, make_link
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from segarena_server.auth.permissions import needed_by
 from segarena_studio.orm_models import Task
-from segarena_studio.room import ROOM
+from segarena_studio.site_section import ROOM
 
 NOBODY, VIEWER, OTHER, ORGANISER, ADMIN = "nobody", "viewer", "other", "organiser", "admin"
 OWNER, SECOND, REVIEWER, LEAD = "owner", "second", "reviewer", "lead"

@@ -82,8 +82,8 @@ def _serve(
 ) -> None:
     """Serve the studio of a folder until it is stopped."""
     from segarena_server.serving import Serving
-    from segarena_studio.annotation.example import lay_example
-    from segarena_studio.annotation.folders import open_folder
+    from segarena_studio.annotation.example_projects import lay_example
+    from segarena_studio.annotation.picture_import import open_folder
     from segarena_studio.standalone import check_port, open_alone
 
     check_port(port)
@@ -154,7 +154,7 @@ def look(
         from segarena_server.http.middleware import log_to
         from segarena_server.serving import Serving
         from segarena_studio.standalone import open_alone
-        from segarena_studio.viewer.shelf import Shelf, open_shelf
+        from segarena_studio.viewer.catalog import Shelf, open_shelf
 
         log_to(None, logging.ERROR)
         with tempfile.TemporaryDirectory(prefix="segarena-look-") as scratch:

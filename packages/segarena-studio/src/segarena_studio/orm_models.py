@@ -1,7 +1,7 @@
 """The tables of drawing: projects, who is in them, pictures, tasks, and all that becomes of a task.
 
 Times are seconds since 1970, in UTC, as in `segarena_server.db.orm_models`. A scene is kept as it was sent, packed; see
-`segarena_studio.annotation.documents`.
+`segarena_studio.annotation.scene_document`.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from segarena_studio.annotation.agreement import (
     of_people,
     pending,
 )
-from segarena_studio.annotation.documents import read_document
 from segarena_studio.annotation.drafts import put_draft
-from segarena_studio.annotation.example import lay_example
+from segarena_studio.annotation.example_projects import lay_example
+from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Project, Task
 
 

@@ -13,10 +13,10 @@ from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.assignment import deal, next_task
-from segarena_studio.annotation.documents import read_document, scene_of
 from segarena_studio.annotation.drafts import Save, check_save, save_draft
-from segarena_studio.annotation.folders import add_files
-from segarena_studio.annotation.starting import start_from
+from segarena_studio.annotation.picture_import import add_files
+from segarena_studio.annotation.prior_annotations import start_from
+from segarena_studio.annotation.scene_document import read_document, scene_of
 from segarena_studio.orm_models import Project, Task
 
 TIMES = 5

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.systems.scenes.files.formats import FORMATS
-from segarena_studio.annotation.documents import read_document
 from segarena_studio.annotation.drafts import put_draft
+from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Task
 
 DRAWN = scene(box(10, 10, 60, 60), box(50, 20, 140, 80), names=("Straße", "cat"))

@@ -21,7 +21,7 @@ from segarena_studio.annotation.drafts import (
     put_draft,
     save_draft,
 )
-from segarena_studio.annotation.times import annotation_ms, spent_on
+from segarena_studio.annotation.time_tracking import annotation_ms, spent_on
 from segarena_studio.orm_models import Draft, Logged, Task
 
 

@@ -7,9 +7,9 @@ from segarena.errors import InvalidInput
 from segarena_server.http.http_errors import Refusal
 from segarena_studio.annotation import review
 from segarena_studio.annotation.access import find_task
-from segarena_studio.annotation.checking import look_at
-from segarena_studio.annotation.documents import read_document
 from segarena_studio.annotation.drafts import document_of, put_draft
+from segarena_studio.annotation.scene_checks import look_at
+from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Task
 
 

@@ -14,10 +14,10 @@ from segarena.specs import PluginSpec
 from segarena.work.jobs import UnitResult
 from segarena_server.http.http_errors import Refusal
 from segarena_studio.assistance import assistant as module
-from segarena_studio.assistance.answering import Ask, Bounds, Encode, Picture
-from segarena_studio.assistance.asking import ClickTold
 from segarena_studio.assistance.assistant import MOST_AHEAD, MOST_WAITING, Assistant
 from segarena_studio.assistance.assistants import WITHOUT_WEIGHTS, Assistants, offered
+from segarena_studio.assistance.prompt_messages import ClickTold
+from segarena_studio.assistance.segmenter_process import Ask, Bounds, Encode, Picture
 
 PICTURE = Picture(Path("none"), "a")
 PROMPTS = (ClickTold((5.0, 5.0)),)

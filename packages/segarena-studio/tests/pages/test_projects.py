@@ -26,8 +26,8 @@ from segarena.files.hashes import sha256
 from segarena_server.audit_log import latest
 from segarena_server.jobs.job_queue import find_job
 from segarena_server.jobs.pool import JobRunner
-from segarena_studio.annotation import jobs
-from segarena_studio.annotation.jobs import ExportProject, Made, export_of
+from segarena_studio.annotation import export_job
+from segarena_studio.annotation.export_job import ExportProject, Made, export_of
 from segarena_studio.orm_models import Picture, Project, Task
 
 ANNA = scene(
@@ -365,7 +365,7 @@ def test_a_lead_frees_what_somebody_left_behind(served, people):
 
 
 def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people, monkeypatch):
-    monkeypatch.setattr(jobs, "_AT_ONCE", 0)
+    monkeypatch.setattr(export_job, "_AT_ONCE", 0)
     lea, rex, site = people["Lea"], people["Rex"], served.site
     project = project_of(site, lea.id, {"Anna": "annotator", "Rex": "reviewer"}, pictures=2)
     people["Anna"].draw(give_task(site, tasks_of(site, project)[0], people["Anna"].id), ANNA)
@@ -400,7 +400,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
 
 
 def test_exports_go_with_their_project_also_one_that_comes_late(served, people, monkeypatch):
-    monkeypatch.setattr(jobs, "_AT_ONCE", 0)
+    monkeypatch.setattr(export_job, "_AT_ONCE", 0)
     lea, site, exports = people["Lea"], served.site, served.site.folder.exports
     project = project_of(site, lea.id, {"Anna": "annotator"}, name="Gone")
     people["Anna"].draw(give_task(site, tasks_of(site, project)[0], people["Anna"].id), ANNA)

@@ -14,8 +14,8 @@ from segarena.engine.sample_preview import write_preview
 from segarena.samples import ImageSample, VolumeSample
 from segarena_server.auth.permissions import cookie_name
 from segarena_server.db.orm_models import Person
-from segarena_studio.human_user import personal
-from segarena_studio.human_user.asking import asking
+from segarena_studio.human_user import personal_data
+from segarena_studio.human_user.run_registry import asking
 from segarena_studio.pages import seats as pages
 
 SHAPE = (4, 6)
@@ -51,7 +51,7 @@ class Room:
                     shape=SHAPE, kinds=("box", "click"), shows={"scores": False}, masks=(encode_rle(TARGET),),
                 )
             )  # fmt: skip
-        self.served, self.id = served, self.seats.told().id
+        self.served, self.id = served, self.seats.info().id
 
     def ask(self, client, method, place, told=None, **headers):
         page = client.get(f"/studio/seats/{self.id}").text
@@ -190,7 +190,7 @@ def test_what_somebody_gave_is_in_their_copy_and_in_nobody_else_s(
             session.scalars(select(Person.id).where(Person.name == f"sitting{n}")).one()
             for n in range(2)
         ]
-    own, other = (dict(personal.files(served.site, number)) for number in numbers)
+    own, other = (dict(personal_data.files(served.site, number)) for number in numbers)
     told = json.loads(own.pop(f"{made.id}/{seat}.json"))
     assert (told["target"], [given["note"] for given in told["rounds"]]) == ("a", ["at last"])
     assert not any(made.id in name for name in (*own, *other))

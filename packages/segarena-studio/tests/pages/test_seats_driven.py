@@ -12,7 +12,7 @@ from segarena.engine import evaluate
 from segarena.engine.human_prompts import NoPageServer
 from segarena.engine.human_queue import Seats
 from segarena.records.prompts import read_prompts
-from segarena_studio.human_user.asking import asking
+from segarena_studio.human_user.run_registry import asking
 
 KEY = ["sample", "target", "user", "repeat", "round"]
 MARGIN = 24
@@ -70,7 +70,7 @@ def sit(alone, open_page):
 
     def seated(asked, **options):
         page = open_page(f"{alone.link}&to=seats", **options)
-        id_ = Seats(asked.options["out"]).told().id
+        id_ = Seats(asked.options["out"]).info().id
         page.locator(f"a[href='/studio/seats/{id_}']").click()
         page.locator("#controls").wait_for()
         return page

@@ -27,9 +27,9 @@ from segarena_server.db import orm_models
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs.pool import JobRunner
 from segarena_studio.studies.description import Study
-from segarena_studio.studies.hidden import Hidden, check_data
+from segarena_studio.studies.hidden_datasets import Hidden, check_data
 from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
-from segarena_studio.studies.making import check_new
+from segarena_studio.studies.management import check_new
 
 SIZES = ((1400, "light"), (390, "dark"))
 FORM = {
@@ -379,7 +379,10 @@ def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leade
     slow = study_of(
         site, slug="slowly", training=0, attention=0, free_s=0.0, shown_s=60.0, blocked_s=0.0
     )
-    runner, clock = Hand(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site), site.clock
+    runner, clock = (
+        Hand(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site),
+        site.clock,
+    )
     runner.agree("pc")
     runner.go_on()
     runner.page.locator('#stage[data-phase="shown"]').wait_for()

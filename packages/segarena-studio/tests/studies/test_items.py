@@ -4,9 +4,7 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
 from segarena_studio.studies.corrections import corrections
-from segarena_studio.studies.easy import easy_items
-from segarena_studio.studies.items import items_of
-from segarena_studio.studies.showing import (
+from segarena_studio.studies.display_modes import (
     decoded,
     encoded,
     shown_mask,
@@ -14,6 +12,8 @@ from segarena_studio.studies.showing import (
     squared,
     target_picture,
 )
+from segarena_studio.studies.easy_items import easy_items
+from segarena_studio.studies.items import items_of
 
 PICTURE = np.arange(20 * 30 * 3, dtype=np.uint8).reshape(20, 30, 3)
 

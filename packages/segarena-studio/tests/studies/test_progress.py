@@ -5,9 +5,9 @@ import json
 import pytest
 from collected import Taker, answer, link_of, study_of
 
-from segarena_studio.studies.exporting import study_named
 from segarena_studio.studies.orm_models import StudyItem, StudyTrial
 from segarena_studio.studies.progress import marks_of
+from segarena_studio.studies.study_export import study_named
 
 
 @pytest.mark.parametrize("count", [2, 300, 301, 5000])

@@ -3,8 +3,8 @@
 import re
 
 from segarena_studio.studies.description import Study
-from segarena_studio.studies.exporting import study_named
-from segarena_studio.studies.making import make_study
+from segarena_studio.studies.management import make_study
+from segarena_studio.studies.study_export import study_named
 from segarena_studio.studies.visits import link_text, make_link
 
 NO_TIME = {"free_s": 0.0, "shown_s": 0.0, "text_s": 0.0, "blocked_s": 0.0}

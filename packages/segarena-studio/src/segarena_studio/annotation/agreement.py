@@ -31,7 +31,7 @@ from segarena.systems.scenes.page.measurement_tables import agreement_sheet
 from segarena_server.http.middleware import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
-from segarena_studio.annotation.documents import read_document, scene_of
+from segarena_studio.annotation.scene_document import read_document, scene_of
 from segarena_studio.orm_models import Compared, Draft, Picture, Task
 
 LONGEST_PX = 640

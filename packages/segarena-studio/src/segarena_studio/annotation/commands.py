@@ -51,8 +51,8 @@ def export(
 
     with one_line_errors():
         check_installed()
-        from segarena_studio.annotation.exporting import export as write
-        from segarena_studio.annotation.outgoing import Wanted
+        from segarena_studio.annotation.export_contents import Wanted
+        from segarena_studio.annotation.project_export import export as write
         from segarena_studio.annotation.projects import find_named
         from segarena_studio.standalone import find_site
 

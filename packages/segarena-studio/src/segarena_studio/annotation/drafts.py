@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput
 from segarena_server.storage.compression import pack, unpack
 from segarena_studio.annotation.access import Found
-from segarena_studio.annotation.documents import MOST_REGIONS, Document, read_document
-from segarena_studio.annotation.times import Entry, add_times
+from segarena_studio.annotation.scene_document import MOST_REGIONS, Document, read_document
+from segarena_studio.annotation.time_tracking import Entry, add_times
 from segarena_studio.orm_models import Decision, Draft, Logged, Task
 
 MOST_BYTES = 8 * 2**20

@@ -14,7 +14,7 @@ from segarena_server.auth.accounts import person_named
 from segarena_server.db.orm_models import Person
 from segarena_server.storage.data_folder import DataFolder
 from segarena_studio.annotation.assignment import free_tasks_of
-from segarena_studio.annotation.jobs import drop_exports
+from segarena_studio.annotation.export_job import drop_exports
 from segarena_studio.annotation.pictures import drop_unused, files_of
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 

@@ -21,7 +21,7 @@ from segarena.work.lru_cache import LruCache
 from segarena.work.persistent_process import PersistentProcess
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
-from segarena_studio.assistance.answering import (
+from segarena_studio.assistance.segmenter_process import (
     GRACE_S,
     Answering,
     Ask,

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from segarena.errors import InvalidInput
 from segarena.specs import PluginSpec
 from segarena_server.site import Site
-from segarena_studio.assistance.answering import Bounds
 from segarena_studio.assistance.assistant import Assistant
+from segarena_studio.assistance.segmenter_process import Bounds
 
 WITHOUT_WEIGHTS = ("graph", "grabcut", "watershed")
 """Offered everywhere."""

@@ -10,7 +10,7 @@ from segarena_server.auth.permissions import ANYONE, require_role, site_of
 from segarena_server.http import http_errors
 from segarena_server.pages.accounts import set_session
 from segarena_studio.pages.rendering import studio_page
-from segarena_studio.viewer.shelf import Shelf
+from segarena_studio.viewer.catalog import Shelf
 
 router = APIRouter(include_in_schema=False)
 

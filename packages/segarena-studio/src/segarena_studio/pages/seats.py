@@ -17,10 +17,16 @@ from segarena.errors import InvalidInput
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
-from segarena_studio.human_user.asking import AskingRun, asking_runs, find_run
-from segarena_studio.human_user.personal import name_of
-from segarena_studio.human_user.sitting import standing, take_seat
-from segarena_studio.human_user.telling import FromPage, about_text, elapsed_s, given_of, state_text
+from segarena_studio.human_user.personal_data import name_of
+from segarena_studio.human_user.run_registry import AskingRun, asking_runs, find_run
+from segarena_studio.human_user.seat_assignment import standing, take_seat
+from segarena_studio.human_user.seat_messages import (
+    FromPage,
+    about_text,
+    elapsed_s,
+    given_of,
+    state_text,
+)
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
@@ -176,7 +182,7 @@ def _give(
     if number > 1 and run.seats.answered(told.seat, number - 1) is None:
         raise http_errors.conflict("the round before is not answered yet; wait for it")
     try:
-        most = run.seats.told().most_prompts
+        most = run.seats.info().most_prompts
         elapsed = elapsed_s(run.seats, told.seat, number)
         given = given_of(came, told, most, _person(request, run), elapsed)
     except InvalidInput as error:

@@ -28,12 +28,11 @@ from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_studio.pages.rendering import studio_page
+from segarena_studio.studies.correction_round import question
 from segarena_studio.studies.description import MODES, Study, read_study_text, study_text
-from segarena_studio.studies.exporting import write_export
-from segarena_studio.studies.filling import fill, texts_of
+from segarena_studio.studies.display_modes import decoded, shown_mask
 from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
-from segarena_studio.studies.later_rounds import question
-from segarena_studio.studies.making import check_new, delete_study, set_study_state
+from segarena_studio.studies.management import check_new, delete_study, set_study_state
 from segarena_studio.studies.orm_models import StudyItem, StudyLink, StudyRow
 from segarena_studio.studies.progress import (
     groups_of,
@@ -43,7 +42,8 @@ from segarena_studio.studies.progress import (
     overview_row,
 )
 from segarena_studio.studies.segmenters import offered_segmenters
-from segarena_studio.studies.showing import decoded, shown_mask
+from segarena_studio.studies.study_export import write_export
+from segarena_studio.studies.study_form import fill, texts_of
 from segarena_studio.studies.trials import mask_of
 from segarena_studio.studies.visits import find_link, link_text, make_link
 

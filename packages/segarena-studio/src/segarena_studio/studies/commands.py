@@ -41,7 +41,7 @@ def new(
     with one_line_errors():
         check_installed()
         from segarena_studio.studies.description import read_study
-        from segarena_studio.studies.making import make_study
+        from segarena_studio.studies.management import make_study
 
         found = read_study(described)
         made = make_study(_site(data, db, is_new=True), found)
@@ -78,7 +78,7 @@ def link(
 
     with one_line_errors():
         check_installed()
-        from segarena_studio.studies.exporting import study_named
+        from segarena_studio.studies.study_export import study_named
         from segarena_studio.studies.visits import link_text, make_link
 
         site = _site(data, db)
@@ -110,7 +110,7 @@ def correct(
 
     with one_line_errors():
         check_installed()
-        from segarena_studio.studies.later_rounds import add_corrections
+        from segarena_studio.studies.correction_round import add_corrections
 
         added = add_corrections(_site(data, db), name, segmenter)
     typer.echo(f"{name}: {added} more things to be shown")
@@ -129,8 +129,8 @@ def close(
     state = "open" if again else "closed"
     with one_line_errors():
         check_installed()
-        from segarena_studio.studies.exporting import study_named
-        from segarena_studio.studies.making import COMMAND_LINE, set_study_state
+        from segarena_studio.studies.management import COMMAND_LINE, set_study_state
+        from segarena_studio.studies.study_export import study_named
 
         site = _site(data, db)
         with site.database.writing() as session:
@@ -154,7 +154,7 @@ def export(
     with one_line_errors():
         check_installed()
         from segarena.errors import InvalidInput
-        from segarena_studio.studies.exporting import export_study
+        from segarena_studio.studies.study_export import export_study
 
         if out.suffix != ".zip":
             raise InvalidInput(f"--out {out}: expected a name that ends in .zip")

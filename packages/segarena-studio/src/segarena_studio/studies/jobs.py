@@ -16,9 +16,7 @@ from segarena_server.jobs.job_kind import JobKind
 from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
-from segarena_studio.studies.description import read_study_text
-from segarena_studio.studies.hidden import Hidden, hidden_now
-from segarena_studio.studies.later_rounds import (
+from segarena_studio.studies.correction_round import (
     Question,
     Row,
     corrected,
@@ -26,9 +24,11 @@ from segarena_studio.studies.later_rounds import (
     question,
     write_corrections,
 )
-from segarena_studio.studies.making import check_new, write_study
+from segarena_studio.studies.description import read_study_text
+from segarena_studio.studies.hidden_datasets import Hidden, hidden_now
+from segarena_studio.studies.management import check_new, write_study
 from segarena_studio.studies.orm_models import StudyRow
-from segarena_studio.studies.preparing import Prepared, prepare
+from segarena_studio.studies.preparation import Prepared, prepare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

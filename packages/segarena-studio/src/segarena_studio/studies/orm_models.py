@@ -149,7 +149,7 @@ class StudyTrial(Table):
     sha256: Mapped[str] = mapped_column(String(64), default="")
     """Of the answer."""
     answer: Mapped[str] = mapped_column(Text, default="")
-    """As JSON; see `segarena_studio.studies.answers`."""
+    """As JSON; see `segarena_studio.studies.trial_answers`."""
     is_inside: Mapped[bool] = mapped_column(default=False)
     is_near: Mapped[bool] = mapped_column(default=False)
     is_void: Mapped[bool] = mapped_column(default=False)

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from segarena.reports.sheets import Sheet
 from segarena_server.site import Site
-from segarena_studio.studies.answers import TrialAnswer
 from segarena_studio.studies.description import Study, read_study_text
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
+from segarena_studio.studies.trial_answers import TrialAnswer
 
 COUNTS = and_(
     StudyTrial.purpose == "main",

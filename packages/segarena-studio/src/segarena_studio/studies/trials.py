@@ -20,10 +20,10 @@ from segarena.files.hashes import sha256
 from segarena.samples import Mask
 from segarena_people.prompts import TrialPurpose
 from segarena_server.site import Site
-from segarena_studio.studies.answers import Judged, TrialAnswer, check_answer, judge
-from segarena_studio.studies.assigning import Candidate, choose_items, places_of_checks
+from segarena_studio.studies.assignment import Candidate, choose_items, places_of_checks
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
-from segarena_studio.studies.preparing import TRAINING_TRIES
+from segarena_studio.studies.preparation import TRAINING_TRIES
+from segarena_studio.studies.trial_answers import Judged, TrialAnswer, check_answer, judge
 from segarena_studio.studies.visits import Visit, finish
 
 LAPSE_S = 1800.0

@@ -19,7 +19,7 @@ from segarena_people.prompts import DeviceKind
 from segarena_server.auth.permissions import is_same, seal
 from segarena_server.http.request_body import number_in
 from segarena_server.site import Site
-from segarena_studio.studies.assigning import choose_arm
+from segarena_studio.studies.assignment import choose_arm
 from segarena_studio.studies.description import Arm, Study, read_study_text
 from segarena_studio.studies.orm_models import StudyCode, StudyLink, StudyRow, StudyVisitor
 

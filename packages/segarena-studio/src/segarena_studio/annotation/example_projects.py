@@ -1,0 +1,215 @@
+"""Two projects to click through: photographs to draw in, and generated scenes that several people drew.
+
+The photographs come with the installation, see `datasets/demo_data/LICENSES.md`; two of them are drawn already, by hand
+for this example (`example.json`). The generated scenes are those of `segarena amodal demo`: what is true of them is
+known, and how each annotator errs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import cycle
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.registry import build
+from segarena.systems.scenes.demo.scene_generator import (
+    ANNOTATORS,
+    DemoDrawing,
+    DemoScene,
+    demo_scenes,
+)
+from segarena.systems.scenes.files.label_png import encode_png
+from segarena_server.auth.accounts import folded
+from segarena_server.auth.identities import NO_PASSWORD
+from segarena_server.db.orm_models import Person
+from segarena_server.site import Site
+from segarena_studio.annotation.access import find_task
+from segarena_studio.annotation.agreement import compare_pending
+from segarena_studio.annotation.drafts import put_draft
+from segarena_studio.annotation.pictures import add_picture, check_picture
+from segarena_studio.annotation.projects import Rules, make_project, put_member
+from segarena_studio.annotation.review import approve, comment_on, finish, give_back, take
+from segarena_studio.annotation.scene_checks import Looked, look_at
+from segarena_studio.annotation.scene_document import document_text, read_document
+from segarena_studio.orm_models import Picture, Project, Task
+
+PHOTOGRAPHS = ("china", "flower", "coffee", "chelsea", "astronaut", "rocket")
+DRAWN = "Generated scenes"
+TO_DRAW = "Photographs"
+_GUIDE = """Outline every thing and every stretch of ground, sky or water, with its full extent: also what you cannot \
+see because something is in front of it.
+Put the regions into depth order, what is in front first. Name each of them."""
+_LABELS = "sky", "water", "grass", "wall", "table"
+_SCENES = 4
+_PER_REGION_S = 61.0
+
+
+def lay_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
+    """Make both projects in a site.
+
+    Args:
+        site: of this machine alone.
+        lead: the number of who leads them.
+        annotators: names of accounts that drew the generated scenes; without any, closed ones are made for it.
+    """
+    earlier, *_ = names = list(annotators) or _closed_accounts(site)
+    photographs = build("dataset", "demo")
+    pictures = {f"{name}.png": encode_png(photographs.load(name).image) for name in PHOTOGRAPHS}
+    rules = Rules(
+        name=TO_DRAW, guide=_GUIDE, labels=_LABELS, annotators=2 if annotators else 1, seed=2
+    )
+    project = _project(
+        site, lead, rules, pictures, dict.fromkeys({earlier, *annotators}, "annotator")
+    )
+    with site.database.writing() as session:
+        _draw_two(session, project, earlier, lead, site.now())
+    scenes = demo_scenes(images=_SCENES, seed=3)
+    drawn = {scene.truth.scene.image.file_name: encode_png(scene.truth.photo) for scene in scenes}
+    drawing = names[-3:]
+    rules = Rules(name=DRAWN, guide=_GUIDE, annotators=len(drawing), is_free=False, seed=1)
+    project = _project(site, lead, rules, drawn, dict.fromkeys(drawing, "annotator"))
+    with site.database.writing() as session:
+        _draw_all(session, session.get_one(Project, project), scenes, drawing, lead, site.now())
+    compare_pending(site, project)
+
+
+def show(site: Site) -> None:
+    """Make both projects for whoever administers a demonstration, drawn by those who take part in it."""
+    with site.database.reading() as session:
+        lead = session.scalars(
+            select(Person.id).where(Person.role == "admin").order_by(Person.id)
+        ).first()
+        taking_part = select(Person.name).where(
+            Person.role == "participant", Person.state == "confirmed"
+        )
+        names = list(session.scalars(taking_part.order_by(Person.id)))
+    if lead is not None:
+        lay_example(site, lead, names[:3])
+
+
+def _closed_accounts(site: Site) -> list[str]:
+    """Return the names of accounts that nobody can sign in with."""
+    names = ["Earlier annotator", *(how.annotator.capitalize() for how in ANNOTATORS)]
+    with site.database.writing() as session:
+        for name in names:
+            kept = {
+                "name": name,
+                "folded": folded(name),
+                "password": NO_PASSWORD,
+                "made_at": site.now(),
+            }
+            session.add(Person(**kept, role="participant", state="confirmed"))
+    return names
+
+
+def _project(
+    site: Site, lead: int, rules: Rules, pictures: dict[str, bytes], members: dict[str, str]
+) -> int:
+    with site.database.writing() as session:
+        project = make_project(session, rules, lead, site.now())
+        for name, role in members.items():
+            put_member(session, project, name, role, site.now())
+        for name, content in pictures.items():
+            add_picture(
+                session, project, site.folder.photographs, check_picture(name, content), site.now()
+            )
+        return project.id
+
+
+def _draw_two(session: Session, project: int, earlier: str, lead: int, now: float) -> None:
+    """Have two photographs drawn: one waits for review, the other was returned with a comment at a place."""
+    person = session.scalars(select(Person.id).where(Person.name == earlier)).one()
+    found = (
+        select(Task, Picture.name)
+        .join(Picture, Picture.id == Task.picture_id)
+        .where(Task.project_id == project)
+    )
+    tasks = {row[1]: row[0] for row in session.execute(found.order_by(Task.id.desc()))}
+    for name, text in _drawn_by_hand().items():
+        task = tasks[name]
+        task.person_id = person
+        session.flush()
+        _put(session, task, text, now)
+        finish(session, find_task(session, task.id, person), now)
+    returned = find_task(session, tasks["china.png"].id, lead)
+    comment_on(session, returned, lead, "The bank comes down to here.", (60.0, 270.0), "r8", now)
+    give_back(session, returned, lead, "", now)
+
+
+def _drawn_by_hand() -> dict[str, bytes]:
+    """Return the documents that come with the package, by the photograph's name."""
+    text = (files("segarena_studio.annotation") / "example.json").read_bytes()
+    return {
+        name: bytes(scene)
+        for name, scene in msgspec.json.decode(text, type=dict[str, msgspec.Raw]).items()
+    }
+
+
+def _draw_all(
+    session: Session,
+    project: Project,
+    scenes: Sequence[DemoScene],
+    names: Sequence[str],
+    lead: int,
+    now: float,
+) -> None:
+    people = {
+        person.name: person.id
+        for person in session.scalars(select(Person).where(Person.name.in_(names)))
+    }
+    turns = cycle(range(len(ANNOTATORS)))
+    for number, scene in enumerate(scenes):
+        found = (
+            select(Task)
+            .join(Picture, Picture.id == Task.picture_id)
+            .where(Task.project_id == project.id)
+        )
+        of_scene = found.where(Picture.name == scene.truth.scene.image.file_name).order_by(Task.id)
+        for place, task in enumerate(session.scalars(of_scene).all()):
+            who = names[(number + place) % len(names)]
+            task.person_id = people[who]
+            session.flush()
+            if not _draw(session, task, scene.drawings[next(turns)], now):
+                continue
+            _judge(session, task, lead, (3 * number + place) % 6, now)
+            if (3 * number + place) % 6 == 4:  # returned, and drawn again without fault
+                _draw(session, task, scene.drawings[0], now)
+                finish(session, find_task(session, task.id, task.person_id), now)
+
+
+def _draw(session: Session, task: Task, drawing: DemoDrawing, now: float) -> bool:
+    """Save a drawing, and return whether it could be finished."""
+    return not _put(session, task, document_text(drawing.scene), now).faults
+
+
+def _put(session: Session, task: Task, text: bytes, now: float) -> Looked:
+    """Save a document, and return what checks find."""
+    document = read_document(text)
+    put_draft(session, task, text, document, now, client_id=f"example-{task.revision}")
+    task.annotation_ms = task.total_ms = 1000 * _PER_REGION_S * task.regions
+    task.active_ms = 0.9 * task.total_ms
+    session.flush()
+    return look_at(document, session.get_one(Picture, task.picture_id))
+
+
+def _judge(session: Session, task: Task, lead: int, number: int, now: float) -> None:
+    """Bring a drawing some way: approved, returned with comments, in review, finished, or still in progress."""
+    if number == 5:
+        return
+    own = find_task(session, task.id, task.person_id)
+    finish(session, own, now)
+    found = find_task(session, task.id, lead)
+    if number in (0, 1):
+        approve(session, found, lead, "", now)
+    elif number in (2, 4):
+        middle = found.picture.width / 2, found.picture.height / 2
+        comment_on(
+            session, found, lead, "Is nothing behind this? Draw what goes on.", middle, "", now
+        )
+        give_back(session, found, lead, "Please look at the order once more.", now)
+    elif number == 3:
+        take(session, found, lead, now)

@@ -1,0 +1,139 @@
+"""Pictures of a project from files: many at once, each by itself, so that one that is none keeps no other out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from sqlalchemy import select
+
+from segarena.errors import InvalidInput, SegarenaError
+from segarena.files.images import list_files
+from segarena_server.site import Site
+from segarena_studio.annotation.pictures import MOST_BYTES, Checked, add_picture, check_picture
+from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.orm_models import Picture, Project
+
+_MOST_TOLD = 50
+
+
+class Added(msgspec.Struct, kw_only=True):
+    """What came of files: how many are new, how many were there already, and why others were refused, a line each."""
+
+    new: int = 0
+    known: int = 0
+    refused: list[str] = []
+
+
+def add_files(
+    site: Site,
+    project_id: int,
+    files: Iterable[tuple[str, bytes]],
+    on_step: Callable[[int], object] = lambda _: None,
+) -> Added:
+    """Add pictures to a project, each in a transaction of its own.
+
+    Args:
+        site: where.
+        project_id: which.
+        files: names and contents.
+        on_step: called with the number of files that were looked at.
+    """
+    added = Added()
+    for number, (name, content) in enumerate(files, 1):
+        try:
+            is_new = _keep(site, project_id, check_picture(name, content))
+            added.new += is_new
+            added.known += not is_new
+        except InvalidInput as error:
+            if len(added.refused) < _MOST_TOLD:
+                added.refused.append(str(error))
+        on_step(number)
+    return added
+
+
+def add_folder(site: Site, project_id: int, folder: Path) -> Added:
+    """Add the pictures in a folder and those below it, by their names in there.
+
+    Args:
+        site: where.
+        project_id: which.
+        folder: of the pictures.
+
+    Raises:
+        InvalidInput: there are none.
+    """
+    paths = list_files(folder)
+    if not paths:
+        raise InvalidInput(f"{folder}: expected pictures in this folder, found none")
+    return add_files(site, project_id, _contents(folder, paths))
+
+
+def open_folder(
+    site: Site, person_id: int, folder: Path, on_step: Callable[[int], object] = lambda _: None
+) -> Added:
+    """Bring the pictures of a folder into the one project that is about it, made where there is none.
+
+    Pictures that are known by name are not read again. A folder without pictures has no project.
+
+    Args:
+        site: of one person on this machine.
+        person_id: that person.
+        folder: of the pictures.
+        on_step: called with the number of files that were looked at.
+    """
+    paths = [
+        path
+        for path in list_files(folder)
+        if path.relative_to(folder).parts[0] != site.folder.path.name
+    ]
+    if not paths:
+        return Added()
+    name = folder.resolve().name or "Pictures"
+    with site.database.writing() as session:
+        project = session.scalar(
+            select(Project).where(Project.name == name[:80]).order_by(Project.id)
+        )
+        project = project or make_project(
+            session, Rules(name=name[:80], is_reviewed=False), person_id, site.now()
+        )
+        known = set(session.scalars(select(Picture.name).where(Picture.project_id == project.id)))
+    new = [path for path in paths if path.relative_to(folder).as_posix() not in known]
+    added = add_files(site, project.id, _contents(folder, new), on_step)
+    added.known += len(paths) - len(new)
+    return added
+
+
+def files_below(folder: Path, roots: Iterable[str]) -> Path:
+    """Return a folder that somebody named on a page, if it is below one that the settings name.
+
+    Raises:
+        InvalidInput: it is not, or there is none.
+    """
+    named = [Path(root).resolve() for root in roots]
+    found = folder.resolve() if folder.is_absolute() else None
+    if found is None or not any(found.is_relative_to(root) for root in named) or not found.is_dir():
+        known = ", ".join(map(str, named)) or "none"
+        raise InvalidInput(
+            f"expected a folder below those that this server offers ({known}); see 'roots' in its settings"
+        )
+    return found
+
+
+def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for path in paths:
+        name = path.relative_to(folder).as_posix()
+        try:
+            with path.open("rb") as file:
+                yield name, file.read(MOST_BYTES + 1)
+        except OSError:
+            yield name, b""
+
+
+def _keep(site: Site, project_id: int, checked: Checked) -> bool:
+    with site.database.writing() as session:
+        project = session.get(Project, project_id, with_for_update=True)
+        if project is None:
+            raise SegarenaError("the project is there no more")
+        return add_picture(session, project, site.folder.photographs, checked, site.now())

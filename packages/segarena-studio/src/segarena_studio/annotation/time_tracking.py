@@ -1,0 +1,84 @@
+"""Times: of each region, and of annotation, from a log of what an annotator did.
+
+Annotation time is the sum of the gaps between consecutive entries of the log that are shorter than five seconds, as in
+the tool of the paper; a gap that is longer was a pause. Active time is time with the window in front.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+
+from segarena_studio.orm_models import Task
+
+PAUSE_MS = 5000.0
+_MOST_REGIONS = 20_000
+_OTHERS = "others"
+"""Times are kept of so many regions that a task ever had, and of all further ones together."""
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A line of the log: when, in milliseconds since 1970 by the annotator's clock, what, and to which region."""
+
+    at_ms: Annotated[float, msgspec.Meta(ge=0, le=1e14)]
+    kind: Annotated[str, msgspec.Meta(max_length=40)]
+    region: Annotated[str, msgspec.Meta(max_length=40)] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """Time with a region, in seconds."""
+
+    total_s: float
+    active_s: float
+
+
+def add_times(
+    task: Task, log: Iterable[Entry], time_ms: Mapping[str, float], active_ms: Mapping[str, float]
+) -> None:
+    """Add to the times of a task what was done since the last draft."""
+    gap_ms, task.logged_ms = annotation_ms([entry.at_ms for entry in log], task.logged_ms)
+    task.annotation_ms += gap_ms
+    task.total_ms += sum(time_ms.values())
+    task.active_ms += sum(active_ms.values())
+    if time_ms or active_ms:
+        spent: dict[str, list[float]] = json.loads(task.spent)
+        for place, told in enumerate((time_ms, active_ms)):
+            for region, value in told.items():
+                if region[:40] in spent or len(spent) < _MOST_REGIONS:
+                    name = region[:40]
+                else:
+                    name = _OTHERS
+                spent.setdefault(name, [0.0, 0.0])[place] += value
+        task.spent = json.dumps(spent, separators=(",", ":"))
+
+
+def annotation_ms(
+    moments: Iterable[float], before: float | None = None
+) -> tuple[float, float | None]:
+    """Return the sum of gaps shorter than five seconds between moments, and the newest moment.
+
+    Args:
+        moments: in milliseconds, in any order; those of before the newest known add nothing.
+        before: the newest known one.
+    """
+    total = 0.0
+    for moment in sorted(moments):
+        if before is not None and moment > before:
+            gap = moment - before
+            total += gap if gap < PAUSE_MS else 0.0
+        before = moment if before is None else max(before, moment)
+    return total, before
+
+
+def spent_on(spent: str) -> dict[str, Spent]:
+    """Return the time with each region that was ever in a task, from what the table has of it."""
+    told: dict[str, list[float]] = json.loads(spent)
+    return {
+        region: Spent(total_s=both[0] / 1000, active_s=both[1] / 1000)
+        for region, both in told.items()
+    }

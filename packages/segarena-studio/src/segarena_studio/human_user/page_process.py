@@ -1,0 +1,45 @@
+"""The process that shows the pages of one run to one person on this machine; it ends with the run that started it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+
+from segarena_server.http.middleware import log_to
+from segarena_server.serving import Serving
+from segarena_studio.human_user.run_registry import asking
+from segarena_studio.standalone import open_alone
+
+
+def main() -> None:
+    """Serve until the standard input is closed; the address is printed first."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--browser", action="store_true")
+    told = parser.parse_args()
+    log_to(None, logging.WARNING)
+    site, key = open_alone(told.folder, 0, workers=0)
+    serving = Serving(site)
+
+    def welcome(port: int) -> None:
+        address = f"http://127.0.0.1:{port}/studio/open?key={key}&to=seats"
+        print(address, flush=True)  # noqa: T201 - for the process that waits for it
+        if told.browser:
+            webbrowser.open(address)
+
+    def wait_for_end() -> None:
+        sys.stdin.read()
+        serving.stop()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
+    with asking(site.folder, told.run):
+        serving.run(welcome)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Pages for the people of a run: of a server that there is, or on this machine in a process of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from segarena.engine.human_prompts import PageServer, PeopleSettings
+from segarena.engine.human_queue import SEATS, Seats
+from segarena.errors import InvalidInput, WorkError
+from segarena_server.config_file import own_settings, read_settings
+from segarena_server.requirements import check_installed
+from segarena_server.storage.data_folder import DataFolder
+from segarena_studio.human_user.run_registry import asking
+
+_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _OfServer:
+    """Pages of a server that has people; whether it runs is its own matter."""
+
+    address: str
+
+    def check(self) -> None:
+        """Do nothing: people come and go, and so may the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Pages of a process that this one has started."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    def check(self) -> None:
+        """Raise `WorkError` when the process has ended."""
+        if self.process.poll() is not None:
+            raise WorkError(
+                "the page at which people are asked has ended; the same command opens it again"
+            )
+
+
+@contextmanager
+def open_pages(run: Path, ask: PeopleSettings) -> Generator[PageServer]:
+    """Have pages for the seats of a run, until the block ends.
+
+    Raises:
+        SegarenaError: the folder named is none of a server, or the page cannot be opened.
+    """
+    check_installed()
+    if ask.at is None:
+        with _own_pages(run, opens_browser=ask.opens_browser) as pages:
+            yield pages
+        return
+    folder = DataFolder(Path(ask.at))
+    if not folder.exists:
+        raise InvalidInput(
+            f"{ask.at}: expected the data folder of a server, as `segarena serve FOLDER` makes it"
+        )
+    settings = read_settings(own_settings(folder.path), {})
+    with asking(folder, run):
+        yield _OfServer(f"{settings.address}/studio/seats/{Seats(run).info().id}")
+
+
+@contextmanager
+def _own_pages(run: Path, *, opens_browser: bool) -> Generator[PageServer]:
+    command = [
+        sys.executable,
+        "-m",
+        "segarena_studio.human_user.page_process",
+        str(run / SEATS),
+        str(run),
+    ]
+    if opens_browser:
+        command.append("--browser")
+    # It ends when this process does, whatever that dies of: its end of the pipe is closed then.
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            address = process.stdout.readline().strip() if process.stdout else ""
+            if not address:
+                raise WorkError(
+                    "the page at which people are asked did not open; what it said stands above"
+                )
+            yield _Own(address, process)
+        finally:
+            if process.stdin:
+                process.stdin.close()
+            try:
+                process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()

@@ -1,0 +1,92 @@
+"""The runs that ask the people of a site: a file in its data folder for each process that answers.
+
+DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     where the run with these seats lies
+DATA/seats/asked/3f9a2c01d4e5b687.json         the same, for good: people may want to know what they gave there
+
+Of several processes that share a run each has its own, so that one that ends takes it from nobody.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from segarena.engine.human_queue import Seats
+from segarena.errors import StoreError
+from segarena.files.whole import write_whole
+from segarena_server.storage.data_folder import DataFolder
+
+_FOLDER = "seats"
+_ASKED = "asked"
+
+
+class _Place(msgspec.Struct, frozen=True):
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskingRun:
+    """A run that asks people, or did."""
+
+    id: str
+    title: str
+    seats: Seats
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody answers there now."""
+        return self.seats.is_answered
+
+
+@contextmanager
+def asking(folder: DataFolder, run: Path) -> Generator[None]:
+    """Let the people of a site be asked by a run while the block runs.
+
+    Raises:
+        StoreError: the data folder cannot be written.
+    """
+    id_ = Seats(run).info().id
+    place = msgspec.json.encode(_Place(str(run.resolve())))
+    file = folder.path / _FOLDER / f"{id_}-{secrets.token_hex(4)}.json"
+    write_whole(folder.path / _FOLDER / _ASKED / f"{id_}.json", place)
+    write_whole(file, place)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def asking_runs(folder: DataFolder) -> list[AskingRun]:
+    """Return the runs that ask the people of a site, in the order of their titles."""
+    return _runs_in(folder.path / _FOLDER)
+
+
+def runs_that_asked(folder: DataFolder) -> list[AskingRun]:
+    """Return the runs that ask the people of a site or ever did, those of which the seats are still there."""
+    return _runs_in(folder.path / _FOLDER / _ASKED)
+
+
+def find_run(folder: DataFolder, id_: str) -> AskingRun | None:
+    """Return the run of this id; None when there is none that asks people here."""
+    return next((run for run in asking_runs(folder) if run.id == id_), None)
+
+
+def _runs_in(folder: Path) -> list[AskingRun]:
+    found = [_read(file) for file in folder.glob("*.json")]
+    runs = {run.id: run for run in found if run is not None}
+    return sorted(runs.values(), key=lambda run: (run.title, run.id))
+
+
+def _read(file: Path) -> AskingRun | None:
+    """Return a run; None when it was removed, or is not one."""
+    try:
+        seats = Seats(Path(msgspec.json.decode(file.read_bytes(), type=_Place).run))
+        told = seats.info()
+    except (OSError, msgspec.MsgspecError, StoreError):
+        return None
+    return AskingRun(told.id, told.title, seats)

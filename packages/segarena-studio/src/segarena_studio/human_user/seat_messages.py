@@ -1,0 +1,169 @@
+"""What the page at a seat is told, and what it gives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from segarena.arrays.rle import lengths_in
+from segarena.engine.human_queue import PersonPrompts, SeatInfo, Seats
+from segarena.engine.sample_preview import SamplePreview
+from segarena.errors import InvalidInput, StoreError
+from segarena.prompts import Limits, check_prompt
+from segarena.records.prompts import (
+    RecordedMask,
+    RecordedPrompt,
+    RecordedSupport,
+    prompts_text,
+    read_prompts,
+)
+from segarena_studio.viewer.planes import Plane, planes_of_volume
+
+_LONGEST_NOTE = 2000
+_MOST_STROKE_BYTES = 2**20
+
+
+class FromPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a page gives for a round.
+
+    Attributes:
+        id: made by the page for this round.
+        prompts: as records have them, in the order of the sample's axes; None: nothing is left to correct.
+        active_s: seconds in which the person looked at the page and had not paused.
+        pointer: what was drawn with.
+        note: what the person wrote.
+        strokes: how it was drawn.
+    """
+
+    id: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}$")]
+    prompts: list[dict[str, Any]] | None
+    active_s: Annotated[float, msgspec.Meta(ge=0)]
+    pointer: Annotated[
+        str, msgspec.Meta(pattern=r"^(|(mouse|touch|pen|keyboard)(\+(mouse|touch|pen|keyboard))*)$")
+    ] = ""
+    note: Annotated[str, msgspec.Meta(max_length=_LONGEST_NOTE)] = ""
+    strokes: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def given_of(
+    came: FromPage, told: SeatInfo, most_prompts: int, person: str, elapsed_s: float
+) -> PersonPrompts:
+    """Return what a page gave, checked.
+
+    Args:
+        came: from the page.
+        told: what the seat is about.
+        most_prompts: that are taken in a round.
+        person: who sits there.
+        elapsed_s: seconds since the person could see the answer before; no page has looked at it for longer.
+
+    Raises:
+        InvalidInput: prompts of another kind, outside the sample, of an object that there is not, none, or too many.
+    """
+    if len(bytes(came.strokes)) > _MOST_STROKE_BYTES:
+        raise InvalidInput("strokes: too many points; draw it in fewer strokes")
+    user_s = round(min(came.active_s, elapsed_s), 3)
+    return PersonPrompts(
+        id=came.id,
+        prompts=None
+        if came.prompts is None
+        else prompts_text(_checked(came.prompts, told, most_prompts)),
+        person=person,
+        user_s=user_s,
+        away_s=round(max(0.0, elapsed_s - user_s), 3),
+        pointer=came.pointer,
+        note=came.note.strip(),
+        strokes=came.strokes,
+    )
+
+
+def _checked(came: list[dict[str, Any]], told: SeatInfo, most: int) -> tuple[RecordedPrompt, ...]:
+    try:
+        prompts = read_prompts(msgspec.json.encode(came).decode())
+    except StoreError as error:
+        raise InvalidInput(str(error)) from error
+    if not 0 < len(prompts) <= most:
+        raise InvalidInput(f"prompts: expected 1 to {most}, got {len(prompts)}")
+    for prompt in prompts:
+        if isinstance(prompt, RecordedMask | RecordedSupport) or prompt.kind not in told.kinds:
+            raise InvalidInput(f"prompts: expected {' or '.join(told.kinds)}, got {prompt.kind}")
+        check_prompt(prompt, told.shape)
+        lowest = (
+            1 if isinstance(prompt, Limits) or len(told.masks) == 1 else 0
+        )  # 0 is the background of several
+        if not lowest <= prompt.object_id <= len(told.masks):
+            raise InvalidInput(
+                f"prompts: there are objects {lowest} to {len(told.masks)}, got {prompt.object_id}"
+            )
+    return prompts
+
+
+def elapsed_s(seats: Seats, name: str, round_: int) -> float:
+    """Return the seconds since the person at a seat could see what they are asked about in a round."""
+    return max(0.0, time.time() - seats.shown_at(name, round_))
+
+
+def about_text(seats: Seats, told: SeatInfo, seen: SamplePreview) -> dict[str, Any]:
+    """Return what does not change at a seat: what is looked at, and the target as run lengths."""
+    run = seats.info()
+    return {
+        "seat": told.seat,
+        "label": told.label,
+        "kind": seen.kind,
+        "shape": seen.shape,
+        "planes": [asdict(plane) for plane in _planes(seen)],
+        "levels": _levels(seen),
+        "kinds": told.kinds,
+        "shows": told.shows,
+        "rounds": run.rounds,
+        "target": [_counts(mask) for mask in told.masks],
+        "ignore": None if told.ignore is None else _counts(told.ignore),
+    }
+
+
+def _planes(seen: SamplePreview) -> Sequence[Plane]:
+    if seen.kind == "volume":
+        affine = np.array(seen.affine) if seen.affine else None
+        return planes_of_volume(seen.shape, seen.spacing_mm, affine)
+    rows, columns = seen.shape[-2:]
+    if seen.kind == "video":
+        return [Plane(name="frame", axis=0, count=seen.shape[0], size=(rows, columns))]
+    return [Plane(name="", axis=None, count=1, size=(rows, columns))]
+
+
+def _levels(seen: SamplePreview) -> dict[str, Any] | None:
+    names = "offset", "step", "low", "high", "modality"
+    return {name: getattr(seen, name) for name in names} if seen.kind == "volume" else None
+
+
+def state_text(seats: Seats, told: SeatInfo) -> dict[str, Any]:
+    """Return how far a dialogue is: what was given, and the last answer; scores only where they are shown."""
+    given = list(seats.rounds(told.seat))
+    last = seats.last_answer(told.seat)
+    is_waiting = bool(given) and seats.answered(told.seat, len(given)) is None
+    masks = next((one.masks for one in _answers(seats, told.seat, len(given)) if one.masks), ())
+    return {
+        "round": len(given) + 1,
+        "is_waiting": is_waiting,
+        "is_answered": seats.is_answered,
+        "is_over": last is not None and last.is_over,
+        "failure": "" if last is None else last.failure,
+        "prediction": [_counts(mask) for mask in masks],
+        "values": dict(last.values) if last is not None and told.shows.get("scores") else {},
+        "given": [msgspec.Raw((one.prompts or "null").encode()) for one in given],
+        "predict_s": 0.0 if last is None else last.predict_s,
+    }
+
+
+def _answers(seats: Seats, name: str, count: int) -> list[Any]:
+    found = (seats.answered(name, round_) for round_ in range(count, 0, -1))
+    return [one for one in found if one is not None]
+
+
+def _counts(mask: bytes) -> list[int]:
+    return lengths_in(mask).tolist()

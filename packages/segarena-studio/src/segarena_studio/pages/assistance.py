@@ -1,0 +1,115 @@
+"""Segmenters that help people draw: prompts about the picture of a task come in, a mask goes out as run lengths."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import read_page_json
+from segarena_studio.annotation.access import find_task
+from segarena_studio.annotation.projects import segmenters_of
+from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.assistance.prompt_messages import Prompts
+from segarena_studio.assistance.segmenter_process import Ask, AssistantAnswer, Picture
+
+router = APIRouter(include_in_schema=False)
+MOST_BYTES = 512 * 1024
+
+
+class AssistanceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that was said about an object so far, and who is to answer."""
+
+    segmenter: str
+    prompts: Prompts
+
+
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A picture that is to be made ready: somebody looks at it, or will."""
+
+    segmenter: str
+    is_ahead: bool = False
+
+
+@router.get("/studio/key")
+@require_role("participant")
+def give_key(request: Request) -> Response:
+    """Give the key of the session that there is now to a page that was opened in an earlier one."""
+    visitor = visitor_of(request)
+    return _json({"key": visitor.form_key, "person": visitor.person_id})
+
+
+@router.post("/studio/tasks/{task_id:int}/ask")
+@require_role("participant")
+async def ask(request: Request, task_id: int) -> Response:
+    """Answer prompts about an object in the picture of one's own task."""
+    came = time.perf_counter()
+    asked = await read_page_json(request, AssistanceRequest, MOST_BYTES)
+    picture = await run_in_threadpool(_picture, request, task_id, asked.segmenter)
+    assistant = assistants_of(site_of(request)).of(asked.segmenter)
+    answering = assistant.ask(Ask(picture, asked.prompts), asker=(task_id, _person(request)))
+    answer, waited_s = await asyncio.wrap_future(answering)
+    return _json(_told(answer, waited_s, time.perf_counter() - came))
+
+
+@router.post("/studio/tasks/{task_id:int}/encode")
+@require_role("participant")
+async def encode(request: Request, task_id: int) -> Response:
+    """Make the picture of one's own task ready, so that the first answer about it comes at once."""
+    wanted = await read_page_json(request, Wanted)
+    picture = await run_in_threadpool(_picture, request, task_id, wanted.segmenter)
+    assistants_of(site_of(request)).of(wanted.segmenter).encode(picture, is_ahead=wanted.is_ahead)
+    return _json({}, 202)
+
+
+def _picture(request: Request, task_id: int, segmenter: str) -> Picture:
+    """Return the picture of a task of who asks, whose project has this segmenter answer.
+
+    Raises:
+        Refusal: it is not their task, or the project does not offer the segmenter.
+    """
+    site = site_of(request)
+    with site.database.reading() as session:
+        found = find_task(session, task_id, _person(request))
+        is_own = found.is_own
+        chosen = segmenters_of(found.project)
+        sha256 = found.picture.sha256
+    if not is_own:
+        raise http_errors.unknown()
+    offered = assistants_of(site).among(chosen)
+    if segmenter not in offered:
+        raise http_errors.invalid(
+            f"segmenter: expected one that the project offers, {', '.join(offered) or 'none'}"
+        )
+    return Picture(site.folder.photographs.fetch(sha256), sha256)
+
+
+def _person(request: Request) -> int | None:
+    return visitor_of(request).person_id
+
+
+def _told(answer: AssistantAnswer, waited_s: float, total_s: float) -> dict[str, object]:
+    return {
+        "size": answer.shape,
+        "counts": answer.runs.tolist(),
+        "model_ms": _ms(answer.predict_s),
+        "encode_ms": _ms(answer.encode_s),
+        "waited_ms": _ms(waited_s),
+        "total_ms": _ms(total_s),
+    }
+
+
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 1)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(
+        msgspec.json.encode(value), status, {"cache-control": "no-store"}, "application/json"
+    )

@@ -1,0 +1,330 @@
+"""What the editor asks of a task: its draft, its picture, saving, finishing, comments. JSON, for scripts of our pages.
+
+Saving never asks whether a scene is valid: what an annotator has is kept. Only finishing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, Response
+
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import read_page_json
+from segarena_studio.annotation.access import Found, find_task
+from segarena_studio.annotation.assignment import own_open
+from segarena_studio.annotation.drafts import (
+    MOST_BYTES,
+    Newest,
+    Save,
+    check_save,
+    document_of,
+    history_of,
+    newest_draft,
+    save_draft,
+)
+from segarena_studio.annotation.projects import labels_of, segmenters_of
+from segarena_studio.annotation.review import (
+    comment_on,
+    comments_of,
+    finish,
+    last_return,
+    reopen,
+    settle,
+)
+from segarena_studio.annotation.scene_checks import Looked, Remark, look_at
+from segarena_studio.annotation.scene_document import Document, read_document
+from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.orm_models import Comment, Picture, Task
+
+router = APIRouter(include_in_schema=False)
+_NEIGHBOURS = 3
+
+
+class Finalise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """That a scene is finished: which revision, and the two things that only a person knows."""
+
+    base: int
+    is_complete: bool
+    is_ordered: bool
+
+
+class Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A scene to look at."""
+
+    scene: msgspec.Raw
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A comment."""
+
+    text: str
+    at: tuple[float, float] | None = None
+    region: str = ""
+
+
+class Done(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether a comment is settled."""
+
+    is_done: bool
+
+
+class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a task is opened again."""
+
+    text: str = ""
+
+
+@router.get("/studio/tasks/{task_id:int}/draft")
+@require_role("participant")
+def give_draft(request: Request, task_id: int) -> Response:
+    """Give all that the editor begins with."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.reading() as session:
+        found = find_task(session, task_id, visitor.person_id)
+        newest = newest_draft(session, found.task)
+        returned = last_return(session, found.task)
+        told = {
+            **msgspec.structs.asdict(newest),
+            "history": msgspec.Raw(history_of(session, found.task) if found.is_own else b"null"),
+            "is_open": found.is_open,
+            "comments": [_told(comment) for comment in comments_of(session, found.task)],
+            "said": returned.text if returned else "",
+            "labels": labels_of(found.project),
+            "segmenters": assistants_of(site).among(segmenters_of(found.project)),
+            "picture": _picture(found.picture),
+            "project": {
+                "id": found.project.id,
+                "name": found.project.name,
+                "guide": found.project.guide,
+            },
+        }
+    return _json(told)
+
+
+@router.put("/studio/tasks/{task_id:int}/draft")
+@require_role("participant")
+async def keep_draft(request: Request, task_id: int) -> Response:
+    """Keep a draft, if it was drawn on the newest."""
+    save = await read_page_json(request, Save, MOST_BYTES)
+    return await run_in_threadpool(_keep, request, task_id, save)
+
+
+def _keep(request: Request, task_id: int, save: Save) -> Response:
+    site = site_of(request)
+    visitor = visitor_of(request)
+    document = check_save(save)
+    with site.database.writing() as session:
+        found = find_task(session, task_id, visitor.person_id, for_change=True)
+        if not found.is_own:
+            raise http_errors.unknown()
+        if not found.is_open:
+            return _json({"state": found.task.state, "message": _why_closed(found)}, 423)
+        revision = save_draft(session, found.task, save, document, site.now())
+        if revision is None:
+            return _conflict(newest_draft(session, found.task))
+        return _json({"revision": revision, "saved_at": found.task.saved_at})
+
+
+@router.post("/studio/tasks/{task_id:int}/check")
+@require_role("participant")
+async def check(request: Request, task_id: int) -> Response:
+    """Say what is wrong with a scene; nothing is kept."""
+    drawn = await read_page_json(request, Drawn, MOST_BYTES)
+    return await run_in_threadpool(_check, request, task_id, drawn)
+
+
+def _check(request: Request, task_id: int, drawn: Drawn) -> Response:
+    with site_of(request).database.reading() as session:
+        found = find_task(session, task_id, visitor_of(request).person_id)
+    return _json(look_at(read_document(drawn.scene), found.picture))
+
+
+@router.post("/studio/tasks/{task_id:int}/finalise")
+@require_role("participant")
+async def finalise(request: Request, task_id: int) -> Response:
+    """Finish a task, if nothing is wrong with its scene and both boxes are checked."""
+    told = await read_page_json(request, Finalise)
+    return await run_in_threadpool(_finalise, request, task_id, told)
+
+
+def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.reading() as session:
+        found = find_task(session, task_id, visitor.person_id)
+        if not found.is_own:
+            raise http_errors.unknown()
+        if told.base != found.task.revision:
+            return _conflict(newest_draft(session, found.task))
+        drawn = document_of(session, found.task)
+    looked = _looked(told, drawn[0] if drawn else None, found)
+    if looked.faults:
+        message = f"not finished yet: {looked.faults[0].message}"
+        return _json({"error": "faults", "message": message, **msgspec.structs.asdict(looked)}, 422)
+    with site.database.writing() as session:
+        found = find_task(session, task_id, visitor.person_id, for_change=True)
+        if told.base != found.task.revision:
+            return _conflict(newest_draft(session, found.task))
+        finish(session, found, site.now())
+    return _json({"state": found.task.state})
+
+
+@router.post("/studio/tasks/{task_id:int}/reopen")
+@require_role("participant")
+async def open_again(request: Request, task_id: int) -> Response:
+    """Open a task again."""
+    why = await read_page_json(request, Why)
+
+    def change(session: Session, found: Found, me: int, now: float) -> dict[str, Any]:
+        reopen(session, found, me, why.text, now)
+        return {"state": found.task.state}
+
+    return await run_in_threadpool(_change, request, task_id, change)
+
+
+@router.post("/studio/tasks/{task_id:int}/comments")
+@require_role("participant")
+async def comment(request: Request, task_id: int) -> Response:
+    """Add a comment."""
+    said = await read_page_json(request, Said)
+
+    def change(session: Session, found: Found, me: int, now: float) -> dict[str, Any]:
+        made = comment_on(session, found, me, said.text, said.at, said.region, now)
+        return {"comments": [_told(one) for one in comments_of(session, found.task)], "id": made.id}
+
+    return await run_in_threadpool(_change, request, task_id, change)
+
+
+@router.post("/studio/tasks/{task_id:int}/comments/{comment_id:int}/done")
+@require_role("participant")
+async def settle_comment(request: Request, task_id: int, comment_id: int) -> Response:
+    """Take a comment for settled, or not any more."""
+    done = await read_page_json(request, Done)
+
+    def change(session: Session, found: Found, _: int, now: float) -> dict[str, Any]:
+        settle(session, found, comment_id, is_done=done.is_done, now=now)
+        return {"is_done": done.is_done}
+
+    return await run_in_threadpool(_change, request, task_id, change)
+
+
+def _change(
+    request: Request, task_id: int, change: Callable[[Session, Found, int, float], dict[str, Any]]
+) -> Response:
+    """Change something about a task that the visitor may see, and answer with what `change` tells of it."""
+    site = site_of(request)
+    me = visitor_of(request).person_id or 0
+    with site.database.writing() as session:
+        return _json(
+            change(session, find_task(session, task_id, me, for_change=True), me, site.now())
+        )
+
+
+@router.get("/studio/tasks/{task_id:int}/picture")
+@require_role("participant")
+def give_picture(request: Request, task_id: int) -> Response:
+    """Give the picture of a task."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        picture = find_task(session, task_id, visitor_of(request).person_id).picture
+    return kept_file(request, picture.sha256, picture.kind)
+
+
+@router.get("/studio/tasks/{task_id:int}/thumbnail")
+@require_role("participant")
+def give_thumbnail(request: Request, task_id: int) -> Response:
+    """Give a small version of the picture of a task."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        picture = find_task(session, task_id, visitor_of(request).person_id).picture
+    return kept_file(request, picture.thumbnail, "image/jpeg")
+
+
+@router.get("/studio/tasks/{task_id:int}/neighbours")
+@require_role("participant")
+def give_neighbours(request: Request, task_id: int) -> Response:
+    """Tell which tasks somebody is likely to open next, so that their pictures are made ready."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.reading() as session:
+        found = find_task(session, task_id, visitor.person_id)
+        own = list(session.scalars(own_open(found.project.id, visitor.person_id or 0)))
+        places = [place for place, task in enumerate(own) if task.id == task_id]
+        at = places[0] if places else -1
+        told = {
+            "next": [_neighbour(session, task) for task in own[at + 1 : at + 1 + _NEIGHBOURS]],
+            "previous": [_neighbour(session, task) for task in own[max(0, at - 1) : max(0, at)]],
+        }
+    return _json(told)
+
+
+def kept_file(request: Request, sha256: str, kind: str) -> Response:
+    """Return a file of a project; whoever may see it once keeps it, as its content never changes."""
+    path = site_of(request).folder.photographs.fetch(sha256)
+    headers = {"cache-control": "private, max-age=86400", "etag": f'"{sha256[:32]}"'}
+    return FileResponse(path, media_type=kind, headers=headers)
+
+
+def _looked(told: Finalise, document: Document | None, found: Found) -> Looked:
+    """Return what keeps a scene from being finished, the check boxes included."""
+    if document is None:
+        return Looked(
+            faults=(
+                Remark(kind="empty", message="expected regions, found none; annotate the image"),
+            )
+        )
+    looked = look_at(document, found.picture)
+    boxes = [
+        (told.is_complete, "complete", "confirm that everything in the picture is segmented"),
+        (told.is_ordered, "ordered", "confirm that the depth order is right"),
+    ]
+    open_boxes = tuple(
+        Remark(kind=kind, message=message) for is_checked, kind, message in boxes if not is_checked
+    )
+    return Looked(faults=(*looked.faults, *open_boxes), remarks=looked.remarks)
+
+
+def _why_closed(found: Found) -> str:
+    if found.project.state != "open":
+        return "the project is closed; its lead can open it"
+    return f"this task is {found.task.state}: nothing was saved; reopen it to go on"
+
+
+def _conflict(newest: Newest) -> Response:
+    return _json(newest, 409)
+
+
+def _neighbour(session: Session, task: Task) -> dict[str, Any]:
+    picture = session.get_one(Picture, task.picture_id)
+    return {"task": task.id, "picture": f"/studio/tasks/{task.id}/picture", **_picture(picture)}
+
+
+def _picture(picture: Picture) -> dict[str, Any]:
+    return {"name": picture.name, "width": picture.width, "height": picture.height}
+
+
+def _told(comment: Comment) -> dict[str, Any]:
+    return {
+        "id": comment.id,
+        "text": comment.text,
+        "by": comment.person.name if comment.person else "",
+        "at": None if comment.x is None or comment.y is None else [comment.x, comment.y],
+        "region": comment.region,
+        "made_at": comment.made_at,
+        "is_done": comment.done_at is not None,
+    }
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    headers = {"cache-control": "no-store"}
+    return Response(
+        msgspec.json.encode(value), status, media_type="application/json", headers=headers
+    )

@@ -1,0 +1,153 @@
+"""What was drawn, to take along; and what was drawn elsewhere, to begin with."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from tempfile import mkdtemp
+
+from fastapi import APIRouter, Request
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, RedirectResponse, Response
+
+from segarena.errors import StoreAway, StoreError
+from segarena.systems.scenes.files.formats import FORMATS
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form, read_uploads
+from segarena_server.site import Site
+from segarena_studio.annotation.access import find_project
+from segarena_studio.annotation.export_contents import (
+    CHOICES,
+    Outgoing,
+    Wanted,
+    archive_name,
+    outgoing,
+)
+from segarena_studio.annotation.export_job import ask_for_export, export_of, is_quick
+from segarena_studio.annotation.prior_annotations import read_start, start_from
+from segarena_studio.annotation.progress import work_in
+from segarena_studio.annotation.project_export import export_archive
+from segarena_studio.pages.projects import note_about, settings_page
+from segarena_studio.pages.rendering import studio_page
+
+router = APIRouter(include_in_schema=False)
+MOST_START_BYTES = 256 * 2**20
+_making = threading.Lock()
+"""An export of a large project takes all of a core: one at a time."""
+
+
+@router.get("/studio/projects/{project_id:int}/export")
+@require_role("participant")
+def show_export(request: Request, project_id: int) -> Response:
+    """Show what can be taken along, and how far the last large export is that one asked for."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.reading() as session:
+        project, role = find_project(session, project_id, visitor.person_id, needed="reviewer")
+        people = [work.name for work in work_in(session, project)]
+        job, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
+    answer = studio_page(
+        request, "project_export.html", title=f"Export of {project.name}", project=project, role=role,
+        formats=FORMATS, choices=CHOICES, people=people, job=job, made=made,
+    )  # fmt: skip
+    if job is not None and job.state in ("waiting", "leased"):
+        answer.headers["refresh"] = "2"
+    return answer
+
+
+@router.post("/studio/projects/{project_id:int}/export")
+@require_role("participant")
+def make_export(request: Request, project_id: int, form: Form) -> Response:
+    """Give what was drawn as a zip; what takes long is made by a job."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    wanted = Wanted(
+        file_format=form.get("to", "coco-amodal"),
+        which=form.get("which", "finished"),
+        annotator=form.get("annotator", ""),
+        is_nameless=form.get("nameless") == "yes",
+        with_photographs=form.get("photographs") == "yes",
+    )
+    with site.database.reading() as session:
+        project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
+        told = outgoing(session, project, wanted, site.now())
+    if is_quick(told) and _making.acquire(
+        blocking=False
+    ):  # who waited for others would keep a thread from all
+        try:
+            answer = _at_once(site, told)
+        finally:
+            _making.release()
+    else:
+        answer = RedirectResponse(f"/studio/projects/{project_id}/export", 303)
+    with site.database.writing() as session:
+        if isinstance(answer, RedirectResponse):
+            ask_for_export(session, site, project_id, visitor.person_id or 0, wanted)
+        note_about(session, request, "project exported", project, wanted.file_format)
+    site.hurry()
+    return answer
+
+
+@router.get("/studio/projects/{project_id:int}/export.zip")
+@require_role("participant")
+def give_export(request: Request, project_id: int) -> Response:
+    """Give the last large export that one asked for."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.reading() as session:
+        find_project(session, project_id, visitor.person_id, needed="reviewer")
+        _, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
+    if made is None:
+        raise http_errors.unknown()
+    try:
+        path = site.folder.exports.fetch(made.sha256)
+    except StoreAway:
+        raise
+    except StoreError as error:  # backups leave them out
+        raise http_errors.closed("this export is kept no more; ask for it again") from error
+    return FileResponse(path, media_type="application/zip", filename=made.name)
+
+
+def _at_once(site: Site, told: Outgoing) -> FileResponse:
+    archive = Path(mkdtemp(prefix="segarena-")) / archive_name(told.title, told.wanted)
+    try:
+        export_archive(told, site.folder.photographs, archive)
+    except BaseException:
+        _drop(archive)
+        raise
+    done = BackgroundTask(_drop, archive)
+    return FileResponse(
+        archive, media_type="application/zip", filename=archive.name, background=done
+    )
+
+
+@router.post("/studio/projects/{project_id:int}/start")
+@require_role("participant")
+async def start(request: Request, project_id: int) -> Response:
+    """Begin clean tasks with what a file holds."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+
+    def check() -> None:
+        with site.database.reading() as session:
+            find_project(session, project_id, visitor.person_id, needed="lead")
+
+    await run_in_threadpool(check)
+    fields, files = await read_uploads(request, MOST_START_BYTES, 1)
+
+    def begin() -> Response:
+        scenes = read_start(*files[0])
+        started = start_from(site, project_id, scenes, fields.get("annotator", "").strip())
+        with site.database.writing() as session:
+            project, _ = find_project(session, project_id, visitor.person_id, needed="lead")
+            note_about(session, request, "tasks begun", project, str(started.tasks))
+        return settings_page(request, project_id, started=started)
+
+    return await run_in_threadpool(begin)
+
+
+def _drop(archive: Path) -> None:
+    archive.unlink(missing_ok=True)
+    archive.parent.rmdir()

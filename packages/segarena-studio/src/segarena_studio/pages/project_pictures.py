@@ -1,0 +1,79 @@
+"""Pictures of a project: by upload, from a folder of the server, and with what was drawn before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from segarena.errors import InvalidInput
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.http.request_body import Form, read_uploads
+from segarena_studio.annotation.access import find_project, find_task
+from segarena_studio.annotation.picture_import import Added, add_files, add_folder, files_below
+from segarena_studio.annotation.pictures import remove_picture
+from segarena_studio.pages.projects import note_about, settings_page
+
+router = APIRouter(include_in_schema=False)
+MOST_FILES = 200
+"""Of one form; a script sends one after the other."""
+
+
+@router.post("/studio/projects/{project_id:int}/pictures")
+@require_role("participant")
+async def upload(request: Request, project_id: int) -> Response:
+    """Take pictures that were chosen in the browser."""
+    await run_in_threadpool(_check_lead, request, project_id)
+    most = int(site_of(request).settings.limits.body_mb * 2**20)
+    _, files = await read_uploads(request, most, MOST_FILES)
+    return await run_in_threadpool(
+        _add, request, project_id, lambda: add_files(site_of(request), project_id, files)
+    )
+
+
+@router.post("/studio/projects/{project_id:int}/folder")
+@require_role("participant")
+def take_folder(request: Request, project_id: int, form: Form) -> Response:
+    """Take the pictures of a folder of the server, below those that its settings name."""
+    _check_lead(request, project_id)
+    site = site_of(request)
+    folder = files_below(Path(form.get("folder", "").strip()), site.settings.roots)
+    return _add(request, project_id, lambda: add_folder(site, project_id, folder))
+
+
+@router.post("/studio/tasks/{task_id:int}/remove-picture")
+@require_role("participant")
+def remove(request: Request, task_id: int, form: Form) -> Response:
+    """Remove the picture of a task from its project, while nobody has begun it."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.writing() as session:
+        found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
+        remove_picture(session, site.folder.photographs, found.picture)
+        note_about(session, request, "picture removed", found.project)
+    return RedirectResponse(f"/studio/projects/{found.project.id}", 303)
+
+
+def _check_lead(request: Request, project_id: int) -> None:
+    """Raise `Refusal` before a large body is read for somebody who may not."""
+    with site_of(request).database.reading() as session:
+        find_project(session, project_id, visitor_of(request).person_id, needed="lead")
+
+
+def _add(request: Request, project_id: int, add: Callable[[], Added]) -> Response:
+    site = site_of(request)
+    visitor = visitor_of(request)
+    added = add()
+    with site.database.writing() as session:
+        project, _ = find_project(session, project_id, visitor.person_id, needed="lead")
+        if added.new:
+            note_about(session, request, "pictures added", project, str(added.new))
+    if request.headers.get("accept", "") == "application/json":
+        return JSONResponse(msgspec.to_builtins(added))
+    if not (added.new or added.known):
+        raise InvalidInput(added.refused[0] if added.refused else "there are no pictures")
+    return settings_page(request, project_id, added=added)

@@ -1,0 +1,236 @@
+"""The reviewer's page of a task: the picture with what was drawn, what is wrong with it, comments, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
+from starlette.responses import RedirectResponse, Response
+
+from segarena.errors import InvalidMask
+from segarena.systems.scenes.checks.quality import region_centre
+from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
+from segarena.systems.scenes.model.scene import Scene
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form
+from segarena_studio.annotation.access import OPEN, Found, find_task, is_at_least
+from segarena_studio.annotation.agreement import compare_pending
+from segarena_studio.annotation.assignment import may_be_given
+from segarena_studio.annotation.drafts import document_of
+from segarena_studio.annotation.progress import next_to_review
+from segarena_studio.annotation.projects import members_of
+from segarena_studio.annotation.review import (
+    approve,
+    comments_of,
+    decisions_of,
+    give_back,
+    last_return,
+    reopen,
+    take,
+)
+from segarena_studio.annotation.revision_diff import changes
+from segarena_studio.annotation.scene_checks import look_at
+from segarena_studio.annotation.scene_document import Document, scene_of
+from segarena_studio.annotation.time_tracking import spent_on
+from segarena_studio.pages.rendering import studio_page
+
+router = APIRouter(include_in_schema=False)
+_COLOURS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRegion:
+    """A region on the page.
+
+    Attributes:
+        id: in the document.
+        order: from the front, from 1.
+        name: "" where it has none.
+        path: SVG path data, in pixels of the picture.
+        colour: its CSS class; the same in every revision.
+        hidden: share of it that others hide; None where it is not known.
+        points: corners.
+        spent_s: time with it; None where nothing was counted.
+        is_stuff: whether it is stuff.
+        at: (x, y) of its number; None where it has no pixels.
+        is_same: of one as it was, whether its outline has not changed.
+    """
+
+    id: str
+    order: int
+    name: str
+    path: str
+    colour: str
+    hidden: float | None = None
+    points: int = 0
+    spent_s: float | None = None
+    is_stuff: bool = False
+    at: tuple[float, float] | None = None
+    is_same: bool = False
+
+
+@router.get("/studio/tasks/{task_id:int}/look")
+@require_role("participant")
+def show_task(request: Request, task_id: int) -> Response:
+    """Show what was drawn: to its annotator, and to reviewers and leads, who may judge it."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.reading() as session:
+        found = find_task(session, task_id, visitor.person_id)
+        told = _told(session, found)
+    document = told.pop("document")
+    told["regions"] = _regions(document, found) if document else []
+    told["looked"] = look_at(document, found.picture) if document else None
+    return studio_page(request, "review.html", title=found.picture.name, **told)
+
+
+@router.post("/studio/tasks/{task_id:int}/review")
+@require_role("participant")
+def judge(request: Request, task_id: int, form: Form) -> Response:
+    """Take a task for review, approve it, return it, or open it again."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    me = visitor.person_id or 0
+    text = form.get("text", "")
+    now = site.now()
+    with site.database.writing() as session:
+        found = find_task(session, task_id, visitor.person_id, for_change=True)
+        match form.get("do", ""):
+            case "take":
+                take(session, found, me, now)
+            case "approve":
+                _check_revision(found, form)
+                approve(session, found, me, text, now)
+            case "return":
+                _check_revision(found, form)
+                give_back(session, found, me, text, now)
+            case "reopen":
+                reopen(session, found, me, text, now)
+            case _:
+                raise http_errors.invalid("do: expected take, approve, return or reopen")
+        is_judged = found.task.state in ("approved", "returned") and found.may_review
+        if is_judged and form.get("next"):
+            following = next_to_review(session, found.project, me)
+        else:
+            following = None
+    if following:
+        to = f"/studio/tasks/{following.id}/look"
+    else:
+        to = f"/studio/tasks/{task_id}/look"
+    return RedirectResponse(
+        to, 303, background=BackgroundTask(compare_pending, site, found.project.id)
+    )
+
+
+def _check_revision(found: Found, form: dict[str, str]) -> None:
+    """Raise `Refusal` where somebody would judge another drawing than they saw."""
+    if form.get("revision", "") != str(found.task.revision):
+        raise http_errors.conflict("this drawing was changed since you opened it; look again")
+
+
+def _told(session: Session, found: Found) -> dict[str, Any]:
+    task = found.task
+    newest = document_of(session, task)
+    returned = last_return(session, task)
+    if returned and returned.revision != task.revision:
+        old = document_of(session, task, returned.revision)
+    else:
+        old = None
+    is_lead = is_at_least(found.role, "lead")
+    return {
+        "found": found,
+        "task": task,
+        "picture": found.picture,
+        "project": found.project,
+        "role": found.role,
+        "person": task.person,
+        "document": newest[0] if newest else None,
+        "old": _outlines(old[0], newest[0]) if old and newest else [],
+        "changes": changes(old[0], newest[0]) if old and newest else [],
+        "comments": [
+            (number, one, one.person) for number, one in enumerate(comments_of(session, task), 1)
+        ],
+        "decisions": [(one, one.person) for one in decisions_of(session, task)],
+        "members": members_of(session, found.project)
+        if is_lead and may_be_given(session, task)
+        else [],
+        "open_states": OPEN,
+    }
+
+
+def _regions(document: Document, found: Found) -> list[ShownRegion]:
+    picture = found.picture
+    spent = spent_on(found.task.spent)
+    shape = picture.height, picture.width
+    rasters = _rasters(scene_of(document, name=picture.name, shape=shape))
+    return [
+        ShownRegion(
+            id=region.id,
+            order=number,
+            name=region.name,
+            path=path,
+            colour=colour_of(region.id),
+            hidden=raster.occlusion if raster else None,
+            points=len(region.ring),
+            spent_s=spent[region.id].total_s if region.id in spent else None,
+            is_stuff=bool(region.is_stuff),
+            at=_number_at(raster) if raster else None,
+        )
+        for number, (region, path, raster) in enumerate(
+            zip(document.regions, _paths(document), rasters, strict=True), 1
+        )
+    ]
+
+
+def _number_at(raster: RegionRaster) -> tuple[float, float] | None:
+    """Return (x, y) of a region's number: on what is seen of it, where anything is."""
+    at = region_centre(replace(raster, amodal=raster.visible)) or region_centre(raster)
+    return at and (at[1], at[0])
+
+
+def _rasters(scene: Scene) -> Sequence[RegionRaster | None]:
+    """Return the regions of a scene in pixels; None for each where these would be too many, which is a fault of it."""
+    try:
+        return rasterise(scene).regions
+    except InvalidMask:
+        return [None] * len(scene.regions)
+
+
+def _outlines(document: Document, now: Document) -> list[ShownRegion]:
+    """Return the regions of a document as it was."""
+    known = {region.id: path for region, path in zip(now.regions, _paths(now), strict=True)}
+    return [
+        ShownRegion(
+            id=region.id,
+            order=number,
+            name=region.name,
+            path=path,
+            colour=colour_of(region.id),
+            is_same=known.get(region.id) == path,
+        )
+        for number, (region, path) in enumerate(
+            zip(document.regions, _paths(document), strict=True), 1
+        )
+    ]
+
+
+def _paths(document: Document) -> list[str]:
+    """Return the outlines of a document as SVG path data."""
+    found: list[str] = []
+    for region in document.regions:
+        corners = " ".join(
+            f"{document.points[at][0]:.1f},{document.points[at][1]:.1f}" for at in region.ring
+        )
+        found.append(f"M{corners}Z" if corners else "")
+    return found
+
+
+def colour_of(region_id: str) -> str:
+    """Return the CSS class of a region's colour, which stays when the order changes."""
+    digits = "".join(letter for letter in region_id if letter.isdigit())
+    return f"c{(int(digits[-6:]) if digits else len(region_id)) % _COLOURS}"

@@ -1,0 +1,35 @@
+"""The page on which a scene is drawn."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_studio.annotation.access import find_task
+from segarena_studio.pages.rendering import studio_page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/studio/tasks/{task_id:int}")
+@require_role("participant")
+def show_scene(request: Request, task_id: int) -> Response:
+    """Show the editor of a task to its annotator; whoever else may see it looks at it where it is judged."""
+    with site_of(request).database.reading() as session:
+        found = find_task(session, task_id, visitor_of(request).person_id)
+        if not found.is_own:
+            return RedirectResponse(f"/studio/tasks/{task_id}/look", 303)
+        project = found.project
+        name = found.picture.name
+        return studio_page(
+            request,
+            "scene.html",
+            title=name,
+            task=task_id,
+            name=name,
+            project=project.name,
+            back=f"/studio/projects/{project.id}",
+            is_open=found.is_open,
+            state=found.task.state,
+        )

@@ -1,0 +1,348 @@
+"""What those see who take part in a study: consent, trials, the end. They have no account, and leave no address.
+
+A signed cookie has the key of their visit, one for each study, wherever they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast, get_args
+
+import msgspec
+from fastapi import APIRouter, Depends, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+
+from segarena.errors import InvalidInput
+from segarena_people.prompts import DeviceKind
+from segarena_server.auth.permissions import ANYONE, cookie_name, require_role, site_of
+from segarena_server.http import http_errors
+from segarena_server.http.request_body import Form, read_page_json
+from segarena_server.site import Site
+from segarena_studio.pages.rendering import studio_page
+from segarena_studio.studies.description import read_study_text
+from segarena_studio.studies.display_modes import decoded, encoded, shown_mask, target_picture
+from segarena_studio.studies.orm_models import StudyLink, StudyRow, StudyTrial
+from segarena_studio.studies.trial_answers import MOST_BYTES, TrialAnswer
+from segarena_studio.studies.trials import (
+    OutOfTurn,
+    begin_batch,
+    begin_trial,
+    find_trial,
+    item_of,
+    judged_answer,
+    mask_of,
+    may_see_target,
+    next_trial,
+    take_answer,
+    trial_after,
+)
+from segarena_studio.studies.visits import (
+    Visit,
+    code_of,
+    find_link,
+    find_visit,
+    finish,
+    join,
+    key_of,
+    signed_key,
+    why_not,
+    withdraw,
+)
+
+_PATH = "/studio/take"
+_LASTS_S = 30 * 86_400
+_DEVICES = get_args(DeviceKind)
+
+
+def _without_name(request: Request) -> None:
+    """Keep who asks out of the log."""
+    request.state.is_nameless = True
+
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(_without_name)])
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request that says all by its address."""
+
+
+@router.get(_PATH + "/{link}")
+@require_role(ANYONE)
+def show_consent(request: Request, link: str) -> Response:
+    """Show what a person agrees to; who did so goes on."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        row, found = _study_of(session, site, link)
+        visit = _visit_of(request, session, row)
+        why = why_not(row, found)
+    if visit is not None:
+        return RedirectResponse(f"{_PATH}/{link}/trials", 303)
+    return _consent(request, link, row, why=why or "")
+
+
+@router.post(_PATH + "/{link}")
+@require_role(ANYONE)
+def agree(request: Request, link: str, form: Form) -> Response:
+    """Let a person in who agrees."""
+    site = site_of(request)
+    device = form.get("device", "")
+    with site.database.reading() as session:
+        row, _ = _study_of(session, site, link)
+        if _visit_of(request, session, row) is not None:  # the form was sent twice
+            return RedirectResponse(f"{_PATH}/{link}/trials", 303)
+    if form.get("agrees") != "yes" or device not in _DEVICES:
+        return _consent(
+            request, link, row, fault="Say that you agree, and what you use.", status=422
+        )
+    try:
+        with site.database.writing() as session:
+            row, found = _study_of(session, site, link)
+            _, key = join(session, site, found, cast("DeviceKind", device))
+    except InvalidInput as error:
+        return _consent(request, link, row, fault=str(error), status=422)
+    answer = RedirectResponse(f"{_PATH}/{link}/trials", 303)
+    # Whoever follows a platform's link again comes from another site: a strict cookie would not come along.
+    answer.set_cookie(
+        _cookie_name(site, row), signed_key(site, key), max_age=_LASTS_S, path=_PATH, secure=site.settings.is_secure,
+        httponly=True, samesite="lax",
+    )  # fmt: skip
+    return answer
+
+
+@router.get(_PATH + "/{link}/trials")
+@require_role(ANYONE)
+def show_trials(request: Request, link: str) -> Response:
+    """Show the page that trials happen on."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        row, _ = _study_of(session, site, link)
+        visit = _visit_of(request, session, row)
+    if visit is None:
+        return RedirectResponse(f"{_PATH}/{link}", 303)
+    return studio_page(
+        request, "trials.html", title=visit.study.title, link=link, study=visit.study, arm=visit.arm
+    )
+
+
+@router.get(_PATH + "/{link}/next")
+@require_role(ANYONE)
+def say_next(request: Request, link: str) -> Response:
+    """Say what a person is to do next."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        visit = _need_visit(request, session, link, is_to_change=True)
+        return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
+
+
+@router.post(_PATH + "/{link}/batch")
+@require_role(ANYONE)
+async def begin_next_batch(request: Request, link: str) -> Response:
+    """Begin the next batch, and say what comes first."""
+    await read_page_json(request, Nothing)
+    return await run_in_threadpool(_move_on, request, link, begin_batch)
+
+
+@router.post(_PATH + "/{link}/finish")
+@require_role(ANYONE)
+async def stop_here(request: Request, link: str) -> Response:
+    """End before the last batch."""
+    await read_page_json(request, Nothing)
+
+    def stop(session: Session, site: Site, visit: Visit) -> None:
+        if visit.visitor.state == "ready" and visit.visitor.batches:
+            finish(session, site, visit)
+
+    return await run_in_threadpool(_move_on, request, link, stop)
+
+
+def _move_on(
+    request: Request, link: str, move: Callable[[Session, Site, Visit], object]
+) -> Response:
+    """Have a visit go on, and say what comes next."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        visit = _need_visit(request, session, link, is_to_change=True)
+        move(session, site, visit)
+        return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
+
+
+@router.post(_PATH + "/{link}/trials/{trial}/begin")
+@require_role(ANYONE)
+async def begin(request: Request, link: str, trial: str) -> Response:
+    """Note that a picture is to be seen from now on; say for how long it was already."""
+    await read_page_json(request, Nothing)
+
+    def begun() -> Response:
+        site = site_of(request)
+        with site.database.writing() as session:
+            visit = _need_visit(request, session, link, is_to_change=True)
+            try:
+                return JSONResponse(
+                    {"elapsed_s": begin_trial(_need_trial(session, visit, trial), site.now())}
+                )
+            except OutOfTurn as error:
+                raise http_errors.conflict(str(error)) from error
+
+    return await run_in_threadpool(begun)
+
+
+@router.post(_PATH + "/{link}/trials/{trial}")
+@require_role(ANYONE)
+async def answer(request: Request, link: str, trial: str) -> Response:
+    """Take what a person gave."""
+    given = await read_page_json(request, TrialAnswer, MOST_BYTES)
+
+    def taken() -> Response:
+        site = site_of(request)
+        with site.database.reading() as session:
+            visit = _need_visit(request, session, link)
+            item = item_of(session, _need_trial(session, visit, trial))
+        try:
+            judged = judged_answer(visit, item, given)
+            with site.database.writing() as session:
+                visit = _need_visit(request, session, link, is_to_change=True)
+                feedback = take_answer(
+                    site, visit, _need_trial(session, visit, trial), given, judged
+                )
+        except OutOfTurn as error:
+            raise http_errors.conflict(str(error)) from error
+        except InvalidInput as error:
+            raise http_errors.invalid(str(error)) from error
+        return JSONResponse({"feedback": feedback})
+
+    return await run_in_threadpool(taken)
+
+
+@router.get(_PATH + "/{link}/trials/{trial}/picture")
+@require_role(ANYONE)
+def give_picture(request: Request, link: str, trial: str) -> Response:
+    """Give the picture of a trial."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        visit = _need_visit(request, session, link)
+        sha256 = item_of(session, _need_trial(session, visit, trial)).sha256
+    headers = {"cache-control": "private, max-age=3600"}
+    return FileResponse(site.folder.samples.fetch(sha256), media_type="image/jpeg", headers=headers)
+
+
+@router.get(_PATH + "/{link}/trials/{trial}/target")
+@require_role(ANYONE)
+def give_target(request: Request, link: str, trial: str) -> Response:
+    """Give the target of a trial as the person's display mode shows it, until its time is over."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        visit = _need_visit(request, session, link)
+        found = _need_trial(session, visit, trial)
+        if not may_see_target(visit, found, site.now()):
+            raise http_errors.closed("the target was shown, and is not shown again")
+        item = item_of(session, found)
+    picture = decoded(site.folder.samples.read(item.sha256))
+    mask = shown_mask(mask_of(item), (picture.shape[0], picture.shape[1]), is_turned=item.is_turned)
+    shown = target_picture(picture, mask, visit.arm.mode)
+    if shown is None:
+        raise http_errors.unknown()
+    return Response(encoded(shown), media_type="image/jpeg")
+
+
+@router.post(_PATH + "/{link}/withdraw")
+@require_role(ANYONE)
+def delete_all(request: Request, link: str, form: Form) -> Response:
+    """Delete all that a person gave."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        visit = _need_visit(request, session, link, is_to_change=True)
+        withdraw(session, visit)
+        row = visit.row
+    answer = studio_page(request, "withdrawn.html", title="All of it is deleted")
+    answer.delete_cookie(_cookie_name(site, row), path=_PATH)
+    return answer
+
+
+def _study_of(session: Session, site: Site, text: str) -> tuple[StudyRow, StudyLink]:
+    link = find_link(session, site, text)
+    if link is None:
+        raise http_errors.unknown()
+    return session.get_one(StudyRow, link.study_id), link
+
+
+def _visit_of(
+    request: Request, session: Session, row: StudyRow, *, is_to_change: bool = False
+) -> Visit | None:
+    site = site_of(request)
+    cookie = request.cookies.get(_cookie_name(site, row), "")
+    return find_visit(session, row.id, key_of(site, cookie), is_to_change=is_to_change)
+
+
+def _need_visit(
+    request: Request, session: Session, link: str, *, is_to_change: bool = False
+) -> Visit:
+    row, _ = _study_of(session, site_of(request), link)
+    visit = _visit_of(request, session, row, is_to_change=is_to_change)
+    if visit is None:
+        raise http_errors.unknown()
+    return visit
+
+
+def _need_trial(session: Session, visit: Visit, trial: str) -> StudyTrial:
+    found = find_trial(session, visit, trial)
+    if found is None:
+        raise http_errors.unknown()
+    return found
+
+
+def _cookie_name(site: Site, row: StudyRow) -> str:
+    return f"{cookie_name(site)}-study-{row.id}"
+
+
+def _consent(
+    request: Request, link: str, row: StudyRow, *, why: str = "", fault: str = "", status: int = 200
+) -> Response:
+    study = read_study_text(row.description)
+    told: dict[str, Any] = {"link": link, "study": study, "why": why, "fault": fault}
+    return studio_page(request, "consent.html", title=study.title, status=status, **told)
+
+
+def _told(session: Session, site: Site, visit: Visit, address: str) -> dict[str, Any]:
+    """Return what a page is told of where a visit is."""
+    trial = next_trial(session, site, visit)
+    visitor = visit.visitor
+    study = visit.study
+    told: dict[str, Any] = {
+        "state": visitor.state,
+        "batch": visitor.batches,
+        "batches": study.batches,
+    }
+    if trial is None:
+        code = code_of(site, visit)
+        return told | {
+            "code": code,
+            "return_link": study.return_link.replace("{code}", code) if code else "",
+        }
+    item = item_of(session, trial)
+    seconds = study.seconds_of(visit.arm.mode)
+    after = trial_after(session, trial)
+    is_training = trial.purpose == "training"
+    return told | {
+        "trial": trial.id,
+        "is_training": is_training,
+        "place": visitor.passed + 1 if is_training else trial.place,
+        "of": study.training if is_training else study.batch + study.attention,
+        "kind": visit.arm.kind,
+        "goal": item.goal,
+        "words": item.label if visit.arm.mode == "text" else "",
+        "size": [item.width, item.height],
+        "is_turned": item.is_turned,
+        "seconds": seconds._asdict(),
+        **_addresses(address, visit, trial),
+        "ahead": _addresses(address, visit, after) if after else None,
+    }
+
+
+def _addresses(address: str, visit: Visit, trial: StudyTrial) -> dict[str, Any]:
+    own = f"{address}/trials/{trial.id}"
+    return {
+        "picture": f"{own}/picture",
+        "target": None if visit.arm.mode == "text" else f"{own}/target",
+    }

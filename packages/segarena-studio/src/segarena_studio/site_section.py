@@ -1,0 +1,51 @@
+"""How the studio enters a server."""
+
+from __future__ import annotations
+
+from segarena_server.extensions.site_sections import Room
+from segarena_studio.annotation import example_projects, personal_data
+from segarena_studio.annotation.export_job import ExportProject
+from segarena_studio.human_user import personal_data as sitting
+from segarena_studio.pages import (
+    assistance,
+    editor_api,
+    home,
+    membership,
+    project_export,
+    project_pictures,
+    projects,
+    review,
+    scene_editor,
+    seats,
+    studies,
+    study_participation,
+    viewer,
+)
+from segarena_studio.studies import personal_data as leading
+from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
+
+_PAGES = (
+    home,
+    projects,
+    membership,
+    project_pictures,
+    project_export,
+    review,
+    scene_editor,
+    editor_api,
+    assistance,
+    viewer,
+    seats,
+    studies,
+    study_participation,
+)
+
+ROOM = Room(
+    title="Studio",
+    needs="participant",
+    routers=tuple(page.router for page in _PAGES),
+    package="segarena_studio",
+    kinds=(MakeStudy(), CorrectStudy(), ExportProject()),
+    kept={"drawing": personal_data.KEPT, "studies": leading.KEPT, "seats": sitting.KEPT},
+    show=example_projects.show,
+)

@@ -1,0 +1,121 @@
+"""What people see: the picture, and the target in one of the five display modes. Source: RClicks, section 3.1."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import bounding_window, window_shape, window_start
+from segarena.errors import InvalidInput, StoreError
+from segarena.files.limits import most_pixels
+from segarena.samples import Mask
+from segarena_studio.studies.description import Mode
+
+Shown = TypeVar("Shown", np.uint8, np.bool_)
+
+_GREY = 128
+_GREEN = (20, 220, 60)
+_BORDER_SHARE = 0.004
+_QUALITY = 90
+
+
+def target_picture(picture: NDArray[np.uint8], mask: Mask, mode: Mode) -> NDArray[np.uint8] | None:
+    """Return the target as a mode shows it, uint8 (H, W, 3); None in words, where there is nothing to be seen.
+
+    Args:
+        picture: uint8 (H, W, 3).
+        mask: bool (H, W), not empty.
+        mode: how.
+    """
+    if mode == "text":
+        return None
+    if mode == "silhouette":
+        return np.repeat(np.where(mask, 255, 0).astype(np.uint8)[:, :, None], 3, axis=2)
+    if mode == "highlighted":
+        return _highlighted(picture, mask)
+    cut_out = np.where(mask[:, :, None], picture, np.uint8(_GREY))
+    return cut_out if mode == "cut-out" else _in_the_corner(cut_out, mask)
+
+
+def _in_the_corner(cut_out: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
+    window = bounding_window(mask)
+    (top, left), (height, width) = window_start(window), window_shape(window)
+    moved = np.full_like(cut_out, _GREY)
+    moved[:height, :width] = cut_out[top : top + height, left : left + width]
+    return moved
+
+
+def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
+    """Return the picture with a border around the target, just outside of it."""
+    width = max(2, round(_BORDER_SHARE * math.hypot(*mask.shape)))
+    disk = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * width + 1, 2 * width + 1))
+    grown = cv2.dilate(mask.astype(np.uint8), disk) > 0
+    shown = picture.copy()
+    shown[grown & ~mask] = _GREEN
+    return shown
+
+
+def squared(picture: NDArray[np.uint8], edges: tuple[float, float]) -> NDArray[np.uint8]:
+    """Return a slice with square pixels, from one whose pixels have edges of these (height, width); none is lost.
+
+    Raises:
+        InvalidInput: it would be larger than a picture may be: a header tells edges that cannot be.
+    """
+    high, wide = (edge / min(edges) for edge in edges)
+    if high == wide:
+        return picture
+    size = (round(picture.shape[1] * wide), round(picture.shape[0] * high))
+    if size[0] * size[1] > most_pixels():
+        raise InvalidInput(
+            f"expected a slice of at most {most_pixels()} square pixels, got {size[0]} x {size[1]} by its spacing; "
+            "write the spacing as it is"
+        )
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
+
+
+def turned(shown: NDArray[Shown], is_turned: bool) -> NDArray[Shown]:
+    """Return a picture, or a mask, turned round where it is to be."""
+    return np.ascontiguousarray(shown[::-1, ::-1]) if is_turned else shown
+
+
+def smaller(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
+    """Return a picture whose longer side is at most so long."""
+    height, width = picture.shape[:2]
+    scale = longest_px / max(height, width)
+    if scale >= 1:
+        return picture
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+
+
+def encoded(picture: NDArray[np.uint8]) -> bytes:
+    """Return a picture as JPEG."""
+    is_made, data = cv2.imencode(".jpg", picture[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    if not is_made:
+        raise StoreError(f"a picture of {picture.shape} cannot be written as JPEG")
+    return data.tobytes()
+
+
+def decoded(data: bytes) -> NDArray[np.uint8]:
+    """Return the picture that `encoded` wrote."""
+    bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
+    if bgr is None:
+        raise StoreError("a picture of the storage cannot be read; restore it from a backup")
+    return np.ascontiguousarray(np.asarray(bgr, dtype=np.uint8)[:, :, ::-1])
+
+
+def shown_mask(mask: Mask, shape: tuple[int, int], *, is_turned: bool = False) -> Mask:
+    """Return a mask as it lies on its picture as that is sent; of a small one at least some pixels stay."""
+    return turned(_scaled(mask, shape), is_turned)
+
+
+def _scaled(mask: Mask, shape: tuple[int, int]) -> Mask:
+    if mask.shape == shape:
+        return mask
+    soft = cv2.resize(mask.astype(np.float32), (shape[1], shape[0]), interpolation=cv2.INTER_AREA)
+    small = np.asarray(soft >= 0.5)
+    return small if small.any() else np.asarray(soft > 0)

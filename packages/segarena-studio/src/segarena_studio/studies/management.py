@@ -1,0 +1,87 @@
+"""Studies made, opened and closed, and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import Session
+
+from segarena.errors import InvalidInput
+from segarena.specs import PluginSpec
+from segarena_server.audit_log import note
+from segarena_server.site import Site
+from segarena_studio.studies.description import Study, check_study, study_text
+from segarena_studio.studies.hidden_datasets import check_written, hidden_now
+from segarena_studio.studies.orm_models import StudyItem, StudyRow
+from segarena_studio.studies.preparation import Prepared, Watch, prepare
+from segarena_studio.studies.segmenters import check_answers_clicks
+
+By = Mapping[str, Any]
+"""Who does it, as the audit log has it: `person_id` and `address`; empty on the command line."""
+
+COMMAND_LINE: By = {}
+
+
+def make_study(site: Site, study: Study, watch: Watch = lambda done, of: nullcontext()) -> Prepared:
+    """Add a study to a site, in this process.
+
+    Raises:
+        InvalidInput: there is one of this name, or something that cannot be.
+        SegarenaError: its dataset cannot be opened, or nothing can be kept.
+    """
+    with site.database.reading() as session:
+        check_new(session, study)
+        hidden = hidden_now(session)
+    prepared = prepare(study, site.folder.samples, watch, hidden)
+    with site.database.writing() as session:
+        write_study(session, site.now(), study, prepared, COMMAND_LINE)
+    return prepared
+
+
+def check_new(session: Session, study: Study) -> None:
+    """Raise `InvalidInput` where there is a study of this name, it cannot be, or it shows what a challenge hides."""
+    check_study(study)
+    if session.scalar(select(StudyRow.id).where(StudyRow.slug == study.slug)):
+        raise InvalidInput(f"slug: there is a study {study.slug}; choose another name")
+    for segmenter in study.corrections:
+        check_answers_clicks(PluginSpec.parse_named(segmenter))
+    check_written(study.dataset, hidden_now(session))
+
+
+def write_study(session: Session, now: float, study: Study, prepared: Prepared, by: By) -> StudyRow:
+    """Write a study that was made ready.
+
+    Raises:
+        InvalidInput: there is one of this name now.
+    """
+    check_new(session, study)
+    row = StudyRow(
+        slug=study.slug, description=study_text(study), dataset=prepared.dataset, person_id=by.get("person_id"),
+        made_at=now,
+    )  # fmt: skip
+    session.add(row)
+    session.flush()
+    session.execute(insert(StudyItem), [{"study_id": row.id, **values} for values in prepared.rows])
+    note(session, now, "study made", study.slug, **by)
+    return row
+
+
+def set_study_state(session: Session, now: float, row: StudyRow, state: str, by: By) -> None:
+    """Open or close a study; who is in the middle of a batch may end it.
+
+    Raises:
+        InvalidInput: no such state.
+    """
+    if state not in ("open", "closed"):
+        raise InvalidInput(f"state: expected open or closed, got {state[:20]!r}")
+    row.state = state
+    note(session, now, f"study {state}", row.slug, **by)
+
+
+def delete_study(session: Session, now: float, row: StudyRow, by: By) -> None:
+    """Delete a study with all that was given in it; pictures stay in the storage, where others may use them."""
+    note(session, now, "study deleted", row.slug, **by)
+    session.execute(delete(StudyRow).where(StudyRow.id == row.id))

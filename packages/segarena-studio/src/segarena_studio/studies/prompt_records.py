@@ -1,0 +1,189 @@
+"""What was collected, as rows: people's prompts, and of clicks on images the clicks table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.orm import Session, defer
+
+from segarena.systems.clicks.crowd.clicks_table import (
+    CLICK_COLUMNS,
+    DISPLAY_MODES,
+    OBJECT_SEPARATOR,
+)
+from segarena_people.prompts import Exclusion, PersonPrompt, PointerSample
+from segarena_studio.studies.description import Mode, read_study_text
+from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
+from segarena_studio.studies.trial_answers import TrialAnswer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MODES: dict[Mode, str] = dict(
+    zip(
+        ("text", "cut-out", "shifted-cut-out", "silhouette", "highlighted"),
+        DISPLAY_MODES,
+        strict=True,
+    )
+)
+"""Our display modes to those of the clicks table."""
+_CLICK_TYPES = {"object": "first", "missing": "fn", "surplus": "fp"}
+_AT_ONCE = 500
+
+
+def stem_of(item: StudyItem) -> str:
+    """Return what a clicks table calls an item, and its mask files are named by."""
+    image = item.sample if item.plane is None else f"{item.sample}_{item.plane}"
+    stem = image if item.is_alone else f"{image}{OBJECT_SEPARATOR}{_object(item)}"
+    if not item.model:
+        return stem
+    return f"{stem}_{plain_model(item)}_{_CLICK_TYPES[item.goal]}"
+
+
+def plain_model(item: StudyItem) -> str:
+    """Return the name of a segmenter as names of files have it."""
+    return re.sub(r"[^\w.-]+", "-", item.model).strip("-")
+
+
+def _object(item: StudyItem) -> str:
+    return item.target if item.object_id == 1 else f"{item.target}-{item.object_id}"
+
+
+def gathered(session: Session, row: StudyRow) -> Iterator[tuple[StudyItem, PersonPrompt]]:
+    """Yield every prompt of a study with what it is about, person by person, of each as they were given."""
+    items = {item.number: item for item in session.scalars(_light_items(row))}
+    found = (
+        select(StudyTrial, StudyVisitor)
+        .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
+        .where(StudyTrial.study_id == row.id, StudyTrial.answered_s.is_not(None))
+        .order_by(StudyVisitor.name, StudyTrial.batch, StudyTrial.place)
+        .execution_options(yield_per=_AT_ONCE)
+    )
+    for trial, visitor in session.execute(found):
+        yield items[trial.item], _prompt(row, items[trial.item], trial, visitor)
+        session.expunge(trial)
+
+
+def _light_items(row: StudyRow) -> Any:
+    """Return the items of a study, of which masks are read only when asked for."""
+    items = select(StudyItem).where(StudyItem.study_id == row.id).order_by(StudyItem.number)
+    return items.options(defer(StudyItem.mask), defer(StudyItem.previous))
+
+
+def _prompt(
+    row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVisitor
+) -> PersonPrompt:
+    answer = msgspec.json.decode(trial.answer, type=TrialAnswer)
+    part = f"{stem_of(item)}.png".replace("/", "__") if item.model else ""
+    about: dict[str, Any] = {
+        name: getattr(item, name)
+        for name in (
+            "sample",
+            "target",
+            "object_id",
+            "plane",
+            "label",
+            "width",
+            "height",
+            "goal",
+            "model",
+        )
+    }
+    screen = answer.screen
+    times = answer.times
+    measured: dict[str, Any] = {
+        name: getattr(screen, name) for name in ("device_pixel_ratio", "page_scale", "image_scale")
+    }
+    measured |= {
+        name: getattr(times, name) for name in ("free_ms", "shown_ms", "blocked_ms", "answer_ms")
+    }
+    measured |= {
+        name: getattr(answer, name) for name in ("scrolls", "zooms", "leaves", "early_presses")
+    }
+    return PersonPrompt(
+        id=trial.id, study=row.slug, dataset="easy" if item.is_easy else row.dataset, goal_mask=part,
+        previous_mask=part, person=visitor.name, batch=trial.batch, place=trial.place,
+        purpose=cast("Any", trial.purpose), round=2 if item.model else 1, kind=cast("Any", visitor.kind),
+        is_positive=item.goal != "surplus",
+        display_mode=visitor.mode, device=answer.device, declared_device=cast("Any", visitor.device),
+        pointer=answer.decisive.pointer, points=tuple(_points(answer)),
+        window_width=max(0.0, screen.window[0]), window_height=max(0.0, screen.window[1]),
+        scroll_x=max(0.0, screen.scroll[0]), scroll_y=max(0.0, screen.scroll[1]),
+        server_ms=round(1000 * (trial.answered_s or 0.0), 1), reloads=max(0, trial.loads - 1),
+        extra_presses=len(answer.strokes) - 1 + answer.late_presses, fate=_fate(trial, visitor), **about, **measured,
+    )  # fmt: skip
+
+
+def _points(answer: TrialAnswer) -> Iterator[PointerSample]:
+    for number, stroke in enumerate(answer.strokes):
+        for x, y, screen_x, screen_y, time_ms, pressure in stroke.points:
+            yield PointerSample(
+                stroke=number,
+                x=x,
+                y=y,
+                screen_x=screen_x,
+                screen_y=screen_y,
+                time_ms=time_ms,
+                pressure=pressure,
+            )
+
+
+def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
+    if trial.purpose != "main":
+        return ""
+    if visitor.missed * 2 > visitor.checks:
+        return "attention"
+    if trial.is_void:
+        return "batch"
+    return "" if trial.is_near else "far"
+
+
+def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
+    """Return the clicks on images as the clicks table has them, with further columns, all of them, in order.
+
+    Further columns are `batch` (which clicks were made together), `person`, `display_mode` (as the published
+    display-mode study names it), and `fate` (see `segarena_people.prompts`).
+    """
+    import polars as pl
+
+    rows = [
+        _click(row, item, prompt)
+        for item, prompt in gathered(session, row)
+        if prompt.kind == "click" and prompt.purpose == "main" and prompt.plane is None
+    ]
+    kinds = {"x": pl.Int64, "y": pl.Int64, "w": pl.Int64, "h": pl.Int64}
+    columns = (*CLICK_COLUMNS, "batch", "person", "display_mode", "fate")
+    return pl.DataFrame(
+        rows, schema={name: kinds.get(name, pl.String) for name in columns}, orient="row"
+    )
+
+
+def _click(row: StudyRow, item: StudyItem, prompt: PersonPrompt) -> dict[str, Any]:
+    point = prompt.points[0]
+    return {
+        "dataset": row.dataset,
+        "image_stem": item.sample,
+        "object_stem": "" if item.is_alone else _object(item),
+        "model_type": plain_model(item) if item.model else "",
+        "click_type": _CLICK_TYPES[item.goal],
+        "full_stem": stem_of(item),
+        "device": prompt.device,
+        # Whole pixels; the table may name places outside of the image, as hands do.
+        "x": int(point.x // 1),
+        "y": int(point.y // 1),
+        "w": item.width,
+        "h": item.height,
+        "batch": f"{prompt.person}-{prompt.batch}",
+        "person": prompt.person,
+        "display_mode": _MODES[cast("Mode", prompt.display_mode)],
+        "fate": prompt.fate,
+    }
+
+
+def modes_of(row: StudyRow) -> tuple[Mode, ...]:
+    """Return the display modes of a study."""
+    return read_study_text(row.description).modes

@@ -1,0 +1,94 @@
+"""A study as the fields of a form, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from segarena_studio.studies.description import Study, faults_of
+
+CHOICES = ("kinds", "modes", "devices")
+"""Fields of which several can be ticked: the form has `kinds.click`, and so on."""
+LISTS = ("corrections",)
+"""Fields with a line for each."""
+
+
+class Filled(NamedTuple):
+    """What a form comes to: a study, or what is wrong, by field."""
+
+    study: Study | None
+    faults: dict[str, str]
+
+
+def fill(form: Mapping[str, str]) -> Filled:
+    """Return the study that a form describes; fields that are empty or not there are as by default."""
+    told: dict[str, Any] = {}
+    faults: dict[str, str] = {}
+    for field in msgspec.structs.fields(Study):
+        name = field.name
+        text = form.get(field.name, "").strip()
+        if name in CHOICES:
+            told[name] = [key.partition(".")[2] for key in form if key.startswith(f"{name}.")]
+        elif text:
+            try:
+                told[name] = _READ.get(name, str)(text)
+            except ValueError:
+                faults[name] = f"expected a number, got {text[:40]!r}"
+    for name in ("slug", "title", "dataset"):
+        if name not in told:
+            faults[name] = "this is needed"
+    if faults:
+        return Filled(None, faults)
+    try:
+        study = msgspec.convert(told, Study)
+    except msgspec.ValidationError as error:
+        return Filled(None, _fault_of(str(error)))
+    wrong = dict(fault.split(": ", 1) for fault in faults_of(study))
+    return Filled(None, wrong) if wrong else Filled(study, {})
+
+
+def texts_of(study: Study) -> dict[str, str]:
+    """Return the fields of a form that `fill` makes the study of."""
+    texts: dict[str, str] = {}
+    for name, value in msgspec.structs.asdict(study).items():
+        if name in CHOICES:
+            texts |= {f"{name}.{one}": "on" for one in value}
+        elif name in LISTS:
+            texts[name] = "\n".join(value)
+        elif value is not None:
+            texts[name] = f"{value:g}" if isinstance(value, float) else str(value)
+    return texts
+
+
+def _fault_of(error: str) -> dict[str, str]:
+    """Return what msgspec says, by field: it names one at the end, `... - at `$.slug``."""
+    why, _, place = error.partition(" - at `$.")
+    return {place.partition("[")[0].rstrip("`") or "title": why[:1].lower() + why[1:]}
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+_READ: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(
+        (
+            "samples",
+            "planes",
+            "answers",
+            "batch",
+            "batches",
+            "training",
+            "attention",
+            "longest_px",
+            "seed",
+        ),
+        int,
+    ),
+    **dict.fromkeys(
+        ("free_s", "blocked_s", "shown_s", "text_s", "valid_share", "radius_share"), float
+    ),
+    **dict.fromkeys(LISTS, _lines),
+}

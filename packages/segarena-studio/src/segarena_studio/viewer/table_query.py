@@ -1,0 +1,141 @@
+"""What is asked of a table: words, conditions on columns, an order. All of it can stand in an address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from segarena.errors import InvalidInput
+
+_CONDITION = re.compile(r"\s*([^<>=!~]+?)\s*(<=|>=|!=|<|>|=|~)\s*(.*?)\s*", re.DOTALL)
+MOST_CONDITIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`column sign value`; of text, "~" asks whether it is contained."""
+
+    column: str
+    sign: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read `iou<0.5` or `label=cat`.
+
+        Raises:
+            InvalidInput: it is not of that form.
+        """
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            raise InvalidInput(
+                f"{text[:80]!r}: expected COLUMN and one of < <= > >= = != ~ and a value, like iou<0.5"
+            )
+        return cls(*found.groups())
+
+    def __str__(self) -> str:
+        return f"{self.column}{self.sign}{self.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Which rows, in which order.
+
+    Attributes:
+        words: text that some column of text must contain, whatever its case.
+        where: conditions, all of which must hold.
+        sort: a column, after "-" the largest first; "" leaves the order of the dataset.
+    """
+
+    words: str = ""
+    where: tuple[Condition, ...] = ()
+    sort: str = ""
+
+    @classmethod
+    def of(cls, words: str, where: Sequence[str], sort: str) -> Question:
+        """Return the question of an address.
+
+        Raises:
+            InvalidInput: a condition is not of its form, or there are too many.
+        """
+        if len(where) > MOST_CONDITIONS:
+            raise InvalidInput(
+                f"where: expected at most {MOST_CONDITIONS} conditions, got {len(where)}"
+            )
+        conditions = tuple(Condition.parse(text) for text in where if text.strip())
+        return cls(words=words.strip(), where=conditions, sort=sort.strip())
+
+    def asked_of(self, rows: pl.LazyFrame, kinds: Mapping[str, str]) -> pl.LazyFrame:
+        """Return the rows that are asked for, in order; rows without a value in the column of the order come last.
+
+        Args:
+            rows: a table.
+            kinds: "text" or "number" for each of its columns.
+
+        Raises:
+            InvalidInput: a column that is not there, or a value that is no number.
+        """
+        texts = [name for name, kind in kinds.items() if kind == "text"]
+        if self.words:
+            found = [
+                pl.col(name).str.to_lowercase().str.contains(self.words.lower(), literal=True)
+                for name in texts
+            ]
+            rows = rows.filter(pl.any_horizontal(found))
+        for condition in self.where:
+            _refuse_unknown(condition.column, kinds)
+            rows = rows.filter(_holds(condition, kinds[condition.column]))
+        if self.sort:
+            column = self.sort.removeprefix("-")
+            _refuse_unknown(column, kinds)
+            rows = rows.sort(
+                column, descending=self.sort != column, nulls_last=True, maintain_order=True
+            )
+        return rows
+
+
+def _refuse_unknown(column: str, kinds: Mapping[str, str]) -> None:
+    if column not in kinds:
+        raise InvalidInput(f"expected a column of {', '.join(kinds)}, got {column!r}")
+
+
+def _holds(condition: Condition, kind: str) -> pl.Expr:
+    column = pl.col(condition.column)
+    sign = condition.sign
+    value = condition.value
+    if not value and sign in ("=", "!="):
+        is_empty = column.is_null() | (column == "") if kind == "text" else column.is_null()
+        return is_empty if sign == "=" else ~is_empty
+    if kind == "text":
+        return _text_holds(column, sign, value)
+    try:
+        number = float(value)
+    except ValueError:
+        raise InvalidInput(f"{condition}: expected a number after {sign}, got {value!r}") from None
+    return _compared(column, "=" if sign == "~" else sign, number)
+
+
+def _text_holds(column: pl.Expr, sign: str, value: str) -> pl.Expr:
+    column = column.fill_null("")
+    if sign == "~":
+        return column.str.to_lowercase().str.contains(value.lower(), literal=True)
+    return _compared(column, sign, value)
+
+
+def _compared(column: pl.Expr, sign: str, value: float | str) -> pl.Expr:
+    match sign:
+        case "<":
+            return column < value
+        case "<=":
+            return column <= value
+        case ">":
+            return column > value
+        case ">=":
+            return column >= value
+        case "!=":
+            return column != value
+        case _:
+            return column == value

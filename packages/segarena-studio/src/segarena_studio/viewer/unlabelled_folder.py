@@ -1,0 +1,20 @@
+"""A folder of pictures without masks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from segarena.datasets.listing import Files, ListedDataset
+from segarena.files.images import list_files, read_image
+from segarena.samples import ImageSample
+
+
+class PlainFolder(ListedDataset[ImageSample]):
+    """The pictures in a folder and below it; nothing is to be segmented in them."""
+
+    def __init__(self, path: Path) -> None:
+        files = {file.relative_to(path).as_posix(): (file,) for file in list_files(path)}
+        super().__init__(path.resolve().name, files, {})
+
+    def _read(self, sample_id: str, files: Files) -> ImageSample:
+        return ImageSample(id=sample_id, image=read_image(files[0]))

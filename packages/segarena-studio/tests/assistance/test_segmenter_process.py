@@ -1,0 +1,148 @@
+"""What an assistant's process does: answers as the engine would, keeps what it made, and lets go of it."""
+
+import cv2
+import numpy as np
+import pytest
+
+from segarena.arrays.rle import run_lengths
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import InvalidInput, InvalidPrompt, PluginInvalid, UnitHung
+from segarena.prompts import Click
+from segarena.registry import build
+from segarena.samples import ImageSample
+from segarena.specs import PluginSpec
+from segarena_studio.assistance.prompt_messages import BoxTold, ClickTold
+from segarena_studio.assistance.segmenter_process import (
+    Answering,
+    Ask,
+    Bounds,
+    Encode,
+    Picture,
+    _Answers,
+)
+
+CLICKS = (ClickTold((30.5, 20.5)), ClickTold((50.0, 35.0), is_positive=False))
+
+
+@pytest.fixture
+def picture(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 60, (48, 64, 3), np.uint8)
+    cv2.circle(pixels, (30, 20), 12, (200, 180, 160), -1)
+    cv2.imwrite(str(tmp_path / "disc.png"), pixels)
+    return Picture(tmp_path / "disc.png", "disc")
+
+
+class Counting:
+    """Answers with a mask that tells what it was asked; counts its calls."""
+
+    prompt_kinds = frozenset({"click"})
+
+    def __init__(self):
+        self.encoded, self.asked = [], []
+
+    def encode(self, sample):
+        self.encoded.append(sample.id)
+        return np.zeros(sample.shape, np.uint8)
+
+    def predict(self, encoded, dialogues):
+        (dialogue,) = dialogues
+        self.asked.append(
+            (len(dialogue.rounds), dialogue.previous is not None and dialogue.previous.logits)
+        )
+        mask = np.zeros(encoded.shape, bool)
+        for click in dialogue.clicks:
+            mask[click.position] = True
+        return [Prediction(mask, logits=len(dialogue.rounds))]
+
+
+def answers(segmenter, **bounds):
+    return _Answers(segmenter, "counting", Bounds(**bounds))
+
+
+def test_a_mask_is_the_segmenters_own_round_by_round(picture):
+    answer = Answering(PluginSpec("grabcut"), Bounds()).open()(Ask(picture, CLICKS))
+    segmenter = build("segmenter", "grabcut")
+    image = cv2.cvtColor(cv2.imread(str(picture.file)), cv2.COLOR_BGR2RGB)
+    encoded, dialogue = segmenter.encode(ImageSample(id="disc", image=image)), Dialogue()
+    for click in (Click((20, 30)), Click((35, 50), is_positive=False)):
+        dialogue = dialogue.ask((click,))
+        (given,) = segmenter.predict(encoded, [dialogue])
+        dialogue = dialogue.answer(given)
+    assert given.mask.sum() > 100
+    assert answer.shape == (48, 64)
+    assert np.array_equal(answer.runs, run_lengths(given.mask))
+
+
+def test_what_was_made_ready_is_not_made_again(picture):
+    counting = Counting()
+    made = answers(counting)
+    ready = made.do(Encode(picture))
+    assert ready.encode_s > 0 == ready.predict_s
+    assert made.do(Ask(picture, CLICKS)).encode_s == 0
+    assert counting.encoded == ["disc"]
+
+
+def test_a_further_prompt_goes_on_from_the_last_answer_and_a_fresh_process_answers_the_same(
+    picture,
+):
+    counting, fresh = Counting(), Counting()
+    made = answers(counting)
+    made.do(Ask(picture, CLICKS[:1]))
+    again = made.do(Ask(picture, CLICKS))
+    assert counting.asked == [(1, False), (2, 1)]
+    assert np.array_equal(answers(fresh).do(Ask(picture, CLICKS)).runs, again.runs)
+    assert fresh.asked == [(1, False), (2, 1)]
+
+
+def test_encodings_are_kept_by_count_and_by_bytes(picture, tmp_path):
+    for bounds in ({"pictures": 2}, {"picture_bytes": 2 * 48 * 64}):
+        counting = Counting()
+        made = answers(counting, **bounds)
+        others = [Picture(picture.file, name) for name in "abc"]
+        for each in (*others, others[2], others[0]):
+            made.do(Encode(each))
+        assert counting.encoded == ["a", "b", "c", "a"]
+
+
+def test_answers_are_kept_by_bytes_and_the_last_one_stays(picture):
+    counting = Counting()
+    made = answers(counting, answer_bytes=1)
+    made.do(Ask(picture, CLICKS))
+    made.do(Ask(picture, CLICKS))
+    assert counting.asked == [(1, False), (2, 1)]
+    made.do(Ask(picture, CLICKS[1:]))
+    made.do(Ask(picture, CLICKS))
+    assert len(counting.asked) == 5
+
+
+def test_prompts_that_it_does_not_take_and_pictures_that_are_none_are_refused(picture, tmp_path):
+    made = answers(Counting())
+    with pytest.raises(InvalidPrompt, match="takes click; got a box"):
+        made.do(Ask(picture, (BoxTold((1, 1), (9, 9)),)))
+    with pytest.raises(InvalidPrompt, match="outside"):
+        made.do(Ask(picture, (ClickTold((64, 1)),)))
+    (tmp_path / "none.png").write_bytes(b"no picture")
+    with pytest.raises(InvalidInput, match=r"none\.png"):
+        made.do(Encode(Picture(tmp_path / "none.png", "none")))
+
+
+def test_a_picture_that_claims_too_many_pixels_is_not_decoded(picture, monkeypatch):
+    monkeypatch.setenv("SEGARENA_MAX_PIXELS", "100")
+    with pytest.raises(InvalidInput, match="at most 100 pixels"):
+        answers(Counting()).do(Encode(picture))
+
+
+def test_an_answer_that_takes_too_long_is_ended(picture):
+    class Slow(Counting):
+        def predict(self, encoded, dialogues):
+            while True:
+                pass
+
+    with pytest.raises(UnitHung, match=r"answering a prompt took longer than 0\.05 s"):
+        answers(Slow(), answer_s=0.05).do(Ask(picture, CLICKS))
+
+
+def test_segmenters_that_cannot_help_are_refused():
+    for name in ("video-walk", "random-walker", "copy-support-mask", "degraded-truth"):
+        with pytest.raises(PluginInvalid, match="a segmenter of photographs"):
+            Answering(PluginSpec(name), Bounds()).open()

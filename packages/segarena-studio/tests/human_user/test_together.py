@@ -26,7 +26,7 @@ class Sitter:
         self.client, self.seats, self.place, self.had = (
             client,
             seats,
-            f"/studio/seats/{seats.told().id}",
+            f"/studio/seats/{seats.info().id}",
             [],
         )
         self.key = client.get(self.place).text.split('data-key="')[1].split('"')[0]

@@ -1,7 +1,7 @@
 """Run samples with human users: several samples are open at a time, and people are answered first.
 
 A person takes minutes where a simulated user takes none, and several people work on different targets. So one process
-keeps samples open as long as they have seats, answers whoever gave prompts, runs the dialogues of simulated users in
+keeps samples open as long as they have seats, answers people who gave prompts, runs the dialogues of simulated users in
 between, round by round, and opens further samples while nobody waits.
 """
 

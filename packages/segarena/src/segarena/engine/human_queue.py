@@ -148,11 +148,11 @@ class Seats:
         # If several processes open the seats at once, the first write decides the id.
         first = msgspec.structs.replace(info, id=secrets.token_hex(8))
         write_once(self.path / _ABOUT, msgspec.json.encode(first))
-        own = msgspec.structs.replace(info, id=self.told().id)
+        own = msgspec.structs.replace(info, id=self.info().id)
         write_whole(self.path / _ABOUT, msgspec.json.encode(own))
         self.beat()
 
-    def told(self) -> RunInfo:
+    def info(self) -> RunInfo:
         """Return the information about the run.
 
         Raises:

@@ -110,7 +110,9 @@ class WritablePieces(Pieces):
         for name, piece in self._valid_pieces().items():
             own = [index for index in gone if piece.first <= index < piece.stop]
             if own:
-                self._note(name, replace(piece, without=tuple(sorted({*piece.without, *own}))))
+                # The piece stays: its other samples are done.
+                without = sorted({*piece.without, *own})
+                self._note(name, replace(piece, without=tuple(without)))
 
     def gather_around(self, index: int) -> None:
         """Compact the block of a sample if all of its samples are done and none is in a piece."""

@@ -53,6 +53,10 @@ def group_by_cause(failures: Iterable[Failure | FailureCause]) -> list[FailureCa
     found: dict[str, FailureCause] = {}
     for one in failures:
         cause = FailureCause(count=1, first=one) if isinstance(one, Failure) else one
-        known = found.setdefault(cause.first.cause, replace(cause, count=0))
-        found[cause.first.cause] = replace(known, count=known.count + cause.count)
+        key = cause.first.cause
+        known = found.get(key)
+        if known is None:
+            found[key] = cause
+        else:
+            found[key] = replace(known, count=known.count + cause.count)
     return sorted(found.values(), key=lambda cause: -cause.count)

@@ -286,10 +286,14 @@ class Pieces:
 
     def _loose(self) -> list[int]:
         """Return the indices of loose samples, ascending."""
-        names = (file.stem for file in (self.folder / "records").glob("*.parquet"))
-        return sorted(
-            int(name) for name in names if name.isdecimal() and int(name) < len(self.samples)
-        )
+        found: list[int] = []
+        for file in (self.folder / "records").glob("*.parquet"):
+            # The names of pieces are no numbers.
+            if file.stem.isdecimal():
+                index = int(file.stem)
+                if index < len(self.samples):
+                    found.append(index)
+        return sorted(found)
 
     def _loose_file(self, table: str, index: int) -> Path:
         return self.folder / table / f"{index:06d}.parquet"

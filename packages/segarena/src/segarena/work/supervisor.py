@@ -31,7 +31,7 @@ def run_supervised(run: Callable[[], None]) -> None:
     if not hasattr(signal, "sigtimedwait"):
         run()
         return
-    # The last byte is set when the function returns or raises, so that `os._exit` can be told apart.
+    # The last byte is set when the function returns or raises, so that `os._exit` is recognised.
     memory = mmap.mmap(-1, SHARED_BYTES + 1)
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
     parent = os.getpid()

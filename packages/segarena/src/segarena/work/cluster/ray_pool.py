@@ -193,11 +193,11 @@ class RayPool:
             worker.asked = None
             self._failed_starts = 0
             return []
-        said: WorkerExit | tuple[list[UnitResult[None, bytes] | UnitFailure[None]], int]
-        said = pickle.loads(answer)  # noqa: S301 - from our own foreman
-        if isinstance(said, WorkerExit):
-            raise said.error
-        outcomes, not_begun = said
+        message: WorkerExit | tuple[list[UnitResult[None, bytes] | UnitFailure[None]], int]
+        message = pickle.loads(answer)  # noqa: S301 - from our own actor
+        if isinstance(message, WorkerExit):
+            raise message.error
+        outcomes, not_begun = message
         self._batch_size.learn(outcomes)
         at = len(outcomes)
         stop = len(worker.tasks) - not_begun

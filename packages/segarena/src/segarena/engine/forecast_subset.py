@@ -52,6 +52,7 @@ def open_session_subset(
     shortened = math.ceil(all_rounds * min(1.0, wanted))
     rounds = min(all_rounds, max(MIN_ROUNDS, shortened))
     if rounds < all_rounds:
+        # In the sessions only: the cast may be used for other samples.
         rules = replace(cast.rules, rounds=rounds)
         for session in kept:
             session.rules = rules

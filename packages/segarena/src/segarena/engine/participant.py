@@ -69,6 +69,7 @@ def sessions(
                         f"left by the participant after {session.answered} answered rounds"
                     )
                 rows.extend(session.rows())
+            # After its last session: a script that stops before runs the whole sample again.
             folder.write(index, rows)
         finish(folder)
 

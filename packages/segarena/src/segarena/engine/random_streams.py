@@ -15,5 +15,6 @@ def random_stream(seed: int, *names: str | int) -> np.random.Generator:
     independent numbers.
     """
     key = json.dumps([seed, *names]).encode()
+    # A hash, because Python's own differs between processes.
     entropy = int.from_bytes(hashlib.sha256(key).digest(), "little")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

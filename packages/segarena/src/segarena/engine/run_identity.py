@@ -75,6 +75,7 @@ def _hashes(files: Mapping[str, Path]) -> dict[str, str]:
 
 def _remote_identity(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
     """Return the identity of a segmenter in another process, also of one that another segmenter wraps."""
+    # Adapters and lifts hold the segmenter that they call in `segmenter`.
     while segmenter is not None and not isinstance(segmenter, KnowsItsIdentity):
         segmenter = getattr(segmenter, "segmenter", None)
     return {} if segmenter is None else segmenter.identity

@@ -196,6 +196,7 @@ def write_sample_rows(
 
     Without a folder, because this process does not see it, the files travel in the result.
     """
+    # Encoded here, so that workers share the time that takes.
     files = files_of_rows(rows)
     if folder is not None:
         folder.write_files(index, files)

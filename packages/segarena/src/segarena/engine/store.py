@@ -154,6 +154,7 @@ class RunFolder:
             raise StoreError(
                 f"{folder} cannot be written: {error.strerror}; choose another --out"
             ) from error
+        # After the folders, because a folder with run.json counts as a run.
         run.write_config(config)
         write_fingerprints(folder, data)
         return run

@@ -280,5 +280,6 @@ def plain_configuration(config: RunConfiguration) -> dict[str, Any]:
 
 def configuration_text(config: RunConfiguration) -> str:
     """Return the text of run.json: the configuration, followed by the SHA-256 of the bytes before it."""
+    # Without the closing bracket, which follows the checksum.
     text = json.dumps(plain_configuration(config), indent=2, ensure_ascii=False).removesuffix("\n}")
     return f'{text},\n  "sha256": "{sha256(text)}"\n}}'

@@ -98,6 +98,7 @@ def concat_frames(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def parquet_bytes(frame: pl.DataFrame) -> bytes:
     """Return the bytes of a Parquet file; equal frames have equal bytes."""
     buffer = BytesIO()
+    # Without statistics, which no reader of these small files needs.
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 

@@ -80,6 +80,7 @@ class Pieces:
         Raises:
             StoreError: the disk is full or cannot be written. Samples written before stay.
         """
+        # In the order of TABLES: the records, which mark the sample as done, come last.
         for table in TABLES:
             if table in files:
                 write_whole(self._loose_file(table, index), files[table])

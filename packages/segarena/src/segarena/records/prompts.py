@@ -43,6 +43,7 @@ _KINDS: dict[str, type[RecordedPrompt]] = {
 
 def recorded_prompt(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
     """Return the recorded form of a prompt: drawn prompts completely, masks and supports as areas and names."""
+    # Pixels of masks would make the records many times larger.
     if isinstance(prompt, MaskPrompt):
         return RecordedMask(int(np.count_nonzero(prompt.mask)), prompt.object_id)
     if isinstance(prompt, Support):

@@ -96,6 +96,7 @@ Row: TypeAlias = RoundRecord | Timing | MaskRow | PartValues | PersonRound
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:
     """Return a target's attributes as JSON."""
+    # Sorted, so that equal attributes give equal bytes.
     return json.dumps(dict(attributes), sort_keys=True)
 
 

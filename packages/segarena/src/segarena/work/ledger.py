@@ -67,6 +67,7 @@ class Ledger:
         self._file: BinaryIO | None = None
         if path is not None:
             self._file = open_exclusive(path) if is_locked else _open(path)
+            # A constructor that raises leaves nobody to close the file.
             try:
                 self._load(path, self._file, _plain(identity))
             except BaseException:
@@ -80,6 +81,7 @@ class Ledger:
             StoreError: the disk is full. Earlier lines stay.
         """
         self.done[unit] = value
+        # A value of None is left out, which keeps lines short.
         self._append({"unit": unit} if value is None else {"unit": unit, "value": value})
 
     def sync(self) -> None:

@@ -93,6 +93,7 @@ class PersistentProcess(Generic[Unit, Result]):
         if worker is not None and worker.process.is_alive():
             return worker
         self.end()
+        # The parent may have threads that start processes for other jobs.
         with _STARTING:
             worker = WorkerHandle(self._packed_job, imports_main=b"__main__" in self._packed_job)
         self._worker = worker

@@ -84,6 +84,7 @@ class ProcessPool:
 
     def end(self) -> None:
         """Kill all processes."""
+        # All are killed before the first is waited for, so that they end at the same time.
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:

@@ -40,6 +40,7 @@ def stoppable(*, is_last: bool = False) -> Generator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise StopRequest(number)
 
+    # Handlers of the program itself stay.
     ours = [number for number in _ASK_TO_STOP if signal.getsignal(number) is signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
         ours = []

@@ -17,6 +17,7 @@ class TaskQueue:
 
     def count_ahead(self, most: int) -> int:
         """Take up to `most` units from the iterable in advance; return the number of waiting units."""
+        # At most as many as there are workers, so that other processes can claim the rest.
         self._ahead.extend(islice(self._rest, most))
         return len(self._ahead)
 

@@ -120,6 +120,7 @@ class RayPool:
             self._start_worker()
         while self._active:
             outcomes: list[Outcome[Any, Any]] = []
+            # An answer leaves its worker idle, so units are sent only after all answers are read.
             for worker in self._ready():
                 try:
                     outcomes += self._answer(worker, waiting)

@@ -63,6 +63,7 @@ class ClaimLog:
 
     def _add(self, entry: ClaimEntry) -> bool:
         """Write an entry under the next number; return False if another process has taken it."""
+        # Linking a complete file is atomic, where writing to the number directly is not.
         part = self._folder / f".{secrets.token_hex(8)}.entry"
         number = self._path(self._count + 1)
         try:

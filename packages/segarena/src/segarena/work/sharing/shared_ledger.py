@@ -161,6 +161,7 @@ class SharedLedger:
                 self.done.update(before.done)
 
     def _read_parts(self) -> None:
+        # The parts of all processes, dead ones included.
         for done in _parts(self._folder):
             self.done.update(done)
 

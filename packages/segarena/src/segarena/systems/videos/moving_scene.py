@@ -1,7 +1,7 @@
 """Building blocks of generated videos: textures, moving and deforming things, a drifting camera.
 
-Lengths are in frame heights, positions are (row, column) of the world in front of the camera, and time runs from 0 to
-1. This way a scene is the same at any size and with any number of frames.
+Lengths are in frame heights, positions are (row, column) of the world in front of the camera, and
+time runs from 0 to 1. This way a scene is the same at any size and with any number of frames.
 """
 
 from __future__ import annotations

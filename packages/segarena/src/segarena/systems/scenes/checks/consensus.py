@@ -58,8 +58,8 @@ def check_against(
 ) -> list[Defect]:
     """Return probable errors of one annotator where the others of the same image agree.
 
-    Regions are the same if their IoU is at least 0.5, in the assignment of the highest sum. With fewer than two
-    others there is no majority, and nothing is reported.
+    Regions are the same if their IoU is at least 0.5, in the assignment of the highest sum. With
+    fewer than two others there is no majority, and nothing is reported.
     """
     limits = limits or QualityLimits()
     others = [other for other in others if other[0].shape == one[0].shape]
@@ -76,8 +76,9 @@ def check_against(
 def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
     """Return pairs of the same regions in two annotations, by index in the depth order of each.
 
-    The sum of IoU decides, since a pair of equal regions should not be split to gain one more pair. Agreement, in
-    contrast, maximizes the number of pairs, as published: see `segarena.systems.scenes.measures.agreement`.
+    The sum of IoU decides, since a pair of equal regions should not be split to gain one more pair.
+    Agreement, in contrast, maximizes the number of pairs, as published: see
+    `segarena.systems.scenes.measures.agreement`.
     """
     # SciPy is slow to import, and most commands do not need it.
     from scipy.optimize import linear_sum_assignment

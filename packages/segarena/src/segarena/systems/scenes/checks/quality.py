@@ -35,10 +35,13 @@ class QualityLimits:
         longest_mean_side_px: polygons whose sides are longer on average are coarse.
         near_px: largest distance of parallel borders.
         double_border_px: shortest stretch of parallel borders that counts as a border drawn twice.
-        filled_concavity: share of a hollow that a region in front fills if the region behind was drawn modally.
-        stated_difference: largest relative difference of stated areas and occlusion from those of the pixels.
+        filled_concavity: share of a hollow that a region in front fills if the region behind was
+            drawn modally.
+        stated_difference: largest relative difference of stated areas and occlusion from those of
+            the pixels.
         consensus: share of the other annotators who must agree.
-        coverage_gap: largest difference of the covered share of the image from the median of the others.
+        coverage_gap: largest difference of the covered share of the image from the median of the
+            others.
     """
 
     least_vertices: int = 4
@@ -276,7 +279,8 @@ def _duplicates(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
 def _modal_regions(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
     """Yield regions that were drawn around a region in front instead of behind it.
 
-    Such a region has a hollow, compared with its convex hull, that the region in front fills without an overlap.
+    Such a region has a hollow, compared with its convex hull, that the region in front fills
+    without an overlap.
     """
     for depth, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
         rings = scene.polygons(region)

@@ -38,8 +38,8 @@ def repair_set(scenes: SceneSet) -> SceneSet:
 def repair_scene(scene: Scene) -> SceneRepair:
     """Repair a scene; nothing besides the following changes.
 
-    - repeated vertices are dropped; polygons are clipped at the frame of the image; a self-intersecting outline loses
-      its smaller loop until it is simple
+    - repeated vertices are dropped; polygons are clipped at the frame of the image; a
+      self-intersecting outline loses its smaller loop until it is simple
     - polygons without an area are dropped, and so are regions of which nothing is left
     - stated masks of another size or with damaged run lengths are dropped
     - stated pairs that contradict the depth order are dropped: the order stands

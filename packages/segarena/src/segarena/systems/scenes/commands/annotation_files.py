@@ -1,4 +1,4 @@
-"""`segarena amodal`: scenes to try, from format to format, reductions, what is wrong, and the page to review it."""
+"""Commands of `segarena amodal` on files: demo, convert, reduce, check and review."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_annotations(
     annotator: str | None = None,
     repair: bool = False,
 ) -> SceneSet:
-    """Return the scenes in a file or folder: those of an annotator, and repaired, when asked."""
+    """Read the scenes in a file or folder; optionally only one annotator's, and repaired."""
     from segarena.systems.scenes.checks.repair import repair_set
     from segarena.systems.scenes.files import read_scenes
 
@@ -70,11 +70,12 @@ def write_demo_scenes(
     images: Annotated[int, typer.Option(min=1, help="How many scenes.")] = 6,
     seed: Annotated[int, typer.Option(min=0, help="Other seeds give other scenes.")] = 0,
 ) -> None:
-    """Write generated scenes of which everything is known, drawn by five annotators of stated sloppiness.
+    """Write generated scenes with known ground truth, and the drawings of five annotators.
 
         segarena amodal demo --out DIR
 
-    `scenes.json` is what they drew, `true_scenes.json` what is true, `truth.json` depth, occlusion and overlap.
+    `scenes.json` holds the drawings, `true_scenes.json` the true scenes, `truth.json` depth, occlusion
+    and overlap.
     """
     from segarena.systems.scenes.demo.demo_files import write_demo
     from segarena.systems.scenes.demo.scene_generator import demo_scenes
@@ -102,13 +103,14 @@ def convert_annotations(
     annotator: AnnotatorOption = None,
     repair: RepairOption = False,
 ) -> None:
-    """Write annotations in another format, and say what that format cannot carry.
+    """Write annotations in another format, and report the properties that it loses.
 
         segarena amodal convert cocoa.json labels --to png-16
 
         segarena amodal convert labelme_folder scenes.json --repair
 
-    Exit code 0: all was converted; 1: converted, but something of IN was left out; 2: nothing was written.
+    Exit code 0: all was converted; 1: converted, but parts of IN were left out; 2: nothing was
+    written.
     """
     from segarena.reports.wording import count_text
     from segarena.systems.scenes.files import format_losses, kept_scenes, write_scenes
@@ -144,11 +146,12 @@ def reduce_annotations(
     images: ImagesOption = None,
     annotator: AnnotatorOption = None,
 ) -> None:
-    """Reduce annotations to what another task needs: segmentations, edges and their owners, labels, boxes.
+    """Reduce annotations for another task: segmentations, edges and their owners, labels, boxes.
 
         segarena amodal reduce scenes.json edges --to edges
 
-    Exit code 0: all was reduced; 1: reduced, but something of IN was left out; 2: nothing was written.
+    Exit code 0: all was reduced; 1: reduced, but parts of IN were left out; 2: nothing was
+    written.
     """
     from segarena.systems.scenes.files.reduction_files import write_reduction
 
@@ -173,11 +176,11 @@ def check_annotations(
         bool, typer.Option("--all", help="Show every finding, not the first 40.")
     ] = False,
 ) -> None:
-    """Say what is wrong with annotations: each by itself, and against the others of its image.
+    """Find defects of annotations: of each alone, and in comparison with the others of its image.
 
         segarena amodal check cocoa.json
 
-    Exit code 0: no errors; 1: errors; 2: there is nothing to look at.
+    Exit code 0: no errors; 1: errors; 2: there are no annotations.
     """
     from segarena.systems.scenes.checks.consensus import check_set
 
@@ -206,11 +209,11 @@ def write_review_page(
         int, typer.Option(min=1, help="Annotations on the page, those with the most errors.")
     ] = 200,
 ) -> None:
-    """Write a page to review annotations from: drawings over photographs, and every finding with its place.
+    """Write a review page for annotations: drawings over photographs, and every finding with its position.
 
         segarena amodal review DIR/scenes.json --images DIR/images --out review.html
 
-    The page works offline. Decisions are kept in the browser, and saved from there as a file.
+    The page works offline. Decisions stay in the browser until you save them as a file.
     """
     from segarena.files.whole import write_whole
     from segarena.systems.scenes.page.review_page import review_page
@@ -223,8 +226,9 @@ def write_review_page(
 
 
 def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
-    """Print defects, the worst first, and how many more there are."""
-    ranked = sorted(defects, key=lambda defect: list(_COLOURS).index(defect.severity))
+    """Print the first `most` defects, the worst first, and the number of the others; None prints all."""
+    severities = list(_COLOURS)
+    ranked = sorted(defects, key=lambda defect: severities.index(defect.severity))
     for defect in ranked[:most]:
         typer.secho(str(defect), fg=_COLOURS[defect.severity])
     if most is not None and len(ranked) > most:
@@ -232,10 +236,15 @@ def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
 
 
 def _counted(scenes: SceneSet) -> str:
+    # The report modules are slow to import, which would slow down `--help`.
     from segarena.reports.wording import count_text
 
-    return f"{count_text(len(scenes.scenes), 'annotation')} of {count_text(len(scenes.by_image()), 'image')}"
+    annotations = count_text(len(scenes.scenes), "annotation")
+    images = count_text(len(scenes.by_image()), "image")
+    return f"{annotations} of {images}"
 
 
 def _named(written: Sequence[Path], out: Path) -> str:
-    return f"{len(written)} files in {out}" if list(written) != [out] else str(out)
+    if list(written) == [out]:
+        return str(out)
+    return f"{len(written)} files in {out}"

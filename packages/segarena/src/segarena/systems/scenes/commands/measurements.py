@@ -11,7 +11,8 @@ import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
-from segarena.terminal.workers import Share, Workers, takes_workers
+from segarena.terminal.workers import Share, takes_workers
+from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
     from segarena.terminal.progress import ProgressBar
@@ -47,7 +48,7 @@ def report_statistics(
     share: Share = False,
     limit: LimitOption = None,
 ) -> None:
-    """Say how many regions there are, of what shapes, how much is hidden and how deep it goes.
+    """Measure the number of regions, their shapes, their occlusion and their depth layers.
 
     segarena amodal statistics amodal-demo/scenes.json
 
@@ -97,7 +98,7 @@ def report_agreement(
     share: Share = False,
     limit: LimitOption = None,
 ) -> None:
-    """Say how far the annotators of the same images agree: regions, edges, depth order, names.
+    """Measure the agreement of the annotators of the same images: regions, edges, depth order, names.
 
     segarena amodal agreement amodal-demo/scenes.json --out agreement
 
@@ -164,7 +165,7 @@ def report_edges(
     share: Share = False,
     limit: LimitOption = None,
 ) -> None:
-    """Judge edges or segmentations against those that people drew: ODS, OIS, AP, R50.
+    """Evaluate edges or segmentations against human annotations: ODS, OIS, AP, R50.
 
     Matching is exact and gives the same numbers every time.
 
@@ -252,7 +253,7 @@ def report_quality(
         ),
     ] = False,
 ) -> None:
-    """Say how many regions segments find: average recall over IoU .5 to .95, by occlusion, things and stuff.
+    """Measure the average recall of segments over IoU .5 to .95, by occlusion, things and stuff.
 
     segarena amodal quality segments.json --truth cocoa.json
     """

@@ -21,8 +21,9 @@ TRUTH = "truth.json"
 def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
     """Write generated scenes into a folder, and return the files.
 
-    They are `images/`, `scenes.json` (the drawings of the five annotators) and `true_scenes.json` (drawn without
-    errors) as COCO-Amodal, and `truth.json`: depth, occlusion and overlap as generated, and the annotators' errors.
+    They are `images/`, `scenes.json` (the drawings of the five annotators) and `true_scenes.json`
+    (drawn without errors) as COCO-Amodal, and `truth.json`: depth, occlusion and overlap as
+    generated, and the annotators' errors.
     """
     photos: list[Path] = []
     drawings: list[Scene] = []

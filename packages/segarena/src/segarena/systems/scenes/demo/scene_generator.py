@@ -1,7 +1,8 @@
 """Generated scenes with known ground truth, and five annotators who draw them with stated error rates.
 
-Things are boxes with integer corners, which every fill rule fills alike, and ellipses, which are drawn as polygons and
-therefore differ slightly from their true pixels. Sky and ground share the vertices of the horizon.
+Things are boxes with integer corners, which every fill rule fills alike, and ellipses, which are
+drawn as polygons and therefore differ slightly from their true pixels. Sky and ground share the
+vertices of the horizon.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class TrueScene:
     Attributes:
         shapes: front first.
         photo: uint8 (H, W, 3), the rendered photograph.
-        scene: the drawing of an annotator without errors; region ids are "1" for the front, "2", ...
+        scene: the drawing of an annotator without errors; region ids are "1" for the front, "2",
+            ...
     """
 
     shapes: tuple[TrueShape, ...]
@@ -154,8 +156,8 @@ class Sloppiness:
 
     Attributes:
         annotator: name of the annotator.
-        vertex_noise_px: standard deviation of each vertex in rows and in columns; shared vertices stay shared, and
-            those on the frame of the image stay on it.
+        vertex_noise_px: standard deviation of each vertex in rows and in columns; shared vertices
+            stay shared, and those on the frame of the image stay on it.
         missing: probability that a thing is left out.
         swapped: probability that two neighbours in the order are swapped.
         renamed: probability that a thing gets another name.
@@ -201,8 +203,8 @@ def demo_scenes(
 ) -> tuple[DemoScene, ...]:
     """Generate scenes and the drawings of five annotators; the same options give the same scenes.
 
-    Every second scene has a sky and a ground behind its things. In the others, things stand alone or in groups. Each
-    side of an image has at least 120 pixels.
+    Every second scene has a sky and a ground behind its things. In the others, things stand alone
+    or in groups. Each side of an image has at least 120 pixels.
     """
     if images < 1 or min(shape) < _LEAST_SIDE_PX:
         raise InvalidInput(

@@ -1,11 +1,12 @@
 """Maximum matching of least cost in a sparse bipartite graph.
 
-SciPy solves the case where every row finds a partner, at a cost that grows with rows times columns. Therefore some
-maximum matching is computed first; it identifies the rows that compete for too few columns (the Dulmage-Mendelsohn
-decomposition). There every column has a partner in every maximum matching, elsewhere every row has: two smaller
-problems for SciPy.
+SciPy solves the case where every row finds a partner, at a cost that grows with rows times columns.
+Therefore some maximum matching is computed first; it identifies the rows that compete for too few
+columns (the Dulmage-Mendelsohn decomposition). There every column has a partner in every maximum
+matching, elsewhere every row has: two smaller problems for SciPy.
 
-Source: Dulmage & Mendelsohn, Coverings of Bipartite Graphs, 1958; Jonker & Volgenant, Computing 38, 1987.
+Source: Dulmage & Mendelsohn, Coverings of Bipartite Graphs, 1958; Jonker & Volgenant, Computing 38,
+1987.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Pairs: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 def best_matching(graph: Graph) -> Pairs:
     """Return the rows and columns of a matching of the most pairs, and among those of the least total cost.
 
-    Exact as long as sums of costs are exact in float64, which holds for whole numbers. Deterministic; the order of
-    rows and columns decides between equally good matchings.
+    Exact as long as sums of costs are exact in float64, which holds for whole numbers.
+    Deterministic; the order of rows and columns decides between equally good matchings.
 
     Args:
         graph: every row and column has at least one stored cost, all above 0.
@@ -45,7 +46,8 @@ def best_matching(graph: Graph) -> Pairs:
 def _maximum_matching(graph: Graph) -> NDArray[np.intp]:
     """Return the column of each row in some maximum matching, -1 for none.
 
-    Each row gets an extra column for staying alone, at a price that no saving elsewhere makes up for.
+    Each row gets an extra column for staying alone, at a price that no saving elsewhere makes up
+    for.
     """
     # SciPy is slow to import, and most commands do not need it.
     from scipy.sparse import csr_array

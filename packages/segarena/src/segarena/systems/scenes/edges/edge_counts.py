@@ -75,8 +75,9 @@ def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDAr
     """Return a soft map as float64 (H, W) in 0..1.
 
     Args:
-        soft: bool, 0 to 1, or 8- or 16-bit numbers, which are divided by the largest of their kind. (H, W), or an
-            ultrametric map of double size (2 H + 1, 2 W + 1), of which the published places are taken.
+        soft: bool, 0 to 1, or 8- or 16-bit numbers, which are divided by the largest of their kind.
+            (H, W), or an ultrametric map of double size (2 H + 1, 2 W + 1), of which the published
+            places are taken.
         shape: (H, W) of the image.
         name: how the error names it.
 
@@ -114,8 +115,8 @@ def regions_of_ultrametric(
 ) -> NDArray[Any]:
     """Return the regions of an ultrametric map at a threshold, int32 (H, W), numbered from 1.
 
-    `soft` is of double size (2 H + 1, 2 W + 1): its edges lie between the pixels of an image of `shape`, and edges of
-    at most the threshold are removed.
+    `soft` is of double size (2 H + 1, 2 W + 1): its edges lie between the pixels of an image of
+    `shape`, and edges of at most the threshold are removed.
 
     Raises:
         InvalidMask: another shape, or as `as_soft`.

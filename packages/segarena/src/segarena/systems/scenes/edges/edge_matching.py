@@ -1,8 +1,9 @@
 """One-to-one matching of the pixels of two edge maps: as many pairs as possible, at the least total distance.
 
-The published benchmark solves an assignment with random outliers and almost reaches the maximum; this one reaches it,
-and is deterministic. Costs are whole hundredths of a pixel, as published, so sums are exact: among all matchings with
-the most pairs, one of the least total cost is returned. The order of the pixels decides between equal ones.
+The published benchmark solves an assignment with random outliers and almost reaches the maximum;
+this one reaches it, and is deterministic. Costs are whole hundredths of a pixel, as published, so
+sums are exact: among all matchings with the most pairs, one of the least total cost is returned.
+The order of the pixels decides between equal ones.
 
 Source: BSDS500, `correspondPixels`; Martin, Fowlkes & Malik, PAMI 2004, appendix.
 """
@@ -37,7 +38,8 @@ class EdgeMatch:
     """A matching: pixel `prediction[k]` belongs to pixel `target[k]`.
 
     Attributes:
-        prediction: int (n,), matched pixels of the first map by their number in row-major order of the image.
+        prediction: int (n,), matched pixels of the first map by their number in row-major order of
+            the image.
         target: int (n,), their partners in the second.
     """
 
@@ -51,8 +53,8 @@ class EdgeMatch:
 def match_edges(prediction: Mask, target: Mask, *, radius_px: float) -> EdgeMatch:
     """Match two thin edge maps, bool (H, W), with pairs at most `radius_px` apart.
 
-    The number of pairs does not depend on the order of the two maps. Without edges, or without any in reach, there are
-    no pairs.
+    The number of pairs does not depend on the order of the two maps. Without edges, or without any
+    in reach, there are no pairs.
 
     Raises:
         InvalidMask: shapes differ, or there are not two axes.
@@ -64,7 +66,8 @@ def match_edges(prediction: Mask, target: Mask, *, radius_px: float) -> EdgeMatc
 class Candidates:
     """Pairs of pixels of two maps within reach of each other, to match all or part of the first map.
 
-    Maps of one image at many thresholds are parts of one map: the list is built once, for all their pixels.
+    Maps of one image at many thresholds are parts of one map: the list is built once, for all their
+    pixels.
     """
 
     def __init__(self, prediction: Mask, target: Mask, *, radius_px: float) -> None:

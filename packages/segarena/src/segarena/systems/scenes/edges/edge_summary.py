@@ -101,7 +101,8 @@ def recall_at_precision(
 ) -> float:
     """Return the highest recall of the piecewise linear curve at this precision; NaN if it never has it.
 
-    The result is NaN too for a curve that stays above the level, since its further course is unknown.
+    The result is NaN too for a curve that stays above the level, since its further course is
+    unknown.
     """
     found: list[float] = [float(r) for r, p in zip(recall, precision, strict=True) if p == level]
     for index in range(len(recall) - 1):

@@ -92,11 +92,12 @@ class RegionCounts:
 
     Attributes:
         thresholds: (T,).
-        covered: (T,), the best IoU of each target region times its area, added over regions and annotators.
+        covered: (T,), the best IoU of each target region times its area, added over regions and
+            annotators.
         area: number of pixels of all target regions.
         best: the same sum with the best segmentation for each region.
-        given_covered: (T,), the reverse: the best IoU of each segmented region with any region of any annotator,
-            weighted by area.
+        given_covered: (T,), the reverse: the best IoU of each segmented region with any region of
+            any annotator, weighted by area.
         rand: (T,), Rand index, mean over the annotators.
         information: (T,), variation of information in bits, mean over the annotators.
     """

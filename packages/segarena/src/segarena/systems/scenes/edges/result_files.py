@@ -32,10 +32,12 @@ def write_edge_files(folder: Path, summary: EdgeSummary) -> list[Path]:
 def write_region_files(folder: Path, summary: RegionSummary) -> list[Path]:
     """Write eval_cover.txt, eval_cover_img.txt, eval_cover_th.txt, eval_RI_VOI.txt and eval_RI_VOI_thr.txt.
 
-    - eval_cover.txt: threshold, covering (ODS), covering (OIS), covering with the best segmentation per region.
+    - eval_cover.txt: threshold, covering (ODS), covering (OIS), covering with the best segmentation
+      per region.
     - eval_cover_img.txt: number of the image, its best threshold, covering, reverse covering.
     - eval_cover_th.txt: threshold, covering.
-    - eval_RI_VOI.txt: threshold, Rand index (ODS), (OIS); threshold, variation of information (ODS), (OIS).
+    - eval_RI_VOI.txt: threshold, Rand index (ODS), (OIS); threshold, variation of information
+      (ODS), (OIS).
     - eval_RI_VOI_thr.txt: threshold, Rand index, variation of information.
     """
     images: list[list[float]] = []

@@ -11,4 +11,4 @@ from segarena.systems.scenes.files.formats import (
     write_scenes,
 )
 
-__all__ = ["FORMATS", "READABLE", "kept_scenes", "format_losses", "read_scenes", "write_scenes"]
+__all__ = ["FORMATS", "READABLE", "format_losses", "kept_scenes", "read_scenes", "write_scenes"]

@@ -32,8 +32,8 @@ _KNOWN = ("polygons_str", "namelist", "url", "user", "depth_str")
 def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
     """Read an `.ann` file; regions are front first, as the tool lists them.
 
-    Without a `user`, the part of the file's stem after the last "_" is the annotator, since the tool stores the name
-    only there. Raises as `read_json`, `check_record` and `size_of_image`.
+    Without a `user`, the part of the file's stem after the last "_" is the annotator, since the
+    tool stores the name only there. Raises as `read_json`, `check_record` and `size_of_image`.
     """
     value, defects = read_json(path)
     record = check_record(value, path, "an .ann export")

@@ -1,8 +1,8 @@
 """COCO instances: one record per object, modal or amodal, and the variants that state both.
 
-COCOA-cls, D2SA, KINS and UOAIS keep the full extent, the visible and the hidden part in one record under names of
-their own; all of them are known here. There is no depth order, unless each record of an image has an `order` as
-ours have.
+COCOA-cls, D2SA, KINS and UOAIS keep the full extent, the visible and the hidden part in one record
+under names of their own; all of them are known here. There is no depth order, unless each record of
+an image has an `order` as ours have.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def read_coco_scenes(path: Path) -> SceneSet:
 def write_coco_scenes(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
     """Write the first annotator's regions of each image as COCO instances; category is the name, trimmed.
 
-    "modal" writes visible masks and leaves out regions without any; "amodal" writes polygons, with the visible and the
-    hidden mask, occlusion and order in keys of their own.
+    "modal" writes visible masks and leaves out regions without any; "amodal" writes polygons, with
+    the visible and the hidden mask, occlusion and order in keys of their own.
     """
     firsts = [found[0] for found in scenes.by_image().values()]
     if extent == "amodal":  # readers fill the polygons by the COCO rule
@@ -154,19 +154,26 @@ def _region(
     record: Record, region_id: str, image: ImageRecord, names: Mapping[str, str]
 ) -> tuple[Region, list[Points]]:
     full = _first(record, FULL_KEYS)
-    visible, hidden = (_mask(_first(record, keys), image) for keys in (VISIBLE_KEYS, HIDDEN_KEYS))
-    is_mask = isinstance(full, dict)
-    polygons = [] if is_mask or full is None else outlines(full)
-    if full is None and visible is None:
+    visible = _mask(_first(record, VISIBLE_KEYS), image)
+    hidden = _mask(_first(record, HIDDEN_KEYS), image)
+    mask = None
+    polygons: list[Points] = []
+    if isinstance(full, dict):
+        mask = parse_mask(full, image.shape)
+    elif full is not None:
+        polygons = outlines(full)
+    elif visible is None:
         raise InvalidInput("expected a segmentation, found none")
-    category = parse_text(record.get("category_id"))
+    if record.get("name") is not None:
+        name = parse_text(record["name"])
+    else:
+        category = parse_text(record.get("category_id"))
+        name = names.get(category, category)
     region = Region(
         id=region_id,
-        name=parse_text(record["name"])
-        if record.get("name") is not None
-        else names.get(category, category),
+        name=name,
         is_stuff=parse_is_stuff(record.get("isStuff")),
-        mask=parse_mask(full, image.shape) if is_mask else None,
+        mask=mask,
         visible_mask=visible,
         hidden_mask=hidden,
         stated_area_px=parse_number(record.get("area")),

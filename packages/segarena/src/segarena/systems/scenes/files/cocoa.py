@@ -57,8 +57,9 @@ _REGION = (*_MASKS, "name", "order", "isStuff", "area", "occlude_rate")
 def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
     """Read a COCO-Amodal file; unusable parts are left out and reported as defects.
 
-    The file may be one annotation, or a list of annotations, without image records: an image then has the size of
-    its masks, else that of its photograph, which is searched in `photographs` or beside the file.
+    The file may be one annotation, or a list of annotations, without image records: an image then
+    has the size of its masks, else that of its photograph, which is searched in `photographs` or
+    beside the file.
 
     Raises as `read_json`, `check_record`, `parse_mask_size` and `read_size`.
     """
@@ -264,8 +265,7 @@ def _annotation(scene: Scene, number: int) -> dict[str, Any]:
 
 def _region(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:
     region = stated(region, raster)
-    masks = {"visible_mask": region.visible_mask, "invisible_mask": region.hidden_mask}
-    return {
+    record = {
         **region.attributes,
         "segmentation": flat_outline(scene, region, raster),
         "name": region.name,
@@ -273,14 +273,18 @@ def _region(scene: Scene, region: Region, raster: RegionRaster, order: int) -> d
         "isStuff": int(bool(region.is_stuff)),
         "area": whole_or_float(region.stated_area_px or 0),
         "occlude_rate": whole_or_float(region.stated_occlusion or 0),
-        **{key: mask_record(mask) for key, mask in masks.items() if mask is not None},
     }
+    if region.visible_mask is not None:
+        record["visible_mask"] = mask_record(region.visible_mask)
+    if region.hidden_mask is not None:
+        record["invisible_mask"] = mask_record(region.hidden_mask)
+    return record
 
 
 def stated(region: Region, raster: RegionRaster) -> Region:
-    """Return a region that states its area, its occlusion and, where it is occluded, its masks.
+    """Return the region with stated area, occlusion and, if it is occluded, masks.
 
-    What its file stated is kept; where that said nothing of occlusion, all is computed from the raster.
+    Stated values of the file are kept; if it states no occlusion, all are computed from the raster.
     """
     area = raster.area_px if region.stated_area_px is None else region.stated_area_px
     if region.stated_occlusion is not None:

@@ -1,4 +1,4 @@
-"""CVAT for images, XML: polygons, boxes and masks; the higher `z_order` is in front, and the later of equals."""
+"""CVAT for images, XML: polygons, boxes and masks; higher `z_order` is in front, then the later shape."""
 
 from __future__ import annotations
 

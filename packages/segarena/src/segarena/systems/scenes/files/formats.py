@@ -157,6 +157,7 @@ class _OtherJson(DatasetError):
     """A JSON file without annotations; folders may hold such files."""
 
 
+_SUFFIXES = (".json", ".ann", ".xml")
 READABLE = ("coco-amodal", "coco", "ann", "labelme", "cvat", "rle")
 
 
@@ -165,12 +166,14 @@ def read_scenes(
 ) -> SceneSet:
     """Read the scenes in a file, or in all annotation files of a folder.
 
-    In a folder an unreadable file is a defect of the set, JSON of another kind a note; the other files are read.
+    In a folder an unreadable file is a defect of the set, JSON of another kind a note; the other
+    files are read.
 
     Args:
         path: a file, or a folder with `.json`, `.ann` and `.xml` files.
         file_format: one of `READABLE`; None detects it from the file.
-        images: folder of the photographs, for formats that do not state their size; by default that of the file.
+        images: folder of the photographs, for formats that do not state their size; by default that
+            of the file.
 
     Raises:
         DatasetMissing: there is no such file, or no annotation file in the folder.
@@ -181,9 +184,7 @@ def read_scenes(
         raise InvalidInput(f"format {file_format!r}: expected one of {', '.join(READABLE)}")
     if not path.is_dir():
         return _read(path, file_format, images or path.parent)
-    files = sorted(
-        file for file in path.rglob("*") if file.suffix.lower() in (".json", ".ann", ".xml")
-    )
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES)
     if not files:
         raise DatasetMissing(
             f"{path}: expected annotation files (.json, .ann, .xml) in this folder, found none"
@@ -251,7 +252,8 @@ def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
     if found == "coco-amodal":
         return read_cocoa(path, photographs=images)
     readers = {"coco": read_coco_scenes, "labelme": read_labelme, "cvat": read_cvat}
-    return readers.get(found, read_rle)(path)
+    read = readers.get(found, read_rle)
+    return read(path)
 
 
 def _format_of(path: Path) -> str:

@@ -78,7 +78,8 @@ def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -
 def palette(size: int) -> NDArray[np.uint8]:
     """Return `size` distinct colours, uint8 (size, 3), black first.
 
-    Each colour takes its bits, from the highest, from the bits of its number (the order of PASCAL VOC).
+    Each colour takes its bits, from the highest, from the bits of its number (the order of PASCAL
+    VOC).
     """
     numbers = np.arange(size)
     colours = np.zeros((size, 3), dtype=np.uint8)

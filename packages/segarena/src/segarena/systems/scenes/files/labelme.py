@@ -1,7 +1,8 @@
 """labelme: one JSON file for each image. Later shapes are drawn over earlier ones, so the last is in front.
 
-Content that labelme cannot express is in keys that it keeps and does not show: a region's stated visible and hidden
-mask, in the format of COCO-Amodal, and the flag `depth_order`, off if the order of the shapes has no meaning.
+Content that labelme cannot express is in keys that it keeps and does not show: a region's stated
+visible and hidden mask, in the format of COCO-Amodal, and the flag `depth_order`, off if the order
+of the shapes has no meaning.
 """
 
 from __future__ import annotations
@@ -74,9 +75,10 @@ class _Drawn:
 def read_labelme(path: Path) -> SceneSet:
     """Read a labelme file: polygons, rectangles and masks are regions, other shapes become defects.
 
-    Shapes of one label and `group_id` are one region, at the position of the front one, and `__ignore__` is none, as in
-    labelme's own converters.
-    Raises as `read_json` and `check_record`; `InvalidInput` if it states no possible size of the image.
+    Shapes of one label and `group_id` are one region, at the position of the front one, and
+    `__ignore__` is none, as in labelme's own converters.
+    Raises as `read_json` and `check_record`; `InvalidInput` if it states no possible size of the
+    image.
     """
     value, defects = read_json(path)
     top = check_record(value, path, "a labelme file")

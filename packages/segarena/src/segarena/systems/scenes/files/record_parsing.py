@@ -153,7 +153,8 @@ def parse_mask(value: Any, shape: tuple[int, int]) -> Rle:
     """Return COCO run lengths as a mask.
 
     Raises:
-        InvalidMask: not run lengths, another size than the image, or lengths that do not add up to it.
+        InvalidMask: not run lengths, another size than the image, or lengths that do not add up to
+            it.
     """
     size = parse_mask_size(value)
     if size != shape:

@@ -34,7 +34,8 @@ REDUCTIONS = (*PICTURES, "shared-edges", "semantic", "boxes")
 def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
     """Write a reduction of every scene: a folder of PNGs, or a JSON file for `shared-edges` and `boxes`.
 
-    - `modal`, `figure-ground`: 16 bits, the region's number in the order from 1; 0 none; 65535 a shared edge
+    - `modal`, `figure-ground`: 16 bits, the region's number in the order from 1; 0 none; 65535 a
+      shared edge
     - `edges`, `hidden-edges`: 8 bits, 255 on edges
     - `semantic`: 16 bits, and `classes.json` with the class of each name
     - `shared-edges`, `boxes`: rows of image, author and values, in (x, y)

@@ -62,8 +62,9 @@ def write_rle(scenes: SceneSet, path: Path) -> list[Path]:
 def read_rle(path: Path) -> SceneSet:
     """Read a flat list of regions, as `write_rle` writes it or as COCO results are; all regions are masks.
 
-    Consecutive regions of the same image and author form a scene. It has a depth order if their `order` is 1, 2, 3 and
-    so on. Raises as `read_json`; `DatasetError` also for JSON that is not a list.
+    Consecutive regions of the same image and author form a scene. It has a depth order if their
+    `order` is 1, 2, 3 and so on. Raises as `read_json`; `DatasetError` also for JSON that is not a
+    list.
     """
     value, defects = read_json(path)
     if not isinstance(value, list):

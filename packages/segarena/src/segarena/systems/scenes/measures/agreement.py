@@ -1,6 +1,7 @@
 """Agreement of several annotators of one image: on regions, edges, depth order and names.
 
-Source: Zhu et al., Semantic Amodal Segmentation, section 4, Figures 9 to 11 and Table 3; edges as in BSDS500.
+Source: Zhu et al., Semantic Amodal Segmentation, section 4, Figures 9 to 11 and Table 3; edges as
+in BSDS500.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class PairAgreement:
         other: second annotator.
         regions: F of the regions.
         edges: F of the visible edges.
-        order_same: number of pairs of matched regions that overlap in both and lie in the same order.
+        order_same: number of pairs of matched regions that overlap in both and lie in the same
+            order.
         order_pairs: number of all pairs of matched regions that overlap in both.
         names_same: number of matched regions of the same name, ignoring spaces and case.
         names: number of matched regions with a name in both.
@@ -76,8 +78,8 @@ def measure_agreement(
 ) -> ImageAgreement:
     """Measure the agreement of the annotators of one image; a single annotator gives no pairs.
 
-    Each pair of edge maps is matched once and read in both directions: F of a pair is symmetric, and each annotator
-    against the rest needs the same matchings.
+    Each pair of edge maps is matched once and read in both directions: F of a pair is symmetric,
+    and each annotator against the rest needs the same matchings.
 
     Args:
         drawings: one per annotator.
@@ -133,8 +135,8 @@ def same_regions(ious: NDArray[np.float64], *, is_strict: bool = False) -> list[
 
     Args:
         ious: (I, J).
-        is_strict: whether the IoU must exceed 0.5; otherwise 0.5 is enough. Matches above 0.5 of regions of two label
-            maps are unique.
+        is_strict: whether the IoU must exceed 0.5; otherwise 0.5 is enough. Matches above 0.5 of
+            regions of two label maps are unique.
     """
     is_near = ious > SAME_IOU if is_strict else ious >= SAME_IOU
     rows = np.flatnonzero(is_near.any(axis=1))
@@ -197,7 +199,8 @@ def name_agreement(
 def region_support(drawings: Sequence[Drawing], which: int) -> NDArray[np.float64]:
     """Return the mean IoU of each region of one annotator with the matched regions of the others.
 
-    A missing match counts 0. NaN if there are no others. Regions of a label map are in ascending order of their labels.
+    A missing match counts 0. NaN if there are no others. Regions of a label map are in ascending
+    order of their labels.
     """
     drawing = drawings[which]
     support: list[NDArray[np.float64]] = []

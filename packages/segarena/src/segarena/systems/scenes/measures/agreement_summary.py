@@ -1,6 +1,7 @@
 """Summary of agreement over a set of images: medians with intervals, histograms, human performance.
 
-Intervals resample whole images with all their annotators, since pairs of one image are not independent.
+Intervals resample whole images with all their annotators, since pairs of one image are not
+independent.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class AgreementSummary:
         names: share of matched regions with the same name.
         precision, recall: of one annotator against the rest, mean over annotators and images.
         human_f: F of those two means.
-        region_histogram, edge_histogram: number of pairs by F, `BINS` bins over 0..1; the last includes 1.
+        region_histogram, edge_histogram: number of pairs by F, `BINS` bins over 0..1; the last
+            includes 1.
     """
 
     images: int

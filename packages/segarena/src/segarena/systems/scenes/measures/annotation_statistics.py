@@ -1,7 +1,7 @@
 """Statistics of annotations: number of regions, occlusion, shapes, depth layers.
 
-One record per annotation is computed and can be stored; summaries need only the records, so images can be
-measured one at a time.
+One record per annotation is computed and can be stored; summaries need only the records, so images
+can be measured one at a time.
 
 Source: Zhu et al., Semantic Amodal Segmentation, section 3, Figures 6 to 8 and Table 1.
 """
@@ -89,8 +89,8 @@ class AnnotationRecord:
 def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") -> AnnotationRecord:
     """Measure one annotation.
 
-    Every value of a label map is a region, and the whole image is covered. Regions of a scene without pixels inside
-    the image count as regions without a shape.
+    Every value of a label map is a region, and the whole image is covered. Regions of a scene
+    without pixels inside the image count as regions without a shape.
     """
     scene = drawing.scene
     rasters = drawing.rasters

@@ -1,6 +1,7 @@
 """Common view of a label map or an amodal scene for agreement and statistics.
 
-It offers the pixels that its regions share with those of another drawing, its visible edges, and its names and order.
+It offers the pixels that its regions share with those of another drawing, its visible edges, and
+its names and order.
 """
 
 from __future__ import annotations

@@ -120,7 +120,8 @@ def measure_images(
     Raises:
         RunConflict: the folder holds the results of another request.
         StoreError: the folder is not writable.
-        SegarenaError: images are unusable; raised after all others are done, with the type of the first error.
+        SegarenaError: images are unusable; raised after all others are done, with the type of the
+            first error.
     """
     file = folder and folder / LEDGER
     if file is not None:

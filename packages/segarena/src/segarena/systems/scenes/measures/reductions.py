@@ -62,9 +62,10 @@ def hidden_edges(rasters: Rasters) -> Mask:
 def figure_ground(rasters: Rasters) -> NDArray[np.int32]:
     """Return the owner of each visible edge pixel, int32 (H, W): 1 for the front region and so on, 0 off the edges.
 
-    An edge belongs to the front region if the other one continues behind it: if their full extents overlap within two
-    pixels. Where they only touch it is `SHARED_EDGE`. Overlaps one pixel wide come from rasterization, not from the
-    annotator, and do not count. An edge between a region and uncovered pixels belongs to the region.
+    An edge belongs to the front region if the other one continues behind it: if their full extents
+    overlap within two pixels. Where they only touch it is `SHARED_EDGE`. Overlaps one pixel wide
+    come from rasterization, not from the annotator, and do not count. An edge between a region and
+    uncovered pixels belongs to the region.
     """
     edges = visible_edges(rasters)
     front, behind = _edge_sides(rasters.owner)
@@ -116,7 +117,8 @@ def region_boxes(scene: Scene, rasters: Rasters) -> list[RegionBoxes]:
 def _edge_sides(owner: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the two frontmost labels of each pixel's block (itself, east, south, south-east); 0 for none.
 
-    Edges lie where blocks hold two labels. Blocks in the last row and column are cropped, as for the edges.
+    Edges lie where blocks hold two labels. Blocks in the last row and column are cropped, as for
+    the edges.
     """
     farthest = np.iinfo(np.int32).max
     ranked = np.where(owner == 0, farthest, owner)

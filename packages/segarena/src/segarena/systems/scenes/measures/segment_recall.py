@@ -60,13 +60,15 @@ class SegmentRecall(NamedTuple):
 class SegmentRecallMeter:
     """Average recall of class-agnostic segments.
 
-    A segment can match each region once; each takes, in the order of its score, the free region with the highest IoU.
-    Regions outside a kind or occlusion range are ignored, and so is a segment that can match no other. Recall is
-    pooled over all regions of all images, and averaged over the IoU thresholds .50, .55, ... .95.
+    A segment can match each region once; each takes, in the order of its score, the free region
+    with the highest IoU. Regions outside a kind or occlusion range are ignored, and so is a segment
+    that can match no other. Recall is pooled over all regions of all images, and averaged over the
+    IoU thresholds .50, .55, ... .95.
 
     Args:
         most: numbers of segments per image that count, ascending.
-        open_upper_end: whether an occlusion of exactly .25 is heavy only; as published it is partial too.
+        open_upper_end: whether an occlusion of exactly .25 is heavy only; as published it is
+            partial too.
         none_value: result of a kind without regions: NaN, or -1 as published.
     """
 
@@ -190,7 +192,8 @@ def _counted_regions(
 def _first_segment(ious: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the segment that matches each counted region, (thresholds, regions); `_NOT_FOUND` for none.
 
-    A segment matches an ignored region only if no counted region is left for it; of equal IoUs the last one counts.
+    A segment matches an ignored region only if no counted region is left for it; of equal IoUs the
+    last one counts.
     """
     columns = np.concatenate((np.flatnonzero(counts), np.flatnonzero(~counts)))
     counted = int(counts.sum())

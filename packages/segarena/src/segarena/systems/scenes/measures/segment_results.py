@@ -1,6 +1,7 @@
 """Evaluation of detected segments in COCO results files against amodal scenes.
 
-Source: amodalAPI (2017): a flat list of {image_id, score, segmentation, amodal_mask?}; several files count as one.
+Source: amodalAPI (2017): a flat list of {image_id, score, segmentation, amodal_mask?}; several
+files count as one.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ def judge_segments(
         against: "amodal" or "visible": which masks are to be found.
         given: "segmentation" or "amodal": which masks of the segments count; without the latter the former.
         most: numbers of segments per image that count.
-        is_published: whether what the file states counts (`occlude_rate`, and against visible parts `visible_mask`, or
-            the full extent without one) instead of what follows from the pixels, exactly .25 hidden is partial as well
-            as heavy, and nothing to be found gives -1.
+        is_published: whether what the file states counts (`occlude_rate`, and against visible parts
+            `visible_mask`, or the full extent without one) instead of what follows from the pixels,
+            exactly .25 hidden is partial as well as heavy, and nothing to be found gives -1.
 
     Raises:
         InvalidInput: other words than these.

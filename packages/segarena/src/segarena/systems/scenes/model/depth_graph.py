@@ -27,7 +27,8 @@ def occlusion_graph(overlap_px: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return the occlusion graph, bool (N, N): entry (i, j) if i precedes j and they share a pixel.
 
     Args:
-        overlap_px: (N, N), shared pixels of the full extents, front first. Borders that only touch share none.
+        overlap_px: (N, N), shared pixels of the full extents, front first. Borders that only touch
+            share none.
     """
     return np.triu(overlap_px > 0, 1)
 
@@ -35,7 +36,8 @@ def occlusion_graph(overlap_px: NDArray[np.int64]) -> NDArray[np.bool_]:
 def occlusion_components(graph: NDArray[np.bool_]) -> list[OcclusionGroup]:
     """Return the weakly connected components, in the order of their front regions.
 
-    A single region is a component of one layer. Layers are the regions on the longest path from front to back.
+    A single region is a component of one layer. Layers are the regions on the longest path from
+    front to back.
     """
     if not len(graph):
         return []
@@ -68,7 +70,8 @@ class LayerGrowth:
     Attributes:
         sizes: (regions, mean layers, number of components), by regions.
         slope: layers per doubling of the regions, by least squares; NaN if all sizes are equal.
-        pearson: correlation of layers with the logarithm of the regions; NaN if one of them is constant.
+        pearson: correlation of layers with the logarithm of the regions; NaN if one of them is
+            constant.
         spearman: rank correlation of layers with regions; NaN likewise.
     """
 

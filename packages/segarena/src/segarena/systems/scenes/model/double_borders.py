@@ -39,8 +39,8 @@ class _UnsharedEdges(NamedTuple):
 def double_borders(scene: Scene, *, near_px: float, least_px: float) -> Iterator[DoubleBorder]:
     """Yield pairs of regions whose borders are parallel and closer than `near_px` for `least_px` on end.
 
-    Left out are shared edges, edges on the frame of the image, where all regions end, and pairs of outlines with so
-    many vertices that the comparison would take seconds.
+    Left out are shared edges, edges on the frame of the image, where all regions end, and pairs of
+    outlines with so many vertices that the comparison would take seconds.
     """
     shared = set(scene.shared_edges())
     edges_of: dict[str, _UnsharedEdges] = {}

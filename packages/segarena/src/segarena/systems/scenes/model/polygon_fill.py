@@ -42,8 +42,8 @@ def fill_polygon(
 ) -> Patch:
     """Return the pixels of a polygon (N, 2) inside the frame (H, W); none below three vertices.
 
-    Source: "coco" behaves as `rleFrPoly` of the COCO API: outline points at whole columns of a five times finer
-    grid toggle the pixels below them.
+    Source: "coco" behaves as `rleFrPoly` of the COCO API: outline points at whole columns of a five
+    times finer grid toggle the pixels below them.
     """
     if len(points) < 3:
         return Patch((slice(0, 0), slice(0, 0)), np.zeros((0, 0), dtype=np.bool_))

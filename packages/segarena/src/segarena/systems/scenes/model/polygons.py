@@ -1,8 +1,8 @@
 """Exact polygon geometry: area, perimeter, convex hull, self-intersections, containment, clipping at the frame.
 
-A polygon is float64 (N, 2), rows and columns of its vertices, closed without repeating the first one. Coordinates
-are continuous: pixel (r, c) is the square from (r, c) to (r + 1, c + 1). The side of a line on which a point lies is
-decided without rounding errors.
+A polygon is float64 (N, 2), rows and columns of its vertices, closed without repeating the first
+one. Coordinates are continuous: pixel (r, c) is the square from (r, c) to (r + 1, c + 1). The side
+of a line on which a point lies is decided without rounding errors.
 """
 
 from __future__ import annotations
@@ -117,11 +117,10 @@ def orientation(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> i
     if abs(left - right) > _ROUNDING * (abs(left) + abs(right)):
         return 1 if left > right else -1
     # Too close to call in floating point: repeat with fractions.
-    a_row, a_column = Fraction(a[0]), Fraction(a[1])
-    b_row, b_column = Fraction(b[0]), Fraction(b[1])
-    c_row, c_column = Fraction(c[0]), Fraction(c[1])
-    exact_left = (b_row - a_row) * (c_column - a_column)
-    exact_right = (b_column - a_column) * (c_row - a_row)
+    a_row = Fraction(a[0])
+    a_column = Fraction(a[1])
+    exact_left = (Fraction(b[0]) - a_row) * (Fraction(c[1]) - a_column)
+    exact_right = (Fraction(b[1]) - a_column) * (Fraction(c[0]) - a_row)
     return (exact_left > exact_right) - (exact_left < exact_right)
 
 
@@ -143,8 +142,8 @@ def orientations(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
 def crossings(points: Points) -> list[Crossing]:
     """Return where the outline meets itself: edges that cross, touch or overlap, spikes, vertices used twice.
 
-    An empty list means a simple polygon. Only pairs of edges with overlapping bounding boxes are tested, and the search
-    stops once a thousand crossings were found.
+    An empty list means a simple polygon. Only pairs of edges with overlapping bounding boxes are
+    tested, and the search stops once a thousand crossings were found.
     """
     count = len(points)
     if count < 3:
@@ -166,10 +165,9 @@ def contains_points(polygon: Points, points: Points) -> Mask:
     inside = np.zeros(len(points), dtype=np.bool_)
     on_outline = np.zeros(len(points), dtype=np.bool_)
     for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        if start[0] <= end[0]:
-            low, high = start, end
-        else:
-            low, high = end, start
+        is_down = start[0] <= end[0]
+        low = start if is_down else end
+        high = end if is_down else start
         lows = np.broadcast_to(low, points.shape)
         highs = np.broadcast_to(high, points.shape)
         side = orientations(lows, highs, points)
@@ -185,7 +183,8 @@ def contains_points(polygon: Points, points: Points) -> Mask:
 def clip_to_frame(points: Points, shape: tuple[int, int]) -> Points:
     """Clip a polygon to the frame of (H, W) pixels; the result is empty if no part lies inside.
 
-    A part that leaves the frame and comes back stays connected along the border (Sutherland and Hodgman).
+    A part that leaves the frame and comes back stays connected along the border (Sutherland and
+    Hodgman).
     """
     for axis in (0, 1):
         points = _clip_half_plane(points, axis, sign=1.0, limit=0.0)
@@ -225,8 +224,8 @@ def _near_pairs(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield pairs of edges with overlapping bounding boxes, in batches.
 
-    Edges are sorted along the axis on which fewer of them overlap: the teeth of a comb are long, but overlap only with
-    their neighbours along the other axis.
+    Edges are sorted along the axis on which fewer of them overlap: the teeth of a comb are long,
+    but overlap only with their neighbours along the other axis.
     """
     lows = np.minimum(points, ends)
     highs = np.maximum(points, ends)

@@ -75,8 +75,8 @@ class Rasters:
     Attributes:
         shape: (H, W).
         regions: front first, as in the scene.
-        owner: int32 (H, W), the modal segmentation: 1 for the front region, 2 for the next, and so on; 0 for pixels
-            that no region covers.
+        owner: int32 (H, W), the modal segmentation: 1 for the front region, 2 for the next, and so
+            on; 0 for pixels that no region covers.
     """
 
     shape: tuple[int, int]
@@ -104,16 +104,17 @@ class Rasters:
 def rasterise(scene: Scene, *, visibility: VisibilitySource | None = None) -> Rasters:
     """Rasterize a scene by its own fill rule.
 
-    With "order", the visible part of a region is its full extent minus the full extents of all regions in front of it.
-    With "stated", it is the mask in the file, or the whole region if the file states none.
+    With "order", the visible part of a region is its full extent minus the full extents of all
+    regions in front of it. With "stated", it is the mask in the file, or the whole region if the
+    file states none.
 
     Args:
         scene: the annotation.
         visibility: None uses the depth order if the scene has one, and the stated masks otherwise.
 
     Raises:
-        InvalidMask: a mask of the scene differs in size from the image, its run lengths are damaged,
-            or the image needs more memory than is free.
+        InvalidMask: a mask of the scene differs in size from the image, its run lengths are
+            damaged, or the image needs more memory than is free.
     """
     by_order = visibility == "order" or (visibility is None and scene.has_depth)
     extents = _extents(scene)

@@ -1,8 +1,9 @@
 """The scene model: the named regions that one annotator drew on one image, in depth order, with shared vertices.
 
 A scene is immutable; `reordered`, `renamed`, `moved` and similar methods return a modified copy.
-Regions are in depth order, front first. A polygon is a ring of indices into `Scene.vertices`: where two regions
-share a border, both rings refer to the same vertices, so moving a shared border moves it for both.
+Regions are in depth order, front first. A polygon is a ring of indices into `Scene.vertices`: where
+two regions share a border, both rings refer to the same vertices, so moving a shared border moves
+it for both.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class Region:
         rings: its polygons, nearly always one; several form a union.
         is_stuff: True for stuff (grass), False for a thing (dog), None if unknown.
         mask: its full extent if the file has a mask instead of polygons.
-        visible_mask: visible part as stated in the file; None if not stated. `segarena.systems.scenes.model.rasters`
-            derives the visible part from the depth order.
+        visible_mask: visible part as stated in the file; None if not stated.
+            `segarena.systems.scenes.model.rasters` derives the visible part from the depth order.
         hidden_mask: hidden part, likewise.
         stated_area_px: number of pixels of the full extent as stated in the file.
         stated_occlusion: hidden share of the full extent, 0 to 1, as stated in the file.
@@ -103,10 +104,10 @@ class Scene:
         regions: front first.
         vertices: of all polygons; a vertex in several rings is shared.
         annotator: name of the annotator; "" if unknown.
-        has_depth: whether the order of the regions is a depth order. Files with one record per object state visible
-            masks instead.
-        stated_pairs: pairs of region ids (in front, behind) that the file states besides the order; None if it
-            states no pairs.
+        has_depth: whether the order of the regions is a depth order. Files with one record per
+            object state visible masks instead.
+        stated_pairs: pairs of region ids (in front, behind) that the file states besides the order;
+            None if it states no pairs.
         fill_rule: rule that decides which pixels lie in a polygon.
         attributes: further keys of the annotation in the file.
 

@@ -5,13 +5,14 @@ convexity = area / area of the convex hull; simplicity = sqrt(4 pi area) / perim
 On the same masks the mean simplicity ranges from .57 to .75 with the estimator:
 
 - "centres": the outline through the centres of the border pixels, steps of 1 and sqrt 2 (8-connected), hull around the
-  corners of the pixels, simplicity cut at 1 and undefined for a single pixel, which has no outline. It reproduces the
-  numbers that the amodal paper prints for BSDS.
+  corners of the pixels, simplicity cut at 1 and undefined for a single pixel, which has no outline.
+  It reproduces the numbers that the amodal paper prints for BSDS.
 - "cracks": the length of all sides between a pixel of the region and one outside it, same hull.
 - "polygon": exact area, perimeter and hull of a polygon, without pixels. See `polygon_shape`.
 
-For any connected region the perimeter is no shorter than that of the hull, so simplicity squared is at most convexity,
-up to the error of rasterization. Table 1 of the paper violates this in one row: its two columns are swapped.
+For any connected region the perimeter is no shorter than that of the hull, so simplicity squared is
+at most convexity, up to the error of rasterization. Table 1 of the paper violates this in one row:
+its two columns are swapped.
 
 Source: Zhu et al., Semantic Amodal Segmentation, section 3.
 """

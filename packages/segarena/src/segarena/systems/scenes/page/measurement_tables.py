@@ -17,9 +17,9 @@ NOT_ANNOTATED = "not annotated"
 
 
 def statistics_sheets(summary: StatisticsSummary, estimator: str) -> list[Sheet]:
-    """Return what is known of a set of annotations: numbers, shapes, layers of depth, names."""
-    made = [_numbers(summary), _shapes(summary, estimator), _layers(summary), _names(summary)]
-    return [sheet for sheet in made if sheet.rows]
+    """Return the tables of a set of annotations: numbers, shapes, depth layers, names; empty ones are left out."""
+    sheets = [_numbers(summary), _shapes(summary, estimator), _layers(summary), _names(summary)]
+    return [sheet for sheet in sheets if sheet.rows]
 
 
 def _numbers(summary: StatisticsSummary) -> Sheet:
@@ -109,7 +109,7 @@ def _names(summary: StatisticsSummary) -> Sheet:
 
 
 def agreement_sheet(summary: AgreementSummary) -> Sheet:
-    """Return how well annotators agree; only what was measured has a row."""
+    """Return the table of agreement; only measured values have a row."""
     values = (
         ("region consistency, median F", summary.regions),
         ("edge consistency, median F", summary.edges),
@@ -132,7 +132,7 @@ def agreement_sheet(summary: AgreementSummary) -> Sheet:
 
 
 def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
-    """Return what a detector of edges reaches; `occurrence` is which of equal recalls AP keeps."""
+    """Return the table of an edge detector; `occurrence` is which of equal recalls AP keeps."""
     named = {
         "best threshold for the set (ODS)": summary.ods,
         "best threshold per image (OIS)": summary.ois,
@@ -153,7 +153,7 @@ def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
 
 
 def regions_sheet(summary: RegionSummary) -> Sheet:
-    """Return what segmentations reach."""
+    """Return the table of region measures."""
     named = {
         "covering": (*summary.covering[1:], summary.covering_best),
         "Rand index": (*summary.rand[1:], math.nan),
@@ -168,7 +168,7 @@ def regions_sheet(summary: RegionSummary) -> Sheet:
 
 
 def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:
-    """Return average recall by kind and occlusion; of fewer segments than the most only that over all regions."""
+    """Return average recall by kind and occlusion; only over all regions for fewer than the most segments."""
     most = max((result.most for result in results), default=0)
     rows: list[tuple[Cell, ...]] = [
         (

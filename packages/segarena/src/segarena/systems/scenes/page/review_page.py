@@ -1,6 +1,7 @@
 """Review page for amodal annotations: every drawing over its photograph, with its defects and their positions.
 
-It is a self-contained HTML file. Decisions stay in the browser until the reviewer saves them as a file.
+It is a self-contained HTML file. Decisions stay in the browser until the reviewer saves them as a
+file.
 """
 
 from __future__ import annotations

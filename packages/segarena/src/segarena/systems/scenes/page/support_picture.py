@@ -46,7 +46,8 @@ class SupportPicture:
 def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPicture:
     """Colour one annotator's regions by their mean IoU with those of the others: dark 0, bright 1.
 
-    Visible edges are blue. Outlines inside regions in front are red. Pixels without a region are white.
+    Visible edges are blue. Outlines inside regions in front are red. Pixels without a region are
+    white.
     """
     drawing = drawings[which]
     support = region_support(drawings, which)

@@ -1,7 +1,7 @@
 """DAVIS Interactive Challenge: quality of the masks of a whole video against the time spent with scribbles.
 
-A person scribbles on one frame, then a robot on the worst frame after each answer. Several objects are judged
-together, in all frames; the clock runs while the segmenter works.
+A person scribbles on one frame, then a robot on the worst frame after each answer. Several objects
+are judged together, in all frames; the clock runs while the segmenter works.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, Literal
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
 from segarena.registry import benchmark
-from segarena.roles import Benchmark, Statistic, TimeBudget
+from segarena.roles import Benchmark
+from segarena.rules import Statistic, TimeBudget
 from segarena.specs import PluginSpec
 from segarena.systems.videos.robot.settings import RobotPreset
 
@@ -47,15 +48,19 @@ def davis(
 ) -> Benchmark:
     """Judge video segmenters by J and F against the time they take.
 
-    The summary has values after interactions; those against time (AUC, J&F@60s), which are not means over dialogues,
-    are the first section of the report: see `segarena.systems.videos.measures.challenge_summary`.
+    The summary has values after interactions; those against time (AUC, J&F@60s), which are not
+    means over dialogues, are the first section of the report: see
+    `segarena.systems.videos.measures.challenge_summary`.
 
     Args:
         preset: of the robot: "default", "local-1.0.4" or "server-2020".
-        metric: the robot draws in the frame where this is lowest: "J", "F" or "J_AND_F"; the curve shows it, too.
+        metric: the robot draws in the frame where this is lowest: "J", "F" or "J_AND_F"; the curve
+            shows it, too.
         rounds: largest number of interactions; None: as many as the time allows, 1000 at most.
-        seconds_per_object: time limit for all interactions about a video, per object; None: no limit.
-        counts_judging: whether judging and drawing count against that limit; by default only as published.
+        seconds_per_object: time limit for all interactions about a video, per object; None: no
+            limit.
+        counts_judging: whether judging and drawing count against that limit; by default only as
+            published.
         kernel_size: replaces the preset's, as do the next three; see `scribble-robot`.
         max_radius_px: largest radius of the disk that opens an error.
         min_nodes: skeletons with fewer pixels give no line.
@@ -65,8 +70,8 @@ def davis(
     Raises:
         InvalidInput: no time at all, or neither a limit of time nor of interactions.
 
-    Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the interactive track;
-    `docs/davis.md` lists the differences.
+    Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the
+    interactive track; `docs/davis.md` lists the differences.
     """
     if seconds_per_object is not None and not seconds_per_object > 0:
         raise InvalidInput(
@@ -114,30 +119,35 @@ def _budget(seconds_per_object: float | None, counts_judging: bool) -> TimeBudge
 
 
 def robot_text(options: Mapping[str, Any]) -> str:
-    """Return the robot's parameters in words: the preset, and what replaces its numbers."""
-    names = ("kernel_size", "max_radius_px", "min_nodes", "max_points")
-    return ", ".join(
-        [options["preset"], *(f"{name} {options[name]:g}" for name in names if name in options)]
-    )
+    """Return the robot's parameters in words: the preset, and the replaced numbers."""
+    parts = [options["preset"]]
+    for name in ("kernel_size", "max_radius_px", "min_nodes", "max_points"):
+        if name in options:
+            parts.append(f"{name} {options[name]:g}")
+    return ", ".join(parts)
 
 
 def last_round(rounds: int) -> str:
-    """Return what the last of `rounds` interactions is called in "J&F@...": "end" where time alone ends dialogues."""
+    """Return the name of the last of `rounds` interactions in "J&F@...": "end" if time alone ends dialogues."""
     return "end" if rounds == BY_TIME_ALONE else str(rounds)
 
 
 def _summary(rounds: int | None) -> tuple[Statistic, ...]:
     last = rounds or BY_TIME_ALONE
-    names = {number: str(number) for number in (1, 2, 3, 5) if number < last} | {
-        last: last_round(last)
-    }
-    area = Statistic(name="AuC over interactions", kind="auc", metric="j_and_f")
-    return (
-        *(
-            Statistic(name=f"J&F@{name}", kind="at_round", metric="j_and_f", round=n)
-            for n, name in names.items()
-        ),
-        Statistic(name=f"J@{names[last]}", kind="at_round", metric="jaccard", round=last),
-        Statistic(name=f"F@{names[last]}", kind="at_round", metric="contour", round=last),
-        *([] if rounds is None else [area]),
-    )
+    statistics: list[Statistic] = []
+    for number in (1, 2, 3, 5):
+        if number < last:
+            statistics.append(_at_round("J&F", "j_and_f", number, str(number)))
+    name = last_round(last)
+    statistics += [
+        _at_round("J&F", "j_and_f", last, name),
+        _at_round("J", "jaccard", last, name),
+        _at_round("F", "contour", last, name),
+    ]
+    if rounds is not None:
+        statistics.append(Statistic(name="AuC over interactions", kind="auc", metric="j_and_f"))
+    return tuple(statistics)
+
+
+def _at_round(title: str, metric: str, number: int, name: str) -> Statistic:
+    return Statistic(name=f"{title}@{name}", kind="at_round", metric=metric, round=number)

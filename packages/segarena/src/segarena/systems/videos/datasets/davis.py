@@ -37,16 +37,17 @@ PUBLISHED = {
 class Davis(VideoDataset):
     """DAVIS as downloaded; the files decide which sequences exist.
 
-    A sample is a sequence; its target "objects" holds the labels of all its objects, 255 is `ignore`. The files in
-    `Scribbles/SEQ` are its scribbles, one per person.
+    A sample is a sequence; its target "objects" holds the labels of all its objects, 255 is
+    `ignore`. The files in `Scribbles/SEQ` are its scribbles, one per person.
 
     Args:
         path: the folder with `JPEGImages`.
-        subset: "train", "val", "trainval" or "test-dev", as listed in `ImageSets`; "all" for every folder of frames; or
-            sequences by name, in this order.
+        subset: "train", "val", "trainval" or "test-dev", as listed in `ImageSets`; "all" for every
+            folder of frames; or sequences by name, in this order.
         sequences: of the subset, only these.
         resolution: folder in `JPEGImages` and `Annotations`.
-        year: 2017, or 2016 for one object: all ids are merged to 1, and `ImageSets` of that year count.
+        year: 2017, or 2016 for one object: all ids are merged to 1, and `ImageSets` of that year
+            count.
         renumber: close gaps in the object ids instead of rejecting them.
 
     Raises:

@@ -39,8 +39,10 @@ class DemoVideos:
     The target of each video is "objects": labels of two or three objects.
 
     Args:
-        size: rows and columns of a frame, at least 48 each. The scenes stay the same, so larger frames are finer.
-        frames: number of frames of each video, at least 2. The scenes stay the same, so more frames are slower.
+        size: rows and columns of a frame, at least 48 each. The scenes stay the same, so larger
+            frames are finer.
+        frames: number of frames of each video, at least 2. The scenes stay the same, so more frames
+            are slower.
         seed: seed of textures and noise.
 
     Raises:

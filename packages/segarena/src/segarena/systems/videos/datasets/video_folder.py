@@ -25,7 +25,8 @@ VIDEO_FOLDER_LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
 class VideoFolder(VideoDataset):
     """For each video a folder of frames and a folder of masks of the same name, possibly nested.
 
-    A mask's value is the number of an object. Scribbles are JSON files in the format of the DAVIS challenge.
+    A mask's value is the number of an object. Scribbles are JSON files in the format of the DAVIS
+    challenge.
 
     Args:
         path: the parent folder.

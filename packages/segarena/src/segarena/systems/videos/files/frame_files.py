@@ -135,8 +135,8 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
     """Return mask files as labels, uint8 (T, H, W), values as stored.
 
     Raises:
-        InvalidMask: a file is missing, damaged, of another shape than the frames, or has values above 255; or all
-            together have more pixels than `segarena.files.limits` allows.
+        InvalidMask: a file is missing, damaged, of another shape than the frames, or has values
+            above 255; or all together have more pixels than `segarena.files.limits` allows.
     """
     check_pixels(math.prod(shape), paths[0] if paths else "masks", error=InvalidMask)
     check_voxels(

@@ -115,7 +115,8 @@ class VideoDataset(ListedDataset[VideoSample]):
         videos: the files of each, by sample id, in the order of evaluation.
         folders: folder of the masks of each; for messages.
         objects: conversion of masks to objects.
-        needs_masks: whether a video without a mask for every frame is an error; otherwise it has no target.
+        needs_masks: whether a video without a mask for every frame is an error; otherwise it has no
+            target.
     """
 
     sample_kind = "video"

@@ -1,6 +1,7 @@
 """The report of a video challenge, one row per interaction, object and frame, and scores of samples from it.
 
-Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4, whose reports have the same columns.
+Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4, whose reports have the
+same columns.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class SampleScore:
     Attributes:
         sequence: its name.
         scribble_idx: number of the person whose scribbles came first, from 1.
-        quality: (objects, interactions), means over frames; NaN for a missing interaction. No columns if no answer
-            came in time.
+        quality: (objects, interactions), means over frames; NaN for a missing interaction. No
+            columns if no answer came in time.
         seconds: (interactions,), time of each answer; NaN if it is missing.
     """
 
@@ -68,8 +69,9 @@ def unanswered(sequence: str, scribble_idx: int, objects: int) -> SampleScore:
 def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "") -> pl.DataFrame:
     """Return the report of one user and segmenter, from the tables `parts` and `timings` of a run.
 
-    The time of encoding a sample is part of the first interaction, as for the challenge's participants. The columns are
-    `REPORT_COLUMNS`, the rows in the order of `parts`; timings of other users are ignored.
+    The time of encoding a sample is part of the first interaction, as for the challenge's
+    participants. The columns are `REPORT_COLUMNS`, the rows in the order of `parts`; timings of
+    other users are ignored.
     """
     if not parts.height:
         return pl.DataFrame(schema=REPORT_COLUMNS)

@@ -1,8 +1,8 @@
 """Summary of a timed video challenge: quality against time, the area under the curve, the value after a minute.
 
-Missing interactions of a sample keep the last quality and take no time; before the first answer quality is 0. Quality
-is a mean over objects, so samples weigh by their objects; time is a mean over samples. Intervals resample whole
-sequences, since the samples of one sequence are alike.
+Missing interactions of a sample keep the last quality and take no time; before the first answer
+quality is 0. Quality is a mean over objects, so samples weigh by their objects; time is a mean over
+samples. Intervals resample whole sequences, since the samples of one sequence are alike.
 
 Source: DAVIS Interactive Challenge, "Evaluation". "published" below says where its package differs.
 """
@@ -38,8 +38,9 @@ class CurveEnd:
         seconds_per_object: time limit of a sample per object; None without a limit.
         protocol: "careful": the curve ends at that limit for the mean number of objects of the counted samples, or at
             the end of the last interaction without a limit; the rest is cut off. "published": it ends at the limit for
-            the mean number of objects of the sequences, or at the number of interactions times the longest single one;
-            nothing is cut off, so the area beyond the end is negative, and it is divided by the latest time.
+            the mean number of objects of the sequences, or at the number of interactions times the
+            longest single one; nothing is cut off, so the area beyond the end is negative, and it
+            is divided by the latest time.
     """
 
     seconds_per_object: float | None = None
@@ -52,7 +53,8 @@ class VideoSummary:
 
     Attributes:
         auc: area under the curve, divided by its last time; 0 if no time passed.
-        at_threshold: quality at `threshold_s`, linearly interpolated between the points of the curve.
+        at_threshold: quality at `threshold_s`, linearly interpolated between the points of the
+            curve.
         threshold_s: in seconds.
         time_s: times of the curve: 0, the mean time after each interaction, the end.
         quality: values of the curve: 0, the mean after each interaction, the last one again.
@@ -96,7 +98,8 @@ class VideoIntervals:
 def fill_missing_rounds(score: SampleScore, rounds: int) -> tuple[Values, Values]:
     """Return quality (objects, rounds) and seconds (rounds,) without gaps.
 
-    A missing interaction has the quality of the one before and took 0 seconds; before the first answer all are 0.
+    A missing interaction has the quality of the one before and took 0 seconds; before the first
+    answer all are 0.
     """
     quality = np.zeros((score.objects, rounds))
     seconds = np.zeros(rounds)
@@ -164,17 +167,19 @@ def video_intervals(
 ) -> VideoIntervals:
     """Return bootstrap intervals of the summary of `scores`; NaN with fewer than two sequences.
 
-    Arguments are as for `video_summary`; samples that were not begun do not count. Sequences are drawn `repeats`
-    times, and `level` of the draws lie inside an interval: the draws of `segarena.statistics.intervals.bootstrap_mean`,
-    so that where objects and samples have the same mean, they have the same interval. The grid of times ends at
-    `until_s`, or with the curve.
+    Arguments are as for `video_summary`; samples that were not begun do not count. Sequences are
+    drawn `repeats` times, and `level` of the draws lie inside an interval: the draws of
+    `segarena.statistics.intervals.bootstrap_mean`, so that where objects and samples have the same
+    mean, they have the same interval. The grid of times ends at `until_s`, or with the curve.
     """
     end = horizon or CurveEnd()
     sums = _SequenceSums.of(scores, _round_count(scores, rounds))
     count = len(sums.samples)
     if until_s is None:
-        until_s = sums.curve(np.ones(count), end).time_s.max()
-    grid: Values = np.linspace(0, until_s, _GRID_POINTS)
+        grid_end_s = float(sums.curve(np.ones(count), end).time_s.max())
+    else:
+        grid_end_s = until_s
+    grid: Values = np.linspace(0, grid_end_s, _GRID_POINTS)
     curves: list[_Curve] = []
     if count > 1:
         rng = np.random.default_rng(seed)

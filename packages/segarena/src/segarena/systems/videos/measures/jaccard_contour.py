@@ -1,6 +1,7 @@
 """J and F of video object segmentation: overlap of regions and of contours, per object and frame.
 
-Source: Perazzi et al., DAVIS, CVPR 2016; as the DAVIS Interactive Challenge and the DAVIS 2017 toolkit compute them.
+Source: Perazzi et al., DAVIS, CVPR 2016; as the DAVIS Interactive Challenge and the DAVIS 2017
+toolkit compute them.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ def jaccard_contour(
 ) -> JaccardContour:
     """Return J and F of every object in every frame.
 
-    J is intersection over union. F is the harmonic mean of the share of predicted contour pixels near the target's
-    contour and the share of target contour pixels near the predicted one. See `segarena.arrays.label_edges` for
-    what a contour is.
+    J is intersection over union. F is the harmonic mean of the share of predicted contour pixels
+    near the target's contour and the share of target contour pixels near the predicted one. See
+    `segarena.arrays.label_edges` for what a contour is.
 
-    An object absent from both masks of a frame has J = F = 1. F is 0 if one contour is empty and 1 if both are, even if
-    one mask fills the frame and the other is empty.
+    An object absent from both masks of a frame has J = F = 1. F is 0 if one contour is empty and 1
+    if both are, even if one mask fills the frame and the other is empty.
 
     Args:
-        prediction: integer labels (T, H, W), or (H, W) for one frame; bool for one object. Labels beyond the target's
-            objects count as background.
+        prediction: integer labels (T, H, W), or (H, W) for one frame; bool for one object. Labels
+            beyond the target's objects count as background.
         target: the same shape; 255 is no object but part of `ignore`.
         ignore: bool, same shape: excluded from scoring.
         objects: number of objects to judge; by default the highest label of the target below 255.
@@ -79,7 +80,8 @@ class JaccardContourMetric:
     """J, F and their mean, averaged over frames and objects; the table of parts holds J and F.
 
     Args:
-        bound_share: tolerance of the contours, as a share of the frame's diagonal; 1 or more is in pixels.
+        bound_share: tolerance of the contours, as a share of the frame's diagonal; 1 or more is in
+            pixels.
         void: "ignore": ignored pixels are removed from both masks; "background": they are ordinary background, so
             that a prediction there is wrong, as in the published interactive challenge.
     """

@@ -1,7 +1,8 @@
 """Recall and decay: the values of one object over the frames of a video as two numbers.
 
-Source: Perazzi et al., DAVIS, CVPR 2016, section 4; as the toolkit for semi-supervised methods computes them. That
-toolkit leaves out the first and the last frame of each sequence; callers do so with `values[1:-1]`.
+Source: Perazzi et al., DAVIS, CVPR 2016, section 4; as the toolkit for semi-supervised methods
+computes them. That toolkit leaves out the first and the last frame of each sequence; callers do so
+with `values[1:-1]`.
 """
 
 from __future__ import annotations
@@ -44,12 +45,13 @@ def _check_values(values: Any) -> Any:
 def decay(values: Any, *, protocol: Protocol = "careful") -> float:
     """Return the mean of the first quarter of the frames minus the mean of the last: the loss over time.
 
-    Quarters share their border frames: they run between five rounded points from the first to the last frame.
+    Quarters share their border frames: they run between five rounded points from the first to the
+    last frame.
 
     Args:
         values: one per frame; NaN is left out of the means.
-        protocol: "published" keeps the points in 8 bits, as the published toolkit does; that is wrong from frame
-            256 on.
+        protocol: "published" keeps the points in 8 bits, as the published toolkit does; that is
+            wrong from frame 256 on.
 
     Raises:
         InvalidInput: no frames.

@@ -22,7 +22,7 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import sheet_terminal
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import protocol_text
-from segarena.roles import Statistic
+from segarena.rules import Statistic
 from segarena.systems.videos.benchmarks.davis import METRIC_COLUMNS, last_round, robot_text
 from segarena.systems.videos.measures.challenge_report import SampleScore
 from segarena.systems.videos.measures.challenge_summary import video_summary

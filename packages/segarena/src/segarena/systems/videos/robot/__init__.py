@@ -1,4 +1,5 @@
 """The scribbling robot of the DAVIS Interactive Challenge, stage by stage.
 
-Error mask, `morphological_opening`, `medial_axis`, `skeleton_paths`, `bezier_line`; `scribble_lines` runs all stages.
+Error mask, `morphological_opening`, `medial_axis`, `skeleton_paths`, `bezier_line`;
+`scribble_lines` runs all stages.
 """

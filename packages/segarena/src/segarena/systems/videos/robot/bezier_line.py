@@ -14,8 +14,8 @@ _POINTS_PER_PIXEL = 2
 def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
     """Return a Bezier curve of `max_points` points with every pixel of `path` as a control point, in reverse order.
 
-    A path with more pixels than that is returned unchanged. So many control points make the line smooth, but it cuts
-    corners and leaves its target: see `guided_line`.
+    A path with more pixels than that is returned unchanged. So many control points make the line
+    smooth, but it cuts corners and leaves its target: see `guided_line`.
 
     Args:
         path: (N, 2), N at least 1, as (row, column).
@@ -29,8 +29,9 @@ def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
 def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Points:
     """Return a line along `path` that stays on `allowed`, as smooth as possible.
 
-    It is one Bezier curve if that stays on `allowed`; otherwise the path is halved, and each half again, down to steps
-    between neighbouring pixels. Both the points and the pixels between them stay on `allowed`. Two points per pixel.
+    It is one Bezier curve if that stays on `allowed`; otherwise the path is halved, and each half
+    again, down to steps between neighbouring pixels. Both the points and the pixels between them
+    stay on `allowed`. Two points per pixel.
 
     Args:
         path: (N, 2), N at least 1, as (row, column); every pixel in `allowed`.

@@ -47,7 +47,8 @@ def rank_frames(
 
     Args:
         quality: of each frame, see `frame_quality`.
-        used: the frames of the robot's earlier lines, one entry per time; frames of human lines are not included.
+        used: the frames of the robot's earlier lines, one entry per time; frames of human lines are
+            not included.
         candidates: the requested frames; None or none means all.
         reuse: "in-turn": all candidates, those used least often first and of these the worst one, so that all have
             their turn again once all were used. "published": the unused candidates, the worst one first; if all were
@@ -59,7 +60,8 @@ def rank_frames(
     Raises:
         InvalidInput: a candidate is not a frame of the video, or there are no frames.
 
-    Source: the published session, whose sort is unstable for ties, and which reports invalid candidates too late.
+    Source: the published session, whose sort is unstable for ties, and which reports invalid
+    candidates too late.
     """
     frames = len(quality)
     allowed = check_candidates(candidates, frames)
@@ -104,8 +106,8 @@ def scribbled_frames(rounds: Iterable[Sequence[Prompt]]) -> tuple[int, ...]:
 def first_frame(target: Labels) -> int:
     """Return the frame to begin with: the one with the most objects.
 
-    Ties go to the most object pixels, then to the first frame. This way the robot draws on as many objects as possible
-    at least once.
+    Ties go to the most object pixels, then to the first frame. This way the robot draws on as many
+    objects as possible at least once.
 
     Args:
         target: uint8 (T, H, W), T at least 1.

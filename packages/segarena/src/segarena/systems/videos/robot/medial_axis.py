@@ -1,14 +1,16 @@
 """Second stage: the medial axis, by thinning from the outside in while the topology stays the same.
 
-Pixels are visited in the order of their distance to the outside, then of their number of neighbours, fewest (corners)
-first, then of a tie rule. A pixel is removed unless its removal would change the number of 8-connected components in
-its 3 x 3 neighbourhood, or it has fewer than two neighbours left.
+Pixels are visited in the order of their distance to the outside, then of their number of
+neighbours, fewest (corners) first, then of a tie rule. A pixel is removed unless its removal would
+change the number of 8-connected components in its 3 x 3 neighbourhood, or it has fewer than two
+neighbours left.
 
-Done one by one this takes a loop over all pixels. But whether a pixel stays depends only on which of its earlier
-neighbours stayed and which later ones exist, and only one set of pixels satisfies that rule everywhere: an earlier
-neighbour has earlier ones itself, down to the first pixel. Therefore all pixels are decided at once as if no earlier
-neighbour had stayed, which is right almost everywhere, and then those after a wrongly decided one again, until nothing
-changes. The result always equals that of the loop.
+Done one by one this takes a loop over all pixels. But whether a pixel stays depends only on which
+of its earlier neighbours stayed and which later ones exist, and only one set of pixels satisfies
+that rule everywhere: an earlier neighbour has earlier ones itself, down to the first pixel.
+Therefore all pixels are decided at once as if no earlier neighbour had stayed, which is right
+almost everywhere, and then those after a wrongly decided one again, until nothing changes. The
+result always equals that of the loop.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ def medial_axis(mask: Mask, ties: TieBreak = "raster") -> Mask:
     Returns:
         bool (H, W), empty if `mask` is. It may contain closed loops, around holes and elsewhere.
 
-    Source: `medial_axis` of scikit-image, which broke ties with `RandomState(0)` up to 0.18 and at random from 0.19 on;
-    "permutation" reproduces the former.
+    Source: `medial_axis` of scikit-image, which broke ties with `RandomState(0)` up to 0.18 and at
+    random from 0.19 on; "permutation" reproduces the former.
     """
     inside = np.pad(mask, 1)
     later = _later_neighbours(_visit_order(inside, ties))

@@ -28,8 +28,9 @@ def opening_radius_px(area_px: int, settings: RobotSettings) -> float:
 def published_disk(radius_px: float) -> NDArray[np.uint8]:
     """Return the published disk of a real radius r: on where x^2 + y^2 <= r^2 at x, y = -r, -r + 1, ... below r + 1.
 
-    For a whole radius it is the usual disk. For others its centre lies between pixels: r = 2.5 gives 6 x 6 elements, of
-    which those at -2 to +1 are on; r = 1.05 gives three elements without the middle one. Element i lies at i - n // 2.
+    For a whole radius it is the usual disk. For others its centre lies between pixels: r = 2.5
+    gives 6 x 6 elements, of which those at -2 to +1 are on; r = 1.05 gives three elements without
+    the middle one. Element i lies at i - n // 2.
     """
     along = np.arange(-radius_px, radius_px + 1)
     squared = along[:, None] ** 2 + along**2
@@ -39,8 +40,9 @@ def published_disk(radius_px: float) -> NDArray[np.uint8]:
 def open_mask(mask: Mask, element: NDArray[np.uint8]) -> Mask:
     """Open a mask: erode with `element`, then dilate.
 
-    Pixels beyond the frame do not count; a pixel is False if its element lies entirely outside. Erosion and dilation
-    use the same offsets, not mirrored ones, so an element whose centre is not its middle element shifts the result.
+    Pixels beyond the frame do not count; a pixel is False if its element lies entirely outside.
+    Erosion and dilation use the same offsets, not mirrored ones, so an element whose centre is not
+    its middle element shifts the result.
     """
     rows = element_of(element)
     margin = words_for(len(element))
@@ -58,13 +60,13 @@ def open_mask(mask: Mask, element: NDArray[np.uint8]) -> Mask:
 def open_error(error: Mask, settings: RobotSettings) -> Component | None:
     """Open an error mask, and crop the result; None if nothing is left.
 
-    An error whose disk has a radius of at most 1 stays unchanged. Otherwise it is opened, with a radius a tenth
-    smaller each time until something is left or the radius falls to 1.
+    An error whose disk has a radius of at most 1 stays unchanged. Otherwise it is opened, with a
+    radius a tenth smaller each time until something is left or the radius falls to 1.
 
     Args:
         error: bool (H, W).
-        settings: a checked robot opens with `segarena.arrays.balls.disk`, so that the result stays inside the error; a
-            published one with `published_disk`.
+        settings: a checked robot opens with `segarena.arrays.balls.disk`, so that the result stays
+            inside the error; a published one with `published_disk`.
 
     Source: the published robot, `davisinteractive` 1.0.4, by its behaviour.
     """

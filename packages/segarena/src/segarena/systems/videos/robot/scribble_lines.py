@@ -37,10 +37,11 @@ class LineValidity:
     """Share of a line that leaves its target.
 
     Attributes:
-        off_error: share of its points outside the wrong pixels of its label: these give no new information.
+        off_error: share of its points outside the wrong pixels of its label: these give no new
+            information.
         off_label: share of its points outside its label: these give wrong information.
-        farthest_px: largest distance of the pixel of such a point to the label; 0 without such points, infinite if
-            the label is absent from the frame.
+        farthest_px: largest distance of the pixel of such a point to the label; 0 without such
+            points, infinite if the label is absent from the frame.
     """
 
     off_error: float
@@ -59,8 +60,8 @@ def draw_lines(
 ) -> tuple[RobotLine, ...]:
     """Draw the robot's lines in one frame: one in each large enough component of each label's error.
 
-    The background is a label like the others, 0, and comes first: a line on it marks pixels that were wrongly predicted
-    as an object.
+    The background is a label like the others, 0, and comes first: a line on it marks pixels that
+    were wrongly predicted as an object.
 
     Args:
         prediction: uint8 (H, W).
@@ -71,7 +72,8 @@ def draw_lines(
         marks_all: a checked robot draws at least a point on every label with an error.
 
     Returns:
-        Lines by label, then by the first pixel of the skeleton in raster order; empty if no component is large enough.
+        Lines by label, then by the first pixel of the skeleton in raster order; empty if no
+        component is large enough.
     """
     wrong = prediction != target
     if ignore is not None:

@@ -19,15 +19,17 @@ class RobotSettings:
     """Parameters of the robot.
 
     Attributes:
-        kernel_size: diameter of the disk that opens an error, relative to the square root of the error's pixels.
+        kernel_size: diameter of the disk that opens an error, relative to the square root of the
+            error's pixels.
         max_radius_px: largest radius of that disk.
         min_nodes: skeletons with fewer pixels give no line.
-        max_points: largest number of points of a line; published lines have exactly as many unless their path is
-            longer.
+        max_points: largest number of points of a line; published lines have exactly as many unless
+            their path is longer.
         mode: "checked": lines stay on the true label, thin errors get lines too, points of a line lie half a pixel
             apart. "published": as in the published code.
-        ties: which of equally deep pixels the skeleton loses first: "raster", the first in raster order;
-            "permutation", in the random order of scikit-image up to 0.18, with NumPy's `RandomState(0)`.
+        ties: which of equally deep pixels the skeleton loses first: "raster", the first in raster
+            order; "permutation", in the random order of scikit-image up to 0.18, with NumPy's
+            `RandomState(0)`.
     """
 
     kernel_size: float = 0.15

@@ -26,20 +26,23 @@ def longest_paths(
 ) -> list[NDArray[np.int64]]:
     """Return the longest path of each 8-connected component of `skeleton` with at least `min_nodes` pixels.
 
-    Closed loops are opened first: a minimum spanning tree of the component's pixels is kept, with diagonal steps
-    counting sqrt(2). A path may have fewer pixels than `min_nodes`: the limit applies to the component.
+    Closed loops are opened first: a minimum spanning tree of the component's pixels is kept, with
+    diagonal steps counting sqrt(2). A path may have fewer pixels than `min_nodes`: the limit
+    applies to the component.
 
-    A path is longest by its number of pixels. Two breadth-first searches find it, neighbours in raster order: from
-    the component's first pixel to the first of those farthest away, and from there to the first farthest one again.
+    A path is longest by its number of pixels. Two breadth-first searches find it, neighbours in
+    raster order: from the component's first pixel to the first of those farthest away, and from
+    there to the first farthest one again.
 
     Args:
         skeleton: bool (H, W).
         min_nodes: components with fewer pixels give no path.
-        loops: which of equally long steps are kept: "raster", the first in raster order (of their first pixel, then of
-            their second); "search", as published: see `_search_forest`.
+        loops: which of equally long steps are kept: "raster", the first in raster order (of their
+            first pixel, then of their second); "search", as published: see `_search_forest`.
 
     Returns:
-        (N, 2) arrays as (row, column), components in the order of their first pixels in raster order.
+        (N, 2) arrays as (row, column), components in the order of their first pixels in raster
+        order.
     """
     width = max(1, skeleton.shape[1])
     pixels = np.stack(np.divmod(np.flatnonzero(skeleton), width), axis=1)
@@ -107,9 +110,10 @@ def _search_forest(
 ) -> tuple[Neighbours, list[int]]:
     """Return the same as `_spanning_forest`, opening loops one after the other in the order of a depth-first search.
 
-    The search visits neighbours in raster order. The first loop that it closes is opened at a longest step; of equal
-    ones, at the first from where the loop begins on the way to its end; then the published search restarts. Up to that
-    step it would go the same way again, so this one continues from there.
+    The search visits neighbours in raster order. The first loop that it closes is opened at a
+    longest step; of equal ones, at the first from where the loop begins on the way to its end; then
+    the published search restarts. Up to that step it would go the same way again, so this one
+    continues from there.
     """
     neighbours: Neighbours = [[] for _ in pixels]
     for start, stop in edges:

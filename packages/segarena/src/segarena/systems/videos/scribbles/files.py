@@ -3,9 +3,9 @@
     {"sequence": "dogs-jump", "annotated_frame": 2,
      "scribbles": [[], [], [{"path": [[0.25, 0.5], [0.26, 0.5]], "object_id": 1, "start_time": 0, "end_time": 900}]]}
 
-There is one list for each frame, with one entry for each line. A path holds [x, y] as fractions of the frame, x from
-its left and y from its top edge; `object_id` is 0 for the background; times are milliseconds since the person began.
-`annotated_frame` and both times are optional.
+There is one list for each frame, with one entry for each line. A path holds [x, y] as fractions of
+the frame, x from its left and y from its top edge; `object_id` is 0 for the background; times are
+milliseconds since the person began. `annotated_frame` and both times are optional.
 
 Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4.
 """
@@ -37,7 +37,8 @@ def check_scribbles(
         sequence: name of the sequence; None accepts any.
 
     Raises:
-        InvalidPrompt: invalid content; the message names frame and line, both counted from 0, and what was expected.
+        InvalidPrompt: invalid content; the message names frame and line, both counted from 0, and
+            what was expected.
     """
     if not isinstance(data, Mapping):
         raise InvalidPrompt(f"scribbles: expected a dictionary, got {_shown(data)}")
@@ -136,8 +137,8 @@ def annotated_frames_of_object(data: Scribbles, object_id: int) -> tuple[int, ..
 def fuse_scribbles(first: Scribbles, second: Scribbles) -> dict[str, Any]:
     """Return the lines of both, frame by frame, those of `first` before those of `second`.
 
-    Neither is modified, and later changes to the lists of the result modify neither. Other keys (`annotated_frame`)
-    come from `first`.
+    Neither is modified, and later changes to the lists of the result modify neither. Other keys
+    (`annotated_frame`) come from `first`.
 
     Raises:
         InvalidPrompt: two different videos, or different numbers of frames.

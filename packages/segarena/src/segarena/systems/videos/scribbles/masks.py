@@ -42,10 +42,10 @@ def scribbles_to_masks(
         data: checked scribbles.
         shape: (H, W) of a frame.
         default: value of pixels without a line.
-        is_joined: fill the pixels between the points of a line, by `segarena.arrays.lines.pixels_between`; otherwise
-            only the points are drawn.
-        bezier_points: draw each line as a Bezier curve of this many points, with its own points as control points;
-            None draws it unchanged.
+        is_joined: fill the pixels between the points of a line, by
+            `segarena.arrays.lines.pixels_between`; otherwise only the points are drawn.
+        bezier_points: draw each line as a Bezier curve of this many points, with its own points as
+            control points; None draws it unchanged.
         fractions: "size" for lines of the published robot.
         rounding: "down" as the published code, which is up to a pixel off, towards the first one.
 
@@ -86,7 +86,8 @@ def scribbles_to_points(
         shape: (H, W) of a frame; None leaves rows and columns as fractions of height and width.
         fractions: meaning of the fractions.
 
-    Source: the published code puts x before y and multiplies x by the height, y by the width; this one does not.
+    Source: the published code puts x before y and multiplies x by the height, y by the width; this
+    one does not.
     """
     positions: list[NDArray[np.float64]] = [np.empty((0, 3))]
     object_ids: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]

@@ -1,8 +1,8 @@
 """Conversion between the fractions of scribble files and the pixels of prompts.
 
-The published code uses two meanings of fractions: people's files are read with 1 as the last pixel, and the robot
-divides by the size of the frame. Here files are read and written with 1 as the last pixel by default, so that reading
-reverses writing.
+The published code uses two meanings of fractions: people's files are read with 1 as the last pixel,
+and the robot divides by the size of the frame. Here files are read and written with 1 as the last
+pixel by default, so that reading reverses writing.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def scribbles_from_prompts(
         times: start and end of each line.
 
     Raises:
-        InvalidPrompt: another kind of prompt, a line outside the video or through several frames, or a negative line on
-            an object.
+        InvalidPrompt: another kind of prompt, a line outside the video or through several frames,
+            or a negative line on an object.
     """
     data = no_scribbles(sequence, shape[0])
     start_time, end_time = times

@@ -61,20 +61,25 @@ class DavisInteractiveSession:
     """Provides scribbles, accepts masks, measures time, and judges; a context manager.
 
     Args:
-        host: "localhost" judges on this machine. With `https://host/challenges/NAME` a server judges, by its own rules,
-            sequences, limits and robot; the arguments for these then have no effect.
-        user_key: the participant's token at a server; by default the one that `segarena login` stored.
-        davis_root: the folder with `JPEGImages`; by default the environment variable DATASET_DAVIS. A server's
-            sequences have the names of the copies in it, the others have keys; `frames` returns their images.
+        host: "localhost" judges on this machine. With `https://host/challenges/NAME` a server
+            judges, by its own rules, sequences, limits and robot; the arguments for these then have
+            no effect.
+        user_key: the participant's token at a server; by default the one that `segarena login`
+            stored.
+        davis_root: the folder with `JPEGImages`; by default the environment variable DATASET_DAVIS.
+            A server's sequences have the names of the copies in it, the others have keys; `frames`
+            returns their images.
         subset: "train", "val" or "trainval".
         shuffle: put the sequences in random order.
-        max_time: seconds for all interactions of a sample, for each of its objects; at most 600. None: no limit.
+        max_time: seconds for all interactions of a sample, for each of its objects; at most 600.
+            None: no limit.
         max_nb_interactions: of a sample; at most 16. None: as many as the time allows.
         metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame where it is lowest.
         report_save_dir: folder of the report, created at once; by default that of the session.
         dataset: any video dataset instead of `davis_root`, by name ("demo-videos") or as an object.
         sequences: only these.
-        folder: folder of the session. The same folder again resumes the session; by default a new one.
+        folder: folder of the session. The same folder again resumes the session; by default a new
+            one.
         preset: of the robot: "default", "local-1.0.4" or "server-2020".
         protocol: "careful", or "published" to reproduce the published package in every respect.
         seed: of the order.
@@ -86,7 +91,8 @@ class DavisInteractiveSession:
         StoreError: `report_save_dir` cannot be created.
         DatasetError, PluginError: on entry, if the data are missing.
         RunConflict: on entry, if the folder holds another session or is in use.
-        RemoteError: the server is unreachable, or refuses; entering again with the same `folder` resumes the session.
+        RemoteError: the server is unreachable, or refuses; entering again with the same `folder`
+            resumes the session.
     """
 
     def __init__(
@@ -216,8 +222,8 @@ class DavisInteractiveSession:
     def next(self) -> bool:
         """Go to the next interaction, or to the next sample after the last one; return False at the end.
 
-        A sample ends after its last interaction, when its time is spent (also on scribbles that were never answered),
-        or when the robot has nothing to draw.
+        A sample ends after its last interaction, when its time is spent (also on scribbles that
+        were never answered), or when the robot has nothing to draw.
         """
         connector = self._at_work()
         self._spend_own_time(connector)
@@ -237,11 +243,13 @@ class DavisInteractiveSession:
         """Return the sequence, the scribbles, and whether a new sample begins; start the answer's clock.
 
         Args:
-            only_last: return only the newest scribbles; otherwise all of this sample so far. The first call after a
-                session was resumed returns all of them, since the script no longer has the others.
+            only_last: return only the newest scribbles; otherwise all of this sample so far. The
+                first call after a session was resumed returns all of them, since the script no
+                longer has the others.
 
         Raises:
-            ProtocolViolation: `next` was not called or returned False, or the last scribbles have no answer yet.
+            ProtocolViolation: `next` was not called or returned False, or the last scribbles have
+                no answer yet.
         """
         connector = self._at_work()
         if self._opened is None or not self._is_waiting:
@@ -282,12 +290,13 @@ class DavisInteractiveSession:
 
         Args:
             pred_masks: object ids (T, H, W), 0 for the background.
-            next_scribble_frame_candidates: the frames from which the robot takes the worst; None or none means all.
-                Numbers that are not frames are left out, with a warning.
+            next_scribble_frame_candidates: the frames from which the robot takes the worst; None or
+                none means all. Numbers that are not frames are left out, with a warning.
 
         Raises:
             ProtocolViolation: `get_scribbles` was not called before.
-            PredictionInvalid: wrong shape, type or ids; the scribbles still await an answer, and the clock runs on.
+            PredictionInvalid: wrong shape, type or ids; the scribbles still await an answer, and
+                the clock runs on.
         """
         seconds = self._clock() - self._asked_at
         connector = self._at_work()

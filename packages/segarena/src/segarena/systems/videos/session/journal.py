@@ -16,8 +16,8 @@ from segarena.work.ledger import encode_line, is_intact_line
 class SessionJournal:
     """An append-only file of JSON lines, each with its checksum.
 
-    A line that was truncated when the process was killed is removed when the file is opened again. Earlier versions
-    wrote no checksums; their lines are accepted without.
+    A line that was truncated when the process was killed is removed when the file is opened again.
+    Earlier versions wrote no checksums; their lines are accepted without.
 
     Args:
         path: the file; created unless it exists.

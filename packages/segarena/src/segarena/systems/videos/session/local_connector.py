@@ -4,8 +4,8 @@
     FOLDER/session.json              the session's key and its start
     FOLDER/submissions.jsonl         every answer: its masks, its seconds, and the time spent so far
 
-A killed session is resumed by repeating the answers about its unfinished sequence: users depend only on what they are
-shown, so they draw the same lines.
+A killed session is resumed by repeating the answers about its unfinished sequence: users depend
+only on what they are shown, so they draw the same lines.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ from segarena.systems.videos.session.submissions import (
 class LocalConnector:
     """Connector that judges a plan's samples in this process.
 
-    An unfinished session in `folder` is resumed, under its `session_id` of 64 hexadecimal digits. The report goes to
-    `report_folder`, by default `folder`. With `shuffle_seed` the order of sequences is random. See
-    `segarena.systems.videos.session.connector.Connector` for the methods.
+    An unfinished session in `folder` is resumed, under its `session_id` of 64 hexadecimal digits.
+    The report goes to `report_folder`, by default `folder`. With `shuffle_seed` the order of
+    sequences is random. See `segarena.systems.videos.session.connector.Connector` for the methods.
 
     Raises:
         RunConflict: the folder holds another session, or is in use.

@@ -1,7 +1,7 @@
 """The functions and the robot that scripts of DAVIS participants import, under the published names.
 
-Source: the pages of `davisinteractive` 1.0.4 on sessions, metrics, robot and scribbles. Results are those of that
-package, except for the differences that `docs/davis.md` lists.
+Source: the pages of `davisinteractive` 1.0.4 on sessions, metrics, robot and scribbles. Results are
+those of that package, except for the differences that `docs/davis.md` lists.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class InteractiveScribblesRobot:
     """The published robot with its own defaults; a session draws with `preset='local-1.0.4'`.
 
     Args:
-        kernel_size: diameter of the disk that opens an error, relative to the square root of the error's pixels.
+        kernel_size: diameter of the disk that opens an error, relative to the square root of the
+            error's pixels.
         max_kernel_radius: largest radius of that disk, in pixels.
         min_nb_nodes: skeletons with fewer pixels give no line.
         nb_points: number of points of a line.
@@ -131,7 +132,8 @@ class InteractiveScribblesRobot:
         """Draw scribbles on the errors in `frame`, by default the first one of lowest mean J; possibly none.
 
         Raises:
-            InvalidInput: masks that do not fit or are not labels, a target without objects, or no such frame.
+            InvalidInput: masks that do not fit or are not labels, a target without objects, or no
+                such frame.
         """
         target = as_labels(gt_masks, name="gt_masks")
         prediction = as_labels(pred_masks, name="pred_masks")

@@ -41,7 +41,8 @@ class Submission(TypedDict):
 def open_session_file(path: Path, report_folder: Path) -> dict[str, str]:
     """Read the identity of a session, its `session_id` and when it was `started`; create the file if it is missing.
 
-    No other report in `report_folder` has the same second: a session that finds one starts a second later.
+    No other report in `report_folder` has the same second: a session that finds one starts a second
+    later.
 
     Raises:
         StoreError: the folder is not writable, or the file is damaged.

@@ -39,10 +39,12 @@ from segarena.systems.videos.scribbles.prompt_conversion import line_prompt, pro
 class ScribbleRobot:
     """Draws on the errors of the worst frame of a video, one line in each large enough component.
 
-    The first round replays the scribbles of people, if the sample has some: one dialogue for each person. Otherwise
-    the robot draws on the objects in the frame that shows the most of them, as if nothing were predicted.
+    The first round replays the scribbles of people, if the sample has some: one dialogue for each
+    person. Otherwise the robot draws on the objects in the frame that shows the most of them, as if
+    nothing were predicted.
 
-    Ends the dialogue if it has nothing to draw: silently if nothing is wrong, with a warning otherwise.
+    Ends the dialogue if it has nothing to draw: silently if nothing is wrong, with a warning
+    otherwise.
 
     Args:
         preset: published set of parameters: "default", "local-1.0.4" or "server-2020"; see
@@ -50,11 +52,11 @@ class ScribbleRobot:
         mode: "checked": lines stay on the true label, thin errors get lines too, and if nothing in the worst frame is
             large enough the next frame is tried. "published": as in the published code; it tries no other frame, draws
             nothing in this round, and goes on.
-        ties: rule for ties in the skeleton: "raster" or "permutation"; None means "permutation" if published, "raster"
-            otherwise.
+        ties: rule for ties in the skeleton: "raster" or "permutation"; None means "permutation" if
+            published, "raster" otherwise.
         judge: criterion for the worst frame: "j_and_f", "jaccard" or "contour".
-        kernel_size: replaces the preset's: diameter of the disk that opens an error, relative to the square root of
-            the error's pixels; at least 0, below 1.
+        kernel_size: replaces the preset's: diameter of the disk that opens an error, relative to
+            the square root of the error's pixels; at least 0, below 1.
         max_radius_px: replaces the preset's: largest radius of that disk, below 1000.
         min_nodes: replaces the preset's: skeletons with fewer pixels give no line.
         max_points: replaces the preset's: largest number of points of a line.
@@ -104,12 +106,12 @@ class ScribbleRobot:
     def next(self, turn: Turn) -> Sequence[Scribble] | None:
         """Return the lines of this round; None if there are none.
 
-        The robot's lines are all in one frame, people's may be in several. An image is a video of one frame, whose
-        lines have no frame.
+        The robot's lines are all in one frame, people's may be in several. An image is a video of
+        one frame, whose lines have no frame.
 
         Raises:
-            InvalidInput: the sample is not a video or image, people's scribbles do not fit it, or the last answer
-                requests a frame that does not exist.
+            InvalidInput: the sample is not a video or image, people's scribbles do not fit it, or
+                the last answer requests a frame that does not exist.
         """
         if len(turn.sample.shape) not in (2, 3):
             raise InvalidInput(

@@ -1,15 +1,15 @@
-"""What can be looked at of a place of a run: every round of its dialogues, with prompts and answers over the sample.
+"""The dialogues about a sample of a run, every round with prompts and answers over the sample.
 
-There are two ways, and they share no source. As it was judged: the dialogues are held again with the turns that came,
-truth and values included; for the organiser. As it was heard: from what was sent to the participant and what they sent
-alone; nothing else is opened, so nothing else can be shown.
+There are two views, which share no source. The organiser's view replays the dialogues with all turns, truth and values
+included. The participant's view is made only from what was sent to the participant and what they sent; nothing else is
+opened, so nothing else can be shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,14 +32,12 @@ from segarena_server.challenges.evaluator import Evaluator, ReplayedSample
 from segarena_server.challenges.run_plan import participant_plan
 
 ANONYMOUS_SAMPLE = "sample"
-"""What a participant's sample is called where it needs a name."""
-
-_Dialogues: TypeAlias = Mapping[int, DialogueId]
+"""The name of a sample in a participant's view, where one is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DialogueInfo:
-    """A dialogue as its participant was told of it."""
+class PublicDialogue:
+    """A dialogue as described to its participant; see `PackedSample.dialogues`."""
 
     target: str
     user: str
@@ -50,94 +48,94 @@ class DialogueInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeLog:
-    """What went to and fro about a place.
+    """Everything that was exchanged about a sample of a run.
 
     Attributes:
-        challenge, phase: the rules.
-        sample: as the participant got it.
-        dialogues: as they were told of them.
-        turns: what they sent and what was sent back, in order.
+        challenge: as described.
+        phase: its name.
+        sample: as the participant received it.
+        dialogues: as described to the participant.
+        turns: requests and responses, in order.
     """
 
     challenge: ChallengeDescription
     phase: str
     sample: bytes = field(repr=False)
-    dialogues: tuple[RecordedDialogue, ...]
+    dialogues: tuple[PublicDialogue, ...]
     turns: tuple[tuple[bytes, bytes], ...] = field(repr=False)
 
 
 def organiser_view(
     evaluator: Evaluator,
-    job: EvaluationRequest,
+    request: EvaluationRequest,
     numbers: Collection[int],
     *,
     decimals: int | None = None,
 ) -> RenderedSample:
-    """Return dialogues of a place with truth and values.
+    """Return dialogues about a sample with truth and values.
 
     Args:
         evaluator: of the challenge.
-        job: the place with all its turns.
-        numbers: of the dialogues that are wanted.
-        decimals: to which values are rounded; None as they are.
+        request: the sample with all its turns.
+        numbers: of the dialogues.
+        decimals: to which values are rounded; None for exact values.
 
     Raises:
         SegarenaError: the sample cannot be used, or the turns cannot be taken again.
     """
-    held = evaluator.replay(job)
-    wanted = {number: key for number, key in held.dialogues.items() if number in numbers}
-    held = replace(held, dialogues=wanted, rows=_about(held.rows, wanted, decimals))
-    return RenderedSample(dialogues=render_dialogues(held, has_truth=True), has_truth=True)
+    replayed = evaluator.replay(request)
+    keys = {number: key for number, key in replayed.dialogues.items() if number in numbers}
+    rows = _rows_of(replayed.rows, set(keys.values()), decimals)
+    selected = replace(replayed, dialogues=keys, rows=rows)
+    return RenderedSample(dialogues=render_dialogues(selected, has_truth=True), has_truth=True)
 
 
-def participant_view(exchanged: ExchangeLog, numbers: Collection[int]) -> RenderedSample:
-    """Return dialogues of a place as their participant knows them.
+def participant_view(log: ExchangeLog, numbers: Collection[int]) -> RenderedSample:
+    """Return dialogues about a sample as their participant knows them.
 
     Raises:
-        InvalidInput: what came is damaged.
+        InvalidInput: the log is damaged.
         PluginError: the benchmark cannot be built.
     """
-    plan = participant_plan(exchanged.challenge, exchanged.challenge.phase(exchanged.phase))
-    every = tuple(range(1, plan.benchmark.rounds + 1))
-    config = replace(plan.describe(_OneSample()), keep_rounds=every)
-    sample = unpack_sample(exchanged.sample, ANONYMOUS_SAMPLE)
-    heard, supports = _heard(exchanged, sample, every)
-    dialogues = {
-        number: (ANONYMOUS_SAMPLE, told.target, told.user, told.repeat)
-        for number, told in enumerate(exchanged.dialogues)
-        if number in numbers
-    }
+    plan = participant_plan(log.challenge, log.challenge.phase(log.phase))
+    all_rounds = tuple(range(1, plan.benchmark.rounds + 1))
+    config = replace(plan.describe(_NoDataset()), keep_rounds=all_rounds)
+    sample = unpack_sample(log.sample, ANONYMOUS_SAMPLE)
+    dialogues, supports = _participant_dialogues(log, sample, all_rounds)
+    keys: dict[int, DialogueId] = {}
     rows = Rows()
-    for number in dialogues:
-        rows.extend(heard[number].heard_rows())
-    held = ReplayedSample(
+    for number, described in enumerate(log.dialogues):
+        if number in numbers:
+            keys[number] = (ANONYMOUS_SAMPLE, described.target, described.user, described.repeat)
+            rows.extend(dialogues[number].rows())
+    replayed = ReplayedSample(
         config=config,
-        sample=_with_hidden(sample, exchanged.dialogues, supports),
+        sample=_with_hidden_targets(sample, log.dialogues, supports),
         rows=rows,
-        dialogues=dialogues,
+        dialogues=keys,
     )
-    return RenderedSample(dialogues=render_dialogues(held, has_truth=False), has_truth=False)
+    return RenderedSample(dialogues=render_dialogues(replayed, has_truth=False), has_truth=False)
 
 
-class _OneSample:
-    """Stands for a dataset where there is none: the rules are described without any."""
+class _NoDataset:
+    """Stands in for the dataset in a run configuration; it has no sample that could be loaded."""
 
     name = "challenge"
     sample_ids = (ANONYMOUS_SAMPLE,)
     fingerprint = ""
 
     def load(self, sample_id: str) -> Sample:
-        """Raise: there is none."""
+        """Raise `SampleInvalid`."""
         raise SampleInvalid(f"{sample_id}: only what was sent of it is known here")
 
     def check(self) -> Sequence[Finding]:
-        """Return nothing."""
+        """Return no findings."""
         return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Hidden(Target):
-    """A target of which nothing is known but how many objects it has."""
+class _HiddenTarget(Target):
+    """A target of which only the number of objects is known."""
 
     count: int = 1
 
@@ -146,81 +144,82 @@ class _Hidden(Target):
         return self.count
 
 
-def _with_hidden(
-    sample: Sample, told: Sequence[RecordedDialogue], supports: Mapping[str, Sequence[Support]]
+def _with_hidden_targets(
+    sample: Sample,
+    described: Sequence[PublicDialogue],
+    supports: Mapping[str, Sequence[Support]],
 ) -> Sample:
-    nothing: Mask = np.zeros(sample.shape, dtype=np.bool_)
-    targets = {one.target: _Hidden(id=one.target, mask=nothing, count=one.objects) for one in told}
+    empty: Mask = np.zeros(sample.shape, dtype=np.bool_)
+    targets: dict[str, _HiddenTarget] = {}
+    for dialogue in described:
+        target = _HiddenTarget(id=dialogue.target, mask=empty, count=dialogue.objects)
+        targets[dialogue.target] = target
     hidden = replace(sample, targets=tuple(targets.values()))
     return replace(hidden, supports=supports) if isinstance(hidden, ImageSample) else hidden
 
 
-def _heard(
-    exchanged: ExchangeLog, sample: Sample, keep_rounds: tuple[int, ...]
+def _participant_dialogues(
+    log: ExchangeLog, sample: Sample, keep_rounds: tuple[int, ...]
 ) -> tuple[list[ParticipantDialogue], dict[str, tuple[Support, ...]]]:
-    """Return the dialogues as they were heard, and the examples that were shown about each target."""
-    name = exchanged.challenge.benchmark
-    told = exchanged.dialogues
-    heard = [
-        ParticipantDialogue(
-            _about_told(name, one), sample.shape, lift=_lift(one), keep_rounds=keep_rounds
+    """Return the dialogues as their participant knows them, and the examples that were shown of each target."""
+    dialogues: list[ParticipantDialogue] = []
+    for described in log.dialogues:
+        recorded = _recorded_dialogue(log.challenge.benchmark, described)
+        lift = None if described.lift is None else msgspec.convert(described.lift, Lift)
+        dialogues.append(
+            ParticipantDialogue(recorded, sample.shape, lift=lift, keep_rounds=keep_rounds)
         )
-        for one in told
-    ]
     supports: dict[str, tuple[Support, ...]] = {}
-    waiting: dict[int, int] = {}
-    for sent, came in exchanged.turns:
-        answers = {
-            answer.dialogue: answer
-            for answer in unpack_turn(sent, shape=sample.shape, objects=waiting).answers
-        }
-        for asked in unpack_reply(came, sample.shape).dialogues:
-            dialogue = heard[asked.dialogue]
-            dialogue.hear(asked, answers.get(asked.dialogue))
-            shown = [one for prompts in asked.rounds for one in prompts if isinstance(one, Support)]
-            target = told[asked.dialogue].target
-            supports[target] = (*supports.get(target, ()), *shown)
-            waiting.pop(asked.dialogue, None)
-            if not asked.over:
-                waiting[asked.dialogue] = asked.objects
-    return heard, supports
+    awaits_answer: dict[int, int] = {}
+    for request, response in log.turns:
+        turn = unpack_turn(request, shape=sample.shape, objects=awaits_answer)
+        answers = {answer.dialogue: answer for answer in turn.answers}
+        for reply in unpack_reply(response, sample.shape).dialogues:
+            number = reply.dialogue
+            dialogues[number].hear(reply, answers.get(number))
+            target = log.dialogues[number].target
+            shown = supports.get(target, ())
+            for prompts in reply.rounds:
+                shown += tuple(prompt for prompt in prompts if isinstance(prompt, Support))
+            supports[target] = shown
+            awaits_answer.pop(number, None)
+            if not reply.over:
+                awaits_answer[number] = reply.objects
+    return dialogues, supports
 
 
-def _about_told(benchmark: str, told: RecordedDialogue) -> RecordedDialogue:
+def _recorded_dialogue(benchmark: str, described: PublicDialogue) -> RecordedDialogue:
     key = DialogueKey(
-        sample=ANONYMOUS_SAMPLE, target=told.target, user=told.user, repeat=told.repeat
+        sample=ANONYMOUS_SAMPLE,
+        target=described.target,
+        user=described.user,
+        repeat=described.repeat,
     )
     return RecordedDialogue(
-        benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects
+        benchmark=benchmark, dataset=_NoDataset.name, key=key, objects=described.objects
     )
 
 
-def _lift(told: RecordedDialogue) -> Lift | None:
-    return None if told.lift is None else msgspec.convert(told.lift, Lift)
+def _rows_of(rows: Rows, keys: Collection[DialogueId], decimals: int | None) -> Rows:
+    """Return the rows of some dialogues with rounded values."""
 
+    def is_kept(row: Any) -> bool:
+        return (row.sample, row.target, row.user, row.repeat) in keys
 
-def _about(rows: Rows, dialogues: _Dialogues, decimals: int | None) -> Rows:
-    """Return the rows of some dialogues, with values rounded."""
-    wanted = set(dialogues.values())
-
-    def kept(row: Any) -> bool:
-        return (row.sample, row.target, row.user, row.repeat) in wanted
-
-    records = [row for row in rows.records if kept(row)]
+    records = [row for row in rows.records if is_kept(row)]
     if decimals is not None:
         records = [
-            msgspec.structs.replace(
-                row, values={name: _rounded(each, decimals) for name, each in row.values.items()}
-            )
-            for row in records
+            msgspec.structs.replace(row, values=_rounded(row.values, decimals)) for row in records
         ]
     return Rows(
         records=records,
-        timings=[row for row in rows.timings if kept(row)],
-        masks=[row for row in rows.masks if kept(row)],
-        parts=[row for row in rows.parts if kept(row)],
+        timings=[row for row in rows.timings if is_kept(row)],
+        masks=[row for row in rows.masks if is_kept(row)],
+        parts=[row for row in rows.parts if is_kept(row)],
     )
 
 
-def _rounded(value: float | None, decimals: int) -> float | None:
-    return None if value is None else round(value, decimals)
+def _rounded(values: Mapping[str, float | None], decimals: int) -> dict[str, float | None]:
+    return {
+        name: None if value is None else round(value, decimals) for name, value in values.items()
+    }

@@ -167,13 +167,13 @@ def test_a_board_is_made_once_until_a_run_ends_at_whichever_server(served, scene
 
 def test_requests_at_the_same_time_share_a_board(served, scene, monkeypatch):
     made = []
-    real = boards._made
+    real = boards._phase_board
     monkeypatch.setattr(
         boards,
-        "_made",
+        "_phase_board",
         lambda *given, **more: made.append(1) or time.sleep(0.2) or real(*given, **more),
     )
-    served.site.boards._kept.clear()
+    monkeypatch.setattr(served.site, "boards", boards.BoardCache())
     with ThreadPoolExecutor(4) as pool:
         found = [task.result() for task in [pool.submit(board_now, served) for _ in range(4)]]
     assert len(made) == 1
@@ -181,9 +181,9 @@ def test_requests_at_the_same_time_share_a_board(served, scene, monkeypatch):
 
 
 def test_a_board_that_could_not_be_made_is_made_again(served, scene, monkeypatch):
-    served.site.boards._kept.clear()
+    monkeypatch.setattr(served.site, "boards", boards.BoardCache())
     with monkeypatch.context() as patch:
-        patch.setattr(boards, "_made", lambda *_, **__: 1 / 0)
+        patch.setattr(boards, "_phase_board", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             board_now(served)
     assert len(board_now(served).runs) == 2
@@ -282,7 +282,7 @@ def test_of_runs_that_were_chosen_the_last_choice_counts(served):
 
 def test_a_run_whose_last_reply_is_kept_back_is_on_no_board_yet(served, scene, monkeypatch):
     api, runs = scene
-    monkeypatch.setattr(boards, "untold_runs", lambda *_: {runs["ben", "shown"]})
+    monkeypatch.setattr(boards, "runs_with_delayed_reply", lambda *_: {runs["ben", "shown"]})
     assert api["ann"].get(f"/runs/{runs['ann', 'shown']}/scores").json()["of"] == 1
     assert (
         "watershed of ben"

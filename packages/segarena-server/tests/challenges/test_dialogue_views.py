@@ -12,7 +12,7 @@ from segarena.registry import build
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.dialogue_rendering import prompt_label
 from segarena_server.challenges.dialogue_views import (
-    DialogueInfo,
+    PublicDialogue,
     ExchangeLog,
     organiser_view,
     participant_view,
@@ -46,7 +46,7 @@ class Held:
         sample = rehearsal.evaluator.samples("final")[0]
         self.run = RunInfo(id="r", phase="final", name="mine", samples=(sample,))
         self.turns, self.replies = [], []
-        step = rehearsal.evaluator.step
+        step = rehearsal.evaluator.evaluate
 
         def noting(job):
             done = step(job)
@@ -54,7 +54,7 @@ class Held:
             self.replies.append(done.reply)
             return done
 
-        rehearsal.evaluator.step = noting
+        rehearsal.evaluator.evaluate = noting
         _, self.rows = rehearsal.rehearse_sample(self.run, 0)
         self.pooled = rehearsal.evaluator.sample("final", sample)
         self.numbers = range(len(self.pooled.dialogues))
@@ -69,7 +69,7 @@ class Held:
             challenge=self.challenge,
             phase="final",
             sample=self.pooled.body,
-            dialogues=tuple(msgspec.convert(one, DialogueInfo) for one in self.pooled.dialogues),
+            dialogues=tuple(msgspec.convert(one, PublicDialogue) for one in self.pooled.dialogues),
             turns=tuple(
                 (turn.body, reply) for turn, reply in zip(self.turns, self.replies, strict=True)
             ),

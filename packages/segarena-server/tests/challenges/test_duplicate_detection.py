@@ -81,7 +81,7 @@ def test_a_sketch_never_says_less_than_the_masks(runs):
 
 
 def test_of_a_large_run_the_same_masks_are_looked_at(runs, monkeypatch):
-    monkeypatch.setattr(duplicate_detection, "MOST_MASKS", 4)
+    monkeypatch.setattr(duplicate_detection, "MAX_COMPARED_MASKS", 4)
     assert similarity_of(runs("good"), runs("copied")).compared == 4
     assert max_similarity(sketch_of(runs("good")), sketch_of(runs("copied"))) == 1
 

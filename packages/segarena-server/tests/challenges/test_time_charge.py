@@ -31,7 +31,7 @@ def test_a_jump_of_the_time_of_day_changes_nothing(jump_s):
 def test_a_stall_of_the_network_is_charged_and_pointed_out():
     charged = charge(SENT, after(1.0 + 2.0))
     assert charged.seconds == 3.0
-    assert charged.apart_s(1.0) == 2.0
+    assert charged.excess_s(1.0) == 2.0
     assert charged.is_apart(1.0)
     assert not charged.is_apart(2.9)
 

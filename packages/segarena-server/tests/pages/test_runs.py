@@ -157,7 +157,7 @@ def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(
             select(Turn).where(Turn.run_id == run.id, Turn.place == 0).order_by(Turn.number)
         ).all()
         monkeypatch.setattr(
-            sample_view_builder, "untold_turns", lambda *_: {(run.id, 0): turns[-1]}
+            sample_view_builder, "delayed_turns", lambda *_: {(run.id, 0): turns[-1]}
         )
         eyes = run_views.Visibility.of(PHASES[0], is_organiser=False)
         view = sample_view_builder.SampleViewBuilder(

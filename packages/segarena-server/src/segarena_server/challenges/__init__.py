@@ -1,1 +1,1 @@
-"""A challenge: what is asked, what is hidden, what it costs to ask; without HTTP, databases and pages."""
+"""Challenges: their descriptions, the evaluation of turns, time, quotas, boards and audits."""

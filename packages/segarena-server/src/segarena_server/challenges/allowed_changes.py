@@ -1,4 +1,4 @@
-"""What may be changed of a challenge that runs: dates, texts, limits of runs, what is shown; not what judges runs."""
+"""Changes that a running challenge allows: dates, texts, limits of runs and visibility, but not its rules."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ FIXED_FIELDS = (
     "ladder",
     "seed",
 )
-"""Fields of a phase that stay once it has a run: runs on one board follow one set of rules."""
+"""Fields of a phase that are fixed once it has a run, since all runs on a board follow the same rules."""
+
+_MAX_TEXT = 60
+"""Characters of a value in the description of a change."""
 
 
 def forbidden_changes(
     before: ChallengeDescription, after: ChallengeDescription, begun: Collection[str]
 ) -> dict[str, str]:
-    """Return what may not be changed (any more), with the reason, by field.
+    """Return the changes that are not allowed (any more), with the reason, by field.
 
     Args:
-        before: as it is.
-        after: as it is to be.
-        begun: names of its phases that have runs.
+        before: the current description.
+        after: the new description.
+        begun: names of the phases that have runs.
     """
     faults: dict[str, str] = {}
     if after.slug != before.slug:
@@ -41,46 +44,54 @@ def forbidden_changes(
             f"stays {before.benchmark}: there are runs by it; make another challenge"
         )
     places = {phase.name: place for place, phase in enumerate(after.phases)}
-    for phase in (phase for phase in before.phases if phase.name in begun):
+    for phase in before.phases:
+        if phase.name not in begun:
+            continue
         if phase.name not in places:
             faults["phases"] = (
                 f"{phase.name} has runs: it can be closed, and neither left out nor renamed"
             )
             continue
         place = places[phase.name]
-        where = f"phases[{place}]."
-        faults |= {
-            where + field: why for field, why in _judged_otherwise(phase, after.phases[place])
-        }
-        if after.pool(after.phases[place]) != before.pool(phase):
-            faults[f"{where}dataset" if after.phases[place].dataset else "dataset"] = (
-                f"stays {before.pool(phase)}: {phase.name} has runs; add a phase"
-            )
+        prefix = f"phases[{place}]."
+        changed = after.phases[place]
+        for field, reason in _changed_fixed_fields(phase, changed):
+            faults[prefix + field] = reason
+        if after.pool(changed) != before.pool(phase):
+            field = f"{prefix}dataset" if changed.dataset else "dataset"
+            faults[field] = f"stays {before.pool(phase)}: {phase.name} has runs; add a phase"
     return faults
 
 
 def describe_changes(before: ChallengeDescription, after: ChallengeDescription) -> list[str]:
-    """Return what is different, a line each; of seeds nothing is told."""
+    """Return all changes, one line each; secret seeds are left out."""
     old = form_texts(before)
     new = form_texts(after)
-    return [
-        f"{field}: {_short(old.get(field, ''))} → {_short(new.get(field, ''))}"
-        for field in {**old, **new}
-        if old.get(field, "") != new.get(field, "")
-    ]
+    lines: list[str] = []
+    for field in {**old, **new}:
+        old_text = old.get(field, "")
+        new_text = new.get(field, "")
+        if old_text != new_text:
+            lines.append(f"{field}: {_shortened(old_text)} → {_shortened(new_text)}")
+    return lines
 
 
-def _judged_otherwise(before: Phase, after: Phase) -> Iterator[tuple[str, str]]:
+def _changed_fixed_fields(before: Phase, after: Phase) -> Iterator[tuple[str, str]]:
     for field in FIXED_FIELDS:
-        was: Any = getattr(before, field)
-        if getattr(after, field) != was:
-            if field == "seed":
-                told = "as it is"
-            else:
-                told = "unset" if was is None else str(was)
-            yield field, f"stays {told}: {before.name} has runs; add a phase"
+        value: Any = getattr(before, field)
+        if getattr(after, field) == value:
+            continue
+        if field == "seed":
+            shown = "as it is"
+        elif value is None:
+            shown = "unset"
+        else:
+            shown = str(value)
+        yield field, f"stays {shown}: {before.name} has runs; add a phase"
 
 
-def _short(text: str) -> str:
-    plain = " ".join(text.split())
-    return (plain if len(plain) <= 60 else f"{plain[:57]}...") or "–"
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) > _MAX_TEXT:
+        line = f"{line[: _MAX_TEXT - 3]}..."
+    return line or "–"

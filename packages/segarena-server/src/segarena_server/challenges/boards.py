@@ -1,4 +1,4 @@
-"""The board of a phase: what people may see of runs, and nothing of what is hidden."""
+"""The board of a phase: what participants may see of its runs, without anything that is hidden."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from segarena.abilities import ignores_image
 from segarena.errors import SegarenaError
 from segarena.files.hashes import fingerprint, sha256
+from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord
 from segarena.registry import known
 from segarena.reports.boards.board import Board, Entry, board_of
@@ -28,7 +29,6 @@ from segarena.reports.boards.extracts import (
     read_extract,
 )
 from segarena.reports.wording import count_text
-from segarena.specs import PluginSpec
 from segarena.work.lru_cache import LruCache
 from segarena_server.auth.accounts import is_at_least
 from segarena_server.challenges.challenge_repository import description_of
@@ -38,101 +38,102 @@ from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, PooledSample, Run, Team, Turn
 from segarena_server.turns.delayed_replies import runs_with_delayed_reply
 
-Made = TypeVar("Made")
+Derived = TypeVar("Derived")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseBoard:
-    """The board of a phase as somebody may see it.
+    """The board of a phase for one group of visitors.
 
     Attributes:
-        board: with samples, targets and data that have no names.
+        board: in which samples, targets and data have no names.
         runs: the id of the run of each entry.
-        samples: the name of each sample, by what it is called on the board.
-        kept: what was made of it, by kind.
+        samples: the name of each sample, by its name on the board.
+        derived: objects that were computed from the board, by kind.
+        lock: guards `derived`.
     """
 
     board: Board
     runs: tuple[str, ...]
     samples: Mapping[str, str]
-    kept: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    derived: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     lock: Lock = field(default_factory=Lock, repr=False)
 
-    def once(self, kind: str, make: Callable[[PhaseBoard], Made]) -> Made:
-        """Return what `make` makes of the board; made once for each kind."""
+    def once(self, kind: str, make: Callable[[PhaseBoard], Derived]) -> Derived:
+        """Return `make(board)`, which is computed once for each kind."""
         with self.lock:
-            if kind not in self.kept:
-                self.kept[kind] = make(self)
-            return self.kept[kind]
+            if kind not in self.derived:
+                self.derived[kind] = make(self)
+            return self.derived[kind]
 
 
 class BoardCache:
-    """The boards of a site, each made once for the runs that stand on it, whichever server ended them.
+    """The boards of a site. Each is computed once for the runs on it, whichever server ended them.
 
     Args:
-        most: so many are kept.
+        most: limit of their number.
     """
 
     def __init__(self, most: int = 24) -> None:
         self._lock = Lock()
-        self._kept = LruCache[str, Future[PhaseBoard]](max_entries=most)
+        # Futures, so that requests that come at once wait for one computation.
+        self._boards = LruCache[str, Future[PhaseBoard]](max_entries=most)
 
     def of(
         self, session: Session, challenge: Challenge, phase: Phase, now: float, *, sees_all: bool
     ) -> PhaseBoard | None:
-        """Return the board of a phase; None while there is nothing on it, or while participants do not see it.
+        """Return the board of a phase; None while it is empty, or hidden from participants.
 
         Args:
             session: reads.
             challenge: its row.
-            phase: of it.
-            now: the time.
-            sees_all: for the organiser: also before it is shown, and beyond the freeze.
+            phase: of the challenge.
+            now: seconds since 1970.
+            sees_all: for the organiser, who sees it before it is shown, and runs after the freeze.
         """
         moment = moment_of(now)
         if not (sees_all or shows_board(phase, moment)):
             return None
-        until = None if sees_all else board_cutoff(description_of(challenge), moment)
-        standing = _standing(session, challenge, phase, until)
+        cutoff = None if sees_all else board_cutoff(description_of(challenge), moment)
+        runs = _runs_on_board(session, challenge, phase, cutoff)
         if not sees_all:
-            untold = runs_with_delayed_reply(session, [one.run for one in standing], now)
-            standing = tuple(one for one in standing if one.run not in untold)
-        if not standing:
+            delayed = runs_with_delayed_reply(session, [run.id for run in runs], now)
+            runs = tuple(run for run in runs if run.id not in delayed)
+        if not runs:
             return None
-        name = sha256(repr((challenge.id, challenge.description, phase.name, sees_all, standing)))
+        key = sha256(repr((challenge.id, challenge.description, phase.name, sees_all, runs)))
         with self._lock:
-            known = self._kept.get(name)
-            made = known or Future[PhaseBoard]()
-            self._kept.put(name, made)
+            known = self._boards.get(key)
+            future = known or Future[PhaseBoard]()
+            self._boards.put(key, future)
         if known is not None:
             return known.result()
         try:
-            made.set_result(_made(session, challenge, phase, standing, sees_all=sees_all))
+            future.set_result(_phase_board(session, challenge, phase, runs, sees_all=sees_all))
         except BaseException as error:
-            made.set_exception(error)
+            future.set_exception(error)
             with self._lock:
-                self._kept.pop(name)
+                self._boards.pop(key)
             raise
-        return made.result()
+        return future.result()
 
 
 def sees_samples(phase: Phase, now: float, *, sees_all: bool) -> bool:
-    """Tell whether somebody who sees the board of a phase sees its samples too: where the truth is open they may."""
-    moment = moment_of(now)
-    return sees_all or (phase.kind == "practice" and shows_board(phase, moment))
+    """Return whether a visitor who sees the board of a phase sees its samples too, as where the truth is open."""
+    return sees_all or (phase.kind == "practice" and shows_board(phase, moment_of(now)))
 
 
 def rank_of(board: Board, participant: str) -> tuple[int, int] | None:
-    """Return the place of a participant's best run by the board's measure, and of how many; None without a place."""
-    rows = [row for row in board.rows(board.first_key, "best") if row.place]
-    places = [row.place for row in rows if board.participants[row.entry] == participant]
-    return (min(places), len(rows)) if places else None
+    """Return the rank of a participant's best run and the number of ranked runs; None without a rank."""
+    ranked = [row for row in board.rows(board.first_key, "best") if row.place]
+    ranks = [row.place for row in ranked if board.participants[row.entry] == participant]
+    return (min(ranks), len(ranked)) if ranks else None
 
 
-class _Standing(NamedTuple):
-    """A run on a board; whatever a board says of it beside its extract."""
+class _BoardRun(NamedTuple):
+    """A run on a board: all that the board shows of it besides its extract."""
 
-    run: str
+    id: str
     ended_at: float
     team: str
     name: str
@@ -140,178 +141,184 @@ class _Standing(NamedTuple):
     is_chosen: bool
 
 
-def _standing(
-    session: Session, challenge: Challenge, phase: Phase, until: datetime.datetime | None
-) -> tuple[_Standing, ...]:
-    """Return the runs that were held to their end, on a ladder its steps."""
-    found = select(
+def _runs_on_board(
+    session: Session, challenge: Challenge, phase: Phase, cutoff: datetime.datetime | None
+) -> tuple[_BoardRun, ...]:
+    """Return the finished runs of a phase up to a cutoff; on a ladder only its steps."""
+    columns = select(
         Run.id,
         Run.ended_at,
-        Team.name,
         Run.name,
         Run.segmenter,
-        Person.role,
         Run.chosen_at,
-        Team.id,
+        Run.team_id,
+        Team.name.label("team"),
+        Person.role,
     )
-    found = found.join(Team, Team.id == Run.team_id).join(Person, Person.id == Run.person_id)
-    of_phase = found.where(
-        Run.challenge_id == challenge.id, Run.phase == phase.name, Run.state == "over"
+    joined = columns.join(Team, Team.id == Run.team_id).join(Person, Person.id == Run.person_id)
+    finished = joined.where(
+        Run.challenge_id == challenge.id,
+        Run.phase == phase.name,
+        Run.state == "over",
+        Run.extract != "",
+        Run.fault == "",
+        Run.is_step,
     )
-    rows = session.execute(
-        of_phase.where(Run.extract != "", Run.fault == "", Run.is_step).order_by(
-            Run.ended_at, Run.id
+    rows = session.execute(finished.order_by(Run.ended_at, Run.id)).all()
+    if cutoff is not None:
+        rows = [row for row in rows if (row.ended_at or 0.0) <= cutoff.timestamp()]
+    # A team may choose one of its runs; the latest choice counts.
+    last_choice: dict[int, float] = {}
+    for row in rows:
+        last_choice[row.team_id] = max(last_choice.get(row.team_id, 0.0), row.chosen_at or 0.0)
+    runs: list[_BoardRun] = []
+    for row in rows:
+        is_chosen = row.chosen_at is not None and row.chosen_at == last_choice[row.team_id]
+        runs.append(
+            _BoardRun(
+                id=row.id,
+                ended_at=row.ended_at or 0.0,
+                team=row.team,
+                name=row.name,
+                is_control=is_at_least(row.role, "organiser") and _ignores_image(row.segmenter),
+                is_chosen=is_chosen,
+            )
         )
-    )
-    shown = [row for row in rows if until is None or (row[1] or 0.0) <= until.timestamp()]
-    wished: dict[int, float] = {}
-    for row in shown:
-        wished[row[7]] = max(wished.get(row[7], 0.0), row[6] or 0.0)
-    return tuple(
-        _Standing(
-            run=run, ended_at=ended_at or 0.0, team=team, name=name,
-            is_control=is_at_least(role, "organiser") and _ignores_image(segmenter),
-            is_chosen=chosen_at is not None and chosen_at == wished[team_id],
-        )
-        for run, ended_at, team, name, segmenter, role, chosen_at, team_id in shown
-    )  # fmt: skip
+    return tuple(runs)
 
 
 def _ignores_image(segmenter: str) -> bool:
-    """Tell whether a segmenter, as a run says it was written, is a control that looks at no image."""
+    """Return whether the description of a segmenter names a control that never looks at the image."""
     try:
         return ignores_image(known("segmenter", PluginSpec.parse(segmenter).reference))
     except SegarenaError:
         return False
 
 
-def _made(
+def _phase_board(
     session: Session,
     challenge: Challenge,
     phase: Phase,
-    standing: Sequence[_Standing],
+    runs: Sequence[_BoardRun],
     *,
     sees_all: bool,
 ) -> PhaseBoard:
-    ids = [one.run for one in standing]
-    found = session.execute(select(Run.id, Run.extract).where(Run.id.in_(ids)))
-    texts = {row.id: row.extract for row in found}
-    late = _late(session, ids)
-    hidden = _hidden_names(session, challenge, phase)
+    run_ids = [run.id for run in runs]
+    stored = session.execute(select(Run.id, Run.extract).where(Run.id.in_(run_ids)))
+    extracts = {row.id: row.extract for row in stored}
+    late = _late_dialogues(session, run_ids)
+    hidden_names = _hidden_names(session, challenge, phase)
     entries: dict[Entry, str] = {}
-    for one in standing:
-        extract = read_extract(texts[one.run])
+    for run in runs:
+        extract = read_extract(extracts[run.id])
+        anonymous = _without_names(extract, phase, hidden_names)
         entry = Entry(
-            extract=replace(_hidden(extract, phase, hidden), ignores_image=one.is_control),
-            participant="" if one.is_control else one.team,
-            name=one.name,
-            at=moment_of(one.ended_at).isoformat(),
-            is_chosen=one.is_chosen,
-            unranked=_why_unranked(extract, late[one.run]),
+            extract=replace(anonymous, ignores_image=run.is_control),
+            participant="" if run.is_control else run.team,
+            name=run.name,
+            at=moment_of(run.ended_at).isoformat(),
+            is_chosen=run.is_chosen,
+            unranked=_unranked_reason(extract, late[run.id]),
         )
-        entries[entry] = one.run
+        entries[entry] = run.id
     title = f"{description_of(challenge).title}: {phase.name}"
     board = board_of(list(entries), title=title)
-    runs = tuple(entries[entry] for entry in board.entries)
-    shown = {sample for entry in board.entries for sample in entry.extract.targets.sample}
-    samples = {name: sample for sample, name in hidden.items() if name in shown}
+    on_board: set[str] = set()
+    for entry in board.entries:
+        on_board.update(entry.extract.targets.sample)
     return PhaseBoard(
-        board=_rounded(board, None if sees_all else phase.decimals), runs=runs, samples=samples
+        board=board if sees_all else _rounded(board, phase.decimals),
+        runs=tuple(entries[entry] for entry in board.entries),
+        samples={name: sample for sample, name in hidden_names.items() if name in on_board},
     )
 
 
-def _late(session: Session, runs: Sequence[str]) -> Counter[str]:
-    """Return how many dialogues of each run ended because the first answer came when time was over."""
-    found: Counter[str] = Counter()
+def _late_dialogues(session: Session, run_ids: Sequence[str]) -> Counter[str]:
+    """Return how many dialogues of each run ended because their first answer was late."""
+    counts: Counter[str] = Counter()
+    # The text search leaves out most rows before their JSON is parsed.
     judged = select(Turn.run_id, Turn.judged).where(
-        Turn.run_id.in_(runs), Turn.judged.contains('"is_late": true')
+        Turn.run_id.in_(run_ids), Turn.judged.contains('"is_late": true')
     )
-    for run, text in session.execute(judged):
-        found[run] += sum(one["is_late"] and not one["rounds"] for one in json.loads(text))
-    return found
+    for run_id, text in session.execute(judged):
+        for status in json.loads(text):
+            if status["is_late"] and not status["rounds"]:
+                counts[run_id] += 1
+    return counts
 
 
-def _why_unranked(extract: Extract, late: int) -> str:
-    """Return why a run has no place: its mean leaves out what others' have in, and what is left out may be hard."""
+def _unranked_reason(extract: Extract, late: int) -> str:
+    """Return why a run has no rank: its mean lacks samples that the means of others contain; "" if it has one."""
     failed = sum(extract.failures.values())
-    reasons = [
-        f"{extract.done} of {count_text(extract.samples, 'sample')}"
-        if extract.done < extract.samples
-        else "",
-        f"{count_text(failed, 'dialogue')} failed" if failed else "",
-        f"{count_text(late, 'dialogue')} without an answer in time" if late else "",
-    ]
-    return ", ".join(filter(None, reasons))
+    reasons: list[str] = []
+    if extract.done < extract.samples:
+        reasons.append(f"{extract.done} of {count_text(extract.samples, 'sample')}")
+    if failed:
+        reasons.append(f"{count_text(failed, 'dialogue')} failed")
+    if late:
+        reasons.append(f"{count_text(late, 'dialogue')} without an answer in time")
+    return ", ".join(reasons)
 
 
 def _hidden_names(session: Session, challenge: Challenge, phase: Phase) -> dict[str, str]:
-    """Return what each sample of a phase's pool is called: its number in an order that tells nothing."""
+    """Return the name on the board of each sample in a phase's pool: its number in a secret order."""
     pool = description_of(challenge).pool(phase)
-    found = session.scalars(
-        select(PooledSample.sample).where(
-            PooledSample.challenge_id == challenge.id, PooledSample.pool == pool
-        )
+    of_pool = select(PooledSample.sample).where(
+        PooledSample.challenge_id == challenge.id, PooledSample.pool == pool
     )
-    order = sorted(found, key=lambda name: fingerprint(f"{phase.seed}", name))
-    return {name: f"sample {number}" for number, name in enumerate(order, 1)}
+    samples = session.scalars(of_pool)
+    order = sorted(samples, key=lambda name: fingerprint(f"{phase.seed}", name))
+    return {name: f"sample {number}" for number, name in enumerate(order, start=1)}
 
 
-def _hidden(extract: Extract, phase: Phase, hidden: Mapping[str, str]) -> Extract:
-    """Return an extract in which samples and data have no names, the same ones for all runs of a phase."""
+def _without_names(extract: Extract, phase: Phase, hidden_names: Mapping[str, str]) -> Extract:
+    """Return an extract without names of samples and data; equal samples of a phase stay equal."""
     samples = tuple(
-        hidden.get(name) or fingerprint(f"{phase.seed}", name) for name in extract.targets.sample
+        hidden_names.get(name) or fingerprint(f"{phase.seed}", name)
+        for name in extract.targets.sample
     )
-    names = TargetColumns(
+    targets = TargetColumns(
         sample=samples,
         target=extract.targets.target,
         label=("",) * len(samples),
         attributes=({},) * len(samples),
     )
     data = DatasetRecord(kind="dataset", name=phase.name, options={}, fingerprint="", samples=())
-    return replace(extract, targets=names, dataset=data)
+    return replace(extract, targets=targets, dataset=data)
 
 
-def _rounded(board: Board, decimals: int | None) -> Board:
-    """Return a board whose figures have so many decimals: a sixth digit tells about single pixels."""
-    if decimals is None:
-        return board
-    panels = {
-        key: panel._replace(
-            means=tuple(
-                replace(
-                    mean,
-                    mean=round(mean.mean, decimals),
-                    low=round(mean.low, decimals),
-                    high=round(mean.high, decimals),
-                )
-                for mean in panel.means
+def _rounded(board: Board, decimals: int) -> Board:
+    """Return a board with rounded figures, since further digits would reveal single pixels."""
+    panels = dict(board.panels)
+    for key, panel in panels.items():
+        means = [
+            replace(
+                mean,
+                mean=round(mean.mean, decimals),
+                low=round(mean.low, decimals),
+                high=round(mean.high, decimals),
             )
-        )
-        for key, panel in board.panels.items()
-    }
-    entries = tuple(
-        replace(entry, extract=_with_round_numbers(entry.extract, decimals))
-        for entry in board.entries
-    )
-    return replace(board, panels=panels, entries=entries)
+            for mean in panel.means
+        ]
+        panels[key] = panel._replace(means=tuple(means))
+    entries = [
+        replace(entry, extract=_rounded_extract(entry.extract, decimals)) for entry in board.entries
+    ]
+    return replace(board, panels=panels, entries=tuple(entries))
 
 
-def _with_round_numbers(extract: Extract, decimals: int) -> Extract:
-    def short(values: OptionalNumbers) -> OptionalNumbers:
-        return tuple(None if value is None else round(value, decimals) for value in values)
+def _rounded_extract(extract: Extract, decimals: int) -> Extract:
+    def rounded(numbers: OptionalNumbers) -> OptionalNumbers:
+        return tuple(None if number is None else round(number, decimals) for number in numbers)
 
-    def rounded(curves: Mapping[str, MeanCurve]) -> dict[str, MeanCurve]:
-        return {
-            name: MeanCurve(mean=short(curve.mean), low=short(curve.low), high=short(curve.high))
-            for name, curve in curves.items()
-        }
-
-    values = {
-        user: {name: short(column) for name, column in own.items()}
-        for user, own in extract.values.items()
-    }
-    return replace(
-        extract,
-        values=values,
-        curves={user: rounded(curves) for user, curves in extract.curves.items()},
-    )
+    values: dict[str, dict[str, OptionalNumbers]] = {}
+    for user, columns in extract.values.items():
+        values[user] = {name: rounded(column) for name, column in columns.items()}
+    curves: dict[str, dict[str, MeanCurve]] = {}
+    for user, by_metric in extract.curves.items():
+        curves[user] = {}
+        for metric, curve in by_metric.items():
+            curves[user][metric] = MeanCurve(
+                mean=rounded(curve.mean), low=rounded(curve.low), high=rounded(curve.high)
+            )
+    return replace(extract, values=values, curves=curves)

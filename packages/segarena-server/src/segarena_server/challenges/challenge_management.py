@@ -1,7 +1,7 @@
-"""Making and changing a challenge: what is described is built and looked at once, and its samples are laid ready.
+"""Creation and change of challenges: a description is built and checked once, and its samples are stored.
 
-The command line does it in its own process, a server by a job (`segarena_server.jobs.challenge_preparation`); the steps are the same:
-ready, `segarena_server.challenges.sample_pool.build_pool`, written.
+The command line does so in its own process, a server by a job (`segarena_server.jobs.challenge_preparation`). The steps
+are the same: prepare, `segarena_server.challenges.sample_pool.build_pool`, and insert or update.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from segarena_server.challenges.challenge_repository import (
     cached_info,
     description_of,
 )
-from segarena_server.challenges.description import ChallengeDescription as Description
-from segarena_server.challenges.description import challenge_text
+from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.sample_pool import ProgressContext, SamplePool, build_pool, pools_of
 from segarena_server.db.orm_models import Challenge, PooledSample, Run
@@ -35,212 +34,251 @@ from segarena_server.site import Site
 _SEED_BITS = 60
 
 AuditActor = Mapping[str, Any]
-"""Who does it, as the audit log has it: `person_id` and `address`; empty on the command line."""
+"""The person for the audit log, as `person_id` and `address`; empty for the command line."""
 
 COMMAND_LINE: AuditActor = {}
 
 OnSample = Callable[[int, int], object]
-"""Called with how many samples are ready, and of how many."""
+"""Callback with the number of samples that are stored, and of all samples."""
 
 
 def make_challenge(
-    site: Site, described: Description, on_sample: OnSample = lambda done, of: None
+    site: Site, described: ChallengeDescription, on_sample: OnSample = lambda done, of: None
 ) -> SamplePool:
-    """Add a challenge to a site.
+    """Create a challenge.
 
     Args:
-        site: where.
-        described: how.
-        on_sample: see `OnSample`.
+        site: to which it is added.
+        described: the challenge.
+        on_sample: progress callback.
 
     Raises:
-        InvalidInput: there is one of this name; or a benchmark, dataset or limit that cannot be.
+        InvalidInput: the name is taken; or a benchmark, dataset or limit is invalid.
         SegarenaError: something cannot be built, or no sample can be used.
     """
     described = prepare_new_challenge(site, described)
-    laid = build_pool(
+    pool = build_pool(
         Evaluator(described),
         described,
         pools_of(described),
         site.folder.samples,
-        _telling(on_sample),
+        _progress_context(on_sample),
     )
     with site.database.writing() as session:
-        insert_challenge(session, site.now(), described, laid, COMMAND_LINE)
-    return laid
+        insert_challenge(session, site.now(), described, pool, COMMAND_LINE)
+    return pool
 
 
 def change_challenge(
-    site: Site, slug: str, described: Description, on_sample: OnSample = lambda done, of: None
+    site: Site,
+    slug: str,
+    described: ChallengeDescription,
+    on_sample: OnSample = lambda done, of: None,
 ) -> SamplePool:
-    """Give a challenge another description; samples are laid ready again where that is needed, see `pools_to_lay`.
+    """Change the description of a challenge, and store the samples that the change requires.
 
     Raises:
-        InvalidInput: there is no such challenge; or something that cannot be, or not any more.
+        InvalidInput: the challenge is unknown; or a change is invalid, or not allowed any more.
         SegarenaError: something cannot be built, or no sample can be used.
     """
     described, pools = prepare_change(site, slug, described)
-    laid = build_pool(
-        Evaluator(described), described, pools, site.folder.samples, _telling(on_sample)
+    pool = build_pool(
+        Evaluator(described), described, pools, site.folder.samples, _progress_context(on_sample)
     )
     with site.database.writing() as session:
-        update_challenge(session, site.now(), described, laid, COMMAND_LINE)
-    return laid
+        update_challenge(session, site.now(), described, pool, COMMAND_LINE)
+    return pool
 
 
-def prepare_new_challenge(site: Site, described: Description) -> Description:
-    """Return a challenge as it will be made, with its seeds.
+def prepare_new_challenge(site: Site, described: ChallengeDescription) -> ChallengeDescription:
+    """Check a new challenge and return it with its seeds.
 
     Raises:
-        InvalidInput: there is one of this name; or a benchmark or limit that cannot be.
+        InvalidInput: the name is taken; or a benchmark or limit is invalid.
         SegarenaError: something cannot be built.
     """
     with site.database.reading() as session:
-        _refuse_known(session, described.slug)
+        _check_slug_is_free(session, described.slug)
     described = with_seeds(described)
-    cached_info(challenge_text(described))
-    check_interfaces(described)
+    _check_can_be_built(described)
     return described
 
 
-def prepare_change(site: Site, slug: str, described: Description) -> tuple[Description, Set[str]]:
-    """Return a challenge as it will be, with its seeds, and the pools whose samples do not lie ready.
+def prepare_change(
+    site: Site, slug: str, described: ChallengeDescription
+) -> tuple[ChallengeDescription, Set[str]]:
+    """Check a change of a challenge.
+
+    Returns:
+        The new description with its seeds, and the pools whose samples have to be stored.
 
     Raises:
-        InvalidInput: there is no such challenge; or something that cannot be, or not any more.
+        InvalidInput: the challenge is unknown; or a change is invalid, or not allowed any more.
         SegarenaError: something cannot be built.
     """
     before = description_of(existing_challenge(site, slug))
-    described = with_seeds(described, {phase.name: phase.seed for phase in before.phases})
+    described = with_seeds(described, _seeds_of(before))
     if faults := change_faults(site, slug, described):
-        raise InvalidInput(_in_a_line(faults))
-    cached_info(challenge_text(described))
-    check_interfaces(described)
-    return described, _pools_to_lay(before, described)
+        raise InvalidInput(_joined(faults))
+    _check_can_be_built(described)
+    return described, _pools_to_build(before, described)
 
 
-def change_faults(site: Site, slug: str, described: Description) -> dict[str, str]:
-    """Return what may not be changed (any more) of a challenge, by field.
+def change_faults(site: Site, slug: str, described: ChallengeDescription) -> dict[str, str]:
+    """Return the changes of a challenge that are not allowed (any more), by field.
 
     Raises:
-        InvalidInput: there is no such challenge.
+        InvalidInput: the challenge is unknown.
     """
     challenge = existing_challenge(site, slug)
     before = description_of(challenge)
     with site.database.reading() as session:
         begun = phases_with_runs(session, challenge.id)
-    seeds = {phase.name: phase.seed for phase in before.phases}
-    return forbidden_changes(before, with_seeds(described, seeds), begun)
+    return forbidden_changes(before, with_seeds(described, _seeds_of(before)), begun)
 
 
 def insert_challenge(
-    session: Session, now: float, described: Description, laid: SamplePool, by: AuditActor
+    session: Session,
+    now: float,
+    described: ChallengeDescription,
+    pool: SamplePool,
+    by: AuditActor,
 ) -> Challenge:
-    """Write a new challenge whose samples lie ready.
+    """Insert a new challenge whose samples are stored.
 
     Raises:
-        InvalidInput: there is one of this name now.
+        InvalidInput: the name has been taken meanwhile.
     """
-    _refuse_known(session, described.slug)
+    _check_slug_is_free(session, described.slug)
     challenge = Challenge(slug=described.slug, description=challenge_text(described), made_at=now)
     session.add(challenge)
     session.flush()
-    session.add_all(PooledSample(challenge_id=challenge.id, **asdict(row)) for row in laid.rows)
+    _insert_samples(session, challenge, pool)
     note(session, now, "challenge made", described.slug, **by)
     return challenge
 
 
 def update_challenge(
-    session: Session, now: float, described: Description, laid: SamplePool, by: AuditActor
+    session: Session,
+    now: float,
+    described: ChallengeDescription,
+    pool: SamplePool,
+    by: AuditActor,
 ) -> None:
-    """Write what a challenge is now; what differs is noted in the audit log.
+    """Update a challenge, and note all changes in the audit log.
 
     Raises:
-        InvalidInput: a run began meanwhile, so that something can be changed no more.
+        InvalidInput: a run has begun meanwhile, so that a change is not allowed any more.
     """
-    found = select(Challenge).where(Challenge.slug == described.slug).with_for_update()
-    challenge = session.scalars(found.execution_options(populate_existing=True)).one()
+    locked = select(Challenge).where(Challenge.slug == described.slug).with_for_update()
+    challenge = session.scalars(locked.execution_options(populate_existing=True)).one()
     before = description_of(challenge)
     if faults := forbidden_changes(before, described, phases_with_runs(session, challenge.id)):
-        raise InvalidInput(_in_a_line(faults))
-    kept = set(pools_of(described)) - {row.pool for row in laid.rows}
-    unused = PooledSample.challenge_id == challenge.id, PooledSample.pool.not_in(kept)
-    session.execute(delete(PooledSample).where(*unused))
-    session.add_all(PooledSample(challenge_id=challenge.id, **asdict(row)) for row in laid.rows)
-    challenge.description = challenge_text(described)
-    told = "; ".join(describe_changes(before, described)) or "nothing"
-    note(session, now, "challenge changed", f"{described.slug}: {told}", **by)
-
-
-def _telling(on_sample: OnSample) -> ProgressContext:
-    @contextmanager
-    def watch(done: int, of: int) -> Generator[None]:
-        yield
-        on_sample(done + 1, of)
-
-    return watch
-
-
-def phases_with_runs(session: Session, number: int) -> set[str]:
-    """Return the phases of a challenge that have runs."""
-    return set(session.scalars(select(Run.phase).where(Run.challenge_id == number).distinct()))
-
-
-def _refuse_known(session: Session, slug: str) -> None:
-    if session.scalar(select(Challenge.id).where(Challenge.slug == slug)):
-        raise InvalidInput(
-            f"slug: there is a challenge {slug}; choose another name, or change that one"
-        )
-
-
-def _pools_to_lay(before: Description, after: Description) -> Set[str]:
-    """Return the pools whose samples do not lie ready: what is asked about them depends on the benchmark."""
-    there = set(pools_of(before)) if before.benchmark == after.benchmark else set[str]()
-    return set(pools_of(after)) - there
-
-
-def with_seeds(described: Description, seeds: Mapping[str, int] | None = None) -> Description:
-    """Return a challenge each phase of which has a secret seed: as described, else as given by name, else a new one."""
-    phases = tuple(
-        phase
-        if phase.seed
-        else msgspec.structs.replace(
-            phase, seed=(seeds or {}).get(phase.name) or 1 + secrets.randbits(_SEED_BITS)
-        )
-        for phase in described.phases
+        raise InvalidInput(_joined(faults))
+    rebuilt = {row.pool for row in pool.rows}
+    unchanged = set(pools_of(described)) - rebuilt
+    is_obsolete = (
+        PooledSample.challenge_id == challenge.id,
+        PooledSample.pool.not_in(unchanged),
     )
-    return msgspec.structs.replace(described, phases=phases)
+    session.execute(delete(PooledSample).where(*is_obsolete))
+    _insert_samples(session, challenge, pool)
+    challenge.description = challenge_text(described)
+    changes = "; ".join(describe_changes(before, described)) or "nothing"
+    note(session, now, "challenge changed", f"{described.slug}: {changes}", **by)
 
 
-def _in_a_line(faults: Mapping[str, str]) -> str:
-    return "; ".join(f"{field}: {why}" for field, why in faults.items())
+def phases_with_runs(session: Session, challenge_id: int) -> set[str]:
+    """Return the names of the phases of a challenge that have runs."""
+    of_challenge = select(Run.phase).where(Run.challenge_id == challenge_id)
+    return set(session.scalars(of_challenge.distinct()))
+
+
+def with_seeds(
+    described: ChallengeDescription, seeds: Mapping[str, int] | None = None
+) -> ChallengeDescription:
+    """Return a challenge in which each phase has a secret seed.
+
+    Args:
+        described: a phase keeps the seed that it has there.
+        seeds: seeds of other phases by name; phases that are missing there get new ones.
+    """
+    known = seeds or {}
+    phases: list[Phase] = []
+    for phase in described.phases:
+        if not phase.seed:
+            # A phase without a seed has the seed 0, so that no new seed may be 0.
+            seed = known.get(phase.name) or 1 + secrets.randbits(_SEED_BITS)
+            phase = msgspec.structs.replace(phase, seed=seed)
+        phases.append(phase)
+    return msgspec.structs.replace(described, phases=tuple(phases))
 
 
 def existing_challenge(site: Site, slug: str) -> Challenge:
     """Return a challenge.
 
     Raises:
-        InvalidInput: there is none; the message says which there are.
+        InvalidInput: it is unknown; the message lists all challenges.
     """
     with site.database.reading() as session:
         challenges = all_challenges(session)
-    found = next((challenge for challenge in challenges if challenge.slug == slug), None)
-    if found is None:
-        known = (
-            ", ".join(challenge.slug for challenge in challenges)
-            or "none yet; segarena challenge new makes one"
-        )
-        raise InvalidInput(f"{site.folder.path} has no challenge {slug[:64]!r}; it has {known}")
-    return found
+    for challenge in challenges:
+        if challenge.slug == slug:
+            return challenge
+    slugs = ", ".join(challenge.slug for challenge in challenges)
+    known = slugs or "none yet; segarena challenge new makes one"
+    raise InvalidInput(f"{site.folder.path} has no challenge {slug[:64]!r}; it has {known}")
 
 
 def set_challenge_state(site: Site, slug: str, state: str) -> None:
-    """Open or close a challenge.
+    """Set a challenge to "open" or "closed".
 
     Raises:
-        InvalidInput: there is none.
+        InvalidInput: it is unknown.
     """
-    number = existing_challenge(site, slug).id
+    challenge_id = existing_challenge(site, slug).id
     with site.database.writing() as session:
-        session.get_one(Challenge, number).state = state
+        session.get_one(Challenge, challenge_id).state = state
         note(session, site.now(), f"challenge {state}", slug)
+
+
+def _progress_context(on_sample: OnSample) -> ProgressContext:
+    @contextmanager
+    def context(done: int, of: int) -> Generator[None]:
+        yield
+        on_sample(done + 1, of)
+
+    return context
+
+
+def _check_slug_is_free(session: Session, slug: str) -> None:
+    if session.scalar(select(Challenge.id).where(Challenge.slug == slug)):
+        raise InvalidInput(
+            f"slug: there is a challenge {slug}; choose another name, or change that one"
+        )
+
+
+def _check_can_be_built(described: ChallengeDescription) -> None:
+    """Raise `SegarenaError` unless the benchmark, the users and the interfaces fit together."""
+    cached_info(challenge_text(described))
+    check_interfaces(described)
+
+
+def _pools_to_build(before: ChallengeDescription, after: ChallengeDescription) -> Set[str]:
+    """Return the pools whose samples have to be stored; their dialogues depend on the benchmark."""
+    if before.benchmark != after.benchmark:
+        return set(pools_of(after))
+    return set(pools_of(after)) - set(pools_of(before))
+
+
+def _insert_samples(session: Session, challenge: Challenge, pool: SamplePool) -> None:
+    for row in pool.rows:
+        session.add(PooledSample(challenge_id=challenge.id, **asdict(row)))
+
+
+def _seeds_of(described: ChallengeDescription) -> dict[str, int]:
+    return {phase.name: phase.seed for phase in described.phases}
+
+
+def _joined(faults: Mapping[str, str]) -> str:
+    return "; ".join(f"{field}: {why}" for field, why in faults.items())

@@ -1,4 +1,4 @@
-"""Challenges in the database, with their descriptions read."""
+"""Challenges in the database, with their parsed descriptions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.protocol.challenge_info import ChallengeInfo
-from segarena_server.challenges.description import ChallengeDescription as Description
-from segarena_server.challenges.description import Phase, read_challenge
+from segarena_server.challenges.description import ChallengeDescription, Phase, read_challenge
 from segarena_server.challenges.run_plan import challenge_info
 from segarena_server.db.orm_models import Challenge, PooledSample
 from segarena_server.http import http_errors
@@ -22,10 +21,10 @@ def all_challenges(session: Session) -> list[Challenge]:
 
 
 def find_challenge(session: Session, slug: str) -> Challenge:
-    """Return a challenge.
+    """Return a challenge by its slug.
 
     Raises:
-        Refusal: there is none of this name.
+        Refusal: it is unknown.
     """
     found = session.scalar(select(Challenge).where(Challenge.slug == slug))
     if found is None:
@@ -33,28 +32,28 @@ def find_challenge(session: Session, slug: str) -> Challenge:
     return found
 
 
-def description_of(challenge: Challenge) -> Description:
+def description_of(challenge: Challenge) -> ChallengeDescription:
     """Return the description of a challenge."""
     return cached_description(challenge.description)
 
 
 @lru_cache(maxsize=64)
-def cached_description(text: str) -> Description:
-    """Return the description that a text is; read once."""
+def cached_description(text: str) -> ChallengeDescription:
+    """Parse a description; the last ones are cached."""
     return read_challenge(text)
 
 
 @lru_cache(maxsize=64)
 def cached_info(text: str) -> ChallengeInfo:
-    """Return what participants see of the description that a text is; made once."""
+    """Return what participants see of a described challenge; the last ones are cached."""
     return challenge_info(cached_description(text))
 
 
 def find_phase(challenge: Challenge, name: str) -> Phase:
-    """Return a phase.
+    """Return a phase by its name.
 
     Raises:
-        Refusal: there is none of this name.
+        Refusal: it is unknown.
     """
     try:
         return description_of(challenge).phase(name)
@@ -63,9 +62,9 @@ def find_phase(challenge: Challenge, name: str) -> Phase:
 
 
 def pool_of(session: Session, challenge: Challenge, pool: str) -> dict[str, PooledSample]:
-    """Return the samples of a pool that have anything to ask about, by name and in order."""
-    found = select(PooledSample).where(
+    """Return the samples of a pool that have dialogues, by name and in order."""
+    of_pool = select(PooledSample).where(
         PooledSample.challenge_id == challenge.id, PooledSample.pool == pool
     )
-    samples = session.scalars(found.order_by(PooledSample.number))
+    samples = session.scalars(of_pool.order_by(PooledSample.number))
     return {sample.sample: sample for sample in samples if sample.dialogues != "[]"}

@@ -1,4 +1,4 @@
-"""Moments as people write them: a date, a time, in a time zone or with an offset from UTC."""
+"""Parsing of dates and times as people write them, in a time zone or with an offset from UTC."""
 
 from __future__ import annotations
 
@@ -8,58 +8,60 @@ from zoneinfo import ZoneInfo
 from segarena.errors import InvalidInput
 
 _YEARS = range(1970, 3000)
+_MAX_QUOTED = 40
+"""Characters of an invalid text that an error message quotes."""
 
 
 def parse_datetime(text: str, zone: str = "UTC") -> datetime:
-    """Return the moment that a text says, with its offset from UTC.
+    """Return the date and time that a text gives, with its offset from UTC.
 
     Args:
-        text: ISO 8601: 2026-06-01, 2026-06-01T12:00, 2026-06-01T12:00+02:00; a date alone is its first moment.
-        zone: in which it is, where it names no offset: UTC, Europe/Berlin.
+        text: ISO 8601: 2026-06-01, 2026-06-01T12:00, 2026-06-01T12:00+02:00. A date alone is its first moment.
+        zone: for texts without an offset: UTC, Europe/Berlin.
 
     Raises:
-        InvalidInput: it is no time or no zone; or the time is not there or comes twice in that zone, as in the night in
-            which clocks are changed.
+        InvalidInput: the text is no time, or the zone is unknown; or the time is missing or ambiguous in the zone, as
+            in the night in which clocks are changed.
     """
+    quoted = text.strip()[:_MAX_QUOTED]
     try:
-        read = datetime.fromisoformat(text.strip())
+        parsed = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise InvalidInput(
-            f"expected a date like 2026-06-01 or 2026-06-01T12:00+02:00, got {text.strip()[:40]!r}"
+            f"expected a date like 2026-06-01 or 2026-06-01T12:00+02:00, got {quoted!r}"
         ) from error
-    if read.year not in _YEARS:
-        raise InvalidInput(f"expected a year from {_YEARS[0]} to {_YEARS[-1]}, got {read.year}")
-    if read.utcoffset() is not None:
-        return read
-    place = parse_time_zone(zone)
-    offsets = {read.replace(tzinfo=place, fold=fold).utcoffset() or timedelta() for fold in (0, 1)}
-    if len(offsets) > 1:
+    if parsed.year not in _YEARS:
+        raise InvalidInput(f"expected a year from {_YEARS[0]} to {_YEARS[-1]}, got {parsed.year}")
+    if parsed.utcoffset() is not None:
+        return parsed
+    time_zone = parse_time_zone(zone)
+    # `fold` selects one of two equal times; of a time that is missing the two offsets differ as well.
+    earlier = parsed.replace(tzinfo=time_zone, fold=0).utcoffset() or timedelta()
+    later = parsed.replace(tzinfo=time_zone, fold=1).utcoffset() or timedelta()
+    if earlier != later:
         raise InvalidInput(
-            f"clocks are changed in {zone} then: {text.strip()[:40]} is there twice or not at all; say it in UTC"
+            f"clocks are changed in {zone} then: {quoted} is there twice or not at all; say it in UTC"
         )
-    return read.replace(tzinfo=timezone(offsets.pop()))
+    return parsed.replace(tzinfo=timezone(earlier))
 
 
 def parse_time_zone(name: str) -> ZoneInfo:
-    """Return a time zone.
+    """Return a time zone by its name.
 
     Raises:
-        InvalidInput: there is none of this name.
+        InvalidInput: it is unknown.
     """
     try:
         return ZoneInfo(name)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-    ) as error:  # a name that is a folder, leads out, or is not known
+    # The name may be a folder, or a path that leads out of the database of zones.
+    except (OSError, ValueError, KeyError) as error:
         raise InvalidInput(
-            f"expected a time zone like UTC or Europe/Berlin, got {name[:40]!r}"
+            f"expected a time zone like UTC or Europe/Berlin, got {name[:_MAX_QUOTED]!r}"
         ) from error
 
 
 def utc_text(moment: datetime | None) -> str:
-    """Return a moment as fields for times have it, to the second and in UTC; "" for none."""
+    """Return a time in UTC, to the second, as form fields of type datetime-local have it; "" for none."""
     if moment is None:
         return ""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""A place of a run drawn as reports draw runs: each dialogue with its prompts, answers and, where shown, values."""
+"""Dialogues about a sample, rendered as reports render runs: prompts, answers and, where shown, values."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from segarena_server.challenges.evaluator import ReplayedSample
 
 
 class RenderedRound(msgspec.Struct, frozen=True, kw_only=True):
-    """A round: its prompts in words, and what was measured of the answer, as far as that is shown."""
+    """A round: its prompts in words, and the metrics of its answer as far as they are shown."""
 
     prompts: list[str]
     values: dict[str, float | None]
 
 
 class RenderedDialogue(msgspec.Struct, frozen=True, kw_only=True):
-    """A dialogue of a place.
+    """A dialogue.
 
     Attributes:
-        number: in the place, from 0.
-        name: what its target is.
+        number: from 0.
+        name: of its target.
         rounds: those that were answered.
-        viewer: HTML of the sample with prompts and answers; "" where nothing draws samples of this kind.
+        viewer: HTML of the sample with prompts and answers; "" where no package renders samples of this kind.
     """
 
     number: int
@@ -48,29 +48,42 @@ class RenderedDialogue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedSample(msgspec.Struct, frozen=True, kw_only=True):
-    """Some dialogues of a place, and how to read their pictures."""
+    """Some dialogues about a sample, and whether their images show the truth."""
 
     dialogues: list[RenderedDialogue]
     has_truth: bool
 
 
-def render_dialogues(held: ReplayedSample, *, has_truth: bool) -> list[RenderedDialogue]:
-    """Return dialogues drawn as reports draw them, from a run folder of this one place."""
-    if not held.rows.records:
-        return [
-            RenderedDialogue(number=number, name="", rounds=[], viewer="")
-            for number in held.dialogues
-        ]
+def render_dialogues(replayed: ReplayedSample, *, has_truth: bool) -> list[RenderedDialogue]:
+    """Render dialogues from a temporary run folder of this one sample."""
+    if not replayed.rows.records:
+        return [_unrendered(number) for number in replayed.dialogues]
     with TemporaryDirectory(prefix="segarena-") as temporary:
-        run = _run_of(held.config, held.rows, Path(temporary) / "run")
-        own = page_of([run])
+        run = _write_run(replayed.config, replayed.rows, Path(temporary) / "run")
+        page = page_of([run])
         return [
-            _dialogue(own, held.sample, number, key, has_truth=has_truth)
-            for number, key in held.dialogues.items()
+            _rendered(page, replayed.sample, number, key, has_truth=has_truth)
+            for number, key in replayed.dialogues.items()
         ]
 
 
-def _run_of(config: RunConfiguration, rows: Rows, path: Path) -> Run:
+def prompt_label(prompt: RecordedPrompt) -> str:
+    """Return a prompt in a few words: its kind, whether it is on the object, and its position."""
+    points = prompt_points(prompt)
+    sign = " off" if prompt_css_class(prompt) == "neg" else ""
+    object_id = getattr(prompt, "object_id", 1)
+    of_object = f" of object {object_id}" if object_id != 1 else ""
+    name = f"{prompt.kind}{sign}{of_object}"
+    if not points:
+        return name
+    if len(points) <= 2:
+        return f"{name} {' to '.join(map(_coordinates, points))}"
+    first = _coordinates(points[0])
+    last = _coordinates(points[-1])
+    return f"{name}, {len(points)} points from {first} to {last}"
+
+
+def _write_run(config: RunConfiguration, rows: Rows, path: Path) -> Run:
     folder = RunFolder.create(path, config)
     with folder.lock():
         folder.write(0, rows)
@@ -78,34 +91,38 @@ def _run_of(config: RunConfiguration, rows: Rows, path: Path) -> Run:
     return run
 
 
-def _dialogue(
-    own: Page, sample: Sample, number: int, key: DialogueId, *, has_truth: bool
+def _unrendered(number: int) -> RenderedDialogue:
+    return RenderedDialogue(number=number, name="", rounds=[], viewer="")
+
+
+def _rendered(
+    page: Page, sample: Sample, number: int, key: DialogueId, *, has_truth: bool
 ) -> RenderedDialogue:
-    (run,) = own.runs
-    found = next((one for one in run.about(*key[:3]) if one.key == key), None)
-    if found is None:
-        return RenderedDialogue(number=number, name="", rounds=[], viewer="")
-    # Beside what the summary is about, records have the counts that its metrics are made of.
-    measured = {statistic.metric for statistic in run.summary}
-    values = {name: column for name, column in found.values.items() if name in measured}
+    (run,) = page.runs
+    dialogue = next((one for one in run.about(*key[:3]) if one.key == key), None)
+    if dialogue is None:
+        return _unrendered(number)
+    # Records also have the pixel counts from which metrics are computed, which the summary does not list.
+    metrics = {statistic.metric for statistic in run.summary}
+    columns = {name: column for name, column in dialogue.values.items() if name in metrics}
+    rounds: list[RenderedRound] = []
+    for place, prompts in enumerate(dialogue.prompts):
+        values = {name: _finite(column[place]) for name, column in columns.items()}
+        labels = [prompt_label(prompt) for prompt in prompts]
+        rounds.append(RenderedRound(prompts=labels, values=values))
+    anchor = f"dialogue-{number}"
     return RenderedDialogue(
         number=number,
-        name=own.name_of(found) if has_truth else "",
-        rounds=[
-            RenderedRound(
-                prompts=[prompt_label(prompt) for prompt in prompts],
-                values={name: _number(column[place]) for name, column in values.items()},
-            )
-            for place, prompts in enumerate(found.prompts)
-        ],
+        name=page.name_of(dialogue) if has_truth else "",
+        rounds=rounds,
         viewer=_viewer(
-            own.pictures, own.word, (run, found), sample, f"dialogue-{number}", has_truth=has_truth
+            page.pictures, page.word, (run, dialogue), sample, anchor, has_truth=has_truth
         ),
     )
 
 
 def _viewer(
-    drawn: DialoguePictures | None,
+    pictures: DialoguePictures | None,
     word: str,
     shown: tuple[Run, DialogueRecord],
     sample: Sample,
@@ -113,41 +130,30 @@ def _viewer(
     *,
     has_truth: bool,
 ) -> str:
-    if drawn is None:
+    if pictures is None:
         return ""
-    target = next(target for target in sample.targets if target.id == shown[1].target)
+    _, dialogue = shown
+    target = next(target for target in sample.targets if target.id == dialogue.target)
     stacks = [
-        _of_one_run(stack, shown[1], has_truth=has_truth)
-        for stack in drawn.stacks([shown], sample, target)
+        _single_pane(stack, dialogue, has_truth=has_truth)
+        for stack in pictures.stacks([shown], sample, target)
     ]
     return viewer_html(anchor, stacks, word)
 
 
-def _of_one_run(stack: Stack, dialogue: DialogueRecord, *, has_truth: bool) -> Stack:
-    """Return a stack with one pane, the answer; without truth nothing is said of values."""
+def _single_pane(stack: Stack, dialogue: DialogueRecord, *, has_truth: bool) -> Stack:
+    """Return a stack with the answer as its only pane; without truth no values are shown."""
     (pane,) = stack.panes
     pane = replace(pane, label="answer", failure=dialogue.failure or "")
     if not has_truth:
-        pane = replace(pane, values=[""] * len(pane.values), chart="", charts=(), failure="")
+        no_values = [""] * len(pane.values)
+        pane = replace(pane, values=no_values, chart="", charts=(), failure="")
     return replace(stack, panes=[pane], has_truth=has_truth)
 
 
-def _number(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def prompt_label(prompt: RecordedPrompt) -> str:
-    """Return a prompt in a few words: its kind, on the object or off it, and where."""
-    points = prompt_points(prompt)
-    sign = " off" if prompt_css_class(prompt) == "neg" else ""
-    which = f" of object {number}" if (number := getattr(prompt, "object_id", 1)) != 1 else ""
-    name = f"{prompt.kind}{sign}{which}"
-    if not points:
-        return name
-    if len(points) <= 2:
-        return f"{name} {' to '.join(map(_place, points))}"
-    return f"{name}, {len(points)} points from {_place(points[0])} to {_place(points[-1])}"
-
-
-def _place(point: Sequence[float]) -> str:
+def _coordinates(point: Sequence[float]) -> str:
     return f"({', '.join(f'{coordinate:g}' for coordinate in point)})"

@@ -176,7 +176,7 @@ def _participant_dialogues(
         answers = {answer.dialogue: answer for answer in turn.answers}
         for reply in unpack_reply(response, sample.shape).dialogues:
             number = reply.dialogue
-            dialogues[number].hear(reply, answers.get(number))
+            dialogues[number].receive(reply, answers.get(number))
             target = log.dialogues[number].target
             shown = supports.get(target, ())
             for prompts in reply.rounds:

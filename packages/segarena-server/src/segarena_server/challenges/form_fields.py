@@ -1,9 +1,9 @@
-"""A challenge as texts by field, as forms and options have it. Every wrong field is named, not only the first."""
+"""A challenge as texts by field, as forms and command-line options have it. All wrong fields are reported at once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, get_args
 
@@ -14,22 +14,27 @@ from segarena_server.challenges.datetimes import parse_datetime, utc_text
 from segarena_server.challenges.description import ChallengeDescription, Phase, validated_challenge
 
 MAX_PHASES = 12
-"""That a form has; more are written in a file."""
+"""Phases that a form can have; a challenge with more is described in a file."""
 
-_PHASE = re.compile(r"phases\[(\d{1,2})\]\.(\w+)")
+_PHASE_FIELD = re.compile(r"phases\[(\d{1,2})\]\.(\w+)")
+_NOT_IN_FORMS = ("phases", "seed")
+"""Phases have fields of their own, and seeds are secret."""
+_REQUIRED = ("slug", "title", "benchmark", "dataset")
+
 _PLAIN_WORDS = {
     "matching regex": "expected lower case letters, digits and dashes, at most 64",
     "`int": "expected a whole number",
     "`float": "expected a number",
 }
+"""Messages in plain words, by a part of the message of msgspec."""
 
 
 class ParsedForm(NamedTuple):
-    """What came of texts.
+    """The result of parsing a form.
 
     Attributes:
         challenge: None when a field is wrong.
-        faults: what is wrong, by field as `read_challenge` names it: "phases[0].closes".
+        faults: by field, named as by `read_challenge`: "phases[0].closes".
     """
 
     challenge: ChallengeDescription | None
@@ -39,101 +44,114 @@ class ParsedForm(NamedTuple):
 def parse_form(
     texts: Mapping[str, str], *, zone: str = "UTC", seeds: Mapping[str, int] | None = None
 ) -> ParsedForm:
-    """Return the challenge that texts describe.
+    """Return the challenge that the texts of a form describe.
 
     Args:
-        texts: by field; an empty one, or none, leaves the field to its default. Others than fields are not looked at.
-        zone: of moments that name no offset from UTC.
+        texts: by field; an empty or missing one stands for the default. Texts of unknown fields are ignored.
+        zone: of times without an offset from UTC.
         seeds: by name of the phase, where it has one already.
     """
     faults: dict[str, str] = {}
-    told = _read(ChallengeDescription, "", texts, zone, faults)
-    told["phases"] = []
-    if _phases_named(texts) > MAX_PHASES:
-        faults["phases"] = (
-            f"expected at most {MAX_PHASES}, got {_phases_named(texts)}; a file can hold more"
-        )
+    values = _parse_fields(ChallengeDescription, "", texts, zone, faults)
+    phase_count = _phase_count(texts)
+    if phase_count > MAX_PHASES:
+        faults["phases"] = f"expected at most {MAX_PHASES}, got {phase_count}; a file can hold more"
+    phases: list[dict[str, Any]] = []
     for number in phase_numbers(texts):
-        phase = _read(Phase, f"phases[{number}].", texts, zone, faults)
+        phase = _parse_fields(Phase, f"phases[{number}].", texts, zone, faults)
         seed = (seeds or {}).get(str(phase.get("name", "")))
-        told["phases"].append(phase if seed is None else {**phase, "seed": seed})
-    for field in ("slug", "title", "benchmark", "dataset"):
-        if field not in told:
-            faults.setdefault(field, "is needed")
-    for place, phase in enumerate(told["phases"]):
-        if "name" not in phase:
-            faults.setdefault(f"phases[{place}].name", "is needed")
+        if seed is not None:
+            phase["seed"] = seed
+        phases.append(phase)
+    for field in _missing_fields(values, phases):
+        faults.setdefault(field, "is needed")
     if faults:
         return ParsedForm(None, faults)
     try:
-        return ParsedForm(validated_challenge(msgspec.convert(told, ChallengeDescription)), {})
+        challenge = msgspec.convert({**values, "phases": phases}, ChallengeDescription)
+        return ParsedForm(validated_challenge(challenge), {})
     except msgspec.ValidationError as error:
         return ParsedForm(None, {"phases": str(error)})
     except InvalidInput as error:
-        field, _, why = str(error).partition(": ")
-        return ParsedForm(None, {field: why})
+        field, _, reason = str(error).partition(": ")
+        return ParsedForm(None, {field: reason})
 
 
 def form_texts(challenge: ChallengeDescription) -> dict[str, str]:
-    """Return the texts that `fill` reads as this challenge, moments in UTC; seeds are left out."""
-    told = dict(_written(challenge, ""))
+    """Return the texts that `parse_form` parses as this challenge, with times in UTC and without seeds."""
+    texts = dict(_field_texts(challenge, ""))
     for number, phase in enumerate(challenge.phases):
-        told |= _written(phase, f"phases[{number}].")
-    return told
+        texts.update(_field_texts(phase, f"phases[{number}]."))
+    return texts
 
 
 def phase_numbers(texts: Mapping[str, str]) -> range:
-    """Return the numbers of the phases that texts have fields of, `MOST_PHASES` of them at most."""
-    return range(min(_phases_named(texts), MAX_PHASES))
+    """Return the numbers of the phases that have fields in a form, at most `MAX_PHASES`."""
+    return range(min(_phase_count(texts), MAX_PHASES))
 
 
-def _phases_named(texts: Mapping[str, str]) -> int:
-    return 1 + max(
-        (int(match[1]) for field in texts if (match := _PHASE.fullmatch(field))), default=-1
-    )
+def _missing_fields(
+    values: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    for field in _REQUIRED:
+        if field not in values:
+            yield field
+    for number, phase in enumerate(phases):
+        if "name" not in phase:
+            yield f"phases[{number}].name"
 
 
-def _read(
+def _phase_count(texts: Mapping[str, str]) -> int:
+    last = -1
+    for field in texts:
+        match = _PHASE_FIELD.fullmatch(field)
+        if match:
+            last = max(last, int(match[1]))
+    return last + 1
+
+
+def _parse_fields(
     kind: type[msgspec.Struct],
-    where: str,
+    prefix: str,
     texts: Mapping[str, str],
     zone: str,
     faults: dict[str, str],
-) -> Any:
-    told: dict[str, Any] = {}
+) -> dict[str, Any]:
+    """Return the values of all fields that have a text, and add faults of the others to `faults`."""
+    values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
-        text = texts.get(where + field.name, "")
-        if field.name in ("phases", "seed") or not text.strip():
+        text = texts.get(prefix + field.name, "")
+        if field.name in _NOT_IN_FORMS or not text.strip():
             continue
         try:
-            told[field.name] = _value(text, field.type, zone)
+            values[field.name] = _parse_value(text, field.type, zone)
         except (msgspec.ValidationError, InvalidInput) as error:
-            faults[where + field.name] = _in_plain_words(str(error))
-    return told
+            faults[prefix + field.name] = _in_plain_words(str(error))
+    return values
 
 
-def _value(text: str, kind: Any, zone: str) -> Any:
-    """Return what a text means in a field of a kind."""
-    if _has(kind, datetime):
+def _parse_value(text: str, kind: Any, zone: str) -> Any:
+    """Return the value of a text in a field of a type."""
+    if _may_hold(kind, datetime):
         return parse_datetime(text, zone)
-    if _has(kind, tuple):
-        return msgspec.convert(tuple(re.split(r"[\s,]+", text.strip())), kind)
+    if _may_hold(kind, tuple):
+        items = re.split(r"[\s,]+", text.strip())
+        return msgspec.convert(tuple(items), kind)
+    # Browsers send line ends as \r\n.
     return msgspec.convert(text.strip().replace("\r\n", "\n"), kind, strict=False)
 
 
-def _has(kind: Any, wanted: type) -> bool:
-    """Tell whether a field may hold something of a type."""
-    return (
-        kind is wanted
-        or getattr(kind, "__origin__", None) is wanted
-        or any(_has(k, wanted) for k in get_args(kind))
-    )
+def _may_hold(kind: Any, wanted: type) -> bool:
+    """Return whether a type annotation contains a type."""
+    if kind is wanted or getattr(kind, "__origin__", None) is wanted:
+        return True
+    return any(_may_hold(part, wanted) for part in get_args(kind))
 
 
-def _written(struct: msgspec.Struct, where: str) -> Iterator[tuple[str, str]]:
+def _field_texts(struct: msgspec.Struct, prefix: str) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(struct):
-        if field.name not in ("phases", "seed"):
-            yield where + field.name, _text(getattr(struct, field.name))
+        if field.name not in _NOT_IN_FORMS:
+            yield prefix + field.name, _text(getattr(struct, field.name))
 
 
 def _text(value: Any) -> str:
@@ -153,8 +171,9 @@ def _text(value: Any) -> str:
 
 
 def _in_plain_words(message: str) -> str:
-    """Return what somebody is told who fills in a form and knows no types."""
-    plain = next((words for sign, words in _PLAIN_WORDS.items() if sign in message), "")
-    bound = re.search(r"[<>]=? [\d.]+", message)
-    told = f"{plain} {bound[0]}" if plain and bound else plain
-    return told or f"{message[:1].lower()}{message[1:]}"
+    """Return a message of msgspec for people who fill in a form and know no types."""
+    for part, words in _PLAIN_WORDS.items():
+        if part in message:
+            bound = re.search(r"[<>]=? [\d.]+", message)
+            return f"{words} {bound[0]}" if bound else words
+    return f"{message[:1].lower()}{message[1:]}"

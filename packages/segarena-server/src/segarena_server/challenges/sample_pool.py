@@ -1,4 +1,4 @@
-"""Samples of a challenge as participants fetch them: all of them laid ready, or a few of them looked at."""
+"""The samples of a challenge as participants download them: stored for all of a pool, or previewed for a few."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from segarena.errors import DatasetError, InvalidInput
-from segarena_server.challenges.description import ChallengeDescription
+from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.evaluator import Evaluator, PackedSample
 from segarena_server.challenges.run_plan import challenge_info
 from segarena_server.storage.content_store import Storage
 
 ProgressContext = Callable[[int, int], AbstractContextManager[object]]
-"""What each sample is opened within, given how many are done and of how many: it tells of it, or limits it."""
+"""Context in which each sample is processed, given the number of samples before it and of all samples.
+
+It reports progress, or limits the time of a sample.
+"""
 
 MAX_PREVIEWED_SAMPLES = 6
-"""Samples of a pool that are opened to say what all of them would be."""
+"""Samples of a pool that are opened to estimate what the whole pool would be."""
+_MAX_LISTED = 3
+_BYTES_PER_MEGABYTE = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolEntry:
-    """A sample that lies ready; its fields are those of `segarena_server.db.orm_models.PooledSample`."""
+    """A stored sample; its fields are those of `segarena_server.db.orm_models.PooledSample`."""
 
     pool: str
     number: int
@@ -35,11 +40,11 @@ class PoolEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplePool:
-    """What lies ready for a challenge.
+    """The stored samples of a challenge.
 
     Attributes:
-        rows: that runs can draw.
-        unusable: samples that cannot be used, with the reason.
+        rows: the samples that runs can draw.
+        unusable: names of samples that cannot be used, each with the reason.
     """
 
     rows: tuple[PoolEntry, ...]
@@ -47,32 +52,33 @@ class SamplePool:
 
     @property
     def samples(self) -> int:
-        """How many there are."""
+        """The number of samples."""
         return len(self.rows)
 
     @property
     def dialogues(self) -> int:
-        """How many there are about them."""
+        """The number of dialogues about all samples."""
         return sum(len(json.loads(row.dialogues)) for row in self.rows)
 
     @property
     def bytes(self) -> int:
-        """How many a participant fetches to have all."""
+        """The size of all samples, as a participant downloads them."""
         return sum(row.bytes for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhasePreview:
-    """What a phase would be.
+    """An estimate of what a phase would be.
 
     Attributes:
         phase: its name.
-        pool: how many samples can be drawn.
+        pool: the number of samples to draw from.
         samples: of a run.
-        dialogues, megabytes: of a run, from the samples that were looked at.
+        dialogues: of a run, estimated from the opened samples.
+        megabytes: of a run, estimated from the opened samples.
         rounds: of a dialogue at most.
-        lay_s: about how long it takes to lay the pool ready.
-        unusable: of the samples that were looked at, those that cannot be used, with the reason.
+        lay_s: estimated seconds to store the pool.
+        unusable: opened samples that cannot be used, each with the reason.
     """
 
     phase: str
@@ -86,7 +92,7 @@ class PhasePreview:
 
 
 def pools_of(described: ChallengeDescription) -> dict[str, str]:
-    """Return the pools of a challenge, each with a phase that draws from it."""
+    """Return the pools of a challenge, each with the first phase that draws from it."""
     return {described.pool(phase): phase.name for phase in reversed(described.phases)}
 
 
@@ -95,23 +101,23 @@ def build_pool(
     described: ChallengeDescription,
     pools: Collection[str],
     storage: Storage,
-    watch: ProgressContext,
+    progress: ProgressContext,
 ) -> SamplePool:
-    """Keep every sample of some pools as participants get it.
+    """Store all samples of some pools as participants will receive them.
 
     Raises:
         InvalidInput: no sample can be used.
-        SegarenaError: something cannot be built, or nothing can be kept.
+        SegarenaError: something cannot be built, or nothing can be stored.
     """
-    phases = {pool: phase for pool, phase in pools_of(described).items() if pool in pools}
-    names = [
-        (pool, phase, name) for pool, phase in phases.items() for name in evaluator.samples(phase)
-    ]
-    rows = list[PoolEntry]()
-    unusable = list[str]()
-    for number, (pool, phase, name) in enumerate(names):
-        with watch(number, len(names)):
-            sample = _opened(evaluator, phase, name, unusable)
+    samples: list[tuple[str, str, str]] = []
+    for pool, phase in pools_of(described).items():
+        if pool in pools:
+            samples += [(pool, phase, name) for name in evaluator.samples(phase)]
+    rows: list[PoolEntry] = []
+    unusable: list[str] = []
+    for number, (pool, phase, name) in enumerate(samples):
+        with progress(number, len(samples)):
+            sample = _open_sample(evaluator, phase, name, unusable)
         if sample is not None:
             rows.append(
                 PoolEntry(
@@ -123,83 +129,92 @@ def build_pool(
                     dialogues=json.dumps(sample.dialogues),
                 )
             )
-    laid = SamplePool(rows=tuple(rows), unusable=tuple(unusable))
-    if pools and not laid.dialogues:
-        raise InvalidInput(
-            f"no sample can be used: {'; '.join(unusable[:3]) or 'nothing would be asked about any'}"
-        )
-    return laid
+    built = SamplePool(rows=tuple(rows), unusable=tuple(unusable))
+    if pools and not built.dialogues:
+        reasons = "; ".join(unusable[:_MAX_LISTED]) or "nothing would be asked about any"
+        raise InvalidInput(f"no sample can be used: {reasons}")
+    return built
 
 
 def preview_phases(
-    evaluator: Evaluator, described: ChallengeDescription, watch: ProgressContext
+    evaluator: Evaluator, described: ChallengeDescription, progress: ProgressContext
 ) -> list[PhasePreview]:
-    """Return what the phases of a challenge would be; a few samples of each pool are opened, nothing is kept.
+    """Estimate what the phases of a challenge would be; a few samples of each pool are opened, none is stored.
 
     Raises:
         SegarenaError: something cannot be built.
     """
     rounds = {phase.name: phase.rounds for phase in challenge_info(described).phases}
-    seen = {
-        pool: _look_into(evaluator, phase, watch) for pool, phase in pools_of(described).items()
+    probes = {
+        pool: _probe_pool(evaluator, phase, progress) for pool, phase in pools_of(described).items()
     }
     return [
-        _phase_look(described, phase.name, seen[described.pool(phase)], rounds)
+        _phase_preview(phase, probes[described.pool(phase)], rounds[phase.name])
         for phase in described.phases
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    names: Sequence[str]
+class _PoolProbe:
+    """Measurements of a few samples of a pool.
+
+    Attributes:
+        samples: the number of samples in the pool.
+        sizes: of the opened samples in bytes.
+        dialogues: their numbers of dialogues.
+        seconds: mean time to open one.
+        unusable: those that cannot be used, each with the reason.
+    """
+
+    samples: int
     sizes: Sequence[int]
     dialogues: Sequence[int]
     seconds: float
     unusable: tuple[str, ...]
 
 
-def _look_into(evaluator: Evaluator, phase: str, watch: ProgressContext) -> _Seen:
-    """Open a few samples of a phase's pool, spread over it."""
+def _probe_pool(evaluator: Evaluator, phase: str, progress: ProgressContext) -> _PoolProbe:
+    """Open a few samples, spread evenly over the pool of a phase."""
     names = evaluator.samples(phase)
-    unusable = list[str]()
-    samples = list[PackedSample]()
-    chosen = names[:: max(1, -(-len(names) // MAX_PREVIEWED_SAMPLES))]
+    step = max(1, -(-len(names) // MAX_PREVIEWED_SAMPLES))
+    chosen = names[::step]
+    unusable: list[str] = []
+    samples: list[PackedSample] = []
     started = time.perf_counter()
     for number, name in enumerate(chosen):
-        with watch(number, len(chosen)):
-            sample = _opened(evaluator, phase, name, unusable)
-        samples += [] if sample is None else [sample]
-    return _Seen(
-        names=names,
+        with progress(number, len(chosen)):
+            sample = _open_sample(evaluator, phase, name, unusable)
+        if sample is not None:
+            samples.append(sample)
+    elapsed_s = time.perf_counter() - started
+    return _PoolProbe(
+        samples=len(names),
         sizes=[len(sample.body) for sample in samples],
         dialogues=[len(sample.dialogues) for sample in samples],
-        seconds=(time.perf_counter() - started) / max(1, len(chosen)),
+        seconds=elapsed_s / max(1, len(chosen)),
         unusable=tuple(unusable),
     )
 
 
-def _phase_look(
-    described: ChallengeDescription, name: str, seen: _Seen, rounds: dict[str, int]
-) -> PhasePreview:
-    per_run = described.phase(name).samples_per_run or len(seen.names)
-    count = max(1, len(seen.sizes))
-    samples = min(per_run, len(seen.names))
+def _phase_preview(phase: Phase, probe: _PoolProbe, rounds: int) -> PhasePreview:
+    opened = max(1, len(probe.sizes))
+    samples = min(phase.samples_per_run or probe.samples, probe.samples)
     return PhasePreview(
-        phase=name,
-        pool=len(seen.names),
+        phase=phase.name,
+        pool=probe.samples,
         samples=samples,
-        dialogues=samples * sum(seen.dialogues) / count,
-        megabytes=samples * sum(seen.sizes) / count / 1e6,
-        rounds=rounds[name],
-        lay_s=seen.seconds * len(seen.names),
-        unusable=seen.unusable,
+        dialogues=samples * sum(probe.dialogues) / opened,
+        megabytes=samples * sum(probe.sizes) / opened / _BYTES_PER_MEGABYTE,
+        rounds=rounds,
+        lay_s=probe.seconds * probe.samples,
+        unusable=probe.unusable,
     )
 
 
-def _opened(
+def _open_sample(
     evaluator: Evaluator, phase: str, name: str, unusable: list[str]
 ) -> PackedSample | None:
-    """Return a sample; None, with the reason in `unusable`, where it cannot be used."""
+    """Return a packed sample; for one that cannot be used add the reason to `unusable` and return None."""
     try:
         return evaluator.sample(phase, name)
     except (DatasetError, InvalidInput) as error:

@@ -1,4 +1,4 @@
-"""Which samples a run is about: drawn from the pool by a secret seed, those that are new for its team first."""
+"""The selection of the samples of a run: drawn from the pool by a secret seed, those that are new to the team first."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ def draw_samples(
 ) -> tuple[str, ...]:
     """Return the samples of a team's next run.
 
-    The seed puts the pool in an order, the same for all teams: their first runs are about the same samples and can be
-    compared pair by pair, and so on. A practice takes the pool as it is, and the same samples each time.
+    The seed determines an order of the pool, which is the same for all teams. So their first runs are about the same
+    samples and can be compared pair by pair, then their second runs, and so on. A practice always takes the first
+    samples of the pool in its own order.
 
     Args:
         pool: all samples with dialogues, in the order of the dataset.
-        phase: how many a run has, and the seed.
-        runs: about how many runs of the team a sample was drawn before; samples that were never drawn may be left out.
-        busy: samples of the team's runs that are not over. A sample is not in two runs of a team at once: both would
-            get first prompts for their answers, twice as much as is meant to be given away.
+        phase: with the number of samples of a run, and the seed.
+        runs: number of the team's earlier runs about each sample; other samples count as 0.
+        busy: samples of the team's unfinished runs. A sample is never in two runs of a team at once: both would receive
+            first prompts for their answers, twice as many as the team may receive.
 
     Raises:
-        InvalidInput: the pool is empty, or too much of it is busy.
+        InvalidInput: the pool is empty, or too many of its samples are busy.
     """
     if not pool:
         raise InvalidInput(
@@ -45,6 +46,8 @@ def draw_samples(
             f"phase {phase.name}: a run has {wanted} samples, and {len(busy)} of {len(pool)} are in runs of yours that "
             "are not over; finish one first"
         )
-    return tuple(
-        sorted(free, key=lambda name: (runs.get(name, 0), sha256(f"{phase.seed} ", name)))[:wanted]
-    )
+
+    def rank(name: str) -> tuple[int, str]:
+        return (runs.get(name, 0), sha256(f"{phase.seed} ", name))
+
+    return tuple(sorted(free, key=rank)[:wanted])

@@ -1,4 +1,4 @@
-"""What participants see of a run's scores, and when."""
+"""What participants see of scores, and when."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """A mean over targets with its 95 % interval, as far as participants see it; None where it is not defined."""
+    """A mean over targets with its 95 % interval, rounded for participants; None where it is undefined."""
 
     user: str
     statistic: str
@@ -26,17 +26,20 @@ class Score:
 
 
 def shows_own_scores(phase: Phase, now: datetime) -> bool:
-    """Tell whether participants see the scores of their own runs; once a phase is closed they do."""
+    """Return whether participants see the scores of their own runs, as they do once a phase is closed."""
     return phase.shows in ("own", "board") or phase.is_closed(now)
 
 
 def shows_board(phase: Phase, now: datetime) -> bool:
-    """Tell whether participants see those of all; once a phase is closed they do."""
+    """Return whether participants see the board, as they do once a phase is closed."""
     return phase.shows == "board" or phase.is_closed(now)
 
 
 def board_cutoff(challenge: ChallengeDescription, now: datetime) -> datetime | None:
-    """Return up to which moment runs count on the board; None: all. It stands still from its freeze to the end."""
+    """Return the time up to which runs are on the board; None for all runs.
+
+    The board is frozen from `ChallengeDescription.frozen` until the last phase is closed.
+    """
     is_over = all(phase.is_closed(now) for phase in challenge.phases)
     if challenge.frozen is None or is_over or now < challenge.frozen:
         return None
@@ -59,7 +62,15 @@ def folder_scores(folder: Path, phase: Phase) -> list[Score]:
 
 
 def _score(run: Run, user: str, statistic: Statistic, decimals: int) -> Score:
-    found = statistic_mean(run, user, statistic)
-    ends = (found.mean, found.low, found.high)
-    mean, low, high = (round(each, decimals) if isfinite(each) else None for each in ends)
-    return Score(user=user, statistic=statistic.name, mean=mean, low=low, high=high)
+    interval = statistic_mean(run, user, statistic)
+    return Score(
+        user=user,
+        statistic=statistic.name,
+        mean=_rounded(interval.mean, decimals),
+        low=_rounded(interval.low, decimals),
+        high=_rounded(interval.high, decimals),
+    )
+
+
+def _rounded(value: float, decimals: int) -> float | None:
+    return round(value, decimals) if isfinite(value) else None

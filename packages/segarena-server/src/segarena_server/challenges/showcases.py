@@ -1,7 +1,7 @@
-"""Challenges to click through, with runs at them: what `segarena serve --demo` shows.
+"""Challenges for demonstration with runs in them, which `segarena serve --demo` shows.
 
-A package that brings a benchmark says with what it is shown: it names the module with its `@showcase` in the entry
-point group `segarena.showcases`, which is imported when a demonstration is made.
+A package with a benchmark brings a showcase of it: it names the module with its `@showcase` function in the entry point
+group `segarena.showcases`. The module is imported when a demonstration is created.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ ENTRY_POINTS = "segarena.showcases"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowcaseRun:
-    """A run that is held for a showcase.
+    """A run in a showcase.
 
     Attributes:
-        who: takes part; the same name is the same participant in all showcases.
+        who: name of the participant; the same name is the same participant in all showcases.
         phase: of the challenge.
         name: of the run.
         segmenter: as written for `segarena run`; one that needs no weights.
-        days_ago: when it is to have been.
-        samples: after so many it is left, as if its program had been stopped; None: it goes to the end.
+        days_ago: when it takes place.
+        samples: the run is left after so many, as if its program had been stopped; None for a complete run.
     """
 
     who: str
@@ -39,11 +39,11 @@ class ShowcaseRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Showcase:
-    """A challenge with runs at it; on two processors all of it takes a few seconds.
+    """A challenge with its runs, which on two processors take a few seconds in all.
 
     Attributes:
-        challenge: its data need no download.
-        tries: in the order in which they are held.
+        challenge: on data that need no download.
+        tries: its runs, in the order in which they take place.
     """
 
     challenge: ChallengeDescription
@@ -51,16 +51,16 @@ class Showcase:
 
 
 ShowcaseFactory = Callable[[datetime], Showcase]
-_makers: list[ShowcaseFactory] = []
+_factories: list[ShowcaseFactory] = []
 
 
 def showcase(make: ShowcaseFactory) -> ShowcaseFactory:
-    """Add a showcase: a function of the time at which it is shown, for its dates."""
-    _makers.append(make)
+    """Register a showcase: a function of the current time, on which its dates depend."""
+    _factories.append(make)
     return make
 
 
 def showcases(now: datetime) -> list[Showcase]:
-    """Return those of all installed packages; the ones that cannot be imported are left out."""
+    """Return the showcases of all installed packages, except of those that cannot be imported."""
     import_packages(ENTRY_POINTS)
-    return [make(now) for make in _makers]
+    return [make(now) for make in _factories]

@@ -1,8 +1,8 @@
-"""What time a participant is charged: one function, and the bank that slow rounds are paid from.
+"""The time that a participant is charged for a turn, and the bank that pays for slow answers.
 
-The server's clock decides. A moment is read from the clock that no one sets and that goes on while the machine sleeps;
-it is good for all processes of one start of a machine. Between two starts, or two machines, only the time of day is
-left: it never charges less than nothing, and says that it is not sure.
+The server's clock decides. A moment is read from a clock that nobody can set and that goes on while the machine sleeps;
+such moments can be compared between all processes since one boot of a machine. Between two boots, or two machines, only
+the time of day is left. Then the charge is never negative, and marked as unsure.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ TIME_RULE = (
 """The rule, as participants read it."""
 
 NOTABLE_EXCESS_S = 1.0
-"""A turn for which the server charges so much more than the participant's own clock says is pointed out."""
+"""Pages mark a turn when the server's clock exceeds the participant's by more."""
 
 SENDING_S = 5.0
+"""Time that sending prompts may take before they count as sent,"""
 SLOWEST_BYTES = 64 * 1024
-"""What sending prompts may take before they count as sent, and a second's worth of them beyond."""
+"""and bytes for which a further second is allowed."""
 
 FIRST_TICK_S = 0.25
+"""Replies leave so long after their turn, or twice as long, four times, and so on."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TIME_NAMESPACE = Path("/proc/self/ns/time")
@@ -43,10 +45,10 @@ class Moment:
     """A moment on this machine.
 
     Attributes:
-        boot: which start of which machine, as this process sees it; "" where that cannot be known, and then no two
-            moments are of the same.
-        boot_s: seconds since that start, those asleep included; nobody can set this clock.
-        utc_s: seconds since 1970, by the time of day, which may jump.
+        boot: identifies the boot of the machine, as this process sees it; "" where that is unknown, and then no two
+            moments share a boot.
+        boot_s: seconds since the boot, sleep included; nobody can set this clock.
+        utc_s: seconds since 1970 by the time of day, which may jump.
     """
 
     boot: str
@@ -55,20 +57,21 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """Return this moment."""
+        """Return the current moment."""
+        # Not every system has a clock that goes on during sleep.
         clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return cls(boot=_boot(), boot_s=time.clock_gettime(clock), utc_s=time.time())
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the moment as a JSON object."""
         return asdict(self)
 
     @classmethod
     def of(cls, plain: Any) -> Moment:
-        """Return what `plain` was.
+        """Return the moment from a JSON object.
 
         Raises:
-            InvalidInput: it was no moment.
+            InvalidInput: it is no moment.
         """
         try:
             return msgspec.convert(plain, cls)
@@ -78,35 +81,36 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeCharge:
-    """What a turn is charged.
+    """The time charged for a turn.
 
     Attributes:
         seconds: never negative.
-        is_sure: by one clock that nobody sets; otherwise by the time of day, which may have been set in between.
+        is_sure: whether one clock measured it that nobody can set; otherwise the time of day did, which may have been
+            set in between.
     """
 
     seconds: float
     is_sure: bool = True
 
-    def apart_s(self, client_s: float) -> float:
-        """Return how much more this is than the participant's own clock says: the network, or a pause there."""
+    def excess_s(self, client_s: float) -> float:
+        """Return the excess over the participant's own clock: the network, or a pause of the participant."""
         return self.seconds - client_s
 
     def is_apart(self, client_s: float) -> bool:
-        """Tell whether that is enough to be pointed out."""
-        return self.apart_s(client_s) > NOTABLE_EXCESS_S
+        """Return whether the excess is large enough to be shown."""
+        return self.excess_s(client_s) > NOTABLE_EXCESS_S
 
 
 def clock_start(begun: Moment, ended: Moment, size: int) -> Moment:
-    """Return when prompts count as sent: when their last byte left.
+    """Return when the participant's clock starts: when the last byte of the prompts left.
 
-    Someone could read all but the last bytes and think; so that is no later than what sending takes at `SLOWEST_BYTES`
-    a second and `SENDING_S`.
+    A participant could read all but the last bytes and think. So the clock starts at the latest when sending takes
+    longer than `SENDING_S`, and a second for every `SLOWEST_BYTES`.
 
     Args:
         begun: when the first byte was given to the network.
-        ended: when the last one was.
-        size: bytes.
+        ended: when the last byte was.
+        size: in bytes.
     """
     allowed_s = SENDING_S + size / SLOWEST_BYTES
     if charge(begun, ended).seconds <= allowed_s:
@@ -117,14 +121,14 @@ def clock_start(begun: Moment, ended: Moment, size: int) -> Moment:
 def charge(
     sent: Moment, first: Moment, last: Moment | None = None, *, committed: bool = True
 ) -> TimeCharge:
-    """Return what a participant is charged between prompts and answer.
+    """Return the time charged between prompts and answer.
 
     Args:
         sent: when the last byte of the prompts left.
         first: when the first byte of the answer arrived.
-        last: when its last byte did; needed where nothing was committed to.
-        committed: whether the answer's digest came before it, and is the answer's. Otherwise someone could send a first
-            byte at once and think while sending the others, so the last one counts.
+        last: when its last byte arrived; required for an answer that was not committed.
+        committed: whether the digest of the answer arrived before it, and matches. Otherwise a participant could send
+            the first byte at once and think while sending the others, so that the last byte counts.
     """
     arrived = first if committed or last is None else last
     if sent.boot and sent.boot == arrived.boot:
@@ -133,10 +137,9 @@ def charge(
 
 
 def reply_delay_s(taken_s: float) -> float:
-    """Return how long a reply waits that was there after so many seconds.
+    """Return how long a reply waits for the next tick that was ready after so many seconds.
 
-    A larger error takes users and metrics longer, so the time to a reply would tell of the truth. Replies leave
-    `TICK_S` after the turn came, or twice as long, four times, and so on.
+    Users and metrics take longer for a larger error, so that the time to a reply would reveal some of the truth.
     """
     tick_s = FIRST_TICK_S
     while tick_s < taken_s:
@@ -145,36 +148,43 @@ def reply_delay_s(taken_s: float) -> float:
 
 
 class TimeBank:
-    """What slow answers of one dialogue are paid from.
+    """The reserve of time that pays for slow answers of one dialogue.
 
     Args:
-        seconds_per_answer: that every answer has; None sets no limit, and nothing is ever paid.
-        bank_s: for what goes beyond, over the whole dialogue.
+        seconds_per_answer: free time of every answer; None sets no limit, and nothing is ever paid.
+        bank_s: reserve for the whole dialogue.
+
+    Attributes:
+        left_s: what is left of the reserve.
     """
 
     def __init__(self, seconds_per_answer: float | None, bank_s: float = 0.0) -> None:
-        self._each_s = seconds_per_answer
+        self._free_s = seconds_per_answer
         self.left_s = bank_s
 
     def pays(self, seconds: float) -> bool:
-        """Pay for an answer; tell whether there was enough. Exactly as much is enough."""
-        beyond = 0.0 if self._each_s is None else max(0.0, seconds - self._each_s)
-        if beyond > self.left_s:
+        """Pay for an answer; return False, with nothing paid, if too little is left. Exactly as much is enough."""
+        excess_s = 0.0
+        if self._free_s is not None:
+            excess_s = max(0.0, seconds - self._free_s)
+        if excess_s > self.left_s:
             return False
-        self.left_s -= beyond
+        self.left_s -= excess_s
         return True
 
 
 def _boot() -> str:
+    """Return an identifier of this boot and of the time namespace."""
     try:
-        # A container may have been given another start of the same machine.
-        return f"{_BOOT_ID.read_text(encoding='ascii').strip()}{_seen_from()}"
+        boot_id = _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         return ""
+    # In a container the time since the boot may have another origin.
+    return f"{boot_id}{_time_namespace()}"
 
 
-def _seen_from() -> str:
+def _time_namespace() -> str:
     try:
         return f"/{_TIME_NAMESPACE.readlink()}"
-    except OSError:  # older than time namespaces
+    except OSError:  # the kernel is older than time namespaces
         return ""

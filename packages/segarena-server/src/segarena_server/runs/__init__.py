@@ -1,1 +1,1 @@
-"""Runs of participants and submissions, and the views that pages show of them."""
+"""Runs of participants: in the database, as submissions, and as pages show them."""

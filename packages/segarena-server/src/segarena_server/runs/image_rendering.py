@@ -1,4 +1,4 @@
-"""What the drawing process of a server does: pictures of places and of samples. What strangers sent is read here."""
+"""Rendering of images for pages, in a process of its own. Uploads of participants are parsed there."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from segarena_server.challenges.dialogue_views import ExchangeLog, organiser_vie
 from segarena_server.challenges.evaluation_request import EvaluationRequest
 from segarena_server.challenges.evaluator import EvaluatorCache
 
-_MOST_CHALLENGES = 2
-"""So many are kept at hand, each with its datasets and users."""
+_MAX_CHALLENGES = 2
+"""Evaluators that the process caches, each with its datasets and users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrganiserRendering:
-    """Draw dialogues of a place with truth and values.
+    """Dialogues about a sample with truth and values.
 
     Attributes:
-        challenge: its description.
-        job: the place with all its turns.
+        challenge: its description as JSON.
+        job: the sample with all its turns.
         numbers: of the dialogues.
-        decimals: to which values are rounded; None as they are, which is for the organiser alone.
+        decimals: to which values are rounded; None for exact values, which are for the organiser alone.
     """
 
     challenge: str
@@ -42,7 +42,7 @@ class OrganiserRendering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParticipantRendering:
-    """Draw dialogues of a place as their participant knows them."""
+    """Dialogues about a sample as their participant knows them."""
 
     exchanged: ExchangeLog
     numbers: tuple[int, ...]
@@ -50,14 +50,14 @@ class ParticipantRendering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRendering:
-    """Draw all targets of a sample, with runs side by side.
+    """All targets of a sample, with the answers of several runs side by side.
 
     Attributes:
-        challenge: its description.
+        challenge: its description as JSON.
         phase: from whose pool the sample is.
         sample: its name.
         user: whose dialogues.
-        runs: the folder of each, and what it is called.
+        runs: the folder and the label of each run.
     """
 
     challenge: str
@@ -68,7 +68,7 @@ class ComparisonRendering:
 
 
 class TargetCard(msgspec.Struct, frozen=True, kw_only=True):
-    """A target with runs side by side, as HTML, and what it is called."""
+    """A target with the answers of several runs, as HTML."""
 
     target: str
     name: str
@@ -86,64 +86,63 @@ Rendering: TypeAlias = OrganiserRendering | ParticipantRendering | ComparisonRen
 
 @dataclass(frozen=True, slots=True)
 class ImageRenderer:
-    """The job of the drawing process.
+    """The job of the rendering process.
 
     Attributes:
-        soft_s: a drawing that takes longer is told to stop.
-        hard_s: then the process is ended.
+        soft_s: a rendering is interrupted after so long.
+        hard_s: its process is ended after so long.
     """
 
     soft_s: float
     hard_s: float
 
     def open(self) -> Callable[[Rendering], bytes]:
-        """Return what draws: a `ShownPlace` or `ShownCards`, as JSON."""
-        return _Hand(
-            TimeLimit(self.soft_s, this_deadline(), grace_s=self.hard_s - self.soft_s)
-        ).draw
+        """Return the function that renders a `RenderedSample` or `SampleCards`, as JSON."""
+        limit = TimeLimit(self.soft_s, this_deadline(), grace_s=self.hard_s - self.soft_s)
+        return _RenderingProcess(limit).render
 
 
-class _Hand:
+class _RenderingProcess:
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit
-        self._evaluators = EvaluatorCache(_MOST_CHALLENGES)
+        self._evaluators = EvaluatorCache(_MAX_CHALLENGES)
 
-    def draw(self, drawing: Rendering) -> bytes:
+    def render(self, rendering: Rendering) -> bytes:
         with self._limit.watch("drawing"):
-            return msgspec.json.encode(self._shown(drawing))
+            return msgspec.json.encode(self._rendered(rendering))
 
-    def _shown(self, drawing: Rendering) -> RenderedSample | SampleCards:
-        match drawing:
+    def _rendered(self, rendering: Rendering) -> RenderedSample | SampleCards:
+        match rendering:
             case OrganiserRendering():
-                evaluator = self._evaluators.of(drawing.challenge)
+                evaluator = self._evaluators.of(rendering.challenge)
                 return organiser_view(
-                    evaluator, drawing.job, drawing.numbers, decimals=drawing.decimals
+                    evaluator, rendering.job, rendering.numbers, decimals=rendering.decimals
                 )
             case ParticipantRendering():
-                return participant_view(drawing.exchanged, drawing.numbers)
+                return participant_view(rendering.exchanged, rendering.numbers)
             case ComparisonRendering():
-                return self._side_by_side(drawing)
+                return self._compared(rendering)
 
-    def _side_by_side(self, drawing: ComparisonRendering) -> SampleCards:
-        dataset = self._evaluators.of(drawing.challenge).cast(drawing.phase)[1].dataset
-        runs = read_runs([folder for folder, _ in drawing.runs])
-        own = page_of(
-            [replace(run, label=name) for run, (_, name) in zip(runs, drawing.runs, strict=True)]
-        )
-        if own.pictures is None:
+    def _compared(self, rendering: ComparisonRendering) -> SampleCards:
+        _, cast = self._evaluators.of(rendering.challenge).cast(rendering.phase)
+        folders = [folder for folder, _ in rendering.runs]
+        labels = [label for _, label in rendering.runs]
+        runs = [
+            replace(run, label=label) for run, label in zip(read_runs(folders), labels, strict=True)
+        ]
+        page = page_of(runs)
+        if page.pictures is None:
             return SampleCards(cards=[])
-        about = {
-            d.target: d
-            for run in own.every_run
-            for d in run.finished(drawing.user)
-            if d.sample == drawing.sample
-        }
+        targets: dict[str, None] = {}
+        for run in page.every_run:
+            for dialogue in run.finished(rendering.user):
+                if dialogue.sample == rendering.sample:
+                    targets[dialogue.target] = None
+        datasets = [cast.dataset] * len(page.drawn_runs)
         cards: list[TargetCard] = []
-        for number, target in enumerate(about, 1):
-            key = (drawing.sample, target, drawing.user, 0)
-            card, problem = make_card(
-                own, [dataset] * len(own.drawn_runs), own.pictures, key, f"target-{number}"
-            )
+        for number, target in enumerate(targets, start=1):
+            key = (rendering.sample, target, rendering.user, 0)
+            card, problem = make_card(page, datasets, page.pictures, key, f"target-{number}")
             if card is None:
                 raise StoreError(problem or f"target {target} cannot be drawn")
             cards.append(TargetCard(target=target, name=card.name, viewers=list(card.viewers)))

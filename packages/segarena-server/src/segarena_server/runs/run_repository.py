@@ -1,4 +1,4 @@
-"""Runs in the database: begun within the limits of a phase, and ended once."""
+"""Runs in the database: created within the limits of a phase, and ended once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import secrets
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
@@ -17,9 +18,9 @@ from segarena.protocol.challenge_info import ParticipationMode
 from segarena_server.auth.teams import circle_of, hold, is_own, runs_counted, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
+from segarena_server.challenges.ladder import decide_step
 from segarena_server.challenges.quotas import RunSpan, may_begin, must_end
 from segarena_server.challenges.sample_selection import draw_samples
-from segarena_server.challenges.team_ladder import decide_step
 from segarena_server.db.datetimes import moment_of
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Submission, Turn
 from segarena_server.http import http_errors
@@ -27,16 +28,31 @@ from segarena_server.jobs.job_queue import AUDIT_RUN, END_RUN, enqueue_job
 from segarena_server.mail.mail_outbox import tell_of_run
 
 INTERACTIVE_KINDS = ("dialogue", "masks")
-"""The kinds of runs whose participants see the samples; the others are answered by what they sent."""
+"""Kinds of runs whose participants see the samples. Runs of other kinds are answered by what was submitted."""
+
+_INSTRUCTIONS: dict[ParticipationMode, str] = {
+    "dialogue": "segarena run --challenge",
+    "masks": "segarena fetch, then segarena submit",
+    "run": "segarena submit FOLDER_OF_A_RUN",
+    "worker": "segarena submit my_worker.py",
+}
+"""How to take part in each way, for error messages."""
+
+_MAX_LENGTHS = {"name": 80, "segmenter": 500, "note": 2000}
+"""Limits of the texts of a run, in characters."""
+
+_SAMPLE_KEY_BYTES = 18
+_NEXT_RUN_S = 0.001
+"""Smallest distance between the begins of two runs of a team."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run that a participant wants to begin.
+    """The request of a participant to begin a run.
 
     Attributes:
-        id: made by them; the same again is the same run.
-        name, segmenter, note: as they say.
+        id: a UUID made by the participant; the same id again is the same run.
+        name, segmenter, note: as the participant describes the run.
         kind: how they take part.
     """
 
@@ -47,14 +63,14 @@ class RunRequest:
     kind: ParticipationMode = "dialogue"
 
     def __post_init__(self) -> None:
-        """Check it; raise `Refusal`."""
+        """Raise `Refusal` unless all fields are valid."""
         try:
-            is_plain = str(uuid.UUID(self.id)) == self.id
+            is_canonical = str(uuid.UUID(self.id)) == self.id
         except ValueError:
-            is_plain = False
-        if not is_plain:
+            is_canonical = False
+        if not is_canonical:
             raise http_errors.invalid("id: expected a UUID in lower case")
-        for field, most in (("name", 80), ("segmenter", 500), ("note", 2000)):
+        for field, most in _MAX_LENGTHS.items():
             text = str(getattr(self, field))
             if len(text) > most or not text.isprintable():
                 raise http_errors.invalid(
@@ -70,54 +86,57 @@ def create_run(
     asked: RunRequest,
     now: float,
 ) -> Run:
-    """Return a run with its places; the one that is there when it was asked for before.
+    """Create a run with its samples and return it; return the known run when it was requested before.
 
     Raises:
-        Refusal: the phase is not open, a limit is reached, or the id is of another run.
+        Refusal: the phase is not open, a limit is reached, or the id belongs to another run.
     """
     person = session.get_one(Person, person_id, with_for_update=True)
-    hold(session, person.team_id)  # two at once would both see the last free place
+    # Without this lock two requests at once could both use the last run of a quota.
+    hold(session, person.team_id)
     known = session.get(Run, asked.id)
     if known is not None:
-        return _same(known, challenge, phase, person_id, asked)
-    phase = _as_it_is_now(session, challenge, phase)
+        return _check_is_same(known, challenge, phase, person_id, asked)
+    phase = _locked_phase(session, challenge, phase)
     check_takes(phase, asked.kind)
     if refused := may_begin_now(session, challenge, phase, person.team_id, now):
         raise refused
     pool = description_of(challenge).pool(phase)
-    prompted = _prompted(session, challenge, pool, person.team_id)
-    shared = _going(
-        session,
-        Run.team_id.in_(circle_of(session, person.team_id)) & Run.kind.in_(INTERACTIVE_KINDS),
-    )
-    # Prompts of a program are given to nobody, so that its samples may be in other runs meanwhile.
-    busy = {
-        sample
-        for sample, known in prompted.items()
-        if asked.kind in INTERACTIVE_KINDS and shared.intersection(known)
-    }
     samples = pool_of(session, challenge, pool)
+    earlier_runs = _earlier_runs_by_sample(session, challenge, pool, person.team_id)
+    busy = _busy_samples(session, person.team_id, asked.kind, earlier_runs)
+    counts = Counter({sample: len(run_ids) for sample, run_ids in earlier_runs.items()})
     try:
-        counts = Counter({sample: len(known) for sample, known in prompted.items()})
         drawn = draw_samples(tuple(samples), phase, runs=counts, busy=busy)
     except InvalidInput as error:
         raise http_errors.quota(str(error), None) from error
     run = Run(
-        id=asked.id, challenge_id=challenge.id, phase=phase.name, team_id=person.team_id, person_id=person_id,
-        name=asked.name, segmenter=asked.segmenter, note=asked.note, kind=asked.kind, pool=pool,
-        made_at=_after_all_others(session, person.team_id, now),
-    )  # fmt: skip
+        id=asked.id,
+        challenge_id=challenge.id,
+        phase=phase.name,
+        team_id=person.team_id,
+        person_id=person_id,
+        name=asked.name,
+        segmenter=asked.segmenter,
+        note=asked.note,
+        kind=asked.kind,
+        pool=pool,
+        made_at=_after_earlier_runs(session, person.team_id, now),
+    )
     session.add(run)
     session.flush()
     for number, name in enumerate(drawn):
-        sample = samples[name]
-        told = {
-            "sample": name,
-            "sha256": sample.sha256,
-            "bytes": sample.bytes,
-            "past": json.dumps(prompted[name]),
-        }
-        session.add(RunSample(run_id=run.id, number=number, key=secrets.token_urlsafe(18), **told))
+        session.add(
+            RunSample(
+                run_id=run.id,
+                number=number,
+                key=secrets.token_urlsafe(_SAMPLE_KEY_BYTES),
+                sample=name,
+                sha256=samples[name].sha256,
+                bytes=samples[name].bytes,
+                past=json.dumps(earlier_runs[name]),
+            )
+        )
     return run
 
 
@@ -125,95 +144,76 @@ def may_begin_now(
     session: Session, challenge: Challenge, phase: Phase, team_id: int, now: float
 ) -> http_errors.Refusal | None:
     """Return why a team may not begin a run; None if it may."""
-    if (
-        challenge.state == "closed"
-        or phase.is_closed(moment_of(now))
-        or not phase.is_open(moment_of(now))
-    ):
-        refused = may_begin(phase, [], moment_of(now))
-        return http_errors.closed(
-            refused.reason if refused else f"challenge {challenge.slug} is closed"
-        )
-    going = _going(session, runs_counted(team_id))
-    earlier = _earlier(session, challenge, phase, team_id)
-    spans = [_span(run, is_over=run.id not in going) for run in earlier if not run.is_free]
-    refused = may_begin(phase, spans, moment_of(now))
+    moment = moment_of(now)
+    if challenge.state == "closed" or not phase.is_open(moment):
+        refused = may_begin(phase, [], moment)
+        reason = refused.reason if refused else f"challenge {challenge.slug} is closed"
+        return http_errors.closed(reason)
+    unfinished = _unfinished_runs(session, runs_counted(team_id))
+    spans: list[RunSpan] = []
+    for run in _runs_of_phase(session, challenge, phase, team_id):
+        if not run.is_free:
+            spans.append(_span(run, is_over=run.id not in unfinished))
+    refused = may_begin(phase, spans, moment)
     return http_errors.quota(refused.reason, refused.retry_after_s) if refused else None
 
 
 def check_takes(phase: Phase, kind: ParticipationMode) -> None:
-    """Raise `Refusal` unless one takes part in a phase so."""
-    how = {
-        "dialogue": "segarena run --challenge",
-        "masks": "segarena fetch, then segarena submit",
-        "run": "segarena submit FOLDER_OF_A_RUN",
-        "worker": "segarena submit my_worker.py",
-    }
+    """Raise `Refusal` unless a phase takes runs of this kind."""
     if kind not in phase.takes:
-        ways = " or ".join(how[way] for way in phase.takes)
+        ways = " or ".join(_INSTRUCTIONS[way] for way in phase.takes)
         raise http_errors.invalid(
             f"phase {phase.name} takes {' and '.join(phase.takes)}, not {kind}: {ways}"
         )
 
 
 def check_shows_samples(run: Run) -> None:
-    """Raise `Refusal` unless the participant sees the samples of a run, and answers them."""
+    """Raise `Refusal` unless the participant sees the samples of a run and answers them."""
     if run.kind not in INTERACTIVE_KINDS:
         raise http_errors.unknown()
-
-
-def _as_it_is_now(session: Session, challenge: Challenge, phase: Phase) -> Phase:
-    """Return a phase as it stays until the transaction ends: who changes the challenge waits, or was waited for."""
-    before = challenge.description
-    session.refresh(challenge, with_for_update={"read": True})
-    return phase if challenge.description == before else find_phase(challenge, phase.name)
 
 
 def own_run(
     session: Session, run_id: str, person_id: int | None, *, is_organiser: bool = False
 ) -> Run:
-    """Return a run of a person: of their team, or begun by them; organisers may see all.
+    """Return a run that belongs to the team of a person or was begun by them; organisers may see all.
 
     Raises:
-        Refusal: there is none, or it is somebody else's.
+        Refusal: there is no such run, or it belongs to others.
     """
     run = session.get(Run, run_id)
-    team_id = (
-        0 if person_id is None else team_of(session, person_id)
-    )  # as much work for what is not there
+    # The team is looked up for unknown runs too, so that the time of a refusal does not tell which ids exist.
+    team_id = 0 if person_id is None else team_of(session, person_id)
     if run is None or person_id is None or not (is_organiser or is_own(run, team_id, person_id)):
         raise http_errors.unknown()
     return run
 
 
 def run_samples(session: Session, run_id: str) -> list[RunSample]:
-    """Return the places of a run, in order."""
-    return list(
-        session.scalars(
-            select(RunSample).where(RunSample.run_id == run_id).order_by(RunSample.number)
-        )
-    )
+    """Return the samples of a run in order."""
+    of_run = select(RunSample).where(RunSample.run_id == run_id)
+    return list(session.scalars(of_run.order_by(RunSample.number)))
 
 
 def find_run_sample(session: Session, run_id: str, key: str) -> RunSample:
-    """Return a place of a run whose participant sees the samples.
+    """Return a sample of a run by its key.
 
     Raises:
-        Refusal: there is none under this key.
+        Refusal: there is none under this key, or the participant does not see the samples of the run.
     """
-    of_shown = (
+    visible = (
         select(RunSample)
         .join(Run, Run.id == RunSample.run_id)
         .where(Run.kind.in_(INTERACTIVE_KINDS))
     )
-    place = session.scalar(of_shown.where(RunSample.run_id == run_id, RunSample.key == key))
-    if place is None:
+    sample = session.scalar(visible.where(RunSample.run_id == run_id, RunSample.key == key))
+    if sample is None:
         raise http_errors.unknown()
-    return place
+    return sample
 
 
 def check_accepts_turns(session: Session, run: Run, now: float) -> None:
-    """Raise `Refusal` unless turns of a run may come."""
+    """Raise `Refusal` unless a run takes further turns."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
     if run.state != "open" or must_end(phase, moment_of(now)) or challenge.state == "closed":
@@ -221,8 +221,9 @@ def check_accepts_turns(session: Session, run: Run, now: float) -> None:
 
 
 def request_end(session: Session, run: Run, now: float) -> bool:
-    """Have a run ended, if it is open; a job does it once its last turns are evaluated."""
-    session.refresh(run, ["state"], with_for_update=True)  # somebody else may just have ended it
+    """Enqueue the job that ends an open run once its last turns are evaluated; return False if it is not open."""
+    # Another request may just have ended the run.
+    session.refresh(run, ["state"], with_for_update=True)
     if run.state != "open":
         return False
     run.state = "closing"
@@ -231,7 +232,7 @@ def request_end(session: Session, run: Run, now: float) -> bool:
 
 
 def refund_run(session: Session, run_id: str, now: float, why: str) -> None:
-    """Have a run ended that comes to nothing by no fault of its participant; it takes nothing of the quota."""
+    """End a run that failed by no fault of its participant, without charging the quota."""
     run = session.get(Run, run_id)
     if run is not None and request_end(session, run, now):
         run.is_free = True
@@ -239,30 +240,34 @@ def refund_run(session: Session, run_id: str, now: float, why: str) -> None:
 
 
 def end_run_sample(session: Session, run_id: str, number: int, now: float) -> None:
-    """Note that nothing more will be asked about a sample; after the last one the run waits to be ended."""
-    place = session.get_one(RunSample, (run_id, number))
-    place.state = "over"
+    """Mark a sample of a run as over, and end the run after its last sample."""
+    session.get_one(RunSample, (run_id, number)).state = "over"
     session.flush()
-    left = (
+    open_samples = (
         select(func.count())
         .select_from(RunSample)
         .where(RunSample.run_id == run_id, RunSample.state == "open")
     )
-    run = session.get_one(Run, run_id)
-    if not session.scalar(left):
-        request_end(session, run, now)
+    if not session.scalar(open_samples):
+        request_end(session, session.get_one(Run, run_id), now)
 
 
 def close_run(session: Session, run_id: str, now: float, *, extract: str, fault: str) -> None:
-    """End a run for good, unless it goes on after all; `fault` says why nothing came of it."""
+    """Close a run that was to be ended.
+
+    Args:
+        session: writes.
+        run_id: of the run.
+        now: seconds since 1970.
+        extract: its values for boards as JSON; "" for none.
+        fault: of the server, by which the run has no result; "" for none.
+    """
     run = session.get_one(Run, run_id, with_for_update=True)
     if run.state != "closing":
         return
-    run.state, run.ended_at, run.extract = (
-        "over",
-        max(now, run.made_at),
-        extract,
-    )  # the clock may have been set back
+    run.state = "over"
+    run.ended_at = max(now, run.made_at)  # the clock may have been set back
+    run.extract = extract
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
     decide_step(session, run)
@@ -272,86 +277,87 @@ def close_run(session: Session, run_id: str, now: float, *, extract: str, fault:
 
 
 def overdue_runs(session: Session, now: float) -> list[str]:
-    """Return the open runs of phases that are over and do not wait for them.
+    """Return the ids of open runs whose phase is closed and does not wait for them.
 
-    What was sent in time is judged, however long that takes.
+    A run with a submission that came in time stays open until it is judged, however long that takes.
     """
-    found: list[str] = []
-    was_sent = set(
-        session.scalars(select(Submission.run_id).where(Submission.state.in_(("waiting", "taken"))))
-    )
-    for run, challenge in session.execute(
+    pending = select(Submission.run_id).where(Submission.state.in_(("waiting", "taken")))
+    awaits_judging = set(session.scalars(pending))
+    open_runs = (
         select(Run, Challenge)
         .join(Challenge, Challenge.id == Run.challenge_id)
         .where(Run.state == "open")
-    ):
-        phase = find_phase(challenge, run.phase)
-        if challenge.state == "closed" or (
-            must_end(phase, moment_of(now)) and run.id not in was_sent
-        ):
-            found.append(run.id)
-    return found
+    )
+    overdue: list[str] = []
+    moment = moment_of(now)
+    for run, challenge in session.execute(open_runs):
+        is_late = must_end(find_phase(challenge, run.phase), moment)
+        if challenge.state == "closed" or (is_late and run.id not in awaits_judging):
+            overdue.append(run.id)
+    return overdue
 
 
 def end_overdue_runs(session: Session, run_ids: Iterable[str], now: float) -> None:
-    """Have runs ended whose time is over."""
+    """End the runs that `overdue_runs` found."""
     for run_id in run_ids:
-        request_end(session, session.get_one(Run, run_id, with_for_update=True), now)
+        run = session.get_one(Run, run_id, with_for_update=True)
+        request_end(session, run, now)
 
 
-def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: RunRequest) -> Run:
-    told = (
-        known.challenge_id,
-        known.phase,
-        known.person_id,
-        known.name,
-        known.segmenter,
-        known.note,
-        known.kind,
+def _locked_phase(session: Session, challenge: Challenge, phase: Phase) -> Phase:
+    """Return a phase as it is now, and lock the challenge against changes until the transaction ends."""
+    before = challenge.description
+    session.refresh(challenge, with_for_update={"read": True})
+    return phase if challenge.description == before else find_phase(challenge, phase.name)
+
+
+def _check_is_same(
+    known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: RunRequest
+) -> Run:
+    """Return a known run; raise `Refusal` if a request of the same id differs from it."""
+    is_same = (
+        known.challenge_id == challenge.id
+        and known.phase == phase.name
+        and known.person_id == person_id
+        and known.name == asked.name
+        and known.segmenter == asked.segmenter
+        and known.note == asked.note
+        and known.kind == asked.kind
     )
-    if told != (
-        challenge.id,
-        phase.name,
-        person_id,
-        asked.name,
-        asked.segmenter,
-        asked.note,
-        asked.kind,
-    ):
+    if not is_same:
         raise http_errors.conflict(
             "id: a run of this id is there and is another one; make a new UUID"
         )
     return known
 
 
-def _after_all_others(session: Session, team_id: int, now: float) -> float:
-    """Return when a run begins: after the earlier ones of its circle, even when the clock was set back."""
-    latest = session.scalar(
-        select(func.max(Run.made_at)).where(Run.team_id.in_(circle_of(session, team_id)))
-    )
-    return now if latest is None else max(now, latest + 0.001)
+def _after_earlier_runs(session: Session, team_id: int, now: float) -> float:
+    """Return when a run begins: after all runs of the team's circle, even when the clock was set back."""
+    of_circle = select(func.max(Run.made_at)).where(Run.team_id.in_(circle_of(session, team_id)))
+    latest = session.scalar(of_circle)
+    return now if latest is None else max(now, latest + _NEXT_RUN_S)
 
 
-def _earlier(session: Session, challenge: Challenge, phase: Phase, team_id: int) -> list[Run]:
+def _runs_of_phase(session: Session, challenge: Challenge, phase: Phase, team_id: int) -> list[Run]:
     of_phase = select(Run).where(Run.challenge_id == challenge.id, Run.phase == phase.name)
     return list(session.scalars(of_phase.where(runs_counted(team_id)).order_by(Run.made_at)))
 
 
-def _going(session: Session, whose: ColumnElement[bool]) -> set[str]:
-    """Return the runs that may still be asked something, or of which something is being evaluated.
+def _unfinished_runs(session: Session, condition: ColumnElement[bool]) -> set[str]:
+    """Return the ids of runs that are open, or have turns in evaluation.
 
-    One that only waits to be ended is none of them: whoever has the last reply may begin another at once.
+    A run that only waits for its end is not among them: after the last reply a team may begin another one at once.
     """
-    unjudged = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
-    goes_on = (Run.state == "open") | ((Run.state == "closing") & Run.id.in_(unjudged))
-    return set(session.scalars(select(Run.id).where(whose, goes_on)))
+    in_evaluation = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
+    is_unfinished = (Run.state == "open") | ((Run.state == "closing") & Run.id.in_(in_evaluation))
+    return set(session.scalars(select(Run.id).where(condition, is_unfinished)))
 
 
-def _prompted(
+def _earlier_runs_by_sample(
     session: Session, challenge: Challenge, pool: str, team_id: int
 ) -> defaultdict[str, list[str]]:
-    """Return which runs of a team's circle were about each sample of a pool, the first one first."""
-    found = session.execute(
+    """Return the ids of the runs of a team's circle about each sample of a pool, oldest first."""
+    rows = session.execute(
         select(RunSample.sample, Run.id)
         .join(Run, Run.id == RunSample.run_id)
         .where(
@@ -361,14 +367,32 @@ def _prompted(
         )
         .order_by(Run.made_at, Run.id)
     )
-    runs: defaultdict[str, list[str]] = defaultdict(list)
-    for sample, run in found:
-        runs[sample].append(run)
-    return runs
+    run_ids: defaultdict[str, list[str]] = defaultdict(list)
+    for sample, run_id in rows:
+        run_ids[sample].append(run_id)
+    return run_ids
+
+
+def _busy_samples(
+    session: Session, team_id: int, kind: ParticipationMode, earlier_runs: Mapping[str, list[str]]
+) -> set[str]:
+    """Return the samples of unfinished runs of a team's circle, which no other run of it may be about.
+
+    Nobody sees the prompts of a submitted program, so its samples may be in other runs at the same time.
+    """
+    if kind not in INTERACTIVE_KINDS:
+        return set()
+    of_circle = Run.team_id.in_(circle_of(session, team_id))
+    unfinished = _unfinished_runs(session, of_circle & Run.kind.in_(INTERACTIVE_KINDS))
+    return {
+        sample for sample, run_ids in earlier_runs.items() if not unfinished.isdisjoint(run_ids)
+    }
 
 
 def _span(run: Run, *, is_over: bool) -> RunSpan:
     begun = moment_of(run.made_at)
-    return RunSpan(
-        begun=begun, ended=(moment_of(run.ended_at) if run.ended_at else begun) if is_over else None
-    )
+    ended: datetime | None = None
+    if is_over:
+        # A closing run without turns in evaluation is over for the quota, and has no end yet.
+        ended = moment_of(run.ended_at) if run.ended_at else begun
+    return RunSpan(begun=begun, ended=ended)

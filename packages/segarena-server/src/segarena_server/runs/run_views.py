@@ -1,4 +1,4 @@
-"""What pages show of a run: its samples in a list, and one of them with every turn and round."""
+"""What pages show of a run: the list of its samples, and one sample with all turns and rounds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from segarena_server.challenges.description import Phase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visibility:
-    """What somebody who looks at a run may see.
+    """What a visitor may see of a run.
 
     Attributes:
-        is_organiser: all there is.
-        decimals: to which values are rounded; for the organiser they are not.
-        has_truth: whether the truth is open to them.
+        is_organiser: whether they may see everything.
+        decimals: to which values are rounded, except for the organiser.
+        has_truth: whether they may see the truth.
     """
 
     is_organiser: bool
@@ -24,7 +24,7 @@ class Visibility:
 
     @classmethod
     def of(cls, phase: Phase, *, is_organiser: bool) -> Visibility:
-        """Return the eyes of the organiser, or of the participant whose run it is."""
+        """Return the visibility for the organiser, or for the participant to whom the run belongs."""
         is_open = phase.kind == "practice" and phase.shows != "prompts"
         return cls(
             is_organiser=is_organiser, decimals=phase.decimals, has_truth=is_organiser or is_open
@@ -33,16 +33,17 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSummary:
-    """A sample of a run in a list.
+    """A sample in the list of a run.
 
     Attributes:
         number: from 1.
-        sample: its name; "" for whoever may not know it.
+        sample: its name; "" where the visitor may not see it.
         state: "open" or "over".
-        turns: so many came.
-        charged_s, client_s: for all of them, by the server's clock and by the participant's.
-        apart: of them, those for which the server charged much more than the participant's clock says.
-        faults: of them, those that were refused or could not be evaluated.
+        turns: their number.
+        charged_s: for all turns, by the server's clock.
+        client_s: the same by the participant's clock.
+        apart: turns that were charged much more than the participant's clock says.
+        faults: turns that were refused or could not be evaluated.
     """
 
     number: int
@@ -57,7 +58,15 @@ class SampleSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnView:
-    """A turn of a place, with its times; `evaluated_s` and the reason of a fault of ours are for the organiser."""
+    """A turn about a sample with its times.
+
+    Attributes:
+        evaluated_s: duration of its evaluation; None where the visitor may not see it.
+        is_apart: whether it was charged much more than the participant's clock says.
+        is_late: whether a dialogue ended with it because its time was over.
+        is_sure: whether its time was measured by one monotonic clock.
+        failure: why it was refused or could not be evaluated; server faults are for the organiser alone.
+    """
 
     number: int
     state: str
@@ -78,11 +87,11 @@ class RoundView:
 
     Attributes:
         number: from 1.
-        turn: with which it was answered; None for one in which the user said nothing.
+        turn: number of the turn with its answer; None for a round without prompts.
         seconds: charged for the answer.
-        note: what must be known of it.
-        prompts: in words; None until they are drawn.
-        values: what was measured, as far as that is shown.
+        note: a remark on the round.
+        prompts: in words; None until the round is rendered.
+        values: metrics of the answer, as far as they are shown.
     """
 
     number: int
@@ -95,15 +104,16 @@ class RoundView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueView:
-    """A dialogue of a place.
+    """A dialogue about a sample.
 
     Attributes:
         number: from 1.
-        target: its name, or its number for whoever may not know it.
-        user, repeat: whose prompts.
-        state: how it stands, in a few words.
-        rounds: those that were answered, or dropped.
-        viewer: HTML of the pictures; "" while there are none.
+        target: its name; its number where the visitor may not see the name.
+        user: of the prompts.
+        repeat: of the user, from 0.
+        state: in a few words.
+        rounds: those that were answered or dropped.
+        viewer: HTML of its images; "" while there are none.
     """
 
     number: int
@@ -117,18 +127,18 @@ class DialogueView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleView:
-    """A sample of a run: its turns, and a page of its dialogues.
+    """A sample of a run with its turns and one page of its dialogues.
 
     Attributes:
         number: from 1.
-        sample: its name; "" for whoever may not know it.
+        sample: its name; "" where the visitor may not see it.
         state: "open" or "over".
         turns: in order.
         dialogues: of this page.
-        pages: how many pages of dialogues there are.
-        columns: names of the values that are shown.
-        has_truth: whether pictures have the target.
-        is_drawing: whether pictures are on their way.
+        pages: the number of pages of dialogues.
+        columns: names of the metrics that are shown.
+        has_truth: whether images show the target.
+        is_drawing: whether images are being rendered.
         problem: why there are none.
     """
 

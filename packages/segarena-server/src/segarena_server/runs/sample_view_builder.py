@@ -1,4 +1,4 @@
-"""Every round of a run, as far as whoever looks may see: its samples with their times, and the dialogues of one."""
+"""Views of the samples of a run, as far as a visitor may see them, read from the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from segarena.errors import SegarenaError
 from segarena_server.challenges.challenge_repository import cached_info, description_of
 from segarena_server.challenges.dialogue_rendering import RenderedDialogue, RenderedSample
-from segarena_server.challenges.dialogue_views import DialogueInfo, ExchangeLog
+from segarena_server.challenges.dialogue_views import ExchangeLog, PublicDialogue
 from segarena_server.challenges.time_charge import NOTABLE_EXCESS_S, TimeCharge
 from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
 from segarena_server.http import http_errors
@@ -34,262 +34,332 @@ from segarena_server.turns.delayed_replies import delayed_turns
 from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
 SAMPLES_PER_PAGE = 100
-_IMAGES_AT_ONCE = 8
-_STACKS_AT_ONCE = 2
-"""Dialogues on a page: a photograph is one picture, a volume or a video many."""
+_IMAGES_PER_PAGE = 8
+_STACKS_PER_PAGE = 2
+"""Dialogues on a page. A photograph is one image, a volume or a video consists of many."""
+
+_Status: TypeAlias = dict[str, Any]
+"""A `DialogueStatus` as the column `Turn.judged` has it."""
 
 
 def list_samples(
     session: Session,
     run: Run,
-    eyes: Visibility,
+    visibility: Visibility,
     page: int,
-    untold: Collection[tuple[str, int]] = (),
+    delayed: Collection[tuple[str, int]] = (),
 ) -> list[SampleSummary]:
-    """Return a page of the samples of a run, the first page being 1; `untold` are those with a reply kept back."""
-    wanted = select(RunSample).where(RunSample.run_id == run.id).order_by(RunSample.number)
-    places = list(
-        session.scalars(wanted.limit(SAMPLES_PER_PAGE).offset((page - 1) * SAMPLES_PER_PAGE))
-    )
-    is_apart = case(
-        ((Turn.number > 0) & (Turn.charged_s - Turn.client_s > NOTABLE_EXCESS_S), 1), else_=0
-    )
-    is_fault = case((Turn.state.in_(("refused", "dead")), 1), else_=0)
-    sums = (
-        func.count(),
-        func.sum(Turn.charged_s),
-        func.sum(Turn.client_s),
-        func.sum(is_apart),
-        func.sum(is_fault),
-    )
-    of_page = select(Turn.place, *sums).where(
-        Turn.run_id == run.id, Turn.place.in_([place.number for place in places])
-    )
-    found = {row[0]: row[1:] for row in session.execute(of_page.group_by(Turn.place))}
-    listed: list[SampleSummary] = []
-    for place in places:
-        turns, charged_s, client_s, apart, faults = found.get(place.number, (0, 0.0, 0.0, 0, 0))
-        listed.append(
-            SampleSummary(
-                number=place.number + 1, sample=place.sample if eyes.is_organiser else "",
-                state="open" if (run.id, place.number) in untold else place.state, turns=turns,
-                charged_s=charged_s, client_s=client_s, apart=apart, faults=faults,
-            )
-        )  # fmt: skip
-    return listed
-
-
-_Judged: TypeAlias = dict[str, Any]
-
-
-class SampleViewBuilder:
-    """One sample of a run, read from the tables for somebody who looks at it.
+    """Return one page of the samples of a run.
 
     Args:
         session: reads.
-        site: whose samples.
-        run, place: which it is.
-        eyes: of whoever looks.
+        run: whose samples.
+        visibility: of the visitor.
+        page: its number, from 1.
+        delayed: run and index of samples with a withheld reply, which look open.
+    """
+    of_run = select(RunSample).where(RunSample.run_id == run.id).order_by(RunSample.number)
+    first = (page - 1) * SAMPLES_PER_PAGE
+    rows = list(session.scalars(of_run.limit(SAMPLES_PER_PAGE).offset(first)))
+    is_apart = (Turn.number > 0) & (Turn.charged_s - Turn.client_s > NOTABLE_EXCESS_S)
+    is_fault = Turn.state.in_(("refused", "dead"))
+    totals_of_page = (
+        select(
+            Turn.place,
+            func.count(),
+            func.sum(Turn.charged_s),
+            func.sum(Turn.client_s),
+            func.sum(case((is_apart, 1), else_=0)),
+            func.sum(case((is_fault, 1), else_=0)),
+        )
+        .where(Turn.run_id == run.id, Turn.place.in_([row.number for row in rows]))
+        .group_by(Turn.place)
+    )
+    totals = {row[0]: row[1:] for row in session.execute(totals_of_page)}
+    summaries: list[SampleSummary] = []
+    for row in rows:
+        turns, charged_s, client_s, apart, faults = totals.get(row.number, (0, 0.0, 0.0, 0, 0))
+        is_delayed = (run.id, row.number) in delayed
+        summaries.append(
+            SampleSummary(
+                number=row.number + 1,
+                sample=row.sample if visibility.is_organiser else "",
+                state="open" if is_delayed else row.state,
+                turns=turns,
+                charged_s=charged_s,
+                client_s=client_s,
+                apart=apart,
+                faults=faults,
+            )
+        )
+    return summaries
+
+
+class SampleViewBuilder:
+    """Builds the view of one sample of a run for a visitor.
+
+    Args:
+        session: reads.
+        site: whose run.
+        run: to which the sample belongs.
+        sample: the row of the sample.
+        visibility: of the visitor.
         page: of its dialogues, from 1.
+
+    Attributes:
+        pages: the number of pages of dialogues.
+        numbers: of the dialogues on this page.
     """
 
     def __init__(
-        self, session: Session, site: Site, run: Run, place: RunSample, eyes: Visibility, page: int
+        self,
+        session: Session,
+        site: Site,
+        run: Run,
+        sample: RunSample,
+        visibility: Visibility,
+        page: int,
     ) -> None:
         self._site = site
         self._run = run
-        self._place = place
-        self._eyes = eyes
-        challenge = session.get_one(Challenge, run.challenge_id)
-        pooled = select(PooledSample.dialogues).where(
-            PooledSample.challenge_id == challenge.id,
-            PooledSample.pool == run.pool,
-            PooledSample.sample == place.sample,
-        )
-        self._told = [
-            msgspec.convert(one, DialogueInfo)
-            for one in json.loads(session.scalar(pooled.limit(1)) or "[]")
-        ]
-        found = (
-            select(Turn)
-            .where(Turn.run_id == run.id, Turn.place == place.number)
-            .order_by(Turn.number)
-        )
-        self._turns = list(session.scalars(found.options(*WITHOUT_BODIES)))
-        untold = {} if eyes.is_organiser else delayed_turns(session, [run.id], site.now())
-        self._untold = untold.get((run.id, place.number))
+        self._sample = sample
+        self._visibility = visibility
+        self._challenge = session.get_one(Challenge, run.challenge_id)
+        self._described = self._described_dialogues(session)
+        of_sample = select(Turn).where(Turn.run_id == run.id, Turn.place == sample.number)
+        ordered = of_sample.order_by(Turn.number).options(*WITHOUT_BODIES)
+        self._turns = list(session.scalars(ordered))
+        self._delayed: Turn | None = None
+        if not visibility.is_organiser:
+            delayed = delayed_turns(session, [run.id], site.now())
+            self._delayed = delayed.get((run.id, sample.number))
         self._done = [
-            turn for turn in self._turns if turn.state == "done" and turn is not self._untold
+            turn for turn in self._turns if turn.state == "done" and turn is not self._delayed
         ]
-        self._challenge = challenge
-        kinds = {
-            phase.name: phase.sample_kind for phase in cached_info(challenge.description).phases
-        }
-        at_once = _IMAGES_AT_ONCE if kinds[run.phase] == "image" else _STACKS_AT_ONCE
-        self.pages = max(1, -(-len(self._told) // at_once))
-        self.numbers = tuple(range(len(self._told))[(page - 1) * at_once : page * at_once])
+        per_page = self._dialogues_per_page()
+        count = len(self._described)
+        self.pages = max(1, -(-count // per_page))
+        self.numbers = tuple(range(count)[(page - 1) * per_page : page * per_page])
+
+    def _described_dialogues(self, session: Session) -> list[PublicDialogue]:
+        of_sample = select(PooledSample.dialogues).where(
+            PooledSample.challenge_id == self._challenge.id,
+            PooledSample.pool == self._run.pool,
+            PooledSample.sample == self._sample.sample,
+        )
+        stored = session.scalar(of_sample.limit(1)) or "[]"
+        return msgspec.convert(json.loads(stored), list[PublicDialogue])
+
+    def _dialogues_per_page(self) -> int:
+        info = cached_info(self._challenge.description)
+        kinds = {phase.name: phase.sample_kind for phase in info.phases}
+        return _IMAGES_PER_PAGE if kinds[self._run.phase] == "image" else _STACKS_PER_PAGE
 
     def shown(self, wait_s: float) -> SampleView:
-        """Return what is shown, with pictures if these are there within `wait_s`.
+        """Return the view, with images if they are rendered within `wait_s`.
 
         Raises:
-            Refusal: too many pictures wait to be drawn.
+            Refusal: too many images wait to be rendered.
         """
-        drawn, problem = self._drawn(wait_s)
-        by_number = {one.number: one for one in drawn.dialogues} if drawn else {}
-        judged = self._judged()
+        rendered, problem = self._rendered(wait_s)
+        by_number: dict[int, RenderedDialogue] = {}
+        if rendered:
+            by_number = {dialogue.number: dialogue for dialogue in rendered.dialogues}
+        statuses = self._statuses()
         dialogues = [
-            self._dialogue(number, judged[number], by_number.get(number)) for number in self.numbers
+            self._dialogue(number, statuses[number], by_number.get(number))
+            for number in self.numbers
         ]
-        rounds = (round_ for dialogue in dialogues for round_ in dialogue.rounds)
+        columns: dict[str, None] = {}
+        for dialogue in dialogues:
+            for round_ in dialogue.rounds:
+                columns.update(dict.fromkeys(round_.values))
         return SampleView(
-            number=self._place.number + 1,
-            sample=self._place.sample if self._eyes.is_organiser else "",
-            state="open" if self._untold else self._place.state,
+            number=self._sample.number + 1,
+            sample=self._sample.sample if self._visibility.is_organiser else "",
+            state="open" if self._delayed else self._sample.state,
             turns=[self._turn(turn) for turn in self._turns],
             dialogues=dialogues,
             pages=self.pages,
-            columns=list(dict.fromkeys(name for round_ in rounds for name in round_.values)),
-            has_truth=self._eyes.has_truth,
-            is_drawing=drawn is None and not problem and bool(self._done),
+            columns=list(columns),
+            has_truth=self._visibility.has_truth,
+            is_drawing=rendered is None and not problem and bool(self._done),
             problem=problem,
         )
 
-    def _drawn(self, wait_s: float) -> tuple[RenderedSample | None, str]:
-        """Return what was drawn, if it is there; and why it never will be."""
+    def _rendered(self, wait_s: float) -> tuple[RenderedSample | None, str]:
+        """Return the rendered dialogues if they are there, and the reason if they never will be."""
         if not self._done or not self.numbers:
             return None, ""
-        decimals = None if self._eyes.is_organiser else self._eyes.decimals
-        ways = ("judged", decimals) if self._eyes.has_truth else ("heard",)
-        about = (*ways, self._run.id, self._place.number, self._done[-1].digest, self.numbers)
+        visibility = self._visibility
+        if visibility.has_truth:
+            variant = ("judged", self._decimals())
+        else:
+            variant = ("heard",)
+        last_digest = self._done[-1].digest
+        cache_key = (*variant, self._run.id, self._sample.number, last_digest, self.numbers)
         try:
-            content = self._site.album.picture(about, self._drawing, wait_s)
+            content = self._site.album.picture(cache_key, self._rendering, wait_s)
         except http_errors.Refusal:
             raise
         except SegarenaError as error:
-            return None, str(error) if self._eyes.is_organiser else "These rounds cannot be drawn."
-        return (msgspec.json.decode(content, type=RenderedSample) if content else None), ""
+            return None, str(error) if visibility.is_organiser else "These rounds cannot be drawn."
+        if not content:
+            return None, ""
+        return msgspec.json.decode(content, type=RenderedSample), ""
 
-    def _drawing(self) -> Rendering:
-        """Return what the drawing process needs; called only when there are no pictures yet."""
+    def _decimals(self) -> int | None:
+        return None if self._visibility.is_organiser else self._visibility.decimals
+
+    def _rendering(self) -> Rendering:
+        """Return the input of the rendering process; called only when the images are not cached."""
         site = self._site
         run = self._run
-        place = self._place
-        numbers = self.numbers
-        if self._eyes.has_truth:
+        sample = self._sample
+        if self._visibility.has_truth:
             with site.database.reading() as session:
-                job = evaluation_request(session, self._challenge, run, place)
-            decimals = None if self._eyes.is_organiser else self._eyes.decimals
+                request = evaluation_request(session, self._challenge, run, sample)
             return OrganiserRendering(
-                challenge=self._challenge.description, job=job, numbers=numbers, decimals=decimals
+                challenge=self._challenge.description,
+                job=request,
+                numbers=self.numbers,
+                decimals=self._decimals(),
             )
-        is_told = (
-            Turn.number <= self._done[-1].number
-        )  # the next reply may be there, and still kept from them
         done = select(Turn.request, Turn.response).where(
-            Turn.run_id == run.id, Turn.place == place.number, is_told
+            Turn.run_id == run.id,
+            Turn.place == sample.number,
+            Turn.state == "done",
+            # The reply to a later turn may be withheld.
+            Turn.number <= self._done[-1].number,
         )
         with site.database.reading() as session:
-            turns = session.execute(done.where(Turn.state == "done").order_by(Turn.number)).all()
+            stored = session.execute(done.order_by(Turn.number)).all()
+        turns = [(unpack(request), unpack(response or b"")) for request, response in stored]
         exchanged = ExchangeLog(
             challenge=description_of(self._challenge),
             phase=run.phase,
-            sample=site.folder.samples.read(place.sha256),
-            dialogues=tuple(self._told),
-            turns=tuple((unpack(request), unpack(response or b"")) for request, response in turns),
+            sample=site.folder.samples.read(sample.sha256),
+            dialogues=tuple(self._described),
+            turns=tuple(turns),
         )
-        return ParticipantRendering(exchanged=exchanged, numbers=numbers)
+        return ParticipantRendering(exchanged=exchanged, numbers=self.numbers)
 
     def _turn(self, turn: Turn) -> TurnView:
-        is_ours = turn.state in ("waiting", "leased", "dead")
+        is_organiser = self._visibility.is_organiser
+        is_server_fault = turn.state in ("waiting", "leased", "dead")
+        is_late = False
+        if turn in self._done:
+            is_late = any(status["is_late"] for status in _statuses_after(turn))
+        charge = TimeCharge(seconds=turn.charged_s)
         return TurnView(
             number=turn.number,
-            state="leased" if turn is self._untold else turn.state,
+            state="leased" if turn is self._delayed else turn.state,
             received_at=turn.received_at,
             charged_s=turn.charged_s,
             client_s=turn.client_s,
             round_trip_s=turn.round_trip_s,
-            # What judging takes tells of the answer, and what went wrong here of the sample.
-            evaluated_s=turn.evaluated_s if self._eyes.is_organiser and turn.done_at else None,
-            is_apart=turn.number > 0 and TimeCharge(seconds=turn.charged_s).is_apart(turn.client_s),
-            is_late=turn in self._done
-            and any(one["is_late"] for one in json.loads(turn.judged or "[]")),
+            # The duration of an evaluation reveals some of the answer, and a server fault some of the sample.
+            evaluated_s=turn.evaluated_s if is_organiser and turn.done_at else None,
+            is_apart=turn.number > 0 and charge.is_apart(turn.client_s),
+            is_late=is_late,
             is_sure=turn.is_sure,
-            failure=turn.failure if self._eyes.is_organiser or not is_ours else "",
+            failure=turn.failure if is_organiser or not is_server_fault else "",
         )
 
-    def _judged(self) -> Mapping[int, list[tuple[int, _Judged]]]:
-        """Return what came of each dialogue, by number, with the turn that it came with."""
-        found: defaultdict[int, list[tuple[int, _Judged]]] = defaultdict(list)
+    def _statuses(self) -> Mapping[int, list[tuple[int, _Status]]]:
+        """Return the statuses of each dialogue by its number, each with the number of the turn that led to it."""
+        found: defaultdict[int, list[tuple[int, _Status]]] = defaultdict(list)
         for turn in self._done:
-            for one in json.loads(turn.judged or "[]"):
-                found[one["number"]].append((turn.number, one))
+            for status in _statuses_after(turn):
+                found[status["number"]].append((turn.number, status))
         return found
 
     def _dialogue(
-        self, number: int, judged: Sequence[tuple[int, _Judged]], drawn: RenderedDialogue | None
+        self,
+        number: int,
+        statuses: Sequence[tuple[int, _Status]],
+        rendered: RenderedDialogue | None,
     ) -> DialogueView:
-        told = self._told[number]
-        is_organiser = self._eyes.is_organiser
-        target = judged[-1][1]["target"] if judged and is_organiser else told.target
-        if is_organiser and drawn and drawn.name not in ("", target):
-            named = f"{drawn.name} ({target})"
-        else:
-            named = target
+        described = self._described[number]
+        is_organiser = self._visibility.is_organiser
+        target = f"target {described.target}"
+        user = described.user
+        if is_organiser:
+            if statuses:
+                _, last = statuses[-1]
+                target = last["target"]
+                user = last["user"]
+            else:
+                target = described.target
+            if rendered and rendered.name not in ("", target):
+                target = f"{rendered.name} ({target})"
         return DialogueView(
             number=number + 1,
-            target=named if is_organiser else f"target {target}",
-            user=judged[-1][1]["user"] if judged and is_organiser else told.user,
-            repeat=told.repeat,
-            state=self._state(judged),
-            rounds=list(_rounds(judged, drawn, knows_end=is_organiser)),
-            viewer=drawn.viewer if drawn else "",
+            target=target,
+            user=user,
+            repeat=described.repeat,
+            state=self._state(statuses),
+            rounds=list(_rounds(statuses, rendered, knows_end=is_organiser)),
+            viewer=rendered.viewer if rendered else "",
         )
 
-    def _state(self, judged: Sequence[tuple[int, _Judged]]) -> str:
-        if not judged:
+    def _state(self, statuses: Sequence[tuple[int, _Status]]) -> str:
+        if not statuses:
             return "not begun"
-        last = judged[-1][1]
-        if last["failure"] or (last.get("is_given_up") and not self._eyes.is_organiser):
-            return f"failed: {last['failure']}" if self._eyes.is_organiser else "failed"
+        _, last = statuses[-1]
+        if self._visibility.is_organiser:
+            if last["failure"]:
+                return f"failed: {last['failure']}"
+        elif last["failure"] or last.get("is_given_up"):
+            return "failed"
         if last["is_late"]:
             return "over: out of time"
         return "over" if last["is_over"] else "waits for an answer"
 
 
-def _rounds(
-    judged: Sequence[tuple[int, _Judged]], drawn: RenderedDialogue | None, *, knows_end: bool
-) -> Iterator[RoundView]:
-    """Yield the rounds of a dialogue; those in which nothing was said follow the one that was answered.
+def _statuses_after(turn: Turn) -> list[_Status]:
+    return json.loads(turn.judged or "[]")
 
-    Participants do not learn where it ended by the rules, when rounds of earlier runs were asked again after that.
+
+def _rounds(
+    statuses: Sequence[tuple[int, _Status]],
+    rendered: RenderedDialogue | None,
+    *,
+    knows_end: bool,
+) -> Iterator[RoundView]:
+    """Yield the rounds of a dialogue; rounds without prompts follow the round that was answered.
+
+    Args:
+        statuses: of the dialogue after each turn; the first turn only opened it.
+        rendered: its prompts and values; None while they are not rendered.
+        knows_end: whether the visitor may know where the rules ended it. To others, rounds of an earlier run that were
+            asked again afterwards look like the rest.
     """
-    known = drawn.rounds if drawn else []
-    rounds, replayed = ("rounds", "replayed") if knows_end else ("heard", "repeated")
-    before = 0
-    for place, (turn, one) in enumerate(judged):  # the first one only opened it
-        for number in range(before + 1, one.get(rounds, one["rounds"]) + 1):
-            is_answered = place > 0 and number == before + 1
-            shown = known[number - 1] if number <= len(known) else None
+    rendered_rounds = rendered.rounds if rendered else []
+    # Statuses that were stored by earlier versions lack the second pair of keys.
+    rounds_key, replayed_key = ("rounds", "replayed") if knows_end else ("heard", "repeated")
+    rounds_before = 0
+    for place, (turn, status) in enumerate(statuses):
+        rounds = status.get(rounds_key, status["rounds"])
+        replayed = status.get(replayed_key, status["replayed"])
+        for number in range(rounds_before + 1, rounds + 1):
+            is_answered = place > 0 and number == rounds_before + 1
+            shown = rendered_rounds[number - 1] if number <= len(rendered_rounds) else None
             yield RoundView(
                 number=number,
                 turn=turn if is_answered else None,
-                seconds=one["seconds"] if is_answered else None,
-                note="with prompts of an earlier run"
-                if number <= one.get(replayed, one["replayed"])
-                else "",
+                seconds=status["seconds"] if is_answered else None,
+                note="with prompts of an earlier run" if number <= replayed else "",
                 prompts=None if shown is None else shown.prompts or ["nothing was said"],
                 values={} if shown is None else shown.values,
             )
-        if one["is_late"]:
-            number = one.get(rounds, one["rounds"]) + 1
-            seconds = one["seconds"]
+        if status["is_late"]:
             yield RoundView(
-                number=number,
+                number=rounds + 1,
                 turn=turn,
-                seconds=seconds,
+                seconds=status["seconds"],
                 note="came too late: dropped",
                 prompts=None,
                 values={},
             )
-        before = one.get(rounds, one["rounds"])
+        rounds_before = rounds

@@ -1,4 +1,4 @@
-"""Scores of runs, as far as a phase shows them."""
+"""Scores of runs as far as a phase shows them."""
 
 from __future__ import annotations
 
@@ -17,36 +17,44 @@ def visible_scores(
     run: Run, phase: Phase, now: float, *, sees_all: bool = False
 ) -> list[dict[str, Any]] | None:
     """Return the scores of a run by user and statistic; None while its participant does not see them."""
-    moment = moment_of(now)
-    if not run.extract or not (sees_all or shows_own_scores(phase, moment)):
+    if not run.extract:
         return None
-    if not sees_all and withheld_reason(run, phase, now):
-        return None
+    if not sees_all:
+        is_hidden = not shows_own_scores(phase, moment_of(now))
+        if is_hidden or withheld_reason(run, phase, now):
+            return None
     board = board_of([Entry(extract=read_extract(run.extract))])
-    return [
-        {
-            "user": key.user,
-            "statistic": key.statistic,
-            "mean": _rounded(interval.mean, phase.decimals),
-            "low": _rounded(interval.low, phase.decimals),
-            "high": _rounded(interval.high, phase.decimals),
-        }
-        for key, panel in board.panels.items()
-        if not key.group
-        for interval in panel.means[:1]
-    ]
+    scores: list[dict[str, Any]] = []
+    for key, panel in board.panels.items():
+        if key.group or not panel.means:
+            continue
+        interval = panel.means[0]
+        scores.append(
+            {
+                "user": key.user,
+                "statistic": key.statistic,
+                "mean": _rounded(interval.mean, phase.decimals),
+                "low": _rounded(interval.low, phase.decimals),
+                "high": _rounded(interval.high, phase.decimals),
+            }
+        )
+    return scores
 
 
 def withheld_reason(run: Run, phase: Phase, now: float) -> str:
-    """Return why its team does not see the scores of a run where it sees those of others; "" when it does.
+    """Return why the ladder withholds the scores of a run from its team; "" when it does not.
 
-    Where scores are not shown at all, nothing is told of a run's being a step either.
+    Where a phase shows no scores at all, the team is not told either whether a run is a step of the ladder.
     """
-    moment = moment_of(now)
-    if run.state != "over" or not run.extract or run.is_step or phase.is_closed(moment):
+    if run.state != "over" or not run.extract or run.is_step:
         return ""
-    told = "not better than your best run by more than chance: its scores are shown when the phase closes"
-    return told if shows_own_scores(phase, moment) else ""
+    moment = moment_of(now)
+    if phase.is_closed(moment) or not shows_own_scores(phase, moment):
+        return ""
+    return (
+        "not better than your best run by more than chance: "
+        "its scores are shown when the phase closes"
+    )
 
 
 def _rounded(value: float, decimals: int) -> float | None:

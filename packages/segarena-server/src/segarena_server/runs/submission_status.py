@@ -1,4 +1,4 @@
-"""Where something stands that a participant sent: what is wrong with it, or how far it is judged."""
+"""The status of a submission: its faults, or the progress of its judging."""
 
 from __future__ import annotations
 
@@ -13,46 +13,47 @@ from segarena_server.db.orm_models import Job, Run, RunSample, Submission
 from segarena_server.jobs.job_queue import INSPECT_SUBMISSION, JUDGE_SAMPLE, find_job
 from segarena_server.turns.queue_position import job_queue_position
 
-_PHASES = {"waiting": "waits in the queue", "leased": "is being done"}
+_PHASE_NAMES = {"waiting": "waits in the queue", "leased": "is being done"}
+_ESTIMATE_STEP_S = 10.0
 
 
-def submission_status(session: Session, sent: Submission) -> dict[str, Any]:
-    """Return what a participant is told of something that they sent."""
-    run = session.get(Run, sent.run_id) if sent.run_id and sent.state == "taken" else None
-    job = find_job(session, INSPECT_SUBMISSION, sent.id) if sent.state == "waiting" else None
-    if run is not None and run.state == "open":
-        job = _next_job(session, run.id)
+def submission_status(session: Session, submission: Submission) -> dict[str, Any]:
+    """Return the status of a submission as its participant sees it."""
+    run: Run | None = None
+    job: Job | None = None
+    if submission.state == "waiting":
+        job = find_job(session, INSPECT_SUBMISSION, submission.id)
+    elif submission.state == "taken" and submission.run_id:
+        run = session.get(Run, submission.run_id)
+        if run is not None and run.state == "open":
+            job = _next_judging_job(session, run.id)
     return {
-        "id": sent.id,
-        "kind": sent.kind,
-        "state": sent.state,
-        "faults": json.loads(sent.told),
-        "run": run.id if run is not None else None,
-        "run_state": run.state if run is not None else None,
-        "queue": None if job is None else _queue(session, job),
+        "id": submission.id,
+        "kind": submission.kind,
+        "state": submission.state,
+        "faults": json.loads(submission.told),
+        "run": None if run is None else run.id,
+        "run_state": None if run is None else run.state,
+        "queue": None if job is None else _queue_position(session, job),
     }
 
 
-def _queue(session: Session, job: Job) -> dict[str, Any]:
-    """Return where a job stands, without what kind of job it is."""
-    told = job_queue_position(session, job)
+def _queue_position(session: Session, job: Job) -> dict[str, Any]:
+    """Return the position of a job without the name of its kind."""
+    position = job_queue_position(session, job)
+    # A precise estimate would reveal how long single samples take.
+    steps = math.ceil(position["estimate_s"] / _ESTIMATE_STEP_S)
     return {
-        "phase": _PHASES.get(job.state, job.state),
-        "place": told["place"],
-        "estimate_s": _roughly(told["estimate_s"]),
+        "phase": _PHASE_NAMES.get(job.state, job.state),
+        "place": position["place"],
+        "estimate_s": _ESTIMATE_STEP_S * steps,
     }
 
 
-def _roughly(seconds: float) -> float:
-    """Return a time to the next ten seconds: how long one sample takes tells of it."""
-    return 10.0 * math.ceil(seconds / 10.0)
-
-
-def _next_job(session: Session, run_id: str) -> Job | None:
-    """Return the job about the first sample of a run that is not judged."""
-    number = session.scalar(
-        select(func.min(RunSample.number)).where(
-            RunSample.run_id == run_id, RunSample.state == "open"
-        )
+def _next_judging_job(session: Session, run_id: str) -> Job | None:
+    """Return the job about the first unjudged sample of a run."""
+    first_open = select(func.min(RunSample.number)).where(
+        RunSample.run_id == run_id, RunSample.state == "open"
     )
+    number = session.scalar(first_open)
     return None if number is None else find_job(session, JUDGE_SAMPLE, f"{run_id} {number}")

@@ -1,4 +1,4 @@
-"""What participants send to be judged here, in the database: received once, looked at, taken or refused."""
+"""Submissions in the database: stored once, inspected, and accepted or refused."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ SUBMISSION_KINDS: tuple[ParticipationMode, ...] = tuple(
     kind for kind in get_args(ParticipationMode) if kind != "dialogue"
 )
 
-_MOST_WAITING = 3
-"""So many submissions of one person to a phase may wait to be looked at."""
+_MAX_WAITING = 3
+"""Submissions of one person to a phase that may wait for their inspection."""
+_RETRY_S = 30.0
+_MAX_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingSubmission:
-    """Something that came.
+    """A submission as it arrived.
 
     Attributes:
-        asked: the run that is to begin with it; its id is that of the submission.
+        asked: the run that begins with it; its id is the id of the submission.
         run_id: of the run that masks are for, else "".
-        sha256, size: of its bytes; "" and 0 before these are read.
+        sha256, size: of its body; "" and 0 before the body was read.
     """
 
     asked: run_repository.RunRequest
@@ -58,40 +60,41 @@ def check_may_send(
     challenge: Challenge,
     phase: Phase,
     person_id: int,
-    came: IncomingSubmission,
+    incoming: IncomingSubmission,
 ) -> Submission | None:
-    """Return what came before under this id; raise `Refusal` unless something may be sent now.
+    """Return the submission that came before under this id; None for a new one that may be sent.
 
-    Nothing is written: this is asked before the body is read, too.
+    Nothing is written, since this is also called before the body is read.
+
+    Raises:
+        Refusal: nothing may be sent now, or something else was sent under this id.
     """
-    known = session.get(Submission, came.asked.id)
+    known = session.get(Submission, incoming.asked.id)
     if known is not None:
-        if (known.person_id, known.challenge_id, known.phase) != (
-            person_id,
-            challenge.id,
-            phase.name,
-        ):
-            raise http_errors.conflict("id: something of this id was sent before; make a new UUID")
-        if came.sha256 not in ("", known.sha256):
-            raise http_errors.conflict("id: something else was sent under this id; make a new UUID")
-        return known
-    run_repository.check_takes(phase, came.asked.kind)
-    if came.asked.kind == "worker" and (why := sandbox_of(site.settings.sent).fault()):
-        raise http_errors.Refusal(
-            503, "busy", f"programs cannot be confined here yet, so none are taken: {why}"
+        return _check_is_same(known, challenge, phase, person_id, incoming)
+    kind = incoming.asked.kind
+    run_repository.check_takes(phase, kind)
+    if kind == "worker":
+        _check_sandbox(site)
+    waiting = (
+        select(func.count())
+        .select_from(Submission)
+        .where(
+            Submission.person_id == person_id,
+            Submission.phase == phase.name,
+            Submission.state == "waiting",
         )
-    waiting = select(func.count()).select_from(Submission).where(
-        Submission.person_id == person_id, Submission.phase == phase.name, Submission.state == "waiting"
-    )  # fmt: skip
-    if (session.scalar(waiting) or 0) >= _MOST_WAITING:
+    )
+    if (session.scalar(waiting) or 0) >= _MAX_WAITING:
         raise http_errors.quota(
-            f"{_MOST_WAITING} of yours wait to be looked at; send this when one is", 30.0
+            f"{_MAX_WAITING} of yours wait to be looked at; send this when one is", _RETRY_S
         )
-    if came.asked.kind == "masks":
-        _check_waits_for_masks(session, site, challenge, phase, person_id, came.run_id)
-    elif refused := run_repository.may_begin_now(
-        session, challenge, phase, team_of(session, person_id), site.now()
-    ):
+    if kind == "masks":
+        _check_waits_for_masks(session, site, challenge, phase, person_id, incoming.run_id)
+        return None
+    team_id = team_of(session, person_id)
+    refused = run_repository.may_begin_now(session, challenge, phase, team_id, site.now())
+    if refused:
         raise refused
     return None
 
@@ -102,33 +105,42 @@ def store_submission(
     challenge: Challenge,
     phase: Phase,
     person_id: int,
-    came: IncomingSubmission,
+    incoming: IncomingSubmission,
 ) -> Submission:
-    """Return what came, kept and waiting to be looked at; or as it stands, if it came before.
+    """Store a submission, waiting for its inspection; return the known one if it came before.
 
     Raises:
-        Refusal: it may not be sent, or something else came before under this id.
+        Refusal: it may not be sent, or something else was sent under this id.
     """
-    known = check_may_send(session, site, challenge, phase, person_id, came)
+    known = check_may_send(session, site, challenge, phase, person_id, incoming)
     if known is not None:
         return known
-    asked = came.asked
-    sent = Submission(
-        id=asked.id, challenge_id=challenge.id, phase=phase.name, person_id=person_id, kind=asked.kind,
-        run_id=came.run_id or None, sha256=came.sha256, bytes=came.size, name=asked.name, segmenter=asked.segmenter,
-        note=asked.note, sent_at=site.now(),
-    )  # fmt: skip
-    session.add(sent)
+    asked = incoming.asked
+    submission = Submission(
+        id=asked.id,
+        challenge_id=challenge.id,
+        phase=phase.name,
+        person_id=person_id,
+        kind=asked.kind,
+        run_id=incoming.run_id or None,
+        sha256=incoming.sha256,
+        bytes=incoming.size,
+        name=asked.name,
+        segmenter=asked.segmenter,
+        note=asked.note,
+        sent_at=site.now(),
+    )
+    session.add(submission)
     session.flush()
-    enqueue_job(session, INSPECT_SUBMISSION, sent.id, site.now())
-    note(session, site.now(), f"{asked.kind} sent", sent.id, person_id=person_id)
-    return sent
+    enqueue_job(session, INSPECT_SUBMISSION, submission.id, site.now())
+    note(session, site.now(), f"{asked.kind} sent", submission.id, person_id=person_id)
+    return submission
 
 
 def own_submissions(session: Session, person_id: int | None) -> list[Submission]:
-    """Return the newest that a person sent."""
+    """Return the latest submissions of a person, the newest first."""
     own = select(Submission).where(Submission.person_id == person_id)
-    return list(session.scalars(own.order_by(Submission.sent_at.desc()).limit(50)))
+    return list(session.scalars(own.order_by(Submission.sent_at.desc()).limit(_MAX_LISTED)))
 
 
 def runs_without_masks(
@@ -137,89 +149,98 @@ def runs_without_masks(
     """Return the open runs of a person that wait for masks, the newest first."""
     if person_id is None:
         return []
-    open_ones = select(Run).where(
-        Run.challenge_id == challenge.id, Run.phase == phase.name, Run.state == "open"
+    open_runs = select(Run).where(
+        Run.challenge_id == challenge.id,
+        Run.phase == phase.name,
+        Run.state == "open",
+        Run.kind == "masks",
     )
-    found = session.scalars(open_ones.where(Run.kind == "masks").order_by(Run.made_at.desc()))
-    team = team_of(session, person_id)
-    return [
-        run
-        for run in found
-        if is_own(run, team, person_id) and accepted_submission(session, run.id) is None
-    ]
+    team_id = team_of(session, person_id)
+    waiting: list[Run] = []
+    for run in session.scalars(open_runs.order_by(Run.made_at.desc())):
+        if is_own(run, team_id, person_id) and accepted_submission(session, run.id) is None:
+            waiting.append(run)
+    return waiting
 
 
 def own_submission(
     session: Session, submission_id: str, person_id: int | None, *, is_organiser: bool = False
 ) -> Submission:
-    """Return what a person sent; organisers may see all.
+    """Return a submission of a person; organisers may see all.
 
     Raises:
-        Refusal: there is none, or it is somebody else's.
+        Refusal: there is no such submission, or it belongs to somebody else.
     """
-    found = session.get(Submission, submission_id)
-    if found is None or not (is_organiser or found.person_id == person_id):
+    submission = session.get(Submission, submission_id)
+    if submission is None or not (is_organiser or submission.person_id == person_id):
         raise http_errors.unknown()
-    return found
+    return submission
 
 
-def refuse_submission(site: Site, sent: Submission, faults: Sequence[str]) -> None:
-    """Note what is wrong with something; it costs nothing, and its bytes are not kept."""
-    sent.state = "refused"
-    sent.told = json.dumps(list(faults))
-    sent.done_at = site.now()
-    session = object_session(sent)
-    used = select(func.count()).select_from(Submission).where(
-        Submission.sha256 == sent.sha256, Submission.id != sent.id, Submission.state != "refused"
-    )  # fmt: skip
-    if session is not None and not session.scalar(used):
-        drop_when_written(session, site.folder.sent, sent.sha256)
+def refuse_submission(site: Site, submission: Submission, faults: Sequence[str]) -> None:
+    """Refuse a submission with its faults; it costs nothing, and its content is deleted unless another one has it."""
+    submission.state = "refused"
+    submission.told = json.dumps(list(faults))
+    submission.done_at = site.now()
+    session = object_session(submission)
+    if session is None:
+        return
+    others_with_content = (
+        select(func.count())
+        .select_from(Submission)
+        .where(
+            Submission.sha256 == submission.sha256,
+            Submission.id != submission.id,
+            Submission.state != "refused",
+        )
+    )
+    if not session.scalar(others_with_content):
+        drop_when_written(session, site.folder.sent, submission.sha256)
 
 
 def drop_when_written(session: Session, storage: Storage, name: str) -> None:
-    """Delete a file of somebody's once the transaction is on disk: one that comes to nothing needs it still."""
+    """Delete a file after the transaction has been committed; after a rollback the file is still needed."""
 
     def remove(_: Session) -> None:
         try:
             storage.drop(name)
-        except StoreError as error:  # that nobody needs it is written by now
+        except StoreError as error:  # the database no longer refers to the file
             LOG.warning("a file that nobody needs could not be deleted: %s", error)
 
     event.listen(session, "after_commit", remove, once=True)
 
 
-def accept_submission(session: Session, site: Site, sent: Submission) -> None:
-    """Have something judged: its run begins, unless it is of masks, and each sample of it is a job."""
-    challenge = session.get_one(Challenge, sent.challenge_id)
-    phase = find_phase(challenge, sent.phase)
+def accept_submission(session: Session, site: Site, submission: Submission) -> None:
+    """Accept a submission: begin its run unless masks belong to one, and enqueue a job for each sample."""
+    challenge = session.get_one(Challenge, submission.challenge_id)
+    phase = find_phase(challenge, submission.phase)
     try:
-        run = _run_for(session, site, challenge, phase, sent)
-    except (
-        http_errors.Refusal
-    ) as refusal:  # the limit was reached, or the phase closed, while it was looked at
-        refuse_submission(site, sent, [str(refusal)])
+        run = _run_for(session, challenge, phase, submission)
+    except http_errors.Refusal as refusal:
+        # A limit was reached, or the phase closed, while the submission was inspected.
+        refuse_submission(site, submission, [str(refusal)])
         return
-    sent.state = "taken"
-    sent.run_id = run.id
-    sent.done_at = site.now()
+    submission.state = "taken"
+    submission.run_id = run.id
+    submission.done_at = site.now()
     session.flush()
-    for place in run_repository.run_samples(session, run.id):
-        enqueue_job(session, JUDGE_SAMPLE, f"{run.id} {place.number}", site.now())
+    for sample in run_repository.run_samples(session, run.id):
+        enqueue_job(session, JUDGE_SAMPLE, f"{run.id} {sample.number}", site.now())
 
 
 def accepted_submission(session: Session, run_id: str) -> Submission | None:
-    """Return what a run is judged by."""
+    """Return the submission by which a run is judged."""
     return session.scalar(
         select(Submission).where(Submission.run_id == run_id, Submission.state == "taken")
     )
 
 
-def submission_content(site: Site, sent: Submission) -> SubmissionContent:
-    """Return what a process needs to read something."""
+def submission_content(site: Site, submission: Submission) -> SubmissionContent:
+    """Return the reference by which a worker process reads a submission."""
     settings = site.settings.sent
     return SubmissionContent(
-        kind=cast("ParticipationMode", sent.kind),
-        sha256=sent.sha256,
+        kind=cast("ParticipationMode", submission.kind),
+        sha256=submission.sha256,
         storage=site.folder.sent,
         most_bytes=int(settings.unpacked_gb * 1e9),
         sandbox=sandbox_of(settings),
@@ -228,7 +249,7 @@ def submission_content(site: Site, sent: Submission) -> SubmissionContent:
 
 
 def sandbox_of(settings: Sent) -> Sandbox:
-    """Return what confines programs."""
+    """Return the sandbox for programs."""
     return Sandbox(
         command=settings.sandbox,
         python=settings.python,
@@ -240,29 +261,57 @@ def sandbox_of(settings: Sent) -> Sandbox:
     )
 
 
-def expected_samples(session: Session, challenge: Challenge, sent: Submission) -> tuple[str, ...]:
-    """Return the samples that a run folder must be about: in a practice they are known before the run begins."""
-    if sent.kind != "run":
+def expected_samples(
+    session: Session, challenge: Challenge, submission: Submission
+) -> tuple[str, ...]:
+    """Return the samples that a submitted run folder must contain; in a practice they are known in advance."""
+    if submission.kind != "run":
         return ()
-    phase = find_phase(challenge, sent.phase)
-    return draw_samples(
-        tuple(pool_of(session, challenge, description_of(challenge).pool(phase))), phase, runs={}
-    )
+    phase = find_phase(challenge, submission.phase)
+    pool = pool_of(session, challenge, description_of(challenge).pool(phase))
+    return draw_samples(tuple(pool), phase, runs={})
 
 
-def mask_samples(session: Session, site: Site, sent: Submission) -> tuple[MaskSample, ...]:
-    """Return the samples of a run that masks are for, in its order."""
-    run = session.get_one(Run, sent.run_id)
-    samples = pool_of(session, session.get_one(Challenge, run.challenge_id), run.pool)
-    return tuple(
-        MaskSample(
-            key=place.key,
-            sha256=place.sha256,
-            storage=site.folder.samples,
-            objects=tuple(one["objects"] for one in json.loads(samples[place.sample].dialogues)),
+def mask_samples(session: Session, site: Site, submission: Submission) -> tuple[MaskSample, ...]:
+    """Return the samples of the run that masks belong to, in its order."""
+    run = session.get_one(Run, submission.run_id)
+    pool = pool_of(session, session.get_one(Challenge, run.challenge_id), run.pool)
+    samples: list[MaskSample] = []
+    for row in run_repository.run_samples(session, run.id):
+        dialogues = json.loads(pool[row.sample].dialogues)
+        samples.append(
+            MaskSample(
+                key=row.key,
+                sha256=row.sha256,
+                storage=site.folder.samples,
+                objects=tuple(dialogue["objects"] for dialogue in dialogues),
+            )
         )
-        for place in run_repository.run_samples(session, run.id)
-    )
+    return tuple(samples)
+
+
+def _check_is_same(
+    known: Submission,
+    challenge: Challenge,
+    phase: Phase,
+    person_id: int,
+    incoming: IncomingSubmission,
+) -> Submission:
+    is_same_phase = known.challenge_id == challenge.id and known.phase == phase.name
+    if known.person_id != person_id or not is_same_phase:
+        raise http_errors.conflict("id: something of this id was sent before; make a new UUID")
+    if incoming.sha256 not in ("", known.sha256):
+        raise http_errors.conflict("id: something else was sent under this id; make a new UUID")
+    return known
+
+
+def _check_sandbox(site: Site) -> None:
+    """Raise `Refusal` unless programs can be sandboxed on this machine."""
+    fault = sandbox_of(site.settings.sent).fault()
+    if fault:
+        raise http_errors.Refusal(
+            503, "busy", f"programs cannot be confined here yet, so none are taken: {fault}"
+        )
 
 
 def _check_waits_for_masks(
@@ -276,21 +325,20 @@ def _check_waits_for_masks(
         raise http_errors.conflict("masks for this run were taken before, and are being judged")
 
 
-def _run_for(
-    session: Session, site: Site, challenge: Challenge, phase: Phase, sent: Submission
-) -> Run:
-    if sent.kind != "masks":
+def _run_for(session: Session, challenge: Challenge, phase: Phase, submission: Submission) -> Run:
+    """Return the run of a submission: the one that masks belong to, else a new one."""
+    if submission.kind != "masks":
         asked = run_repository.RunRequest(
-            id=sent.id,
-            name=sent.name,
-            segmenter=sent.segmenter,
-            note=sent.note,
-            kind=cast("ParticipationMode", sent.kind),
+            id=submission.id,
+            name=submission.name,
+            segmenter=submission.segmenter,
+            note=submission.note,
+            kind=cast("ParticipationMode", submission.kind),
         )
         return run_repository.create_run(
-            session, challenge, phase, sent.person_id, asked, sent.sent_at
+            session, challenge, phase, submission.person_id, asked, submission.sent_at
         )
-    run = session.get_one(Run, sent.run_id, with_for_update=True)
+    run = session.get_one(Run, submission.run_id, with_for_update=True)
     if run.state != "open" or accepted_submission(session, run.id) is not None:
         raise http_errors.conflict("this run is over, or is judged by other masks")
     return run

@@ -4,47 +4,20 @@ import sqlite3
 import threading
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
-from sqlalchemy import func, inspect, select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from segarena.errors import InvalidInput, StoreError
 from segarena_server.db import database as databases
 from segarena_server.db.database import Database, DatabaseAway
-from segarena_server.db.orm_models import Key, Person, Table
-from segarena_server.db.schema import bring_up_to_date, migrate, revision_of
-from segarena_server.extensions.site_sections import rooms
+from segarena_server.db.orm_models import Key, Person
+from segarena_server.db.schema import bring_up_to_date
 
 
 def person(name):
     return Person(
         name=name, folded=name, password="-", role="participant", state="confirmed", made_at=1.0
     )
-
-
-def test_the_migrations_make_the_tables_that_the_code_knows(empty_database):
-    assert rooms()  # they bring tables
-    assert bring_up_to_date(empty_database) == ""
-    with empty_database.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Table.metadata) == []
-
-
-def test_down_removes_all_and_up_makes_all_again(empty_database):
-    bring_up_to_date(empty_database)
-    migrate(empty_database, "base")
-    assert set(inspect(empty_database.engine).get_table_names()) == {"alembic_version"}
-    assert bring_up_to_date(empty_database) == ""
-    assert set(Table.metadata.tables) < set(inspect(empty_database.engine).get_table_names())
-
-
-def test_starting_again_changes_nothing(database):
-    with database.writing() as session:
-        session.add(person("ada"))
-    assert bring_up_to_date(database) == revision_of(database)
-    with database.reading() as session:
-        assert session.scalars(select(Person.name)).all() == ["ada"]
 
 
 def test_a_later_schema_is_refused_in_a_line(database):

@@ -24,7 +24,7 @@ import numpy as np
 from skimage.morphology import disk
 
 from segarena.arrays.contours import contour_radius_px
-from segarena.objects import ObjectsComparison, ObjectsReference
+from segarena.multi_object import ObjectsComparison, ObjectsReference
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
 
 SHAPE, OBJECTS = (70, 480, 854), 3

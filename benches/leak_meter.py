@@ -17,11 +17,11 @@ import numpy as np
 
 from segarena.dialogue import Prediction
 from segarena.engine.session import Rules, Session
-from segarena.objects import begin
+from segarena.multi_object import begin
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.samples import Sample, Target, VideoSample
 from segarena.segmenters.drawing.nearest import blind_labels
-from segarena.specs import PluginSpec
 from segarena_server.challenges.leak_meter import measure_leak
 
 CLICKS = (1, 3, 5, 10, 20, 40, 60)

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from segarena.benchmark_rules import Statistic
 from segarena.engine.store import RunFolder
 from segarena.records.compaction import MAX_PIECE_SAMPLES, WritablePieces
 from segarena.records.configuration import (
@@ -33,7 +34,6 @@ from segarena.records.configuration import (
 )
 from segarena.records.parquet_tables import TABLES, table_frame
 from segarena.records.pieces import PIECES_LEDGER, sample_files
-from segarena.rules import Statistic
 from segarena.work.ledger import Ledger
 
 ROUNDS = 5

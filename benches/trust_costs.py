@@ -32,7 +32,7 @@ import cv2
 from run_folder import write_run
 
 import segarena
-from segarena import RunFolder, comparison, objects
+from segarena import RunFolder, comparison, multi_object
 from segarena.engine import evaluate, lockstep, session
 from segarena.records import compaction, pieces
 from segarena.records.identity import Identity
@@ -76,7 +76,7 @@ OFF: dict[str, Switch] = {
     "read-only arrays": {
         (comparison, "freeze"): nothing,
         (comparison, "read_only"): as_it_is,
-        (objects, "read_only"): as_it_is,
+        (multi_object, "read_only"): as_it_is,
         (session, "freeze"): nothing,
         (session, "settled"): as_it_is,
         (lockstep, "read_only_sample"): as_it_is,

@@ -31,12 +31,12 @@ ZEROS = bytes(1 << 20)
 def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
     """Return what is tried: how the file is made, and how it is read."""
     from segarena.errors import DatasetError
-    from segarena.files.arrays import read_arrays
     from segarena.files.checkpoint import read_checkpoint
     from segarena.files.images import read_image
+    from segarena.files.npy import read_arrays
     from segarena.files.parquet import read_parquet
-    from segarena.files.unpacking import unpack
     from segarena.files.xml import parse_xml
+    from segarena.files.zip_archives import unpack
     from segarena.systems.volumes.files.volume_io import read_labels
     from segarena.systems.volumes.preparation.dicom_series import read_dicom
 

@@ -26,7 +26,7 @@ from program import segarena
 from sound import make_all
 from typer.testing import Result
 
-from segarena.files.whole import is_leftover
+from segarena.files.atomic_write import is_leftover
 
 SECONDS, HANGS_S = 5, 120
 """Of the processor, more than on sound files; and on the clock, where a busy machine counts too."""

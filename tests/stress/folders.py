@@ -256,8 +256,8 @@ def _sbd(folder: Path) -> None:
 
 def _read_folder(name: str, **options: Any) -> Callable[[Path], None]:
     def read(folder: Path) -> None:
+        from segarena.plugin_spec import PluginSpec
         from segarena.registry import build
-        from segarena.specs import PluginSpec
 
         dataset = build("dataset", PluginSpec(name, {"path": str(folder), **options}))
         for sample_id in dataset.sample_ids:
@@ -320,7 +320,7 @@ def _archive(folder: Path) -> None:
 
 
 def _unpack(folder: Path) -> None:
-    from segarena.files.unpacking import unpack
+    from segarena.files.zip_archives import unpack
 
     with tempfile.TemporaryDirectory() as name:
         unpack(folder / "a.zip", Path(name), most_bytes=1 << 20)
@@ -401,7 +401,7 @@ def _lists(folder: Path) -> None:
 
 
 def _read_lists(folder: Path) -> None:
-    from segarena.cli.options import _read_toml
+    from segarena.cli.run_options import _read_toml
     from segarena.systems.oneshot.bias.class_negation import read_evidence
     from segarena.systems.oneshot.commands.fold_options import read_folds
     from segarena.systems.oneshot.pairs.pair_table import pairs_table
@@ -437,7 +437,7 @@ def _maps(folder: Path) -> None:
 
 
 def _read_maps(folder: Path) -> None:
-    from segarena.files.arrays import read_arrays
+    from segarena.files.npy import read_arrays
     from segarena.systems.clicks.crowd.instances import read_previous_mask
     from segarena.systems.oneshot.saliency import _read
 

@@ -37,7 +37,7 @@ SLOWED = 4
 PLUGIN = """
 from dataclasses import replace
 from segarena.registry import benchmark, user
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 from segarena.systems.clicks.benchmarks.clicks import clicks
 from segarena.users.centre import CentreClicker
 

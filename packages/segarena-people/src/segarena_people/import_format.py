@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.files.images import read_values
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.samples import Mask
 from segarena_people.prompts import PersonPrompt, PointerSample
 from segarena_people.target_masks import TargetMasks

@@ -10,7 +10,7 @@ import numpy as np
 
 from segarena.errors import InvalidMask
 from segarena.files.images import read_size, read_values
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.samples import Mask
 
 GOALS = "goals"

@@ -14,8 +14,8 @@ import polars as pl
 from msgspec.structs import replace
 
 from segarena.errors import InvalidInput, RunConflict, SegarenaError, StoreError
+from segarena.files.atomic_write import cannot_write, whole_path, write_whole
 from segarena.files.hashes import fingerprint
-from segarena.files.whole import cannot_write, whole_path, write_whole
 from segarena.roles import Finding
 from segarena.samples import Mask
 from segarena.work.progress import OnProgress, Progress, ignore_progress

@@ -11,8 +11,8 @@ import msgspec
 import polars as pl
 
 from segarena.errors import InvalidInput
+from segarena.files.atomic_write import write_whole
 from segarena.files.parquet import read_parquet
-from segarena.files.whole import write_whole
 from segarena_people.prompts import PersonPrompt, PointerSample
 
 _COLUMN_TYPES: dict[Any, Any] = {

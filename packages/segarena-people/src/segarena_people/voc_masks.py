@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_values
 from segarena.files.matlab import read_matlab
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 
 VOC_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from segarena.dialogue import Dialogue
-from segarena.objects import begin
+from segarena.multi_object import begin
 from segarena.prompts import Box, Click, Scribble
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target

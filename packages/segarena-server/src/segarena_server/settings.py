@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from segarena.errors import PluginInvalid
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 
 _SENDER = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.protocol.challenge_info import ChallengeInfo
-from segarena.specs import PluginSpec
 from segarena_server.challenges.description import (
     ChallengeDescription,
     Phase,

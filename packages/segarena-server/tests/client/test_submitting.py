@@ -9,7 +9,7 @@ from real import SEED, at_work, describe, lay, token_of
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
-from segarena.client.submitting import kind_of, packed
+from segarena.client.submission import kind_of, packed
 from segarena.errors import InvalidInput
 
 CHALLENGES = (

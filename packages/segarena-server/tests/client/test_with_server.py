@@ -15,7 +15,7 @@ import segarena
 from segarena.client.connection import Connection
 from segarena.client.participate import read_standing
 from segarena.client.participation import read_participation
-from segarena.client.showing import standing_lines
+from segarena.client.run_display import standing_lines
 from segarena.registry import build
 from segarena_server.db.orm_models import Turn
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 
 def studio(
@@ -82,18 +82,18 @@ def _serve(
 ) -> None:
     """Serve the studio of a folder until it is stopped."""
     from segarena_server.serving import Serving
-    from segarena_studio.annotation.example_projects import lay_example
-    from segarena_studio.annotation.picture_import import open_folder
-    from segarena_studio.standalone import check_port, open_alone
+    from segarena_studio.annotation.example_projects import create_example
+    from segarena_studio.annotation.picture_import import sync_folder
+    from segarena_studio.standalone import check_port, open_standalone
 
     check_port(port)
-    site, key = open_alone(folder, port, segmenters=segmenters)
+    site, key = open_standalone(folder, port, segmenters=segmenters)
     person = site.only_person or 0
     if is_example:
         typer.echo("laying an example, which goes with the end of this command")
-        lay_example(site, person)
+        create_example(site, person)
     else:
-        added = open_folder(site, person, folder, _tell_now_and_then)
+        added = sync_folder(site, person, folder, _tell_now_and_then)
         typer.echo(f"{added.new + added.known} pictures, {added.new} of them new")
         for line in added.refused:
             typer.secho(line, fg="yellow")
@@ -153,14 +153,14 @@ def look(
         check_installed()
         from segarena_server.http.middleware import log_to
         from segarena_server.serving import Serving
-        from segarena_studio.standalone import open_alone
-        from segarena_studio.viewer.catalog import Shelf, open_shelf
+        from segarena_studio.standalone import open_standalone
+        from segarena_studio.viewer.catalog import Catalog, open_catalog
 
         log_to(None, logging.ERROR)
         with tempfile.TemporaryDirectory(prefix="segarena-look-") as scratch:
-            shelf = open_shelf(named or ["demo"], Path(scratch, "shelf"), trust=trust, data=data)
-            site, key = open_alone(Path(scratch), port, workers=0)
-            site.things[Shelf] = shelf
+            shelf = open_catalog(named or ["demo"], Path(scratch, "shelf"), trust=trust, data=data)
+            site, key = open_standalone(Path(scratch), port, workers=0)
+            site.things[Catalog] = shelf
 
             def welcome(port: int) -> None:
                 address = f"http://127.0.0.1:{port}/studio/open?key={key}&to=look"

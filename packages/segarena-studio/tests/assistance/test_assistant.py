@@ -10,17 +10,22 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidInput, InvalidPrompt, PluginInvalid
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 from segarena.work.jobs import UnitResult
 from segarena_server.http.http_errors import Refusal
 from segarena_studio.assistance import assistant as module
 from segarena_studio.assistance.assistant import MOST_AHEAD, MOST_WAITING, Assistant
-from segarena_studio.assistance.assistants import WITHOUT_WEIGHTS, Assistants, offered
-from segarena_studio.assistance.prompt_messages import ClickTold
-from segarena_studio.assistance.segmenter_process import Ask, Bounds, Encode, Picture
+from segarena_studio.assistance.assistants import WITHOUT_WEIGHTS, Assistants, offered_segmenters
+from segarena_studio.assistance.prompt_messages import ClickMessage
+from segarena_studio.assistance.segmenter_process import (
+    AnswerRequest,
+    AssistantLimits,
+    EncodeRequest,
+    PictureFile,
+)
 
-PICTURE = Picture(Path("none"), "a")
-PROMPTS = (ClickTold((5.0, 5.0)),)
+PICTURE = PictureFile(Path("none"), "a")
+PROMPTS = (ClickMessage((5.0, 5.0)),)
 
 TROUBLED = """
 import os, time
@@ -70,7 +75,7 @@ def made(monkeypatch):
     assistants = []
 
     def make(**bounds):
-        assistants.append(Assistant(PluginSpec("graph"), Bounds(**bounds)))
+        assistants.append(Assistant(PluginSpec("graph"), AssistantLimits(**bounds)))
         return assistants[-1]
 
     yield make
@@ -91,37 +96,40 @@ def wait_for(condition):
 def test_questions_go_before_what_is_made_ready_and_what_is_looked_at_before_what_comes_later(made):
     assistant = made(processes=1)
     (notes,) = Notes.made
-    assistant.encode(Picture(Path("x"), "first"), is_ahead=True)
+    assistant.encode(PictureFile(Path("x"), "first"), is_ahead=True)
     wait_for(lambda: notes.units)
     for key in "bc":
-        assistant.encode(Picture(Path("x"), key), is_ahead=True)
+        assistant.encode(PictureFile(Path("x"), key), is_ahead=True)
     assistant.encode(PICTURE, is_ahead=False)
-    answer = assistant.ask(Ask(PICTURE, PROMPTS), "me")
+    answer = assistant.ask(AnswerRequest(PICTURE, PROMPTS), "me")
     notes.free.release(5)
     assert answer.result(5)[0] == "answer to a"
     wait_for(lambda: len(notes.units) == 5)
     assert [(type(unit), unit.picture.key) for unit in notes.units[1:]] == [
-        (Ask, "a"), (Encode, "a"), (Encode, "b"), (Encode, "c"),
+        (AnswerRequest, "a"), (EncodeRequest, "a"), (EncodeRequest, "b"), (EncodeRequest, "c"),
     ]  # fmt: skip
 
 
 def test_pictures_of_later_are_made_ready_by_the_process_that_nobody_asks(made):
     assistant = made(processes=2)
-    assistant.ask(Ask(PICTURE, PROMPTS), "me")
+    assistant.ask(AnswerRequest(PICTURE, PROMPTS), "me")
     wait_for(lambda: any(notes.units for notes in Notes.made))
     (asked,) = [notes for notes in Notes.made if notes.units]
     (other,) = [notes for notes in Notes.made if not notes.units]
     for key in "bcd":
-        assistant.encode(Picture(Path("x"), key), is_ahead=True)
+        assistant.encode(PictureFile(Path("x"), key), is_ahead=True)
         other.free.release()
     wait_for(lambda: len(other.units) == 3)
     assert len(asked.units) == 1
     other.free.release()
-    assert assistant.ask(Ask(Picture(Path("x"), "c"), PROMPTS), "me").result(5)[0] == "answer to c"
+    assert (
+        assistant.ask(AnswerRequest(PictureFile(Path("x"), "c"), PROMPTS), "me").result(5)[0]
+        == "answer to c"
+    )
 
 
 def test_no_picture_of_later_is_made_ready_where_the_one_is_that_somebody_just_opened(made):
-    assistant, pictures = made(processes=2), [Picture(Path("x"), key) for key in "abcdefgh"]
+    assistant, pictures = made(processes=2), [PictureFile(Path("x"), key) for key in "abcdefgh"]
     for notes in Notes.made:
         notes.free.release(1000)
     for opened, *ahead in zip(pictures, pictures[1:], pictures[2:], strict=False):
@@ -146,16 +154,16 @@ def test_a_newer_question_of_the_same_asker_takes_the_place_of_an_older_one_and_
 ):
     assistant = made(processes=1)
     (notes,) = Notes.made
-    assistant.ask(Ask(PICTURE, PROMPTS), "first")
+    assistant.ask(AnswerRequest(PICTURE, PROMPTS), "first")
     wait_for(lambda: notes.units)
-    older = assistant.ask(Ask(PICTURE, PROMPTS), "me")
-    newer = assistant.ask(Ask(PICTURE, PROMPTS * 2), "me")
+    older = assistant.ask(AnswerRequest(PICTURE, PROMPTS), "me")
+    newer = assistant.ask(AnswerRequest(PICTURE, PROMPTS * 2), "me")
     with pytest.raises(Refusal, match="something newer"):
         older.result(5)
     for number in range(MOST_WAITING - 1):
-        assistant.ask(Ask(PICTURE, PROMPTS), number)
+        assistant.ask(AnswerRequest(PICTURE, PROMPTS), number)
     with pytest.raises(Refusal, match="too many wait"):
-        assistant.ask(Ask(PICTURE, PROMPTS), "one more")
+        assistant.ask(AnswerRequest(PICTURE, PROMPTS), "one more")
     notes.free.release(2)
     assert newer.result(5)[0] == "answer to a"
 
@@ -164,13 +172,13 @@ def test_of_too_many_pictures_to_make_ready_the_last_are_dropped(made):
     assistant = made(processes=1)
     (notes,) = Notes.made
     notes.free.release(100)
-    gate = assistant.ask(Ask(PICTURE, PROMPTS), "me")
+    gate = assistant.ask(AnswerRequest(PICTURE, PROMPTS), "me")
     gate.result(5)
     notes.free = threading.Semaphore(0)
     assistant.encode(PICTURE, is_ahead=True)
     wait_for(lambda: len(notes.units) == 2)
     for number in range(MOST_AHEAD + 5):
-        assistant.encode(Picture(Path("x"), str(number)), is_ahead=True)
+        assistant.encode(PictureFile(Path("x"), str(number)), is_ahead=True)
     notes.free.release(100)
     wait_for(lambda: len(notes.units) == 2 + MOST_AHEAD)
     assert [unit.picture.key for unit in notes.units[2:]] == [
@@ -181,17 +189,18 @@ def test_of_too_many_pictures_to_make_ready_the_last_are_dropped(made):
 @pytest.fixture
 def picture(tmp_path):
     cv2.imwrite(str(tmp_path / "grey.png"), np.full((20, 30, 3), 99, np.uint8))
-    return Picture(tmp_path / "grey.png", "grey")
+    return PictureFile(tmp_path / "grey.png", "grey")
 
 
 def test_a_process_that_dies_is_told_in_one_line_and_starts_anew(tmp_path, picture):
     (tmp_path / "troubled.py").write_text(TROUBLED)
     assistant = Assistant(
-        PluginSpec.named(f"troubled={tmp_path / 'troubled.py'}:Troubled"), Bounds(processes=1)
+        PluginSpec.named(f"troubled={tmp_path / 'troubled.py'}:Troubled"),
+        AssistantLimits(processes=1),
     )
 
     def ask(x, y):
-        return assistant.ask(Ask(picture, (ClickTold((x, y)),)), "me").result(60)[0]
+        return assistant.ask(AnswerRequest(picture, (ClickMessage((x, y)),)), "me").result(60)[0]
 
     try:
         assert ask(4.5, 2.5).runs.tolist() == [2 * 30 + 4, 1, 20 * 30 - 65]
@@ -214,22 +223,22 @@ def test_a_process_that_dies_is_told_in_one_line_and_starts_anew(tmp_path, pictu
 
 
 def test_a_segmenter_that_cannot_be_built_is_told(picture):
-    assistants = Assistants(offered(["lost=no-such-one"]), Bounds(processes=1))
+    assistants = Assistants(offered_segmenters(["lost=no-such-one"]), AssistantLimits(processes=1))
     try:
         for _ in range(2):
             with pytest.raises(Refusal, match="lost: no segmenter is called 'no-such-one'"):
-                assistants.of("lost").ask(Ask(picture, PROMPTS), "me").result(60)
+                assistants.of("lost").ask(AnswerRequest(picture, PROMPTS), "me").result(60)
     finally:
         assistants.stop()
 
 
 def test_offered_are_those_without_weights_and_those_that_the_settings_name():
-    assert tuple(offered([])) == WITHOUT_WEIGHTS
-    named = offered(["quick=grabcut(iterations=1)"])
+    assert tuple(offered_segmenters([])) == WITHOUT_WEIGHTS
+    named = offered_segmenters(["quick=grabcut(iterations=1)"])
     assert str(named["quick"]) == "grabcut(iterations=1)"
     with pytest.raises(PluginInvalid):
-        offered(["grabcut("])
+        offered_segmenters(["grabcut("])
     with pytest.raises(
         InvalidInput, match="expected one of graph, grabcut, watershed; got 'quick'"
     ):
-        Assistants(offered([]), Bounds()).of("quick")
+        Assistants(offered_segmenters([]), AssistantLimits()).of("quick")

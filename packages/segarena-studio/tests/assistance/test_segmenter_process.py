@@ -7,21 +7,21 @@ import pytest
 from segarena.arrays.rle import run_lengths
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, InvalidPrompt, PluginInvalid, UnitHung
+from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Click
 from segarena.registry import build
 from segarena.samples import ImageSample
-from segarena.specs import PluginSpec
-from segarena_studio.assistance.prompt_messages import BoxTold, ClickTold
+from segarena_studio.assistance.prompt_messages import BoxMessage, ClickMessage
 from segarena_studio.assistance.segmenter_process import (
-    Answering,
-    Ask,
-    Bounds,
-    Encode,
-    Picture,
+    AnswerRequest,
+    AssistantLimits,
+    EncodeRequest,
+    PictureFile,
+    SegmenterJob,
     _Answers,
 )
 
-CLICKS = (ClickTold((30.5, 20.5)), ClickTold((50.0, 35.0), is_positive=False))
+CLICKS = (ClickMessage((30.5, 20.5)), ClickMessage((50.0, 35.0), is_positive=False))
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def picture(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 60, (48, 64, 3), np.uint8)
     cv2.circle(pixels, (30, 20), 12, (200, 180, 160), -1)
     cv2.imwrite(str(tmp_path / "disc.png"), pixels)
-    return Picture(tmp_path / "disc.png", "disc")
+    return PictureFile(tmp_path / "disc.png", "disc")
 
 
 class Counting:
@@ -56,11 +56,13 @@ class Counting:
 
 
 def answers(segmenter, **bounds):
-    return _Answers(segmenter, "counting", Bounds(**bounds))
+    return _Answers(segmenter, "counting", AssistantLimits(**bounds))
 
 
 def test_a_mask_is_the_segmenters_own_round_by_round(picture):
-    answer = Answering(PluginSpec("grabcut"), Bounds()).open()(Ask(picture, CLICKS))
+    answer = SegmenterJob(PluginSpec("grabcut"), AssistantLimits()).open()(
+        AnswerRequest(picture, CLICKS)
+    )
     segmenter = build("segmenter", "grabcut")
     image = cv2.cvtColor(cv2.imread(str(picture.file)), cv2.COLOR_BGR2RGB)
     encoded, dialogue = segmenter.encode(ImageSample(id="disc", image=image)), Dialogue()
@@ -76,9 +78,9 @@ def test_a_mask_is_the_segmenters_own_round_by_round(picture):
 def test_what_was_made_ready_is_not_made_again(picture):
     counting = Counting()
     made = answers(counting)
-    ready = made.do(Encode(picture))
+    ready = made.do(EncodeRequest(picture))
     assert ready.encode_s > 0 == ready.predict_s
-    assert made.do(Ask(picture, CLICKS)).encode_s == 0
+    assert made.do(AnswerRequest(picture, CLICKS)).encode_s == 0
     assert counting.encoded == ["disc"]
 
 
@@ -87,10 +89,10 @@ def test_a_further_prompt_goes_on_from_the_last_answer_and_a_fresh_process_answe
 ):
     counting, fresh = Counting(), Counting()
     made = answers(counting)
-    made.do(Ask(picture, CLICKS[:1]))
-    again = made.do(Ask(picture, CLICKS))
+    made.do(AnswerRequest(picture, CLICKS[:1]))
+    again = made.do(AnswerRequest(picture, CLICKS))
     assert counting.asked == [(1, False), (2, 1)]
-    assert np.array_equal(answers(fresh).do(Ask(picture, CLICKS)).runs, again.runs)
+    assert np.array_equal(answers(fresh).do(AnswerRequest(picture, CLICKS)).runs, again.runs)
     assert fresh.asked == [(1, False), (2, 1)]
 
 
@@ -98,38 +100,38 @@ def test_encodings_are_kept_by_count_and_by_bytes(picture, tmp_path):
     for bounds in ({"pictures": 2}, {"picture_bytes": 2 * 48 * 64}):
         counting = Counting()
         made = answers(counting, **bounds)
-        others = [Picture(picture.file, name) for name in "abc"]
+        others = [PictureFile(picture.file, name) for name in "abc"]
         for each in (*others, others[2], others[0]):
-            made.do(Encode(each))
+            made.do(EncodeRequest(each))
         assert counting.encoded == ["a", "b", "c", "a"]
 
 
 def test_answers_are_kept_by_bytes_and_the_last_one_stays(picture):
     counting = Counting()
     made = answers(counting, answer_bytes=1)
-    made.do(Ask(picture, CLICKS))
-    made.do(Ask(picture, CLICKS))
+    made.do(AnswerRequest(picture, CLICKS))
+    made.do(AnswerRequest(picture, CLICKS))
     assert counting.asked == [(1, False), (2, 1)]
-    made.do(Ask(picture, CLICKS[1:]))
-    made.do(Ask(picture, CLICKS))
+    made.do(AnswerRequest(picture, CLICKS[1:]))
+    made.do(AnswerRequest(picture, CLICKS))
     assert len(counting.asked) == 5
 
 
 def test_prompts_that_it_does_not_take_and_pictures_that_are_none_are_refused(picture, tmp_path):
     made = answers(Counting())
     with pytest.raises(InvalidPrompt, match="takes click; got a box"):
-        made.do(Ask(picture, (BoxTold((1, 1), (9, 9)),)))
+        made.do(AnswerRequest(picture, (BoxMessage((1, 1), (9, 9)),)))
     with pytest.raises(InvalidPrompt, match="outside"):
-        made.do(Ask(picture, (ClickTold((64, 1)),)))
+        made.do(AnswerRequest(picture, (ClickMessage((64, 1)),)))
     (tmp_path / "none.png").write_bytes(b"no picture")
     with pytest.raises(InvalidInput, match=r"none\.png"):
-        made.do(Encode(Picture(tmp_path / "none.png", "none")))
+        made.do(EncodeRequest(PictureFile(tmp_path / "none.png", "none")))
 
 
 def test_a_picture_that_claims_too_many_pixels_is_not_decoded(picture, monkeypatch):
     monkeypatch.setenv("SEGARENA_MAX_PIXELS", "100")
     with pytest.raises(InvalidInput, match="at most 100 pixels"):
-        answers(Counting()).do(Encode(picture))
+        answers(Counting()).do(EncodeRequest(picture))
 
 
 def test_an_answer_that_takes_too_long_is_ended(picture):
@@ -139,10 +141,10 @@ def test_an_answer_that_takes_too_long_is_ended(picture):
                 pass
 
     with pytest.raises(UnitHung, match=r"answering a prompt took longer than 0\.05 s"):
-        answers(Slow(), answer_s=0.05).do(Ask(picture, CLICKS))
+        answers(Slow(), answer_s=0.05).do(AnswerRequest(picture, CLICKS))
 
 
 def test_segmenters_that_cannot_help_are_refused():
     for name in ("video-walk", "random-walker", "copy-support-mask", "degraded-truth"):
         with pytest.raises(PluginInvalid, match="a segmenter of photographs"):
-            Answering(PluginSpec(name), Bounds()).open()
+            SegmenterJob(PluginSpec(name), AssistantLimits()).open()

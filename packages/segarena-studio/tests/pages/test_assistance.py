@@ -6,10 +6,15 @@ import signal
 import pytest
 from drawn import HEIGHT, WIDTH, Page, give_task, picture, project_of, tasks_of
 
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 from segarena_studio.assistance.assistants import assistants_of
-from segarena_studio.assistance.prompt_messages import ClickTold
-from segarena_studio.assistance.segmenter_process import Answering, Ask, Bounds, Picture
+from segarena_studio.assistance.prompt_messages import ClickMessage
+from segarena_studio.assistance.segmenter_process import (
+    AnswerRequest,
+    AssistantLimits,
+    PictureFile,
+    SegmenterJob,
+)
 from segarena_studio.pages.assistance import MOST_BYTES
 
 CLICK = {"kind": "click", "at": [60.5, 45.5]}
@@ -41,8 +46,8 @@ def test_a_click_is_answered_with_the_run_lengths_of_a_mask(served, people, task
     assert answer.status_code == 200, answer.text
     told = answer.json()
     (tmp_path / "picture.png").write_bytes(picture(0))
-    unit = Ask(Picture(tmp_path / "picture.png", "x"), (ClickTold((60.5, 45.5)),))
-    expected = Answering(PluginSpec("watershed"), Bounds()).open()(unit)
+    unit = AnswerRequest(PictureFile(tmp_path / "picture.png", "x"), (ClickMessage((60.5, 45.5)),))
+    expected = SegmenterJob(PluginSpec("watershed"), AssistantLimits()).open()(unit)
     assert told["size"] == [HEIGHT, WIDTH]
     assert told["counts"] == expected.runs.tolist()
     assert told["encode_ms"] == 0 <= told["model_ms"] <= told["total_ms"]

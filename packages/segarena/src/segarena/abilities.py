@@ -210,7 +210,7 @@ class SharesWork(Protocol):
 
 @runtime_checkable
 class JudgesObjects(Protocol):
-    """Of a metric: True when it is given several objects at once, as `segarena.objects.ObjectsComparison`."""
+    """Of a metric: True when it is given several objects at once, as `segarena.multi_object.ObjectsComparison`."""
 
     judges_objects: bool
 

@@ -3,7 +3,7 @@
 A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`, `benchmark`; a
 package that has plug-ins of a further kind registers them by `register(kind, name)`). Modules that do so are imported
 when a name is first looked up: our own folders, and every module that an installed package names in the entry point
-group `segarena.plugins`. `segarena.specs` says how plug-ins are written.
+group `segarena.plugins`. `segarena.plugin_spec` says how plug-ins are written.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from segarena.errors import (
     UnknownPlugin,
 )
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena.notebook import table_html
+from segarena.html_table import table_html
 from segarena.options import close_to, find_fault, options_of, with_names
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
 """The five roles. Packages may register plug-ins of further kinds: see `kinds`."""

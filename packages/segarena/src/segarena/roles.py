@@ -14,14 +14,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from segarena.benchmark_rules import Statistic, TimeBudget
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput
-from segarena.objects import Judged
+from segarena.multi_object import Judged
+from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Prompt
-from segarena.rules import Statistic, TimeBudget
 from segarena.samples import Sample, Target
-from segarena.specs import PluginSpec
 
 MOST_PROMPTS = 10_000
 """What a user may give in one round, unless the benchmark says otherwise."""
@@ -57,7 +57,7 @@ class Turn:
         target: the ground truth.
         dialogue: prompts so far, and the last prediction.
         comparison: the last prediction against the target; the empty prediction in the first round. When several
-            objects are judged together, all of them (`segarena.objects`), for users who correct several at once.
+            objects are judged together, all of them (`segarena.multi_object`), for users who correct several at once.
         repeat: the number of this dialogue among the user's dialogues about the target, from 0.
         rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
             repeat and round, never on what ran before.
@@ -103,7 +103,7 @@ class Metric(Protocol):
     """A value for a prediction held against its target.
 
     Of several objects judged together the mean over the objects is taken, unless `judges_objects` is True: then the
-    metric is given `segarena.objects.ObjectsComparison`.
+    metric is given `segarena.multi_object.ObjectsComparison`.
 
     Attributes:
         columns: the names of the values it gives, as they appear in the records.

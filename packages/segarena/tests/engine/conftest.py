@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from segarena.files.marks import Mark
+from segarena.files.folder_probe import Mark
 from segarena.work.jobs import run_unit
 
 

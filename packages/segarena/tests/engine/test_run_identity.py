@@ -12,10 +12,10 @@ from segarena import RunFolder
 from segarena.engine import run_identity as identity_module
 from segarena.engine.embeddings import source_files
 from segarena.errors import InvalidInput, RunConflict
-from segarena.files import contents
-from segarena.files.contents import hashes_of_files
+from segarena.files import hash_cache
+from segarena.files.hash_cache import hashes_of_files
 from segarena.files.hashes import sha256_of_file
-from segarena.files.sources import imported_beside
+from segarena.files.python_imports import imported_beside
 from segarena.records.fingerprints import describe_changes
 from segarena.registry import find
 
@@ -195,7 +195,7 @@ def test_by_names_the_content_is_not_read_and_the_run_says_so(small_run, photogr
     data = f"folder(path={str(photographs)!r})"
     read = []
     monkeypatch.setattr(
-        contents, "sha256_of_file", lambda file: read.append(file) or sha256_of_file(file)
+        hash_cache, "sha256_of_file", lambda file: read.append(file) or sha256_of_file(file)
     )
     run = small_run("sample-disc", dataset=data, fingerprint="names")
     assert not any(photographs in file.parents for file in read)
@@ -236,10 +236,10 @@ def test_old_folders_without_fingerprints_go_on_and_say_so_once(small_run):
 
 def test_a_file_is_read_once_until_it_changes(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(contents, "_SETTLED_NS", 0)
+    monkeypatch.setattr(hash_cache, "_SETTLED_NS", 0)
     read = []
     monkeypatch.setattr(
-        contents, "sha256_of_file", lambda file: read.append(file.name) or sha256_of_file(file)
+        hash_cache, "sha256_of_file", lambda file: read.append(file.name) or sha256_of_file(file)
     )
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_bytes(b"1")
@@ -250,5 +250,5 @@ def test_a_file_is_read_once_until_it_changes(tmp_path, monkeypatch):
     assert sorted(name for name in read if name != "none") == ["one", "two"]
     replace(two, b"3")
     assert hashes_of_files([one, two]) == [first[0], sha256_of_file(two)]
-    contents.cache_file().write_bytes(b"damaged")
+    hash_cache.cache_file().write_bytes(b"damaged")
     assert hashes_of_files([one, two]) == [first[0], sha256_of_file(two)]

@@ -7,7 +7,7 @@ import pytest
 from segarena.engine.plan import make_plan
 from segarena.engine.segmenter_check import check_in_process, check_segmenter, fitting_benchmark
 from segarena.errors import PluginInvalid, SegmenterError
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 
 MOODY = Path(__file__).parent / "moody.py"
 ALL = {"hidden state or chance", "the instance", "batches", "order"}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from segarena.benchmark_rules import Statistic, TimeBudget
 from segarena.errors import StoreError
 from segarena.records.configuration import (
     BenchmarkRecord,
@@ -20,7 +21,6 @@ from segarena.records.configuration import (
     read_configuration,
 )
 from segarena.records.format_upgrade import RUN_FORMAT
-from segarena.rules import Statistic, TimeBudget
 
 BEFORE = Path(__file__).parents[1] / "data" / "before"
 PLAIN = st.recursive(

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from segarena.errors import RunConflict, StoreError
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.records import compaction
 from segarena.records import pieces as pieces_module
 from segarena.records.compaction import WritablePieces

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput
-from segarena.objects import ObjectsComparison, ObjectsReference
+from segarena.multi_object import ObjectsComparison, ObjectsReference
 from segarena.prompts import check_prompt
 from segarena.registry import build
 from segarena.roles import Turn

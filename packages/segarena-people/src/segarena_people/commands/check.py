@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 
 def check_command(

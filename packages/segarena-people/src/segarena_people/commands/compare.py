@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from segarena.terminal.exits import one_line_errors
-from segarena.terminal.workers import WORKERS
+from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.worker_options import WORKERS
 
 COMPARE_COMMAND = ("segarena", "people", "compare")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 if TYPE_CHECKING:
     import msgspec
@@ -78,7 +78,7 @@ def fit_scribbler_command(
 
     segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
     """
-    from segarena.files.whole import write_whole
+    from segarena.files.atomic_write import write_whole
     from segarena_people.fitting.stroke_fit import fit_scribbler
     from segarena_people.fitting.training_data import read_drawings
 
@@ -150,7 +150,7 @@ def _open_collection(path: Path, dataset: str | None) -> Collection:
 
 
 def _write(habits: msgspec.Struct, out: Path) -> None:
-    from segarena.files.whole import write_whole
+    from segarena.files.atomic_write import write_whole
     from segarena.users.habits.habit_files import format_habits
 
     write_whole(out, format_habits(habits))

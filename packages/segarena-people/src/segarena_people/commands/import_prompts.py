@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +31,7 @@ def formats_command(
 
     segarena people formats
     """
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
     from segarena_people.import_format import find_format
     from segarena_people.import_format import import_formats as known
 
@@ -40,7 +40,8 @@ def formats_command(
 
 
 def _sheet(known: Iterable[ImportFormat]) -> Sheet:
-    from segarena.reports.sheets import Column, Sheet
+    from segarena.reports.cells import Column
+    from segarena.reports.sheets import Sheet
 
     head = (
         Column("format", "text"),

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from segarena.arrays.distance import squared_distance
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Box, Click
 from segarena.records.prompts import prompts_text, read_prompts
 from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Mask, Sample, VideoSample, VolumeSample
-from segarena.specs import PluginSpec
 from segarena_people.collection import CollectedPrompt, Collection
 from segarena_people.comparison.user_replies import (
     PlanarPrompt,

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from segarena.abilities import is_person, prompt_kinds
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.registry import build, names
 from segarena.reports.display_names import short_name
-from segarena.specs import Plugin, PluginSpec
 from segarena_people.collection import CollectedPrompt
 from segarena_people.comparison.user_replies import ReplyCollector
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.reports.html_document import document, macros
 from segarena.reports.page_parts import Fold, Html, Note, Part, Section, Terms
 from segarena.reports.renderers import sheet_csv

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.abilities import abilities_of_segmenter, ignores_image
+from segarena.benchmark_rules import Statistic
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.registry import build, find, names
 from segarena.reports.people_section import human_rounds_of
 from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.run_statistics import image_clusters, target_values
-from segarena.rules import Statistic
-from segarena.specs import Plugin, PluginSpec
 from segarena.statistics.curves import area_under_curve, at_round, hold_last, number_of_clicks
 from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, ignore_progress

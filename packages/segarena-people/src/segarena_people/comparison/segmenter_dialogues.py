@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from segarena.engine.session import Rules, Session
-from segarena.objects import begin
+from segarena.multi_object import begin
+from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Scribble
 from segarena.readonly import without_truth
 from segarena.registry import build
 from segarena.roles import Metric, Segmenter, Turn, User
 from segarena.samples import ImageSample, Target
-from segarena.specs import PluginSpec
 from segarena_people.collection import CollectedPrompt, Collection
 from segarena_people.comparison.answer_features import picture_reader
 from segarena_people.comparison.user_replies import PlanarPrompt, project_to_plane

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from segarena.terminal.tables import show_sheet
+from segarena.terminal.sheet_output import show_sheet
 from segarena_people.comparison.report_page import verdicts
 from segarena_people.comparison.result_sheets import (
     bias_sheet,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.prompts import Scribble
-from segarena.specs import Plugin, PluginSpec
 from segarena.work.jobs import FunctionJob, Job, Workers
 from segarena.work.progress import OnProgress, ignore_progress
 from segarena_people.collection import CollectedPrompt, Collection

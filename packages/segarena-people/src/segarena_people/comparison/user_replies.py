@@ -19,7 +19,7 @@ from segarena.abilities import UserAbilities, abilities_of_user
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.random_streams import random_stream
 from segarena.errors import InvalidInput
-from segarena.objects import begin, compare
+from segarena.multi_object import begin, compare
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble, check_prompt
 from segarena.roles import Turn, User
 from segarena.samples import ImageSample, Mask, Target, VolumeSample

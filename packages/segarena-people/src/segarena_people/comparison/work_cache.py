@@ -10,8 +10,8 @@ import msgspec
 
 from segarena.errors import UnitFailed
 from segarena.files.hashes import fingerprint, sha256_of_file
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import describe
-from segarena.specs import PluginSpec
 from segarena.version import __version__
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Job, Workers

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.arrays import read_arrays
 from segarena.files.hdf5 import read_hdf5
 from segarena.files.limits import most_voxels
+from segarena.files.npy import read_arrays
 from segarena.samples import Mask
 from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
 from segarena_people.prompts import PersonPrompt

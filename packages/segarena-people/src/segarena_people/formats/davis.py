@@ -21,7 +21,7 @@ import numpy as np
 
 from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.files.images import list_files, read_values
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.samples import VOID
 from segarena.systems.videos.scribbles.files import read_scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import to_pixels

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import InvalidInput
-from segarena.files.unpacking import unpack
+from segarena.files.zip_archives import unpack
 from segarena_people.collection import TABLE_FILE, CollectedPrompt, Collection
 from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
 

@@ -13,9 +13,9 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import known
 from segarena.reports.boards.extracts import extract_text, read_extract
-from segarena.specs import PluginSpec
 from segarena_server.auth.accounts import keep_one_admin
 from segarena_server.auth.teams import is_of_one, leave, members_of
 from segarena_server.db.orm_models import (
@@ -78,7 +78,9 @@ def _forget_team(session: Session, team: Team, now: float) -> None:
     team.name = team.folded = f"(deleted {team.id})"
     for run in session.scalars(select(Run).where(Run.team_id == team.id)):
         run.name, run.segmenter, run.note = NAMELESS, _known(run.segmenter), ""
-        enqueue_job(session, REMOVE_NAME, run.id, now)  # before it is ended, which goes by the new name
+        enqueue_job(
+            session, REMOVE_NAME, run.id, now
+        )  # before it is ended, which goes by the new name
         request_end(session, run, now)
         if run.extract:
             extract = read_extract(run.extract)

@@ -9,8 +9,8 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.protocol.challenge_info import LateRuns, ParticipationMode, PhaseKind, ScoreVisibility
-from segarena.specs import PluginSpec
 
 Slug: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?\Z")]
 _Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]

@@ -17,10 +17,10 @@ from segarena.engine.lockstep import RunCast, run_sample
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
+from segarena.plugin_spec import PluginSpec
 from segarena.protocol.sample_frames import unpack_sample
 from segarena.roles import Finding, Segmenter
 from segarena.samples import Sample
-from segarena.specs import PluginSpec
 from segarena_server.challenges.description import ChallengeDescription
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 from segarena_server.commands.serve import DATA
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def list_challenges(data: Data = DATA, db: Db = None) -> None:
 
     with one_line_errors():
         check_installed()
-        from segarena.terminal.tables import show_sheet
+        from segarena.terminal.sheet_output import show_sheet
         from segarena_server.commands.organiser_sheets import overview
 
         show_sheet(overview(_site(data, db)))
@@ -308,7 +308,7 @@ def audit(
 
     with one_line_errors():
         check_installed()
-        from segarena.terminal.tables import show_sheet
+        from segarena.terminal.sheet_output import show_sheet
         from segarena_server.challenges.integrity_audit import audit_sheet
 
         show_sheet(audit_sheet(_site(data, db), name))
@@ -332,7 +332,7 @@ def rehearse(
     with one_line_errors("stopped; nothing was kept"):
         check_installed()
         from segarena.reports import terminal_table
-        from segarena.terminal.tables import show_sheet
+        from segarena.terminal.sheet_output import show_sheet
         from segarena_server.challenges.rehearsal import Rehearsal
         from segarena_server.commands.organiser_sheets import rehearsed
 
@@ -367,7 +367,7 @@ def _look(challenge: ChallengeDescription) -> None:
     """Say what a challenge would be."""
     from contextlib import nullcontext
 
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
     from segarena_server.challenges.evaluator import Evaluator
     from segarena_server.challenges.sample_pool import preview_phases
     from segarena_server.commands.organiser_sheets import looked_at

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.terminal.exits import REFUSED, one_line_errors
+from segarena.terminal.exit_codes import REFUSED, one_line_errors
 
 if TYPE_CHECKING:
     from segarena_server.preflight import Checked

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import InvalidInput, PluginError
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import kinds, known, names
-from segarena.specs import PluginSpec
 
 _PATH = re.compile(r"/[^,;:|*?\"'\\\x00-\x1f]*")
 """One plain path: some options take several, with something between."""

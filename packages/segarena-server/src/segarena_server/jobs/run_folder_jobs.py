@@ -11,7 +11,7 @@ from segarena.engine.evaluate import finish
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.records.configuration import configuration_text, read_configuration
 from segarena.records.row_types import RoundRecord
 from segarena.reports.boards.extracts import extract_of, extract_text

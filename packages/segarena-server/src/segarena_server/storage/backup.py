@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from segarena.errors import InvalidInput, StoreError
-from segarena.files.whole import is_leftover, whole_path
+from segarena.files.atomic_write import is_leftover, whole_path
 from segarena_server.storage.data_folder import DataFolder
 
 DUMP = "segarena.dump"

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from segarena.errors import InvalidInput, StoreError
+from segarena.files.atomic_write import whole_path, write_whole
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena.files.whole import whole_path, write_whole
 from segarena_server.storage.s3 import Remote
 
 _HASH = re.compile(r"[0-9a-f]{64}")

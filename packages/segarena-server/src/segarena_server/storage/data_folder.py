@@ -18,7 +18,7 @@ import secrets
 from pathlib import Path
 
 from segarena.errors import StoreError
-from segarena.files.whole import cannot_write, is_leftover, write_secret
+from segarena.files.atomic_write import cannot_write, is_leftover, write_secret
 from segarena_server.config_file import OWN
 from segarena_server.storage.content_store import Storage
 from segarena_server.storage.run_folders import RunFolders

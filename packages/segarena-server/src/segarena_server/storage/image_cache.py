@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from segarena.errors import SegarenaError, StoreError
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256
-from segarena.files.whole import write_whole
 from segarena.version import __version__
 from segarena.work.jobs import UnitResult
 from segarena.work.persistent_process import PersistentProcess

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.files.whole import whole_path, write_whole
+from segarena.files.atomic_write import whole_path, write_whole
 from segarena_server.storage.s3 import Remote
 
 

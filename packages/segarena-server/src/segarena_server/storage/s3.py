@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import InvalidInput, MissingExtra, StoreAway, StoreError
-from segarena.files.whole import whole_file
+from segarena.files.atomic_write import whole_file
 
 _ADDRESS = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[\w./-]*)?")
 _PATIENCE = timedelta(seconds=20)

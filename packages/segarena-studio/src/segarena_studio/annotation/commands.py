@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 
-def export(
+def export_drawings(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
     data: Annotated[
         Path, typer.Option("--data", help="The folder of the server, or that of `segarena studio`.")
@@ -51,12 +51,12 @@ def export(
 
     with one_line_errors():
         check_installed()
-        from segarena_studio.annotation.export_contents import Wanted
-        from segarena_studio.annotation.project_export import export as write
-        from segarena_studio.annotation.projects import find_named
-        from segarena_studio.standalone import find_site
+        from segarena_studio.annotation.export_contents import ExportOptions
+        from segarena_studio.annotation.project_export import export_project as write
+        from segarena_studio.annotation.projects import find_project_named
+        from segarena_studio.standalone import open_site_of_folder
 
-        wanted = Wanted(
+        wanted = ExportOptions(
             file_format=to,
             which=which,
             annotator=annotator,
@@ -64,9 +64,9 @@ def export(
             with_photographs=photographs,
         )
         wanted.check()
-        site = find_site(data, db)
+        site = open_site_of_folder(data, db)
         with site.database.reading() as session:
-            found = find_named(session, project)
+            found = find_project_named(session, project)
         for lost in write(site, found.id, out, wanted):
             typer.echo(f"{to} cannot carry {lost}")
         typer.echo((out / "README.txt").read_text(encoding="utf-8").partition("\n")[0])

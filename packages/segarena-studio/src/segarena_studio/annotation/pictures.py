@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from segarena.errors import DatasetError, InvalidInput, StoreError
 from segarena.files.hashes import sha256
 from segarena.files.images import IMAGE_SUFFIXES, read_image
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
@@ -48,7 +48,7 @@ they are to be turned, only JPEG is by all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedPicture:
     """A file that is a picture.
 
     Attributes:
@@ -66,7 +66,7 @@ class Checked:
     shape: tuple[int, int]
 
 
-def check_picture(name: str, content: bytes) -> Checked:
+def check_picture(name: str, content: bytes) -> CheckedPicture:
     """Return a file that somebody brought as a picture.
 
     Raises:
@@ -86,7 +86,7 @@ def check_picture(name: str, content: bytes) -> Checked:
     if not _is_shown_as_it_is(content, kind):
         content = encode_png(pixels)
         kind = "image/png"
-    return Checked(
+    return CheckedPicture(
         name=name,
         content=content,
         kind=kind,
@@ -116,7 +116,7 @@ def picture_name(name: str) -> str:
 
 
 def add_picture(
-    session: Session, project: Project, storage: Storage, checked: Checked, now: float
+    session: Session, project: Project, storage: Storage, checked: CheckedPicture, now: float
 ) -> bool:
     """Add a picture to a project, with its tasks; return False when it is there already.
 
@@ -174,7 +174,7 @@ def remove_picture(session: Session, storage: Storage, picture: Picture) -> None
     session.flush()
 
 
-def files_of(session: Session, project_id: int) -> set[str]:
+def list_files_of_project(session: Session, project_id: int) -> set[str]:
     """Return the files that the pictures of a project need."""
     files = select(Picture.sha256, Picture.thumbnail).where(Picture.project_id == project_id)
     return {name for row in session.execute(files) for name in row}

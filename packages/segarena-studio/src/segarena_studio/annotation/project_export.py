@@ -14,15 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from segarena.errors import InvalidInput
+from segarena.files.atomic_write import whole_path, write_whole
 from segarena.files.spreadsheets import plain_cell
-from segarena.files.whole import whole_path, write_whole
 from segarena.systems.scenes.files.formats import FORMATS, format_losses, write_scenes
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 from segarena_server.db.datetimes import moment_of
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
-from segarena_studio.annotation.export_contents import Outgoing, Wanted, outgoing
-from segarena_studio.annotation.time_tracking import spent_on
+from segarena_studio.annotation.export_contents import ExportContents, ExportOptions, collect_export
+from segarena_studio.annotation.time_tracking import read_region_times
 from segarena_studio.orm_models import Project
 
 ENDINGS = {
@@ -37,11 +37,11 @@ ENDINGS = {
 TIMES = ("picture", "annotator", "state", "region", "name", "points", "total_s", "active_s")
 
 
-Watch = Callable[[str], AbstractContextManager[object]]
+StepContext = Callable[[str], AbstractContextManager[object]]
 """What is entered for each step, with what that is."""
 
 
-def export(site: Site, project_id: int, out: Path, wanted: Wanted) -> list[str]:
+def export_project(site: Site, project_id: int, out: Path, wanted: ExportOptions) -> list[str]:
     """Write a folder with what was drawn in a project; return what the format cannot carry, a line each.
 
     OUT/scenes.json (or .csv, or scenes/)   what was drawn
@@ -56,7 +56,7 @@ def export(site: Site, project_id: int, out: Path, wanted: Wanted) -> list[str]:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InvalidInput(f"{out}: expected a place where nothing is; name another one")
     with site.database.reading() as session:
-        told = outgoing(session, session.get_one(Project, project_id), wanted, site.now())
+        told = collect_export(session, session.get_one(Project, project_id), wanted, site.now())
     with whole_path(out) as part:
         lost = _write(told, part)
         for name, one in told.photographs.items():
@@ -65,7 +65,10 @@ def export(site: Site, project_id: int, out: Path, wanted: Wanted) -> list[str]:
 
 
 def export_archive(
-    told: Outgoing, photographs: Storage, archive: Path, watch: Watch = lambda _: nullcontext()
+    told: ExportContents,
+    photographs: Storage,
+    archive: Path,
+    watch: StepContext = lambda _: nullcontext(),
 ) -> None:
     """Write the same as a zip.
 
@@ -89,7 +92,9 @@ def export_archive(
                     )
 
 
-def _write(told: Outgoing, folder: Path, watch: Watch = lambda _: nullcontext()) -> list[str]:
+def _write(
+    told: ExportContents, folder: Path, watch: StepContext = lambda _: nullcontext()
+) -> list[str]:
     """Write all but the photographs; return what the format cannot carry."""
     file_format = told.wanted.file_format
     found = list[Scene]()
@@ -105,13 +110,13 @@ def _write(told: Outgoing, folder: Path, watch: Watch = lambda _: nullcontext())
     return lost
 
 
-def _times(told: Outgoing, scenes: Sequence[Scene]) -> str:
+def _times(told: ExportContents, scenes: Sequence[Scene]) -> str:
     """Return the times of each region as CSV; those that were deleted are in one row of each task."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(TIMES)
     for one, scene in zip(told.drawn, scenes, strict=True):
-        spent = spent_on(one.spent)
+        spent = read_region_times(one.spent)
         head = (plain_cell(one.picture), plain_cell(one.annotator), one.state)
         for region in scene.regions:
             took = spent.pop(region.id, None)
@@ -127,7 +132,7 @@ def _times(told: Outgoing, scenes: Sequence[Scene]) -> str:
     return text.getvalue()
 
 
-def _readme(told: Outgoing, scenes: Sequence[Scene], lost: Sequence[str]) -> str:
+def _readme(told: ExportContents, scenes: Sequence[Scene], lost: Sequence[str]) -> str:
     wanted = told.wanted
     images = len({one.picture_id for one in told.drawn})
     regions = sum(len(scene.regions) for scene in scenes)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from segarena.errors import InvalidInput, SegarenaError, UnitDied, UnitHung
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 from segarena.work.jobs import UnitFailure, UnitResult
 from segarena.work.lru_cache import LruCache
 from segarena.work.persistent_process import PersistentProcess
@@ -23,13 +23,13 @@ from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
 from segarena_studio.assistance.segmenter_process import (
     GRACE_S,
-    Answering,
-    Ask,
+    AnswerRequest,
     AssistantAnswer,
-    Bounds,
-    Encode,
-    Picture,
-    Unit,
+    AssistantLimits,
+    AssistantRequest,
+    EncodeRequest,
+    PictureFile,
+    SegmenterJob,
 )
 
 MOST_WAITING = 64
@@ -51,7 +51,7 @@ class PendingRequest:
         answer: what they wait for: the answer, and the seconds until the process began with it.
     """
 
-    unit: Unit
+    unit: AssistantRequest
     asker: object
     came: float = field(default_factory=time.perf_counter)
     answer: Future[tuple[AssistantAnswer, float]] = field(
@@ -67,12 +67,12 @@ class Assistant:
         bounds: what it may take.
     """
 
-    def __init__(self, segmenter: PluginSpec, bounds: Bounds) -> None:
+    def __init__(self, segmenter: PluginSpec, bounds: AssistantLimits) -> None:
         self._lock = threading.Lock()
         self._homes = LruCache[str, _Place](max_entries=_MOST_HOMES)
         self._places = [_Place(segmenter, bounds) for _ in range(bounds.processes)]
 
-    def ask(self, unit: Ask, asker: object) -> Future[tuple[AssistantAnswer, float]]:
+    def ask(self, unit: AnswerRequest, asker: object) -> Future[tuple[AssistantAnswer, float]]:
         """Have a question answered, before everything that is made ready for later.
 
         Raises:
@@ -80,9 +80,9 @@ class Assistant:
         """
         return self._home(unit.picture, is_ahead=False).ask(PendingRequest(unit, asker))
 
-    def encode(self, picture: Picture, *, is_ahead: bool) -> None:
+    def encode(self, picture: PictureFile, *, is_ahead: bool) -> None:
         """Have a picture made ready: for later, or before others as somebody looks at it; of too many some are not."""
-        self._home(picture, is_ahead=is_ahead).encode(Encode(picture), is_ahead=is_ahead)
+        self._home(picture, is_ahead=is_ahead).encode(EncodeRequest(picture), is_ahead=is_ahead)
 
     @property
     def numbers(self) -> list[int]:
@@ -94,7 +94,7 @@ class Assistant:
         for place in self._places:
             place.stop()
 
-    def _home(self, picture: Picture, *, is_ahead: bool) -> _Place:
+    def _home(self, picture: PictureFile, *, is_ahead: bool) -> _Place:
         """Return where a picture is; a new one goes to who has least to do, or was asked least recently."""
         with self._lock:
             home = self._homes.get(picture.key)
@@ -109,15 +109,15 @@ class Assistant:
 class _Place:
     """A process, and the thread that hands it its units; both come with the first one."""
 
-    def __init__(self, segmenter: PluginSpec, bounds: Bounds) -> None:
+    def __init__(self, segmenter: PluginSpec, bounds: AssistantLimits) -> None:
         self._name = segmenter.name
         self._bounds = bounds
         self._process = PersistentProcess(
-            Answering(segmenter, bounds), bounds.encode_s + bounds.answer_s + 2 * GRACE_S
+            SegmenterJob(segmenter, bounds), bounds.encode_s + bounds.answer_s + 2 * GRACE_S
         )
         self._came = threading.Condition()
         self._asked: deque[PendingRequest] = deque()
-        self._ahead: deque[Encode] = deque()
+        self._ahead: deque[EncodeRequest] = deque()
         self._thread: threading.Thread | None = None
         self._is_over = False
         self._broken: tuple[float, SegarenaError] | None = None
@@ -147,7 +147,7 @@ class _Place:
             self._wake()
         return asked.answer
 
-    def encode(self, unit: Encode, *, is_ahead: bool) -> None:
+    def encode(self, unit: EncodeRequest, *, is_ahead: bool) -> None:
         with self._came:
             with suppress(ValueError):
                 self._ahead.remove(unit)
@@ -187,7 +187,7 @@ class _Place:
         finally:
             self._process.end()
 
-    def _next(self) -> PendingRequest | Encode | None:
+    def _next(self) -> PendingRequest | EncodeRequest | None:
         """Return what is to be done next, None at the end; a process without work is ended after a while."""
         with self._came:
             while not self._is_over:
@@ -211,13 +211,13 @@ class _Place:
             LOG.error("assistant %s: %s", self._name, error, exc_info=True)
             asked.answer.set_exception(SegarenaError(f"{self._name}: {type(error).__name__}"))
 
-    def _make_ready(self, unit: Encode) -> None:
+    def _make_ready(self, unit: EncodeRequest) -> None:
         try:
             self._do(unit)
         except Exception as error:  # whoever asks about the picture is told
             LOG.warning("assistant %s made nothing ready: %s", self._name, error)
 
-    def _do(self, unit: Unit) -> AssistantAnswer:
+    def _do(self, unit: AssistantRequest) -> AssistantAnswer:
         """Have the process do a unit.
 
         Raises:

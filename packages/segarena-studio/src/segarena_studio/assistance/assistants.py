@@ -6,10 +6,10 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from segarena.errors import InvalidInput
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 from segarena_server.site import Site
 from segarena_studio.assistance.assistant import Assistant
-from segarena_studio.assistance.segmenter_process import Bounds
+from segarena_studio.assistance.segmenter_process import AssistantLimits
 
 WITHOUT_WEIGHTS = ("graph", "grabcut", "watershed")
 """Offered everywhere."""
@@ -17,7 +17,7 @@ WITHOUT_WEIGHTS = ("graph", "grabcut", "watershed")
 _MAKING = threading.Lock()
 
 
-def offered(further: Sequence[str]) -> dict[str, PluginSpec]:
+def offered_segmenters(further: Sequence[str]) -> dict[str, PluginSpec]:
     """Return the segmenters that may be asked, by the names that people choose among.
 
     Args:
@@ -39,7 +39,7 @@ class Assistants:
         bounds: what each may take.
     """
 
-    def __init__(self, segmenters: Mapping[str, PluginSpec], bounds: Bounds) -> None:
+    def __init__(self, segmenters: Mapping[str, PluginSpec], bounds: AssistantLimits) -> None:
         self.segmenters = segmenters
         self._bounds = bounds
         self._lock = threading.Lock()
@@ -76,6 +76,8 @@ def assistants_of(site: Site) -> Assistants:
     """Return the assistants of a serving process; their processes end when it serves no more."""
     with _MAKING:
         if Assistants not in site.things:
-            site.things[Assistants] = made = Assistants(offered(site.settings.segmenters), Bounds())
+            site.things[Assistants] = made = Assistants(
+                offered_segmenters(site.settings.segmenters), AssistantLimits()
+            )
             site.at_end.append(made.stop)
         return site.things[Assistants]

@@ -23,13 +23,13 @@ from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidPrompt, PluginInvalid, UnitHung
 from segarena.files.hashes import sha256
 from segarena.files.images import read_image
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Shape
-from segarena.specs import PluginSpec
 from segarena.work.deadline import this_deadline
 from segarena.work.lru_cache import LruCache
-from segarena_studio.assistance.prompt_messages import Told, prompt_of
+from segarena_studio.assistance.prompt_messages import PromptMessage, to_prompt
 
 GRACE_S = 5.0
 """So much after a limit the process is ended from outside."""
@@ -37,7 +37,7 @@ _USUAL_KINDS = frozenset({"click", "box", "scribble"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class AssistantLimits:
     """What an assistant may take.
 
     Attributes:
@@ -62,7 +62,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PictureFile:
     """A picture to be answered about: its file, and a text that is another one when the file is."""
 
     file: Path
@@ -70,18 +70,18 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Encode:
+class EncodeRequest:
     """The unit that gets a picture ready before anything is asked about it."""
 
-    picture: Picture
+    picture: PictureFile
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AnswerRequest:
     """The unit that answers prompts about an object in a picture: all of them so far, in order, each a round."""
 
-    picture: Picture
-    prompts: tuple[Told, ...]
+    picture: PictureFile
+    prompts: tuple[PromptMessage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +101,11 @@ class AssistantAnswer:
     encode_s: float
 
 
-Unit: TypeAlias = Encode | Ask
+AssistantRequest: TypeAlias = EncodeRequest | AnswerRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class SegmenterJob:
     """The job of an assistant's process.
 
     Attributes:
@@ -114,9 +114,9 @@ class Answering:
     """
 
     segmenter: PluginSpec
-    bounds: Bounds
+    bounds: AssistantLimits
 
-    def open(self) -> Callable[[Unit], AssistantAnswer]:
+    def open(self) -> Callable[[AssistantRequest], AssistantAnswer]:
         """Build the segmenter, and return what does a unit.
 
         Raises:
@@ -139,7 +139,7 @@ def _check(segmenter: Any, spec: PluginSpec) -> None:
 class _Answers:
     """Does units, one after the other."""
 
-    def __init__(self, segmenter: Segmenter, name: str, bounds: Bounds) -> None:
+    def __init__(self, segmenter: Segmenter, name: str, bounds: AssistantLimits) -> None:
         self._segmenter = segmenter
         self._abilities = abilities_of_segmenter(segmenter)
         self._who = f"segmenter {name}"
@@ -152,7 +152,7 @@ class _Answers:
             max_bytes=bounds.answer_bytes, max_entries=bounds.answers, keeps_last=True
         )
 
-    def do(self, unit: Unit) -> AssistantAnswer:
+    def do(self, unit: AssistantRequest) -> AssistantAnswer:
         """Do one.
 
         Raises:
@@ -164,7 +164,7 @@ class _Answers:
         is_kept = self._encoded.get(unit.picture.key) is not None
         encoded, shape = self._encoding(unit.picture)
         encode_s = 0.0 if is_kept else time.perf_counter() - started
-        if isinstance(unit, Encode):
+        if isinstance(unit, EncodeRequest):
             return AssistantAnswer(
                 shape=shape, runs=np.zeros(0, np.int64), predict_s=0.0, encode_s=encode_s
             )
@@ -175,7 +175,7 @@ class _Answers:
             shape=shape, runs=run_lengths(mask > 0), predict_s=predict_s, encode_s=encode_s
         )
 
-    def _encoding(self, picture: Picture) -> tuple[Any, Shape]:
+    def _encoding(self, picture: PictureFile) -> tuple[Any, Shape]:
         known = self._encoded.get(picture.key)
         if known is not None:
             return known
@@ -185,9 +185,9 @@ class _Answers:
         self._encoded.put(picture.key, made, bytes_of(made[0]))
         return made
 
-    def _answer(self, encoded: Any, shape: Shape, unit: Ask) -> Prediction:
+    def _answer(self, encoded: Any, shape: Shape, unit: AnswerRequest) -> Prediction:
         """Go on from the longest part of these prompts that was answered already; each further one is a round."""
-        prompts = [prompt_of(told, shape) for told in unit.prompts]
+        prompts = [to_prompt(told, shape) for told in unit.prompts]
         for prompt in prompts:
             if not self._abilities.understands(prompt.kind):
                 kinds = ", ".join(sorted(self._abilities.prompt_kinds or ()))
@@ -210,7 +210,7 @@ class _Answers:
         return previous
 
 
-def _names(unit: Ask) -> list[str]:
+def _names(unit: AnswerRequest) -> list[str]:
     """Return what the answers to the first prompt, to the first two, and so on are called, however long they are."""
     found: list[str] = []
     for told in unit.prompts:

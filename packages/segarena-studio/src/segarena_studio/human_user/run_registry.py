@@ -18,7 +18,7 @@ import msgspec
 
 from segarena.engine.human_queue import Seats
 from segarena.errors import StoreError
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena_server.storage.data_folder import DataFolder
 
 _FOLDER = "seats"
@@ -30,7 +30,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class AskingRun:
+class ServedRun:
     """A run that asks people, or did."""
 
     id: str
@@ -44,7 +44,7 @@ class AskingRun:
 
 
 @contextmanager
-def asking(folder: DataFolder, run: Path) -> Generator[None]:
+def register_run(folder: DataFolder, run: Path) -> Generator[None]:
     """Let the people of a site be asked by a run while the block runs.
 
     Raises:
@@ -61,32 +61,32 @@ def asking(folder: DataFolder, run: Path) -> Generator[None]:
         file.unlink(missing_ok=True)
 
 
-def asking_runs(folder: DataFolder) -> list[AskingRun]:
+def list_runs(folder: DataFolder) -> list[ServedRun]:
     """Return the runs that ask the people of a site, in the order of their titles."""
     return _runs_in(folder.path / _FOLDER)
 
 
-def runs_that_asked(folder: DataFolder) -> list[AskingRun]:
+def list_all_runs(folder: DataFolder) -> list[ServedRun]:
     """Return the runs that ask the people of a site or ever did, those of which the seats are still there."""
     return _runs_in(folder.path / _FOLDER / _ASKED)
 
 
-def find_run(folder: DataFolder, id_: str) -> AskingRun | None:
+def find_run(folder: DataFolder, id_: str) -> ServedRun | None:
     """Return the run of this id; None when there is none that asks people here."""
-    return next((run for run in asking_runs(folder) if run.id == id_), None)
+    return next((run for run in list_runs(folder) if run.id == id_), None)
 
 
-def _runs_in(folder: Path) -> list[AskingRun]:
+def _runs_in(folder: Path) -> list[ServedRun]:
     found = [_read(file) for file in folder.glob("*.json")]
     runs = {run.id: run for run in found if run is not None}
     return sorted(runs.values(), key=lambda run: (run.title, run.id))
 
 
-def _read(file: Path) -> AskingRun | None:
+def _read(file: Path) -> ServedRun | None:
     """Return a run; None when it was removed, or is not one."""
     try:
         seats = Seats(Path(msgspec.json.decode(file.read_bytes(), type=_Place).run))
         told = seats.info()
     except (OSError, msgspec.MsgspecError, StoreError):
         return None
-    return AskingRun(told.id, told.title, seats)
+    return ServedRun(told.id, told.title, seats)

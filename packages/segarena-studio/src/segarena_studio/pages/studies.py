@@ -17,9 +17,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 
 from segarena.errors import InvalidInput, PluginError
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import names
 from segarena.reports.overlays import View, outline
-from segarena.specs import PluginSpec
 from segarena_people.prompts import PromptKind
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Job
@@ -28,23 +28,23 @@ from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_studio.pages.rendering import studio_page
-from segarena_studio.studies.correction_round import question
-from segarena_studio.studies.description import MODES, Study, read_study_text, study_text
-from segarena_studio.studies.display_modes import decoded, shown_mask
+from segarena_studio.studies.correction_round import build_request
+from segarena_studio.studies.description import MODES, Study, decode_study, encode_study
+from segarena_studio.studies.display_modes import decode_jpeg, displayed_mask
 from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
 from segarena_studio.studies.management import check_new, delete_study, set_study_state
 from segarena_studio.studies.orm_models import StudyItem, StudyLink, StudyRow
 from segarena_studio.studies.progress import (
-    groups_of,
-    items_of_study,
-    marks_of,
-    neighbours_of,
+    find_neighbours,
+    list_item_counts,
+    list_marks,
+    measure_arms,
     overview_row,
 )
-from segarena_studio.studies.segmenters import offered_segmenters
+from segarena_studio.studies.segmenters import list_click_segmenters
 from segarena_studio.studies.study_export import write_export
-from segarena_studio.studies.study_form import fill, texts_of
-from segarena_studio.studies.trials import mask_of
+from segarena_studio.studies.study_form import form_texts, read_form
+from segarena_studio.studies.trials import item_mask
 from segarena_studio.studies.visits import find_link, link_text, make_link
 
 router = APIRouter(include_in_schema=False)
@@ -62,7 +62,7 @@ def show_studies(request: Request) -> Response:
     """List all studies."""
     with site_of(request).database.reading() as session:
         rows = [
-            (row, read_study_text(row.description), overview_row(session, row))
+            (row, decode_study(row.description), overview_row(session, row))
             for row in session.scalars(select(StudyRow).order_by(StudyRow.made_at.desc()))
         ]
         known = {row.slug for row, _, _ in rows}
@@ -78,10 +78,10 @@ def show_studies(request: Request) -> Response:
 @require_role("organiser")
 def show_new(request: Request, like: str = "") -> Response:
     """Show the form of a new study, filled in like another one."""
-    texts = {**texts_of(Study(slug="x", title="x", dataset="demo")), **_FIRST}
+    texts = {**form_texts(Study(slug="x", title="x", dataset="demo")), **_FIRST}
     if like:
         with site_of(request).database.reading() as session:
-            texts = {**texts_of(read_study_text(_row(session, like).description)), "slug": ""}
+            texts = {**form_texts(decode_study(_row(session, like).description)), "slug": ""}
     return _form(request, texts, {})
 
 
@@ -90,11 +90,11 @@ def show_new(request: Request, like: str = "") -> Response:
 def make(request: Request, form: LargeForm) -> Response:
     """Have a study made."""
     site = site_of(request)
-    filled = fill(form)
+    filled = read_form(form)
     faults = filled.faults or _not_offered(request, filled.study)
     if filled.study is None or faults:
         return _form(request, form, faults)
-    told = json.dumps({"study": study_text(filled.study), "by": _by(visitor_of(request))})
+    told = json.dumps({"study": encode_study(filled.study), "by": _by(visitor_of(request))})
     try:
         with site.database.writing() as session:
             check_new(session, filled.study)
@@ -121,15 +121,15 @@ def _show(
         row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
         if row is None:
             return _being_made(request, session, slug)
-        study = read_study_text(row.description)
-        items, total = items_of_study(session, row, first, _ITEMS)
+        study = decode_study(row.description)
+        items, total = list_item_counts(session, row, first, _ITEMS)
         links = session.scalars(
             select(StudyLink).where(StudyLink.study_id == row.id).order_by(StudyLink.id)
         ).all()
         told: dict[str, Any] = {
             "row": row,
             "study": study,
-            "groups": groups_of(session, row, study),
+            "groups": measure_arms(session, row, study),
             "items": items,
             "total": total,
             "first": first,
@@ -141,7 +141,7 @@ def _show(
             "corrections": [
                 (job.about.partition(": ")[2], job) for job in CorrectStudy.of_study(session, row)
             ],
-            "segmenters": offered_segmenters(),
+            "segmenters": list_click_segmenters(),
             "asked": asked,
             "fault": fault,
         }
@@ -181,7 +181,7 @@ def correct(request: Request, slug: str, form: Form) -> Response:
             _row(session, slug)
             if fault := _fault_of_segmenter(request, segmenter):
                 raise InvalidInput(fault)
-            question(session, slug, segmenter)
+            build_request(session, slug, segmenter)
             enqueue_job(
                 session, CorrectStudy.name, CorrectStudy.about(slug, segmenter), site.now(), told
             )
@@ -228,14 +228,14 @@ def show_item(request: Request, slug: str, number: int) -> Response:
     with site.database.reading() as session:
         row = _row(session, slug)
         item = _item(session, row, number)
-        marks = marks_of(session, row, number, _MARKS)
-        before, after = neighbours_of(session, row, number)
-    study = read_study_text(row.description)
+        marks = list_marks(session, row, number, _MARKS)
+        before, after = find_neighbours(session, row, number)
+    study = decode_study(row.description)
     # All in pixels of the picture as it is sent, which are squares.
-    height, width = decoded(site.folder.samples.read(item.sha256)).shape[:2]
+    height, width = decode_jpeg(site.folder.samples.read(item.sha256)).shape[:2]
     whole = View((slice(0, height), slice(0, width)), 1.0)
-    mask = mask_of(item)
-    border = outline(shown_mask(mask, (height, width), is_turned=item.is_turned), whole)
+    mask = item_mask(item)
+    border = outline(displayed_mask(mask, (height, width), is_turned=item.is_turned), whole)
     marks = [
         replace(mark, points=[_shown(point, item, width, height) for point in mark.points])
         for mark in marks

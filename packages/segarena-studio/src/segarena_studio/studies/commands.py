@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 if TYPE_CHECKING:
     from segarena_server.site import Site
@@ -27,7 +27,7 @@ DATA = Path("challenges")
 
 
 @study.command("new")
-def new(
+def new_study(
     described: Annotated[Path, typer.Argument(help="The study in TOML; see docs/studies.md.")],
     data: Data = DATA,
     db: Db = None,
@@ -41,10 +41,10 @@ def new(
     with one_line_errors():
         check_installed()
         from segarena_studio.studies.description import read_study
-        from segarena_studio.studies.management import make_study
+        from segarena_studio.studies.management import create_study
 
         found = read_study(described)
-        made = make_study(_site(data, db, is_new=True), found)
+        made = create_study(_site(data, db, is_new=True), found)
     shown = sum(not row["is_easy"] for row in made.rows)
     typer.echo(f"{found.slug}: {shown} things to be shown, of {made.dataset}")
     for line in made.unusable:
@@ -59,14 +59,14 @@ def list_studies(data: Data = DATA, db: Db = None) -> None:
 
     with one_line_errors():
         check_installed()
-        from segarena.terminal.tables import show_sheet
-        from segarena_studio.studies.progress import overview
+        from segarena.terminal.sheet_output import show_sheet
+        from segarena_studio.studies.progress import studies_sheet
 
-        show_sheet(overview(_site(data, db)))
+        show_sheet(studies_sheet(_site(data, db)))
 
 
 @study.command("link")
-def link(
+def add_link(
     name: Name,
     most: Annotated[int, typer.Option(help="So many people may come by it.")] = 100,
     label: Annotated[str, typer.Option(help="Whom it is for.")] = "",
@@ -89,7 +89,7 @@ def link(
 
 
 @study.command("correct")
-def correct(
+def correct_masks(
     name: Name,
     segmenter: Annotated[
         str,
@@ -117,7 +117,7 @@ def correct(
 
 
 @study.command("close")
-def close(
+def close_study(
     name: Name,
     again: Annotated[bool, typer.Option("--open", help="Open it again instead.")] = False,
     data: Data = DATA,
@@ -139,7 +139,7 @@ def close(
 
 
 @study.command("export")
-def export(
+def export_archive(
     name: Name,
     out: Annotated[Path, typer.Option("--out", "-o", help="A file that ends in .zip.")],
     data: Data = DATA,
@@ -163,6 +163,6 @@ def export(
 
 
 def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
-    from segarena_studio.standalone import find_site
+    from segarena_studio.standalone import open_site_of_folder
 
-    return find_site(data, db, is_new=is_new)
+    return open_site_of_folder(data, db, is_new=is_new)

@@ -17,18 +17,18 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import DatasetError, InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset, Segmenter
-from segarena.specs import PluginSpec
 from segarena_server.audit_log import note
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
-from segarena_studio.studies.corrections import Pixel, corrections
-from segarena_studio.studies.description import Study, read_study_text
-from segarena_studio.studies.items import Item, items_of
-from segarena_studio.studies.management import COMMAND_LINE, By
+from segarena_studio.studies.corrections import Pixel, correction_items
+from segarena_studio.studies.description import Study, decode_study
+from segarena_studio.studies.items import StudyTarget, list_targets
+from segarena_studio.studies.management import COMMAND_LINE, Actor
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
-from segarena_studio.studies.preparation import Keeper, Watch
+from segarena_studio.studies.preparation import ItemStore, SampleContext
 from segarena_studio.studies.progress import COUNTS
 from segarena_studio.studies.segmenters import check_answers_clicks
 from segarena_studio.studies.study_export import study_named
@@ -40,7 +40,7 @@ _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class CorrectionRequest:
     """What a segmenter is to answer.
 
     Attributes:
@@ -55,11 +55,11 @@ class Question:
     clicks: Mapping[_Object, Sequence[Pixel]]
 
 
-Row: TypeAlias = dict[str, Any]
+ItemRow: TypeAlias = dict[str, Any]
 """The columns of a `StudyItem`, but for the study."""
 
 
-def question(session: Session, slug: str, segmenter: str) -> Question:
+def build_request(session: Session, slug: str, segmenter: str) -> CorrectionRequest:
     """Return what a segmenter is to answer in a study.
 
     Raises:
@@ -68,7 +68,7 @@ def question(session: Session, slug: str, segmenter: str) -> Question:
         PluginError: the segmenter is not written as one.
     """
     row = study_named(session, slug)
-    name = name_of(segmenter)
+    name = model_name(segmenter)
     check_answers_clicks(PluginSpec.parse_named(segmenter))
     if len(name) > _LONGEST_NAME:
         raise InvalidInput(
@@ -80,26 +80,28 @@ def question(session: Session, slug: str, segmenter: str) -> Question:
         raise InvalidInput(
             f"study {slug} has no click in the first round that counts; collect some first"
         )
-    return Question(
-        slug=slug, study=read_study_text(row.description), segmenter=segmenter, clicks=clicks
+    return CorrectionRequest(
+        slug=slug, study=decode_study(row.description), segmenter=segmenter, clicks=clicks
     )
 
 
-def name_of(segmenter: str) -> str:
+def model_name(segmenter: str) -> str:
     """Return what the masks of a segmenter are called."""
     return PluginSpec.parse_named(segmenter).name
 
 
-def corrected(
-    asked: Question, storage: Storage, watch: Watch = lambda done, of: nullcontext()
-) -> list[Row]:
+def compute_corrections(
+    asked: CorrectionRequest,
+    storage: Storage,
+    watch: SampleContext = lambda done, of: nullcontext(),
+) -> list[ItemRow]:
     """Return what is to be corrected of a segmenter's answers; pictures are in the storage.
 
     Raises:
         SegarenaError: dataset or segmenter cannot be built, or nothing can be kept.
     """
-    keeper = Keeper(asked.study.longest_px, storage)
-    name = name_of(asked.segmenter)
+    keeper = ItemStore(asked.study.longest_px, storage)
+    name = model_name(asked.segmenter)
     dataset: Dataset = build("dataset", asked.study.dataset)
     segmenter: Segmenter = build("segmenter", PluginSpec.parse_named(asked.segmenter))
     samples = list(dict.fromkeys(sample for sample, *_ in asked.clicks))
@@ -110,7 +112,7 @@ def corrected(
 
 
 def write_corrections(
-    session: Session, now: float, asked: Question, rows: Sequence[Row], by: By
+    session: Session, now: float, asked: CorrectionRequest, rows: Sequence[ItemRow], by: Actor
 ) -> None:
     """Add what is to be corrected to a study.
 
@@ -118,7 +120,7 @@ def write_corrections(
         InvalidInput: there is no such study any more, or it has targets of a segmenter of this name now.
     """
     row = study_named(session, asked.slug)
-    name = name_of(asked.segmenter)
+    name = model_name(asked.segmenter)
     _check_new(session, row, name)
     last = (
         session.scalar(select(func.max(StudyItem.number)).where(StudyItem.study_id == row.id)) or 0
@@ -138,8 +140,8 @@ def add_corrections(site: Site, slug: str, segmenter: str) -> int:
         SegarenaError: as `question`, `corrected` and `write_corrections`.
     """
     with site.database.reading() as session:
-        asked = question(session, slug, segmenter)
-    rows = corrected(asked, site.folder.samples)
+        asked = build_request(session, slug, segmenter)
+    rows = compute_corrections(asked, site.folder.samples)
     with site.database.writing() as session:
         write_corrections(session, site.now(), asked, rows, COMMAND_LINE)
     return len(rows)
@@ -152,24 +154,26 @@ def _corrected(
     name: str,
     sample: str,
     clicks: Mapping[_Object, Sequence[Pixel]],
-) -> list[Item]:
+) -> list[StudyTarget]:
     try:
         found = [
-            item for item in items_of(dataset.load(sample), study.planes) if _object(item) in clicks
+            item
+            for item in list_targets(dataset.load(sample), study.planes)
+            if _object(item) in clicks
         ]
     except DatasetError as error:
         raise InvalidInput(f"{sample}: it was used before, and cannot be now: {error}") from error
-    made: list[Item] = []
+    made: list[StudyTarget] = []
     for image in dict.fromkeys(item.image for item in found):
         of_one = [item for item in found if item.image == image]
         given: dict[int, Sequence[Pixel]] = {
             place: clicks[_object(item)] for place, item in enumerate(of_one)
         }
-        made += corrections(of_one, segmenter, name, given)
+        made += correction_items(of_one, segmenter, name, given)
     return made
 
 
-def _object(item: Item | StudyItem) -> _Object:
+def _object(item: StudyTarget | StudyItem) -> _Object:
     return item.sample, item.target, item.object_id, item.plane
 
 

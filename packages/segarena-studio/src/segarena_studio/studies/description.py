@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from segarena.errors import InvalidInput, PluginError
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 from segarena_people.prompts import DeviceKind, PromptKind
 from segarena_server.challenges.description import Slug
 
@@ -98,9 +98,11 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Everything that a person may be asked for, in order."""
         return tuple(Arm(kind, mode) for kind in self.kinds for mode in self.modes)
 
-    def seconds_of(self, mode: Mode) -> Seconds:
+    def seconds_of(self, mode: Mode) -> PhaseSeconds:
         """Return how long the picture, the target and the picture again are to be seen."""
-        return Seconds(self.free_s, self.text_s if mode == "text" else self.shown_s, self.blocked_s)
+        return PhaseSeconds(
+            self.free_s, self.text_s if mode == "text" else self.shown_s, self.blocked_s
+        )
 
 
 class Arm(NamedTuple):
@@ -110,7 +112,7 @@ class Arm(NamedTuple):
     mode: Mode
 
 
-class Seconds(NamedTuple):
+class PhaseSeconds(NamedTuple):
     """How long each part of a trial is."""
 
     free: float
@@ -123,7 +125,7 @@ class Seconds(NamedTuple):
         return self.free + self.shown + self.blocked
 
 
-def faults_of(study: Study) -> Iterator[str]:
+def list_faults(study: Study) -> Iterator[str]:
     """Yield what is wrong with a study, a line each: "field: why"."""
     for field in ("kinds", "modes", "devices", "corrections"):
         values = getattr(study, field)
@@ -140,12 +142,12 @@ def faults_of(study: Study) -> Iterator[str]:
                 yield f"{field}: {error}"
 
 
-def study_text(study: Study) -> str:
+def encode_study(study: Study) -> str:
     """Return a study as JSON."""
     return msgspec.json.encode(study).decode()
 
 
-def read_study_text(text: str) -> Study:
+def decode_study(text: str) -> Study:
     """Return the study that `study_text` wrote.
 
     Raises:
@@ -175,5 +177,5 @@ def read_study(file: Path) -> Study:
 
 def check_study(study: Study) -> None:
     """Raise `InvalidInput` with all that is wrong with a study."""
-    if faults := list(faults_of(study)):
+    if faults := list(list_faults(study)):
         raise InvalidInput("; ".join(faults))

@@ -15,30 +15,30 @@ from sqlalchemy.orm import Session
 
 from segarena.abilities import KnowsFiles
 from segarena.errors import InvalidInput, SegarenaError
-from segarena.files.contents import files_below, hashes_of_files
+from segarena.files.hash_cache import files_below, hashes_of_files
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset
-from segarena.specs import PluginSpec
 from segarena_server.challenges.challenge_repository import cached_description
 from segarena_server.db.orm_models import Challenge
 
 _Sizes: TypeAlias = tuple[int, ...]
 
 
-class Hidden(NamedTuple):
+class HiddenDataset(NamedTuple):
     """A dataset that an open challenge keeps to itself."""
 
     challenge: str
     dataset: str
 
 
-def hidden_now(session: Session) -> list[Hidden]:
+def list_hidden_datasets(session: Session) -> list[HiddenDataset]:
     """Return what the open challenges keep to themselves; data that participants have are nobody's secret."""
     found = session.scalars(
         select(Challenge).where(Challenge.state == "open").order_by(Challenge.id)
     )
     return [
-        Hidden(challenge.slug, told.pool(phase))
+        HiddenDataset(challenge.slug, told.pool(phase))
         for challenge in found
         for told in [cached_description(challenge.description)]
         for phase in told.phases
@@ -46,7 +46,7 @@ def hidden_now(session: Session) -> list[Hidden]:
     ]
 
 
-def check_written(dataset: str, hidden: Sequence[Hidden]) -> None:
+def check_specification(dataset: str, hidden: Sequence[HiddenDataset]) -> None:
     """Raise `InvalidInput` where a dataset is written as one that is hidden; what names nothing is nobody's secret."""
     asked = PluginSpec.parse(dataset)
     for one in hidden:
@@ -54,7 +54,7 @@ def check_written(dataset: str, hidden: Sequence[Hidden]) -> None:
             raise _refusal(one)
 
 
-def check_data(written: str, dataset: Dataset, hidden: Sequence[Hidden]) -> None:
+def check_samples(written: str, dataset: Dataset, hidden: Sequence[HiddenDataset]) -> None:
     """Raise `InvalidInput` where a dataset holds a sample of one that is hidden; what cannot be opened hides nothing.
 
     Args:
@@ -104,7 +104,7 @@ def _files_of(dataset: Dataset) -> Iterator[list[Path]]:
                 yield files
 
 
-def _refusal(one: Hidden) -> InvalidInput:
+def _refusal(one: HiddenDataset) -> InvalidInput:
     return InvalidInput(
         f"dataset: a study shows its targets to whoever has a link, and challenge {one.challenge} hides them; "
         "take other data, or close the challenge first"

@@ -10,22 +10,24 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena.specs import PluginSpec
+from segarena.plugin_spec import PluginSpec
 from segarena_server.audit_log import note
 from segarena_server.site import Site
-from segarena_studio.studies.description import Study, check_study, study_text
-from segarena_studio.studies.hidden_datasets import check_written, hidden_now
+from segarena_studio.studies.description import Study, check_study, encode_study
+from segarena_studio.studies.hidden_datasets import check_specification, list_hidden_datasets
 from segarena_studio.studies.orm_models import StudyItem, StudyRow
-from segarena_studio.studies.preparation import Prepared, Watch, prepare
+from segarena_studio.studies.preparation import PreparedStudy, SampleContext, prepare_study
 from segarena_studio.studies.segmenters import check_answers_clicks
 
-By = Mapping[str, Any]
+Actor = Mapping[str, Any]
 """Who does it, as the audit log has it: `person_id` and `address`; empty on the command line."""
 
-COMMAND_LINE: By = {}
+COMMAND_LINE: Actor = {}
 
 
-def make_study(site: Site, study: Study, watch: Watch = lambda done, of: nullcontext()) -> Prepared:
+def create_study(
+    site: Site, study: Study, watch: SampleContext = lambda done, of: nullcontext()
+) -> PreparedStudy:
     """Add a study to a site, in this process.
 
     Raises:
@@ -34,8 +36,8 @@ def make_study(site: Site, study: Study, watch: Watch = lambda done, of: nullcon
     """
     with site.database.reading() as session:
         check_new(session, study)
-        hidden = hidden_now(session)
-    prepared = prepare(study, site.folder.samples, watch, hidden)
+        hidden = list_hidden_datasets(session)
+    prepared = prepare_study(study, site.folder.samples, watch, hidden)
     with site.database.writing() as session:
         write_study(session, site.now(), study, prepared, COMMAND_LINE)
     return prepared
@@ -48,10 +50,12 @@ def check_new(session: Session, study: Study) -> None:
         raise InvalidInput(f"slug: there is a study {study.slug}; choose another name")
     for segmenter in study.corrections:
         check_answers_clicks(PluginSpec.parse_named(segmenter))
-    check_written(study.dataset, hidden_now(session))
+    check_specification(study.dataset, list_hidden_datasets(session))
 
 
-def write_study(session: Session, now: float, study: Study, prepared: Prepared, by: By) -> StudyRow:
+def write_study(
+    session: Session, now: float, study: Study, prepared: PreparedStudy, by: Actor
+) -> StudyRow:
     """Write a study that was made ready.
 
     Raises:
@@ -59,7 +63,7 @@ def write_study(session: Session, now: float, study: Study, prepared: Prepared, 
     """
     check_new(session, study)
     row = StudyRow(
-        slug=study.slug, description=study_text(study), dataset=prepared.dataset, person_id=by.get("person_id"),
+        slug=study.slug, description=encode_study(study), dataset=prepared.dataset, person_id=by.get("person_id"),
         made_at=now,
     )  # fmt: skip
     session.add(row)
@@ -69,7 +73,7 @@ def write_study(session: Session, now: float, study: Study, prepared: Prepared, 
     return row
 
 
-def set_study_state(session: Session, now: float, row: StudyRow, state: str, by: By) -> None:
+def set_study_state(session: Session, now: float, row: StudyRow, state: str, by: Actor) -> None:
     """Open or close a study; who is in the middle of a batch may end it.
 
     Raises:
@@ -81,7 +85,7 @@ def set_study_state(session: Session, now: float, row: StudyRow, state: str, by:
     note(session, now, f"study {state}", row.slug, **by)
 
 
-def delete_study(session: Session, now: float, row: StudyRow, by: By) -> None:
+def delete_study(session: Session, now: float, row: StudyRow, by: Actor) -> None:
     """Delete a study with all that was given in it; pictures stay in the storage, where others may use them."""
     note(session, now, "study deleted", row.slug, **by)
     session.execute(delete(StudyRow).where(StudyRow.id == row.id))

@@ -9,26 +9,31 @@ from typing import Any
 
 from segarena.arrays.rle import encode_rle
 from segarena.errors import DatasetError, InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset, Segmenter
-from segarena.specs import PluginSpec
 from segarena_server.storage.content_store import Storage
-from segarena_studio.studies.corrections import corrections
+from segarena_studio.studies.corrections import correction_items
 from segarena_studio.studies.description import Study
-from segarena_studio.studies.display_modes import encoded, smaller, squared, turned
-from segarena_studio.studies.easy_items import easy_items
-from segarena_studio.studies.hidden_datasets import Hidden, check_data
-from segarena_studio.studies.items import Item, items_of
+from segarena_studio.studies.display_modes import (
+    encode_jpeg,
+    resample_to_square_pixels,
+    shrink,
+    turn_half_round,
+)
+from segarena_studio.studies.easy_items import generate_easy_items
+from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples
+from segarena_studio.studies.items import StudyTarget, list_targets
 
 TRAINING_TRIES = 3
 """So often as the training has tasks, somebody may try."""
 
-Watch = Callable[[int, int], AbstractContextManager[object]]
+SampleContext = Callable[[int, int], AbstractContextManager[object]]
 """Is called with how many samples were opened, and of how many, around each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedStudy:
     """A study that can begin.
 
     Attributes:
@@ -42,12 +47,12 @@ class Prepared:
     unusable: tuple[str, ...] = ()
 
 
-def prepare(
+def prepare_study(
     study: Study,
     storage: Storage,
-    watch: Watch = lambda done, of: nullcontext(),
-    hidden: Sequence[Hidden] = (),
-) -> Prepared:
+    watch: SampleContext = lambda done, of: nullcontext(),
+    hidden: Sequence[HiddenDataset] = (),
+) -> PreparedStudy:
     """Return a study made ready; its pictures are in the storage.
 
     Raises:
@@ -56,12 +61,12 @@ def prepare(
         SegarenaError: the dataset or a segmenter cannot be built, or nothing can be kept.
     """
     dataset: Dataset = build("dataset", study.dataset)
-    check_data(study.dataset, dataset, hidden)
+    check_samples(study.dataset, dataset, hidden)
     segmenters = {
         spec.name: build("segmenter", spec)
         for spec in map(PluginSpec.parse_named, study.corrections)
     }
-    keeper = Keeper(study.longest_px, storage)
+    keeper = ItemStore(study.longest_px, storage)
     names = list(dataset.sample_ids)[: study.samples]
     unusable = list[str]()
     for number, name in enumerate(names):
@@ -73,28 +78,28 @@ def prepare(
     _check(study, keeper.rows, unusable)
     keeper.keep(
         list(
-            easy_items(
+            generate_easy_items(
                 TRAINING_TRIES * study.training + study.attention * study.batches, study.seed
             )
         )
     )
-    return Prepared(dataset=dataset.name, rows=tuple(keeper.rows), unusable=tuple(unusable))
+    return PreparedStudy(dataset=dataset.name, rows=tuple(keeper.rows), unusable=tuple(unusable))
 
 
 def _items(
     study: Study, dataset: Dataset, name: str, segmenters: dict[str, Segmenter]
-) -> list[Item]:
-    found = list(items_of(dataset.load(name), study.planes))
+) -> list[StudyTarget]:
+    found = list(list_targets(dataset.load(name), study.planes))
     by_image = {
         item.image: [other for other in found if other.image == item.image] for item in found
     }
     for of_one in by_image.values():
         for model, segmenter in segmenters.items():
-            found += corrections(of_one, segmenter, model)
+            found += correction_items(of_one, segmenter, model)
     return found
 
 
-class Keeper:
+class ItemStore:
     """Keeps pictures, each once, and makes rows of items.
 
     Args:
@@ -107,18 +112,21 @@ class Keeper:
         self._storage = storage
         self.rows: list[dict[str, Any]] = []
 
-    def keep(self, items: Sequence[Item]) -> None:
+    def keep(self, items: Sequence[StudyTarget]) -> None:
         """Keep the items of one sample."""
         kept: dict[str, str] = {}
         for item in items:
             if item.image not in kept:
-                picture = smaller(
-                    turned(squared(item.picture, item.edges), item.is_turned), self._longest_px
+                picture = shrink(
+                    turn_half_round(
+                        resample_to_square_pixels(item.picture, item.edges), item.is_turned
+                    ),
+                    self._longest_px,
                 )
-                kept[item.image] = self._storage.keep(encoded(picture))
+                kept[item.image] = self._storage.keep(encode_jpeg(picture))
             self.rows.append(self._row(item, kept[item.image]))
 
-    def _row(self, item: Item, sha256: str) -> dict[str, Any]:
+    def _row(self, item: StudyTarget, sha256: str) -> dict[str, Any]:
         height, width = item.mask.shape
         names = (
             "image",

@@ -8,11 +8,11 @@ from typing import Any
 from segarena.abilities import abilities_of_segmenter, class_made_by
 from segarena.errors import InvalidInput
 from segarena.options import options_of
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import known, names
-from segarena.specs import PluginSpec
 
 
-def offered_segmenters() -> list[str]:
+def list_click_segmenters() -> list[str]:
     """Return the names of those that need nothing but their name."""
     every = names("segmenter").items()
     return sorted(

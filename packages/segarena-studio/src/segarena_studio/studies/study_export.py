@@ -16,12 +16,17 @@ from sqlalchemy.orm import Session
 
 from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
+from segarena.files.atomic_write import whole_file
 from segarena.files.spreadsheets import plain_cell
-from segarena.files.whole import whole_file
 from segarena_people.prompt_table import build_prompt_frame
 from segarena_server.site import Site
 from segarena_studio.studies.orm_models import StudyCode, StudyItem, StudyRow
-from segarena_studio.studies.prompt_records import clicks_frame, gathered, modes_of, stem_of
+from segarena_studio.studies.prompt_records import (
+    clicks_frame,
+    display_modes_of,
+    item_stem,
+    iterate_prompts,
+)
 
 README = """What people gave in a study.
 
@@ -81,7 +86,7 @@ def study_named(session: Session, slug: str) -> StudyRow:
 def _prompts(session: Session, row: StudyRow) -> bytes:
     import polars as pl
 
-    prompts = (prompt for _, prompt in gathered(session, row))
+    prompts = (prompt for _, prompt in iterate_prompts(session, row))
     frames = [
         build_prompt_frame(some) for some in iter(lambda: list(islice(prompts, _AT_ONCE)), [])
     ]
@@ -98,7 +103,7 @@ def _tables(session: Session, row: StudyRow) -> dict[str, str]:
     clicks = clicks_frame(session, row)
     counting = clicks.filter(pl.col("fate") == "").drop("fate")
     tables = {"clicks.csv": counting, "clicks-all.csv": clicks} if clicks.height else {}
-    if clicks.height and len(modes_of(row)) > 1:
+    if clicks.height and len(display_modes_of(row)) > 1:
         tables["clicks-by-mode.csv"] = counting.with_columns(dataset=pl.col("display_mode"))
     return {name: table.write_csv() for name, table in tables.items()}
 
@@ -118,7 +123,7 @@ def _masks(session: Session, row: StudyRow) -> Iterator[tuple[str, bytes]]:
         .order_by(StudyItem.number)
     )
     for item in session.scalars(items.execution_options(yield_per=20)):
-        name = f"{stem_of(item)}.png".replace("/", "__")
+        name = f"{item_stem(item)}.png".replace("/", "__")
         for folder, lengths in (("previous", item.previous), ("goals", item.mask)):
             if lengths is not None:
                 mask = decode_rle(lengths, (item.height, item.width))

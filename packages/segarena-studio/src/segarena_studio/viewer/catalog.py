@@ -16,21 +16,21 @@ from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import list_files
+from segarena.plugin_spec import PluginSpec
 from segarena.records.trust import restrict_plugins
 from segarena.registry import build, names
 from segarena.reports.display_names import dataset_names, distinct_names
 from segarena.reports.gallery import open_configured_dataset
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
-from segarena.specs import PluginSpec
-from segarena_studio.viewer.dialogue_replay import Holdings, hold_again
-from segarena_studio.viewer.dialogue_table import DialogueKey, Table
-from segarena_studio.viewer.mask_layers import Answers
-from segarena_studio.viewer.sample_cache import Samples
-from segarena_studio.viewer.table_query import Question
-from segarena_studio.viewer.thumbnails import thumb_of
-from segarena_studio.viewer.unlabelled_folder import PlainFolder
-from segarena_studio.viewer.view_description import ToldPlace, told_place
+from segarena_studio.viewer.dialogue_replay import ReplayQueue, replay_dialogue
+from segarena_studio.viewer.dialogue_table import DialogueKey, DialogueTable
+from segarena_studio.viewer.mask_layers import RunAnswers
+from segarena_studio.viewer.sample_cache import SampleCache
+from segarena_studio.viewer.table_query import TableQuery
+from segarena_studio.viewer.thumbnails import render_thumbnail
+from segarena_studio.viewer.unlabelled_folder import UnlabelledFolder
+from segarena_studio.viewer.view_description import ViewDescription, describe_view
 
 _THUMBS_BYTES = 2**28
 
@@ -49,36 +49,36 @@ class Collection:
     """
 
     name: str
-    samples: Samples
+    samples: SampleCache
     runs: Sequence[tuple[str, RunFolder]]
-    table: Table
+    table: DialogueTable
     thumbs: BlobFolder
     notes: Sequence[str] = ()
     trust: bool = False
     data: str | None = None
-    answers: Answers = field(init=False)
-    holdings: Holdings = field(default_factory=Holdings)
+    answers: RunAnswers = field(init=False)
+    holdings: ReplayQueue = field(default_factory=ReplayQueue)
 
     def __post_init__(self) -> None:
         """Make what decodes."""
-        self.answers = Answers([folder for _, folder in self.runs])
+        self.answers = RunAnswers([folder for _, folder in self.runs])
 
     @property
     def counted(self) -> str:
         """What there is, in one line."""
         runs = f" of {', '.join(label for label, _ in self.runs)}" if self.runs else ""
         return (
-            count_text(self.table.count(Question()), "dialogue" if self.runs else "sample") + runs
+            count_text(self.table.count(TableQuery()), "dialogue" if self.runs else "sample") + runs
         )
 
-    def place(self, key: DialogueKey) -> ToldPlace:
+    def place(self, key: DialogueKey) -> ViewDescription:
         """Return what is told of a place.
 
         Raises:
             SegarenaError: it cannot be shown; the message is a sentence.
         """
         notes = [self.samples.problem] if self.samples.problem else []
-        return told_place(
+        return describe_view(
             self.samples.look(key[0]), key, self.runs, self.answers, [*notes, *self.notes]
         )
 
@@ -96,7 +96,7 @@ class Collection:
                     axis=tuple(axis for axis in range(3) if axis != plane.axis)
                 )
                 index = int(counts.argmax())
-            found = thumb_of(looked, key[1], index)
+            found = render_thumbnail(looked, key[1], index)
             self.thumbs.put(name, found)
         return found
 
@@ -105,21 +105,21 @@ class Collection:
         return self.holdings.told(run, key, lambda: self._hold(run, key))
 
     def _hold(self, run: int, key: DialogueKey) -> str:
-        masks, told = hold_again(self.runs[run][1], key, trust=self.trust, data=self.data)
+        masks, told = replay_dialogue(self.runs[run][1], key, trust=self.trust, data=self.data)
         self.answers.add(run, key, masks)
         return told
 
 
 @dataclass(eq=False)
-class Shelf:
+class Catalog:
     """All that one `segarena look` shows."""
 
     collections: Sequence[Collection]
 
 
-def open_shelf(
+def open_catalog(
     named: Sequence[str], scratch: Path, *, trust: bool = False, data: str | None = None
-) -> Shelf:
+) -> Catalog:
     """Open what was named.
 
     Args:
@@ -134,7 +134,7 @@ def open_shelf(
     runs: list[RunFolder] = []
     datasets: list[tuple[str, Dataset]] = []
     for one in named:
-        below = runs_in(Path(one))
+        below = find_runs(Path(one))
         runs += [RunFolder.open(path) for path in below]
         if not below:
             datasets.append(_dataset_named(one))
@@ -148,10 +148,10 @@ def open_shelf(
         made.append(_of_runs(name, group, scratch / f"{number}", trust=trust, data=data))
     for name, dataset in datasets:
         made.append(_of_dataset(name, dataset, scratch / f"{len(made)}"))
-    return Shelf(made)
+    return Catalog(made)
 
 
-def runs_in(path: Path) -> list[Path]:
+def find_runs(path: Path) -> list[Path]:
     """Return a run folder, or those below it by name; none where there are none."""
     if (path / "run.json").is_file():
         return [path]
@@ -187,7 +187,7 @@ def _dataset_in(path: Path) -> Dataset:
         if len(found.sample_ids):
             return found
     if list_files(path):
-        return cast("Dataset", PlainFolder(path))
+        return cast("Dataset", UnlabelledFolder(path))
     raise InvalidInput(
         f"{path}: expected a run, or pictures, or a layout that a dataset reads; {'; '.join(problems)}"
     )
@@ -217,9 +217,9 @@ def _of_runs(
     damage = [note for run in runs for note in run.notes]
     return Collection(
         name=name,
-        samples=Samples(dataset, problem, trust=trust),
+        samples=SampleCache(dataset, problem, trust=trust),
         runs=list(named.items()),
-        table=Table(samples, named, scratch / "table.parquet"),
+        table=DialogueTable(samples, named, scratch / "table.parquet"),
         thumbs=BlobFolder(scratch / "thumbs", _THUMBS_BYTES, suffix=".jpg"),
         notes=damage,
         trust=trust,
@@ -233,8 +233,8 @@ def _of_dataset(name: str, dataset: Dataset, scratch: Path) -> Collection:
     scratch.mkdir(parents=True)
     return Collection(
         name=name,
-        samples=Samples(dataset, "", trust=True),
+        samples=SampleCache(dataset, "", trust=True),
         runs=(),
-        table=Table(dataset.sample_ids, {}, scratch / "table.parquet"),
+        table=DialogueTable(dataset.sample_ids, {}, scratch / "table.parquet"),
         thumbs=BlobFolder(scratch / "thumbs", _THUMBS_BYTES, suffix=".jpg"),
     )

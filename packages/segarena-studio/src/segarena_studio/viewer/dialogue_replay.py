@@ -29,17 +29,17 @@ from segarena.engine.rows import Rows
 from segarena.engine.sample_job import failure_reason, time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.errors import NotTrusted, SegmenterError
+from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import RunConfiguration, move_data, resolve_paths
 from segarena.records.row_types import MaskRow
 from segarena.records.trust import HOW_TO_TRUST, restrict_plugins, trust_refusal
 from segarena.reports.gallery import error_line
 from segarena.roles import Benchmark
-from segarena.specs import PluginSpec
 from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import FunctionJob, UnitFailure
 from segarena_studio.viewer.dialogue_table import DialogueKey
 
-HeldAgain: TypeAlias = "tuple[dict[int, list[MaskRow]], str]"
+ReplayResult: TypeAlias = "tuple[dict[int, list[MaskRow]], str]"
 """The mask of each object after each round, and whether it came out as before."""
 
 
@@ -50,7 +50,7 @@ class _Asked:
     trust: bool
 
 
-class Holdings:
+class ReplayQueue:
     """What is held again, one after the other, in threads: a request begins it, later ones ask how it stands."""
 
     def __init__(self) -> None:
@@ -82,9 +82,9 @@ class Holdings:
                 self._told[which] = f"It could not be held again: {error_line(error)}"
 
 
-def hold_again(
+def replay_dialogue(
     folder: RunFolder, key: DialogueKey, *, trust: bool, data: str | None = None
-) -> HeldAgain:
+) -> ReplayResult:
     """Hold a dialogue of a run again, as far as its prompts go.
 
     Raises:
@@ -92,7 +92,7 @@ def hold_again(
         SegarenaError: it cannot be held any more; the message says why.
     """
     sample, target, user, repeat = key
-    plan = plan_of(folder.config, trust=trust, data=data)
+    plan = replay_plan(folder.config, trust=trust, data=data)
     records = folder.read("records", only=[folder.samples.index(sample)]).sort("round")
     own = records.filter(target=target, user=user, repeat=repeat)
     question = ReplayRequest(
@@ -114,7 +114,7 @@ def hold_again(
     return _by_round(outcome.result), _told(before, outcome.result)
 
 
-def plan_of(config: RunConfiguration, *, trust: bool, data: str | None = None) -> Plan:
+def replay_plan(config: RunConfiguration, *, trust: bool, data: str | None = None) -> Plan:
     """Return the plan of a run as run.json has it, without what only measures.
 
     Raises:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segarena.datasets.listing import Files, ListedDataset
+from segarena.datasets.listed_dataset import Files, ListedDataset
 from segarena.files.images import list_files, read_image
 from segarena.samples import ImageSample
 
 
-class PlainFolder(ListedDataset[ImageSample]):
+class UnlabelledFolder(ListedDataset[ImageSample]):
     """The pictures in a folder and below it; nothing is to be segmented in them."""
 
     def __init__(self, path: Path) -> None:

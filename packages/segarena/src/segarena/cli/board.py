@@ -10,7 +10,7 @@ import typer
 from segarena.cli.report import runs_below
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
 from segarena.reports.boards.run_attribution import attribution_of, read_attributions
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 
 def board(

@@ -15,8 +15,8 @@ from segarena.errors import InvalidInput
 from segarena.options import close_to
 from segarena.registry import known, names
 from segarena.reports.sheets import Sheet
-from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.tables import show_sheet
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.sheet_output import show_sheet
 
 
 def check(

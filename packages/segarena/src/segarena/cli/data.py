@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from segarena.options import options_of
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build, find
-from segarena.specs import PluginSpec
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 app = typer.Typer(
     help="Prepare datasets and check them before an evaluation.",

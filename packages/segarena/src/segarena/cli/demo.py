@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from segarena.reports import write_report
-from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.running import run_and_show
-from segarena.terminal.workers import Workers, takes_workers
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.run_display import run_and_show
+from segarena.terminal.worker_options import Workers, takes_workers
 
 SEGMENTERS = ("graph", "grabcut", "image-blind")
 """The last one is the line that the others must beat."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from segarena.reports.mask_export import export_masks
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 
 def export(

@@ -19,7 +19,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from segarena.errors import MissingExtra
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 ENTRY_POINTS = "segarena.commands"
 ADDED_PANEL = "Added by packages"

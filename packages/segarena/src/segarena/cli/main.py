@@ -25,7 +25,7 @@ COMMANDS = (
     CommandEntry(
         name="list",
         help="List the installed plug-ins with their options and defaults.",
-        target="segarena.cli.listing:list_plugins",
+        target="segarena.cli.list_plugins:list_plugins",
         panel=_FIRST,
     ),
     CommandEntry(

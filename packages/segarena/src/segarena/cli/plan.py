@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from segarena.cli.options import TakesOptionsOfBenchmark, takes_what_to_run
+from segarena.cli.run_options import TakesOptionsOfBenchmark, takes_what_to_run
 from segarena.engine.forecast import Forecast, forecast
 from segarena.terminal.progress import duration_text
 

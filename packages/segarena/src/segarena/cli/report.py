@@ -15,7 +15,7 @@ from segarena.records.trust import restrict_plugins
 from segarena.reports import terminal_of, write_report
 from segarena.reports.pages import Page
 from segarena.reports.report_server import ReportServer
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 from segarena.users.habits.prompt_time import PromptTimeModel
 
 

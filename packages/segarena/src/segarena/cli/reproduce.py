@@ -15,9 +15,16 @@ from rich.console import Console
 from segarena.engine.forecast import forecast
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.published import find_table
-from segarena.published.tables import Found, MeasurementRequest, PublishedTable
-from segarena.reproduction.comparing import comparison_sheet, dry_sheet, needs_sheet, unmeasured
-from segarena.reproduction.measuring import (
+from segarena.published.table_types import Found, MeasurementRequest, PublishedTable
+from segarena.reproduction.comparison_tables import (
+    comparison_sheet,
+    dry_sheet,
+    needs_sheet,
+    unmeasured,
+)
+from segarena.reproduction.dry_run import stood_in
+from segarena.reproduction.local_files import Places
+from segarena.reproduction.measurement import (
     Key,
     arguments_of,
     has_all_samples,
@@ -26,13 +33,18 @@ from segarena.reproduction.measuring import (
     run_job,
     with_means,
 )
-from segarena.reproduction.needs import Job, Need, chosen, jobs_of, needs_of_data, needs_of_inputs
-from segarena.reproduction.places import Places
-from segarena.reproduction.standing_in import stood_in
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.reproduction.requirements import (
+    Job,
+    Need,
+    chosen,
+    jobs_of,
+    needs_of_data,
+    needs_of_inputs,
+)
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar, duration_text
-from segarena.terminal.tables import show_sheet
-from segarena.terminal.workers import Workers, takes_workers
+from segarena.terminal.sheet_output import show_sheet
+from segarena.terminal.worker_options import Workers, takes_workers
 
 
 @takes_workers

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from segarena.cli.options import TakesOptionsOfBenchmark, takes_what_to_run
+from segarena.cli.run_options import TakesOptionsOfBenchmark, takes_what_to_run
 from segarena.engine.human_prompts import PeopleSettings
-from segarena.terminal.exits import FAILURES
-from segarena.terminal.running import run_and_show
-from segarena.terminal.workers import Share
+from segarena.terminal.exit_codes import FAILURES
+from segarena.terminal.run_display import run_and_show
+from segarena.terminal.worker_options import Share
 
 COMMAND_CLASS = TakesOptionsOfBenchmark
 
@@ -125,6 +125,6 @@ def ask_and_run(people: Path | None, browser: bool, how: dict[str, Any]) -> int:
 def take_part(challenge: str, how: dict[str, Any]) -> int:
     """Run at a server; return how many dialogues failed."""
     # The client needs an extra that local runs do without.
-    from segarena.client.showing import take_part_and_show
+    from segarena.client.run_display import take_part_and_show
 
     return take_part_and_show(challenge, **how)

@@ -10,9 +10,9 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from segarena.engine.folder_segmentation import SegmentationSummary, segment_folder
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar
-from segarena.terminal.workers import Share, Workers, takes_workers
+from segarena.terminal.worker_options import Share, Workers, takes_workers
 
 _JOINT = "\0"  # no argument can hold it
 _SHOWN = 10

@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.reports.sheets import Sheet
 from segarena.segmenters.workers.conformance_check import CheckResult, check_worker
 from segarena.segmenters.workers.template.adapter_file import write_adapter
-from segarena.specs import PluginSpec
-from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.tables import show_sheet
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.sheet_output import show_sheet
 
 app = typer.Typer(
     help="Evaluate models that run in another Python, a container or another machine.",
@@ -99,7 +99,7 @@ def check(
         with Console(stderr=True).status(f"asking {worker}"):
             found = check_worker(lambda: _built(spec), limit_s=time_limit)
     show_sheet(_sheet(worker, found))
-    wrong = sum(not each.is_right for each in found)
+    wrong = sum(not each.has_passed for each in found)
     typer.secho(
         f"{wrong} of {len(found)} are not right" if wrong else "all is right",
         fg="red" if wrong else None,
@@ -141,5 +141,5 @@ def _sheet(worker: str, found: Sequence[CheckResult]) -> Sheet:
         name="check",
         caption=f"{worker}, asked by a hostile host",
         head=("", "it", "what came"),
-        rows=tuple(("right" if each.is_right else "WRONG", each.what, each.told) for each in found),
+        rows=tuple(("right" if each.has_passed else "WRONG", each.check, each.details) for each in found),
     )

@@ -11,13 +11,13 @@ import typer
 
 from segarena.client.address import read_server
 from segarena.client.connection import Connection
-from segarena.client.fetching import fetch as fetched
+from segarena.client.sample_download import fetch as fetched
 from segarena.client.server import SubmissionInfo
-from segarena.client.submitting import kind_of
-from segarena.client.submitting import submit as sent
+from segarena.client.submission import kind_of
+from segarena.client.submission import submit as sent
 from segarena.client.tokens import checked, forget_token, keep_token
 from segarena.errors import InvalidInput
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 
 def login(

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from segarena.client.address import Address
 from segarena.client.participation import BESIDE, Participation, begin_participation
+from segarena.client.sample_cache import FetchedSamples
 from segarena.client.sample_exchange import SampleExchange
-from segarena.client.samples import FetchedSamples
 from segarena.client.server import SampleInfo, Server
 from segarena.client.session import LONGEST_WAIT_S, RemoteSession
 from segarena.engine.round_recorder import DialogueKey, RecordedDialogue

@@ -28,10 +28,10 @@ from segarena.engine.session_protocol import SessionLike
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RemoteError, RunConflict, WorkError, WorkStopped
 from segarena.options import options_of
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.protocol.challenge_info import ChallengeInfo, PhaseInfo
 from segarena.registry import build, find
 from segarena.roles import Benchmark, Segmenter, TimeBudget
-from segarena.specs import Plugin, PluginSpec
 
 _LOOK_S = 0.2
 

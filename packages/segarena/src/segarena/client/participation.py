@@ -13,7 +13,7 @@ from segarena.client.address import Address, read_address
 from segarena.client.sample_exchange import TURNS
 from segarena.client.server import SampleInfo, Server
 from segarena.errors import InvalidInput, RunConflict, StoreError
-from segarena.files.whole import is_leftover, write_whole
+from segarena.files.atomic_write import is_leftover, write_whole
 from segarena.protocol.challenge_info import ParticipationMode, ScoreVisibility
 
 FILE = "challenge.json"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from segarena.client.server import SampleInfo, Server
 from segarena.errors import InvalidInput, RemoteError, StoreError
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn, unpack_turn
 from segarena.samples import Shape

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import RemoteError, StoreError
-from segarena.files.whole import cannot_write
+from segarena.files.atomic_write import cannot_write
 
 VARIABLE = "SEGARENA_TOKEN"
 

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import DecodedMask, to_targets
-from segarena.datasets.listing import Files, ListedDataset, existing_folder
+from segarena.datasets.listed_dataset import Files, ListedDataset, existing_folder
+from segarena.datasets.mask_encodings import DecodedMask, to_targets
 from segarena.errors import DatasetMissing, InvalidMask, PluginInvalid
-from segarena.files.arrays import read_arrays
 from segarena.files.images import check_same_shape, read_image
 from segarena.files.matlab import read_matlab
+from segarena.files.npy import read_arrays
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask

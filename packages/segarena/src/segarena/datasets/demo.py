@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from segarena.datasets.listing import CheckTally, Files, ListedDataset
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset
 from segarena.errors import DatasetMissing, InvalidImage, InvalidMask, SampleInvalid
 from segarena.files.hashes import sha256
 from segarena.files.images import LOSSY_SUFFIXES, check_same_shape, read_image, read_values

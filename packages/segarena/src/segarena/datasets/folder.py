@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import Colour, DecodedMask, Kind, MaskEncoding, to_targets
-from segarena.datasets.listing import CheckTally, Files, ListedDataset, existing_folder, some
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, existing_folder, some
+from segarena.datasets.mask_encodings import Colour, DecodedMask, Kind, MaskEncoding, to_targets
 from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask
 from segarena.files.images import check_same_shape, list_files, read_image
 from segarena.registry import dataset
@@ -47,7 +47,7 @@ class Folder(ListedDataset[ImageSample]):
         path: the folder that holds both.
         images: folder of the images in `path`.
         masks: folder of the masks in `path`.
-        encoding: "binary", "index" or "colour"; see `segarena.datasets.encodings.MaskEncoding`.
+        encoding: "binary", "index" or "colour"; see `segarena.datasets.mask_encodings.MaskEncoding`.
         ignore_value: value, or colour as "#rrggbb", of pixels excluded from scoring.
         threshold: with "binary", values from here on are the object; by default a third value is an error.
         min_area_px: objects of fewer pixels are no targets.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from segarena.errors import StoreError
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 
 SUFFIX = ".embedding"
 """Default suffix of the files. Files with another suffix are neither counted nor deleted."""

@@ -29,7 +29,7 @@ from segarena.arrays.sizes import bytes_of
 from segarena.engine.blob_folder import BlobFolder
 from segarena.errors import SegmenterError
 from segarena.files.hashes import sha256, sha256_of_all
-from segarena.files.sources import imported_beside
+from segarena.files.python_imports import imported_beside
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Sample, VolumeSample
 from segarena.work.lru_cache import LruCache

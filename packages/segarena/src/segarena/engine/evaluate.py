@@ -33,11 +33,11 @@ from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset, remote_evaluation
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, WorkError
+from segarena.plugin_spec import Plugin
 from segarena.records.configuration import RunConfiguration, RunCounts
 from segarena.records.failures import FailureCause, group_by_cause
 from segarena.records.fingerprints import Fingerprints
 from segarena.roles import Benchmark, Dataset, Segmenter
-from segarena.specs import Plugin
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
 from segarena.work.progress import OnProgress, Progress, ignore_progress

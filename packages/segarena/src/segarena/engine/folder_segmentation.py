@@ -13,13 +13,13 @@ import cv2
 import numpy as np
 
 from segarena.abilities import abilities_of_segmenter
-from segarena.datasets.encodings import MaskEncoding
+from segarena.datasets.mask_encodings import MaskEncoding
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid
+from segarena.files.atomic_write import write_whole
+from segarena.files.folder_probe import Mark, marked
 from segarena.files.hashes import sha256_of_file
 from segarena.files.images import check_same_shape, list_files, read_image
-from segarena.files.marks import Mark, marked
-from segarena.files.whole import write_whole
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Support
 from segarena.version import __version__

@@ -31,9 +31,9 @@ from segarena.engine.forecast_subset import evenly_spaced
 from segarena.engine.plan import make_plan
 from segarena.engine.sample_job import SampleJob, run_samples
 from segarena.errors import InvalidInput, SegarenaError
-from segarena.notebook import table_html
+from segarena.html_table import table_html
+from segarena.plugin_spec import Plugin
 from segarena.roles import Benchmark, Segmenter
-from segarena.specs import Plugin
 from segarena.work.cluster.executor import Ray
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.files.whole import write_once, write_whole
+from segarena.files.atomic_write import write_once, write_whole
 
 SEATS = "seats"
 """The folder in that of a run."""

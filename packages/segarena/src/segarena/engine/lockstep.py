@@ -27,7 +27,7 @@ from segarena.errors import (
     SharedChanged,
     WorkStopped,
 )
-from segarena.objects import begin
+from segarena.multi_object import begin
 from segarena.prompts import Prompt
 from segarena.readonly import read_only_sample
 from segarena.records.row_types import Timing

@@ -13,7 +13,7 @@ from segarena.abilities import MetricAbilities
 from segarena.comparison import Comparison
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.errors import PluginError
-from segarena.objects import Judged
+from segarena.multi_object import Judged
 from segarena.roles import Metric
 
 

@@ -12,8 +12,8 @@ from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows
 from segarena.engine.session_protocol import RemoteDataset, SessionLike, remote_evaluation
 from segarena.errors import DatasetError, InvalidInput
+from segarena.plugin_spec import Plugin
 from segarena.roles import Benchmark
-from segarena.specs import Plugin
 
 
 def sessions(

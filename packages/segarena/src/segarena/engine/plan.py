@@ -23,6 +23,7 @@ from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
 from segarena.options import close_to, options_of, with_names
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.readonly import accept_read_only
 from segarena.records.configuration import (
     BenchmarkRecord,
@@ -36,7 +37,6 @@ from segarena.records.identity import FingerprintBy
 from segarena.records.parquet_tables import COLUMNS
 from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
-from segarena.specs import Plugin, PluginSpec
 from segarena.version import COMPUTING, __version__
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)

@@ -13,15 +13,15 @@ from typing import Any
 
 from segarena.abilities import KnowsFiles, KnowsItsIdentity
 from segarena.errors import PluginError
-from segarena.files.contents import files_below, hashes_of_files
+from segarena.files.hash_cache import files_below, hashes_of_files
 from segarena.files.hashes import sha256_of_all
-from segarena.files.sources import imported_beside, imported_names
+from segarena.files.python_imports import imported_beside, imported_names
+from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord, PluginRecord, RunConfiguration
 from segarena.records.fingerprints import Fingerprints
 from segarena.records.identity import FingerprintBy, Identity
 from segarena.registry import KINDS, known
 from segarena.roles import Dataset
-from segarena.specs import PluginSpec
 
 
 @dataclass(slots=True)

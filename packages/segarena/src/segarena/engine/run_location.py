@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from segarena.engine.lockstep import RunCast
 from segarena.engine.run_identity import identity_of
 from segarena.errors import DatasetError, WorkersInvalid
-from segarena.files.marks import Mark
+from segarena.files.folder_probe import Mark
 from segarena.records.configuration import RunConfiguration
 from segarena.records.identity import identity_changes
 

@@ -23,7 +23,7 @@ from segarena.engine.session_protocol import RemoteDataset, SessionLike
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
-from segarena.files.marks import marked
+from segarena.files.folder_probe import marked
 from segarena.records.failures import FailureCause
 from segarena.samples import Sample
 from segarena.work.deadline import this_deadline

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.arrays.levels import in_sixteen_bits, levels_of
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.samples import Sample, VideoSample, VolumeSample
 
 

@@ -26,10 +26,10 @@ from segarena.engine.sample_job import failure_reason, time_limit_of
 from segarena.engine.session import Session
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PluginInvalid, SegarenaError, SegmenterError
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.records.configuration import Agreement
 from segarena.registry import build, names
 from segarena.samples import Sample
-from segarena.specs import Plugin, PluginSpec
 from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import FunctionJob, UnitFailure
 

@@ -22,6 +22,7 @@ from segarena.abilities import (
     abilities_of_metric,
     abilities_of_user,
 )
+from segarena.benchmark_rules import TimeBudget
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.metric_values import metric_values, part_values
 from segarena.engine.mutation_guard import forbid_mutation
@@ -29,11 +30,10 @@ from segarena.engine.random_streams import random_stream
 from segarena.engine.round_recorder import DialogueKey, RecordedDialogue, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput, ProtocolViolation
-from segarena.objects import Judged, compare
+from segarena.multi_object import Judged, compare
 from segarena.prompts import MaskPrompt, Prompt, check_prompt
 from segarena.readonly import freeze, settled
 from segarena.roles import MOST_PROMPTS, Metric, Turn, User
-from segarena.rules import TimeBudget
 from segarena.samples import Sample, Support, Target
 
 

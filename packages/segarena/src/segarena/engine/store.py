@@ -32,7 +32,7 @@ from segarena.abilities import ChecksValues
 from segarena.engine.human_queue import clear_seats
 from segarena.engine.rows import Rows
 from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
-from segarena.files.whole import clear_leftovers, is_leftover, write_whole
+from segarena.files.atomic_write import clear_leftovers, is_leftover, write_whole
 from segarena.records.compaction import WritablePieces
 from segarena.records.configuration import (
     CIRCUMSTANCES,

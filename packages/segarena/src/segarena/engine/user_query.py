@@ -10,7 +10,8 @@ import numpy as np
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.session import Rules, Session
 from segarena.errors import InvalidInput
-from segarena.objects import begin, compare
+from segarena.multi_object import begin, compare
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.prompts import Prompt
 from segarena.registry import build
 from segarena.roles import User
@@ -26,7 +27,6 @@ from segarena.samples import (
     check_sample,
     without_void,
 )
-from segarena.specs import Plugin, PluginSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

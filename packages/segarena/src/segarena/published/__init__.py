@@ -6,7 +6,7 @@ is first asked for.
 
 from __future__ import annotations
 
-from segarena.published.finding import add_paper, find_table, table_names
-from segarena.published.tables import Figure, PublishedTable
+from segarena.published.table_registry import add_paper, find_table, table_names
+from segarena.published.table_types import Figure, PublishedTable
 
 __all__ = ["Figure", "PublishedTable", "add_paper", "find_table", "table_names"]

@@ -10,8 +10,8 @@ import msgspec
 import polars as pl
 
 from segarena.errors import StoreError
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256
-from segarena.files.whole import write_whole
 from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, parquet_bytes
 from segarena.records.pieces import Piece, Pieces, has_sample
 from segarena.work.ledger import Ledger

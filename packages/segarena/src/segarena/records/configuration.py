@@ -11,12 +11,12 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from segarena.benchmark_rules import Statistic, TimeBudget
 from segarena.errors import InvalidInput, StoreError
 from segarena.files.hashes import sha256
+from segarena.plugin_spec import PluginSpec
 from segarena.records.format_upgrade import RUN_FORMAT, SEALED_FORMATS, upgrade_configuration
 from segarena.records.identity import Identity
-from segarena.rules import Statistic, TimeBudget
-from segarena.specs import PluginSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.records.identity import Identity
 from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_seal
 

@@ -24,8 +24,8 @@ import msgspec
 import polars as pl
 
 from segarena.errors import StoreError
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena.files.whole import write_whole
 from segarena.records.parquet_scan import RETRY_HINT, ColumnFilter, read_small_files, scan_file
 from segarena.records.parquet_tables import (
     COLUMNS,

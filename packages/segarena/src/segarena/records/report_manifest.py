@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from segarena.errors import DatasetError
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256_of_file
-from segarena.files.whole import write_whole
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 
 REPORT_FOLDER = "report"
 """Default folder of a report in that of the run."""

@@ -9,9 +9,9 @@ from pathlib import PurePath
 from typing import Any
 
 from segarena.options import options_of
+from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.registry import known, names, todays_name
-from segarena.specs import PluginSpec
 
 SEES_TRUTH = " (SEES THE TRUTH)"
 """Suffix of a control that is given the targets, in every table and figure."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import PluginRecord, RunCounts
 from segarena.reports.comparability import comparability_warnings
 from segarena.reports.display_names import non_default_options, short_name
@@ -12,7 +13,6 @@ from segarena.reports.pages import Page, broken_pages
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import user_names
 from segarena.reports.wording import count_text, empty_text, partial_text, verified_text
-from segarena.specs import PluginSpec
 
 Facts: TypeAlias = "list[tuple[str, str]]"
 """Names and texts; the page leaves out those with an empty text."""

@@ -23,8 +23,8 @@ from segarena.arrays.boxes import bounding_window
 from segarena.arrays.rle import decode_rle, run_lengths
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, StoreError
-from segarena.files.whole import whole_file, write_whole
-from segarena.files.within import within
+from segarena.files.atomic_write import whole_file, write_whole
+from segarena.files.safe_paths import within
 from segarena.records.configuration import resolve_paths
 from segarena.records.parquet_scan import RETRY_HINT
 from segarena.records.trust import rebuild_plugin, trust_refusal

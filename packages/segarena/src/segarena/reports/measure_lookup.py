@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from segarena.published.reading import in_words
-from segarena.published.tables import Found, Measure, Words
+from segarena.published.table_files import in_words
+from segarena.published.table_types import Found, Measure, Words
+from segarena.reports.cells import Cell, Link, Value
 from segarena.reports.general_tables import summary_sheet
 from segarena.reports.pages import Page
-from segarena.reports.sheets import Cell, Link, Sheet, Value
+from segarena.reports.sheets import Sheet
 
 SUMMARY_TABLE = "summary"
 """Name of the general summary; the tables of a page have the names that the page defines."""

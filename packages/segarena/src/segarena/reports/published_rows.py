@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from segarena.published.reading import told_apart
-from segarena.published.tables import Figure, Found, Measure, PublishedTable
+from segarena.plugin_spec import PluginSpec
+from segarena.published.table_files import told_apart
+from segarena.published.table_types import Figure, Found, Measure, PublishedTable
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
-from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
-from segarena.specs import PluginSpec
 
 FROM_RUN = "run here"
 FROM_PAPER = "published, not run here"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from segarena.errors import StoreError
-from segarena.files.whole import write_whole
-from segarena.files.within import within
-from segarena.published.finding import find_table
+from segarena.files.atomic_write import write_whole
+from segarena.files.safe_paths import within
+from segarena.published.table_registry import find_table
 from segarena.records.report_manifest import write_manifest
 from segarena.records.trust import restrict_plugins, trust_refusal
 from segarena.reports.chart_export import chart_files, figures_in, png_of

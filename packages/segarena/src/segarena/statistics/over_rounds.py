@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
+from segarena.benchmark_rules import Statistic
 from segarena.registry import register, registered
-from segarena.rules import Statistic
 from segarena.statistics.curves import (
     Values,
     area_over_all,

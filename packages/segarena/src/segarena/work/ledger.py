@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from segarena.errors import RunConflict, StoreError
-from segarena.files.whole import cannot_write, write_whole
+from segarena.files.atomic_write import cannot_write, write_whole
 
 LEDGER_FORMAT = 1
 _CRC = b',"crc":"%08x"}'

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 from segarena.errors import DatasetError, InvalidInput
-from segarena.files.unpacking import unpack
+from segarena.files.zip_archives import unpack
 
 _END = struct.Struct("<4s4H2LH")
 _LARGE_END = struct.Struct("<4sQ2H2L4Q")

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput, InvalidMask
-from segarena.files.arrays import read_arrays
 from segarena.files.images import read_stored_size, read_values
+from segarena.files.npy import read_arrays
 from segarena.samples import Labels, Mask, Shape
 from segarena_server.challenges.submissions.archives import content_root, files_in
 

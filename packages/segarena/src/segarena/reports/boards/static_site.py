@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.records.trust import restrict_plugins
 from segarena.reports.boards.board import Board, Choice, Entry
 from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_targets

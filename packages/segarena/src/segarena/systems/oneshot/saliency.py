@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from segarena.arrays.saliency import SaliencyMap, boundary_contrast, spectral_residual
 from segarena.errors import DatasetMissing, InvalidImage, InvalidInput, SampleInvalid
-from segarena.files.arrays import read_arrays
 from segarena.files.images import read_size
-from segarena.files.within import within
+from segarena.files.npy import read_arrays
+from segarena.files.safe_paths import within
 from segarena.registry import find
 from segarena.samples import ImageSample, as_image
 

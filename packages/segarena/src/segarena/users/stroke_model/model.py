@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import InvalidInput
-from segarena.files.arrays import read_arrays
+from segarena.files.npy import read_arrays
 from segarena.users.stroke_model.drawing_agents import PLAN_PIECES
 from segarena.users.stroke_model.network import Network
 from segarena.users.stroke_model.surface import FloatArray

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.objects import Judged, ObjectsComparison
+from segarena.multi_object import Judged, ObjectsComparison
 from segarena.prompts import Scribble
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask

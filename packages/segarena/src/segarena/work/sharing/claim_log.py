@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.files.whole import cannot_write
+from segarena.files.atomic_write import cannot_write
 from segarena.work.sharing.claim_state import ClaimEntry, ClaimState
 from segarena.work.sharing.presence import folder_removed
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from segarena.errors import RunConflict, SegarenaError
-from segarena.files.whole import cannot_write, is_leftover
+from segarena.files.atomic_write import cannot_write, is_leftover
 from segarena.work.sharing.presence import Presence, present_sharers
 
 _OURS = re.compile(r"[0-9a-f]{16}\.(sharer|jsonl)|[0-9]{9}|\.[0-9a-f]{16}\.entry|lock")

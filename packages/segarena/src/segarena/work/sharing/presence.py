@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import SegarenaError, StoreError
-from segarena.files.whole import cannot_write, write_whole
+from segarena.files.atomic_write import cannot_write, write_whole
 from segarena.version import __version__
 
 EXPIRE_S = 60.0

@@ -5,8 +5,8 @@ import pytest
 
 import segarena
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
-from segarena.specs import PluginSpec
 from segarena.statistics.over_rounds import statistic_values
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from segarena.datasets.encodings import DecodedMask
+from segarena.datasets.mask_encodings import DecodedMask
 from segarena.errors import DatasetError, DatasetMissing, SampleInvalid
 from segarena.registry import build
 from segarena.roles import Dataset

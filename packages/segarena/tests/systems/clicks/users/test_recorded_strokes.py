@@ -12,11 +12,11 @@ import segarena
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
 from segarena.errors import RunConflict, SegarenaError
+from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Click, Scribble
 from segarena.registry import build
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
-from segarena.specs import PluginSpec
 from segarena.systems.clicks.users.recorded_strokes import centre_lines
 
 HEIGHT, WIDTH = 20, 30

@@ -5,7 +5,7 @@ import pytest
 
 from segarena.errors import DatasetMissing
 from segarena.published import find_table
-from segarena.published.tables import MeasurementRequest
+from segarena.published.table_types import MeasurementRequest
 from segarena.systems.oneshot.tables.measured_tables import measure_attributes, measure_partitions
 
 

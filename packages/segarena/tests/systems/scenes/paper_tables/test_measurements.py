@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from segarena.published.tables import MeasurementRequest
+from segarena.published.table_types import MeasurementRequest
 from segarena.systems.scenes.demo.demo_files import write_demo
 from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures.annotation_statistics import (

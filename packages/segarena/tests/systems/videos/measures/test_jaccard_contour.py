@@ -13,7 +13,7 @@ from segarena.arrays.contours import contour_radius_px
 from segarena.arrays.label_edges import label_edges
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput, InvalidMask, PluginInvalid
-from segarena.objects import ObjectsComparison, ObjectsReference
+from segarena.multi_object import ObjectsComparison, ObjectsReference
 from segarena.registry import build
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric, jaccard_contour
 from segarena.systems.videos.measures.recall_decay import decay, recall

@@ -7,7 +7,7 @@ import pytest
 
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, InvalidPrompt, PluginInvalid
-from segarena.objects import begin, compare
+from segarena.multi_object import begin, compare
 from segarena.prompts import Scribble, check_prompt
 from segarena.registry import build, describe
 from segarena.roles import Turn

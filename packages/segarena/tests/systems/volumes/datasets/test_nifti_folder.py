@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, MissingExtra, PluginInvalid, SampleInvalid
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset
-from segarena.specs import PluginSpec
 from segarena.systems.volumes.datasets.nifti_folder import NiftiFolder
 from segarena.systems.volumes.files.volume_io import write_volume
 

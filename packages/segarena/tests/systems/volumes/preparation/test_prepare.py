@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, StoreError
-from segarena.files.whole import cannot_write
+from segarena.files.atomic_write import cannot_write
 from segarena.systems.volumes.files.volume_io import read_labels, read_volume
 from segarena.systems.volumes.preparation import prepare as module
 from segarena.systems.volumes.preparation.catalogue import SETS, find_set

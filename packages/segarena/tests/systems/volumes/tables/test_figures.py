@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from segarena.plugin_spec import PluginSpec
 from segarena.published import find_table
 from segarena.registry import build
-from segarena.specs import PluginSpec
 
 # The paper averages before it rounds: ten figures and their mean are each off by at most 0.005.
 ROUNDED_TWICE = 0.0101

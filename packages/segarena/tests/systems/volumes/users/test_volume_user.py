@@ -11,7 +11,7 @@ from scipy import ndimage
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue, Lift, Prediction
 from segarena.errors import InvalidInput, PluginInvalid
-from segarena.objects import begin
+from segarena.multi_object import begin
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble, check_prompt
 from segarena.registry import build
 from segarena.roles import Turn

@@ -1,4 +1,4 @@
-"""Writing an adapter to start from, and beside it the other side of a worker."""
+"""Write a first adapter, and beside it the worker file that it imports."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from pathlib import Path
 
 import segarena.worker
 from segarena.errors import InvalidInput
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 
 TEMPLATE = Path(__file__).with_name("adapter.py.txt")
 
 
 def write_adapter(name: str, folder: Path) -> tuple[Path, bool]:
-    """Write `folder`/`name`.py, unless it is there, and segarena_worker.py; return the adapter and whether it is new.
+    """Write `folder`/`name`.py unless it exists, and segarena_worker.py.
+
+    Returns:
+        The path of the adapter, and whether it is new.
 
     Raises:
-        InvalidInput: the name is none that Python can import, or there is no such folder.
+        InvalidInput: Python cannot import a module of this name, or the folder does not exist.
         StoreError: the folder cannot be written to.
     """
     stem = name.removesuffix(".py")
@@ -31,11 +34,9 @@ def write_adapter(name: str, folder: Path) -> tuple[Path, bool]:
     adapter = folder / f"{stem}.py"
     is_new = not adapter.exists()
     if is_new:
-        text = (
-            TEMPLATE.read_text(encoding="utf-8").replace("FILE", adapter.name).replace("NAME", stem)
-        )
+        template = TEMPLATE.read_text(encoding="utf-8")
+        text = template.replace("FILE", adapter.name).replace("NAME", stem)
         write_whole(adapter, text)
-    write_whole(
-        folder / "segarena_worker.py", Path(segarena.worker.__file__).read_text(encoding="utf-8")
-    )
+    worker_source = Path(segarena.worker.__file__).read_text(encoding="utf-8")
+    write_whole(folder / "segarena_worker.py", worker_source)
     return adapter, is_new

@@ -7,11 +7,11 @@ error.
 
 from __future__ import annotations
 
+from segarena.benchmark_rules import Statistic
 from segarena.options import Protocol
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
-from segarena.rules import Statistic
-from segarena.specs import PluginSpec
 
 
 @benchmark("clicks")

@@ -13,9 +13,9 @@ from pathlib import Path
 from segarena.errors import InvalidInput
 from segarena.files.hashes import sha256_of_file
 from segarena.options import Protocol
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
-from segarena.specs import PluginSpec
 from segarena.systems.clicks.benchmarks.clicks import click_benchmark
 from segarena.systems.clicks.models.click_models import weights_file
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from segarena.reports.sheets import Cell, Sheet, Value
-from segarena.terminal.tables import show_sheet, write_sheet
+from segarena.reports.cells import Cell, Value
+from segarena.reports.sheets import Sheet
+from segarena.terminal.sheet_output import show_sheet, write_sheet
 
 if TYPE_CHECKING:
     from segarena.statistics.intervals import Interval

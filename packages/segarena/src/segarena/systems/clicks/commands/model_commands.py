@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
     PreviousOption,
@@ -22,7 +22,7 @@ from segarena.systems.clicks.commands.command_inputs import (
     read_clicked_instances,
     track_progress,
 )
-from segarena.terminal.exits import one_line_errors
+from segarena.terminal.exit_codes import one_line_errors
 
 if TYPE_CHECKING:
     from segarena.systems.clicks.crowd.instances import ClickedInstances
@@ -70,15 +70,15 @@ def judge_command(
     """
     from segarena.errors import InvalidInput
     from segarena.options import as_protocol
+    from segarena.plugin_spec import PluginSpec
     from segarena.registry import build
-    from segarena.specs import PluginSpec
     from segarena.systems.clicks.commands.means_table import show_means
     from segarena.systems.clicks.page.click_quality import (
         difference_rows,
         evaluate_click_models,
         quality_rows,
     )
-    from segarena.terminal.tables import check_table_path
+    from segarena.terminal.sheet_output import check_table_path
 
     with one_line_errors():
         check_table_path(out)
@@ -136,7 +136,7 @@ def compare_modes_command(
     from segarena.systems.clicks.crowd.clicks_table import read_display_modes
     from segarena.systems.clicks.crowd.dataset_instances import target_loader
     from segarena.systems.clicks.page.click_quality import display_mode_rows
-    from segarena.terminal.tables import check_table_path
+    from segarena.terminal.sheet_output import check_table_path
 
     with one_line_errors():
         check_table_path(out)
@@ -171,7 +171,7 @@ def compare_devices_command(
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
     from segarena.systems.clicks.crowd.dataset_instances import target_loader
     from segarena.systems.clicks.page.click_quality import device_rows
-    from segarena.terminal.tables import check_table_path
+    from segarena.terminal.sheet_output import check_table_path
 
     with one_line_errors():
         check_table_path(out)

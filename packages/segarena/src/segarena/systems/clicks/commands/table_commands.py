@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from segarena.files.whole import whole_file, write_whole
-from segarena.files.within import within
+from segarena.files.atomic_write import whole_file, write_whole
+from segarena.files.safe_paths import within
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
     PreviousOption,
@@ -23,7 +23,7 @@ from segarena.systems.clicks.commands.command_inputs import (
     read_first_rounds,
     track_progress,
 )
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,7 +79,7 @@ def counts_command(table: TableOption, out: TableFileOption = None) -> None:
     """
     from segarena.reports.sheets import Sheet
     from segarena.systems.clicks.crowd.clicks_table import count_clicks, read_clicks
-    from segarena.terminal.tables import check_table_path, show_sheet
+    from segarena.terminal.sheet_output import check_table_path, show_sheet
 
     with one_line_errors():
         check_table_path(out)
@@ -179,8 +179,8 @@ def maps_command(
     import numpy as np
 
     from segarena.errors import InvalidInput
+    from segarena.plugin_spec import PluginSpec
     from segarena.registry import build
-    from segarena.specs import PluginSpec
     from segarena.systems.clicks.commands.map_pictures import save_click_picture
     from segarena.systems.clicks.models.click_maps import click_map
 

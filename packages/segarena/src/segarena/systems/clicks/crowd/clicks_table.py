@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from segarena.errors import InvalidInput
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.roles import Finding
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetMissing, InvalidImage, SampleInvalid
 from segarena.files.hashes import fingerprint
 from segarena.files.images import read_image
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.samples import Mask
 from segarena.systems.clicks.models.click_maps import ClickType, error_mask
 

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import DecodedMask, to_targets
-from segarena.datasets.listing import CheckTally, Files, ListedDataset, existing_folder, some
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, existing_folder, some
+from segarena.datasets.mask_encodings import DecodedMask, to_targets
 from segarena.errors import DatasetError, DatasetMissing, InvalidMask
 from segarena.files.images import IMAGE_SUFFIXES, check_same_shape, read_colours, read_image
 from segarena.registry import dataset

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build, register
 from segarena.samples import ImageSample, Mask, Sample
-from segarena.specs import PluginSpec
 from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.models.reference_models import (
     DepthClickModel,

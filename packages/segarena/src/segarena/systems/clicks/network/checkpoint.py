@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from segarena.files.atomic_write import whole_file
 from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
-from segarena.files.whole import whole_file
 from segarena.pytorch import torch
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 

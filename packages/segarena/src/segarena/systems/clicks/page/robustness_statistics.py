@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.options import Protocol
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import TargetKey, image_clusters
 from segarena.reports.wording import count_text
-from segarena.rules import Statistic
 from segarena.statistics.correlations import CorrelationTable, correlation_table
 from segarena.statistics.intervals import (
     Interval,

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import Value
 from segarena.reports.recorded_run import Run
-from segarena.reports.sheets import Value
 from segarena.reports.wording import count_text, value_text
-from segarena.rules import Statistic
 from segarena.statistics.intervals import Interval
 from segarena.systems.clicks.page.robustness_statistics import FirstClickRow, GroupRow
 from segarena.systems.clicks.page.run_values import is_robustness_run, user_roles

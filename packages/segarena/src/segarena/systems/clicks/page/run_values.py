@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.overlays import prompt_positions
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import TargetKey, target_values
-from segarena.rules import Statistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

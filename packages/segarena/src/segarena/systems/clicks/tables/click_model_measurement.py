@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from segarena.errors import DatasetMissing, MissingExtra
-from segarena.published.tables import Found, Measured, MeasurementRequest
+from segarena.plugin_spec import PluginSpec
+from segarena.published.table_types import Found, Measured, MeasurementRequest
 from segarena.registry import build
 from segarena.roles import Dataset
-from segarena.specs import PluginSpec
 from segarena.systems.clicks.crowd.clicks_table import read_clicks
 from segarena.systems.clicks.crowd.dataset_instances import (
     clicked_instances,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from segarena.benchmark_rules import Statistic
 from segarena.options import Protocol
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
-from segarena.rules import Statistic
-from segarena.specs import PluginSpec
 from segarena.systems.oneshot.scoring.score_settings import (
     EmptyUnionRule,
     IouAggregate,

@@ -10,7 +10,7 @@ import typer
 
 from segarena.systems.oneshot.commands import bias_commands, build_commands
 from segarena.systems.oneshot.commands.build_commands import build_pair_dataset
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,7 +78,7 @@ def audit(
     from segarena.systems.oneshot.list_analysis.list_audit import audit_lists as audit_pairs
     from segarena.systems.oneshot.list_analysis.list_audit import findings_table, list_count_table
     from segarena.systems.oneshot.pairs.toss_lists import read_class_list, read_pair_lists
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     with one_line_errors():
         _check_out(out)
@@ -206,7 +206,7 @@ def recover(
         recover_partitions,
     )
     from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     with one_line_errors():
         found = recover_partitions(
@@ -272,7 +272,7 @@ def _show_scores(
     from segarena.systems.oneshot.pairs.pair_table import drop_cross_class
     from segarena.systems.oneshot.scoring.run_scores import score_runs, score_table
     from segarena.systems.oneshot.scoring.score_breakdown import class_table, level_table
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     runs = [one.counts for one in counted]
     runs = [drop_cross_class(run) for run in runs] if drop else runs
@@ -335,7 +335,7 @@ def _check_out(out: Path | None) -> None:
 def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
     import json
 
-    from segarena.files.whole import write_whole
+    from segarena.files.atomic_write import write_whole
 
     text = json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
     write_whole(out, table.write_csv() if out.suffix == ".csv" else text)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.oneshot.commands.build_commands import (
     IMAGES_HELP,
     SaliencyOption,
     open_image_source,
 )
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
-from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.workers import takes_workers
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.worker_options import takes_workers
 from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def cnb(
         read_evidence,
     )
     from segarena.systems.oneshot.commands.analysis_tables import correlation_sheet
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     with one_line_errors():
         evidence = read_evidence(statistics)
@@ -283,7 +283,7 @@ def _show_groups(title: str, found: Sequence[tuple[str, pl.DataFrame]]) -> None:
     import polars as pl
 
     from segarena.reports.sheets import frame_sheet
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     tables = [table.insert_column(0, pl.lit(run).alias("run")) for run, table in found]
     if tables:

@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
-from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.workers import Share, takes_workers
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.worker_options import Share, takes_workers
 from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
-    from segarena.specs import PluginSpec
+    from segarena.plugin_spec import PluginSpec
     from segarena.systems.oneshot.pairs.image_sources import ImageSource
     from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
     from segarena.systems.oneshot.tier_building.build_tiers import TierBuild
@@ -103,7 +103,7 @@ def build(
     lists cells with too few pairs); 1: built, but some images could not be used; 2: nothing can be
     built.
     """
-    from segarena.files.whole import write_whole
+    from segarena.files.atomic_write import write_whole
     from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
     from segarena.systems.oneshot.tier_building.build_tiers import build_tiers
     from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
@@ -168,7 +168,7 @@ def judge(
 
     from segarena.errors import DatasetMissing
     from segarena.reports import write_report
-    from segarena.terminal.running import run_and_show
+    from segarena.terminal.run_display import run_and_show
 
     with one_line_errors("stopped; the same command goes on where it was"):
         if not (tiers / DATASET_FILE).is_file():
@@ -194,7 +194,7 @@ def judge(
 
 def _open_images(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
     """Return images and masks, the name of the dataset, and its plug-in text with the new pairs."""
-    from segarena.specs import PluginSpec
+    from segarena.plugin_spec import PluginSpec
 
     pairs = (out / "pairs.parquet").resolve().as_posix()
     source = open_image_source(images)
@@ -214,8 +214,8 @@ def open_image_source(images: str) -> ImageSource:
         DatasetMissing: the folder lacks images or masks.
     """
     from segarena.errors import InvalidInput
+    from segarena.plugin_spec import PluginSpec
     from segarena.registry import names
-    from segarena.specs import PluginSpec
     from segarena.systems.oneshot.datasets.folder import folder_source
 
     folder = Path(images).expanduser()
@@ -257,8 +257,9 @@ def _number(text: str) -> Any:
 
 
 def _show(built: TierBuild, out: Path, dataset: str) -> None:
-    from segarena.reports.sheets import Cell, Sheet
-    from segarena.terminal.tables import show_sheet
+    from segarena.reports.cells import Cell
+    from segarena.reports.sheets import Sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     manifest = built.manifest
     rows: list[tuple[Cell, ...]] = []

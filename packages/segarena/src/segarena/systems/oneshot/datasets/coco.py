@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 import polars as pl
 
-from segarena.datasets.listing import existing_folder
+from segarena.datasets.listed_dataset import existing_folder
 from segarena.errors import DatasetError
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.folds import COCO_CLASSES, FoldRule, fold_of

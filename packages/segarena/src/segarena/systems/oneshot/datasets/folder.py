@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from segarena.datasets.listing import existing_folder
+from segarena.datasets.listed_dataset import existing_folder
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.files.images import IMAGE_SUFFIXES, list_files
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, FileSource
 from segarena.systems.oneshot.pairs.pair_dataset import CrossClassRule, PairDataset

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listing import CheckTally, existing_folder, some
+from segarena.datasets.listed_dataset import CheckTally, existing_folder, some
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_colours, read_values
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, FileSource, files_by_stem

@@ -8,9 +8,9 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from segarena.datasets.listing import existing_folder
+from segarena.datasets.listed_dataset import existing_folder
 from segarena.errors import DatasetMissing
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.folds import PASCAL_CLASSES, fold_of
 from segarena.systems.oneshot.pairs.image_sources import (

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_args
 
 import polars as pl
 
-from segarena.datasets.listing import some
+from segarena.datasets.listed_dataset import some
 from segarena.systems.oneshot.pairs.folds import FOLD_RULES, FoldRule, fold_classes
 from segarena.systems.oneshot.pairs.image_sources import ImageSource
 from segarena.systems.oneshot.pairs.item_names import NameConvention

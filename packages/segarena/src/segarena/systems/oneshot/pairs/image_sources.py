@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_image, read_values
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.samples import Mask
 
 ClassImage: TypeAlias = tuple[str, str]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.datasets.listing import Files, ListedDataset
+from segarena.datasets.listed_dataset import Files, ListedDataset
 from segarena.errors import DatasetError, InvalidMask
 from segarena.files.hashes import sha256
 from segarena.roles import Finding

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.files.atomic_write import write_whole
 from segarena.files.parquet import read_parquet
-from segarena.files.whole import write_whole
 from segarena.records.parquet_tables import parquet_bytes
 
 TierName: TypeAlias = Literal["pairs", "query-complexity", "support-cognizance", "generalization"]

@@ -15,9 +15,9 @@ from typing import Any, get_args
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.files.atomic_write import write_whole
 from segarena.files.limits import check_pixels, most_pixels
-from segarena.files.whole import write_whole
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.systems.oneshot.pairs.image_lists import is_image_list
 from segarena.systems.oneshot.pairs.item_names import (
     ListItem,

@@ -17,7 +17,7 @@ import polars as pl
 from segarena.comparison import Comparison
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, InvalidMask
 from segarena.files.images import read_values
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.records.row_types import read_attributes
 from segarena.samples import Target
 from segarena.systems.oneshot.measures.void_pixels import VoidPixelCounts

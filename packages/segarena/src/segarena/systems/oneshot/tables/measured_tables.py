@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from segarena.errors import DatasetMissing
-from segarena.published.tables import Found, Measured, MeasurementRequest
+from segarena.published.table_types import Found, Measured, MeasurementRequest
 from segarena.systems.oneshot.list_analysis.partition_recovery import (
     ATTRIBUTE_NAMES,
     PartitionRecovery,

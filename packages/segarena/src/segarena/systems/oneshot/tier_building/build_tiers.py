@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetError
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena.files.whole import write_whole
 from segarena.records.parquet_tables import parquet_bytes
 from segarena.samples import Mask
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, ImageSource

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.oneshot.tier_building.pair_sampling import (
     MeasuredItems,
     PairQuotas,

@@ -20,7 +20,7 @@ from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetError, InvalidInput, PluginInvalid, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import read_values
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.registry import build, find
 from segarena.samples import ImageSample, Mask, Support
 from segarena.systems.oneshot.pairs.image_sources import ClassMask, ImageSource, binarize_mask

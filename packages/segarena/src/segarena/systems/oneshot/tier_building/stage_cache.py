@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena.files.whole import write_whole
 from segarena.records.parquet_tables import parquet_bytes
 from segarena.systems.oneshot.pairs.image_sources import ClassImage
 from segarena.work.jobs import Executor, FactoryJob

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from segarena.errors import DatasetError, DatasetMissing
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
     from segarena.systems.scenes.checks.defects import Defect
@@ -215,7 +215,7 @@ def write_review_page(
 
     The page works offline. Decisions stay in the browser until you save them as a file.
     """
-    from segarena.files.whole import write_whole
+    from segarena.files.atomic_write import write_whole
     from segarena.systems.scenes.page.review_page import review_page
 
     with one_line_errors():

@@ -10,8 +10,8 @@ import msgspec
 import typer
 
 from segarena.errors import InvalidInput
-from segarena.terminal.exits import one_line_errors
-from segarena.terminal.workers import Share, takes_workers
+from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.worker_options import Share, takes_workers
 from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def report_statistics(
     from segarena.systems.scenes.measures.measurement_job import MeasurementJob
     from segarena.systems.scenes.page.measurement_pages import write_statistics_page
     from segarena.systems.scenes.page.measurement_tables import statistics_sheets
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     with one_line_errors("stopped; the same command goes on"):
         survey = MeasurementJob.of_statistics(estimator)
@@ -110,7 +110,7 @@ def report_agreement(
     from segarena.systems.scenes.measures.measurement_job import MeasurementJob
     from segarena.systems.scenes.page.measurement_pages import write_agreement_page
     from segarena.systems.scenes.page.measurement_tables import agreement_sheet
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     with one_line_errors("stopped; the same command goes on"):
         if only not in ("both", "regions", "edges"):
@@ -186,7 +186,7 @@ def report_edges(
     from segarena.systems.scenes.measures.measurement_job import measure_images
     from segarena.systems.scenes.page.measurement_pages import write_edges_page
     from segarena.systems.scenes.page.measurement_tables import edges_sheet, regions_sheet
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     with one_line_errors("stopped; the same command goes on"):
         if occurrence not in ("first", "last"):
@@ -259,7 +259,7 @@ def report_quality(
     """
     from segarena.systems.scenes.measures.segment_results import judge_segments
     from segarena.systems.scenes.page.measurement_tables import recall_sheet
-    from segarena.terminal.tables import show_sheet
+    from segarena.terminal.sheet_output import show_sheet
 
     with one_line_errors():
         results = judge_segments(

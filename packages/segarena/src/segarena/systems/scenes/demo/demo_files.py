@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.scenes.demo.scene_generator import DemoDrawing, DemoScene
 from segarena.systems.scenes.files.cocoa import write_cocoa
 from segarena.systems.scenes.files.label_png import encode_png

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from segarena.arrays.label_edges import label_edges
 from segarena.arrays.thinning import thin
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.arrays import read_arrays
 from segarena.files.images import read_grey
 from segarena.files.matlab import list_matlab, read_matlab
-from segarena.files.within import within
+from segarena.files.npy import read_arrays
+from segarena.files.safe_paths import within
 from segarena.samples import Shape
 from segarena.systems.scenes.edges.edge_counts import (
     EdgeCounts,

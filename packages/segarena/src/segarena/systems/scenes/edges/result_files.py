@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.scenes.edges.edge_summary import EdgePoint, EdgeSummary
 from segarena.systems.scenes.edges.region_measures import RegionSummary
 

@@ -16,7 +16,7 @@ import numpy as np
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.files.images import read_size
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.record_encoding import (
@@ -85,7 +85,7 @@ def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
 
 
 def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write scenes as COCO-Amodal; what their file stated of visibility is kept, the rest computed by COCO's rule."""
+    """Write scenes as COCO-Amodal; stated visibility is kept, the rest is computed by COCO's rule."""
     value = {
         **scenes.attributes,
         "images": image_records(scenes.scenes),

@@ -11,7 +11,7 @@ from typing import Any
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, SegarenaError
 from segarena.files.images import read_size
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.ann import read_ann
 from segarena.systems.scenes.files.coco import read_coco_scenes, write_coco_scenes

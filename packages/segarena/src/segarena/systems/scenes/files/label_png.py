@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.errors import InvalidInput
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.scenes.files.record_encoding import file_stem
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet

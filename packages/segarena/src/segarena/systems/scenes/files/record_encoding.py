@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.arrays.coco_rle import Rle
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import RegionRaster
 from segarena.systems.scenes.model.scene import Region, Scene

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.scenes.files.label_png import encode_png, named_scenes
 from segarena.systems.scenes.files.record_encoding import raw_id, write_json
 from segarena.systems.scenes.measures import reductions

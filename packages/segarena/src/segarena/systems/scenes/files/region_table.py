@@ -10,7 +10,7 @@ from pathlib import Path
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_encoding import mask_record, raw_id, write_json
 from segarena.systems.scenes.files.record_parsing import (

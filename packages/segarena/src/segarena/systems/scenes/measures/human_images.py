@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from segarena.arrays.label_edges import thin_label_edges
 from segarena.datasets.bsds500 import read_compact, read_original
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.arrays import read_arrays
 from segarena.files.limits import check_in_file
 from segarena.files.matlab import read_matlab
+from segarena.files.npy import read_arrays
 from segarena.samples import Mask
 from segarena.systems.scenes.files import read_scenes
 from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels, drawing_of_scene

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.html_document import document
 from segarena.reports.renderers import sheet_html

@@ -14,7 +14,7 @@ from pathlib import Path, PureWindowsPath
 
 from segarena.errors import DatasetError, InvalidImage, InvalidMask
 from segarena.files.images import read_image
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.reports.html_document import document
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.systems.scenes.checks.consensus import check_each

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from segarena.published.tables import Found, Measured, MeasurementRequest
+from segarena.published.table_types import Found, Measured, MeasurementRequest
 from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 from segarena.systems.scenes.measures.agreement_summary import summarise_agreement

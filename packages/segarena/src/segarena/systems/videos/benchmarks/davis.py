@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from segarena.benchmark_rules import Statistic, TimeBudget
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
-from segarena.rules import Statistic, TimeBudget
-from segarena.specs import PluginSpec
 from segarena.systems.videos.robot.settings import RobotPreset
 
 MetricToOptimize = Literal["J", "F", "J_AND_F"]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from segarena.datasets.listing import existing_folder, some
+from segarena.datasets.listed_dataset import existing_folder, some
 from segarena.errors import DatasetMissing, InvalidImage
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VideoSample
@@ -116,13 +115,18 @@ class Davis(VideoDataset):
 
 
 def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> list[str]:
+    """Return the sequences of a subset, see `Davis`."""
     if not isinstance(subset, str):
         return select_sequences(subset, None, images)
     if subset == "all":
         return sorted(folder.name for folder in images.iterdir() if folder.is_dir())
     parts = ("train", "val") if subset == "trainval" else (subset,)
-    names = chain.from_iterable(_listed(root / "ImageSets", part, year) for part in parts)
-    return [name for name in names if within(images, name)]
+    names: list[str] = []
+    for part in parts:
+        names += _listed(root / "ImageSets", part, year)
+    for name in names:
+        within(images, name)  # raises for names that lead out of the folder
+    return names
 
 
 def _listed(lists: Path, subset: str, year: int) -> list[str]:

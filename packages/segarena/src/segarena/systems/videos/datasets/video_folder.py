@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from segarena.datasets.listing import existing_folder, some
+from segarena.datasets.listed_dataset import existing_folder, some
 from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 from segarena.roles import Finding

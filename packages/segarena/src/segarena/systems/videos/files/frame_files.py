@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listing import Files, some
+from segarena.datasets.listed_dataset import Files, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, SampleInvalid
 from segarena.files.images import IMAGE_SUFFIXES, read_image, read_size, read_values
 from segarena.files.limits import check_pixels, check_voxels
@@ -110,25 +110,25 @@ def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
 
 
 def match_masks(frames: Sequence[Path], masks: Sequence[Path], folder: Path) -> Files:
-    """Return the mask of each frame: the file of the same name in another folder.
+    """Return the mask of each frame: the file with the same name in another folder.
 
     Raises:
         InvalidMask: frames without mask, or masks without frame; the message names them.
     """
-    by_name = {path.stem: path for path in masks}
-    missing = [frame.name for frame in frames if frame.stem not in by_name]
+    mask_of = {path.stem: path for path in masks}
+    missing = [frame.name for frame in frames if frame.stem not in mask_of]
     if missing:
         raise InvalidMask(
             f"{folder}: expected a mask for every frame, found none for {some(missing)}; add them"
         )
-    named = {frame.stem for frame in frames}
-    extra = [path.name for path in masks if path.stem not in named]
-    if extra or len(by_name) < len(masks):
-        which = some(extra) if extra else "two files of one name"
+    frame_names = {frame.stem for frame in frames}
+    extra = [path.name for path in masks if path.stem not in frame_names]
+    if extra or len(mask_of) < len(masks):
+        surplus = some(extra) if extra else "two files of one name"
         raise InvalidMask(
-            f"{folder}: expected one mask per frame, found {which} besides; remove them"
+            f"{folder}: expected one mask per frame, found {surplus} besides; remove them"
         )
-    return tuple(by_name[frame.stem] for frame in frames)
+    return tuple(mask_of[frame.stem] for frame in frames)
 
 
 def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
@@ -162,16 +162,22 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
 
 def missing_frame_names(paths: Sequence[Path]) -> Iterator[str]:
     """Yield the file names missing between the first and the last of numbered files."""
-    numbers = {int(path.stem): path for path in paths if path.stem.isdecimal()}
-    if len(numbers) == len(paths) and paths:
-        for number in range(min(numbers), max(numbers)):
-            if number not in numbers:
-                yield f"{number:0{len(paths[0].stem)}d}{paths[0].suffix}"
+    numbers = {int(path.stem) for path in paths if path.stem.isdecimal()}
+    # Files with other names, or with one number twice, are not numbered files.
+    if not paths or len(numbers) < len(paths):
+        return
+    digits = len(paths[0].stem)
+    for number in range(min(numbers), max(numbers)):
+        if number not in numbers:
+            yield f"{number:0{digits}d}{paths[0].suffix}"
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    parts = re.split(r"(\d+)", name)
-    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
+    """Return a sort key with numbers in a name compared as numbers."""
+    key: list[tuple[int, int, str]] = []
+    for part in re.split(r"(\d+)", name):
+        key.append((1, int(part), "") if part.isdecimal() else (0, 0, part))
+    return key
 
 
 def _other_size(path: Path, size: Sequence[int], first: Path, expected: Sequence[int]) -> str:

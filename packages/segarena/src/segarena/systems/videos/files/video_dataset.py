@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, some
 from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, SampleInvalid
 from segarena.roles import Finding
 from segarena.samples import VOID, Labels, Target, VideoSample
@@ -156,16 +156,15 @@ class VideoDataset(ListedDataset[VideoSample]):
     ) -> VideoObjects | None:
         if not self._needs_masks and len(video.masks) < len(video.frames):
             return None
-        masks = match_masks(video.frames, video.masks, self._folders[sample_id])
+        folder = self._folders[sample_id]
+        masks = match_masks(video.frames, video.masks, folder)
         try:
             return self._objects.objects(read_label_stack(masks, shape))
         except InvalidMask as error:
-            where = (
-                ""
-                if str(error).startswith(str(self._folders[sample_id]))
-                else f"{self._folders[sample_id]}: "
-            )
-            raise InvalidMask(f"{where}{error}") from error
+            # Messages about single files already begin with the folder.
+            if str(error).startswith(str(folder)):
+                raise
+            raise InvalidMask(f"{folder}: {error}") from error
 
     def _read_scribbles(
         self, path: Path, sample_id: str, video: VideoFiles, objects: VideoObjects | None
@@ -180,20 +179,23 @@ class VideoDataset(ListedDataset[VideoSample]):
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         del tally
-        frames = objects = scribbles = 0
-        drawn: list[str] = []
+        frames = 0
+        objects = 0
+        scribbles = 0
+        without: list[str] = []
         for sample_id in self.sample_ids:
             try:
                 sample = self.load(sample_id)
             except SampleInvalid:
+                without.append(sample_id)
                 continue  # the check has reported it
             frames += len(sample.frames)
             objects += sum(target.objects for target in sample.targets)
             scribbles += len(sample.scribbles)
-            drawn += [sample_id] if sample.scribbles else []
+            if not sample.scribbles:
+                without.append(sample_id)
             yield from _undecodable(sample)
         yield from self._compare(len(self.sample_ids), frames, objects)
-        without = [sample_id for sample_id in self.sample_ids if sample_id not in drawn]
         if scribbles and without:
             yield Finding(
                 is_error=False, message=f"{len(without)} videos have no scribbles: {some(without)}"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from segarena.arrays.contours import Outlined, contour_radius_px, outlined, shared
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
-from segarena.objects import Judged, ObjectsComparison, ObjectsReference
+from segarena.multi_object import Judged, ObjectsComparison, ObjectsReference
 from segarena.registry import metric
 from segarena.samples import Labels, Mask, as_labels, without_void
 

@@ -12,7 +12,9 @@ import numpy as np
 import polars as pl
 from rich.console import RenderableType
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.baselines import FLOOR_NOTE, floor_colour
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.chart_series import Figure, chart_size_px, labelled_colours, make_figure
 from segarena.reports.charts import ChartColour, Curve, line_chart
 from segarena.reports.display_names import metric_name
@@ -20,9 +22,8 @@ from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import sheet_terminal
-from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
-from segarena.rules import Statistic
 from segarena.systems.videos.benchmarks.davis import METRIC_COLUMNS, last_round, robot_text
 from segarena.systems.videos.measures.challenge_report import SampleScore
 from segarena.systems.videos.measures.challenge_summary import video_summary

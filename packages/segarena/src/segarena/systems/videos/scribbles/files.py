@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from segarena.errors import DatasetMissing, InvalidPrompt
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
 
 Scribbles: TypeAlias = Mapping[str, Any]
 """Content of a scribble file."""

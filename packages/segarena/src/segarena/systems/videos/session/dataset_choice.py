@@ -10,10 +10,10 @@ from pathlib import Path
 
 from segarena.abilities import KnowsFiles
 from segarena.errors import DatasetMissing, InvalidInput
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.registry import build, find
 from segarena.roles import Dataset, Finding
 from segarena.samples import Sample
-from segarena.specs import Plugin, PluginSpec
 
 LOCAL_SUBSETS = ("train", "val", "trainval")
 

@@ -28,10 +28,10 @@ from typing import Any, Self
 from segarena.client.address import read_address
 from segarena.engine.plan import Plan, make_plan
 from segarena.errors import InvalidInput, ProtocolViolation
-from segarena.files.whole import write_whole
+from segarena.files.atomic_write import write_whole
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Benchmark, Dataset
-from segarena.specs import PluginSpec
 from segarena.systems.videos.benchmarks.davis import MetricToOptimize
 from segarena.systems.videos.scribbles.files import Scribbles, fuse_scribbles
 from segarena.systems.videos.session.arguments import (
@@ -189,9 +189,14 @@ class DavisInteractiveSession:
     @cached_property
     def connector(self) -> ServiceConnector:
         """Holds the robot of this session as `service.robot`, for scripts that draw more scribbles with it."""
-        (spec,) = (self._entered().rules if self._plan is None else self._plan.benchmark).users
+        if self._plan is None:
+            rules = self._entered().rules
+        else:
+            rules = self._plan.benchmark
+        (spec,) = rules.users
         user: ScribbleRobot = build("user", spec)
-        return ServiceConnector(Service(InteractiveScribblesRobot.drawing_by(user.settings)))
+        robot = InteractiveScribblesRobot.drawing_by(user.settings)
+        return ServiceConnector(Service(robot))
 
     @property
     def report_name(self) -> str:

@@ -20,7 +20,7 @@ import polars as pl
 from segarena.client.participate import join, read_standing
 from segarena.client.participation import forget_turns
 from segarena.client.session import RemoteSession
-from segarena.datasets.listing import existing_folder
+from segarena.datasets.listed_dataset import existing_folder
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.evaluate import finish, open_folder
 from segarena.engine.lockstep import load_sample

@@ -16,8 +16,8 @@ from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Prediction
 from segarena.engine.session import Session
 from segarena.errors import InvalidMask, PredictionInvalid, StoreError
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256
-from segarena.files.whole import write_whole
 from segarena.systems.videos.session.report_file import claim_report
 
 _STARTED = "%Y%m%d_%H%M%S"

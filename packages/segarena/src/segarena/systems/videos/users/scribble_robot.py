@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from segarena.errors import InvalidInput, InvalidPrompt
-from segarena.objects import Judged, ObjectsComparison
+from segarena.multi_object import Judged, ObjectsComparison
 from segarena.prompts import Prompt, Scribble
 from segarena.registry import user
 from segarena.roles import Turn

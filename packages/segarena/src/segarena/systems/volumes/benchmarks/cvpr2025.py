@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from segarena.benchmark_rules import Statistic
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
-from segarena.rules import Statistic
-from segarena.specs import PluginSpec
 from segarena.systems.volumes.users.challenge_users import MiddleSlice
 
 CLICKS = 5

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
+from segarena.benchmark_rules import Statistic
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
+from segarena.plugin_spec import PluginSpec
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
-from segarena.rules import Statistic
-from segarena.specs import PluginSpec
 from segarena.systems.volumes.prompting.schemes import find_scheme
 from segarena.systems.volumes.users.volume_user import Refinement
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,7 +104,7 @@ def _show_sets(sets: Iterable[PublishedSet]) -> None:
 
 def _report(published: PublishedSet, prepared: PreparationResult) -> None:
     # Imported here to keep `--help` fast.
-    from segarena.specs import PluginSpec
+    from segarena.plugin_spec import PluginSpec
 
     objects = sum(sum(case.objects.values()) for case in prepared.cases)
     limited = " (--limit)" if prepared.is_partial else ""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from segarena.arrays.components import Connectivity
 from segarena.arrays.orientation import Grid
-from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
 from segarena.files.limits import MAX_VOXELS
 from segarena.registry import dataset

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from segarena.datasets.listing import Files
+from segarena.datasets.listed_dataset import Files
 from segarena.errors import DatasetError, DatasetMissing, PluginInvalid
 from segarena.systems.volumes.files.volume_io import volume_suffix
 

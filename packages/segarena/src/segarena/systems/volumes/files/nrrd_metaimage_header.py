@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from segarena.errors import DatasetError, InvalidImage
-from segarena.files.within import within
+from segarena.files.safe_paths import within
 
 _HEADER_BYTES = 1 << 20
 _LONGEST_LINE = 1000

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from segarena.arrays.orientation import Grid
-from segarena.files.whole import whole_path
+from segarena.files.atomic_write import whole_path
 from segarena.reports.mask_export import MaskPrediction, mask_format
 from segarena.systems.volumes.files.nifti import write_nifti
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import Cell, Value
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
-from segarena.reports.sheets import Cell, Sheet, Value
-from segarena.rules import Statistic
+from segarena.reports.sheets import Sheet
 from segarena.systems.volumes.measures.hierarchical_average import Averages
 from segarena.systems.volumes.page.round_values import (
     average_common_targets,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from segarena.abilities import abilities_of_segmenter, abilities_of_user
+from segarena.benchmark_rules import Statistic
 from segarena.dialogue import Lift
 from segarena.records.configuration import UserRecord
 from segarena.records.trust import rebuild_plugin, restrict_plugins
@@ -15,7 +16,6 @@ from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
-from segarena.rules import Statistic
 from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_cvpr2025
 from segarena.systems.volumes.page.effort_figures import effort_figures, rounds_figures
 from segarena.systems.volumes.page.instance_dice_table import instances_sheet

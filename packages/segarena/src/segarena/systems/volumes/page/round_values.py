@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import Value
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import user_names
-from segarena.reports.sheets import Value
 from segarena.reports.wording import count_text
-from segarena.rules import Statistic
 from segarena.statistics.curves import hold_last
 from segarena.statistics.over_rounds import statistic_values
 from segarena.systems.volumes.measures.hierarchical_average import Averages, average

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import DatasetError
-from segarena.files.unpacking import unpack
-from segarena.files.whole import cannot_write
+from segarena.files.atomic_write import cannot_write
+from segarena.files.zip_archives import unpack
 from segarena.systems.volumes.preparation.download_client import DownloadClient
 from segarena.systems.volumes.preparation.download_sources import DownloadSource, RemoteFile
 from segarena.work.executors import make_executor

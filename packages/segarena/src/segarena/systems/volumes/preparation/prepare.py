@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import DatasetMissing, SampleInvalid
-from segarena.files.unpacking import unpack
-from segarena.files.whole import cannot_write, clear_leftovers
+from segarena.files.atomic_write import cannot_write, clear_leftovers
+from segarena.files.zip_archives import unpack
 from segarena.systems.volumes.files.nifti import import_nibabel
 from segarena.systems.volumes.preparation.published_set import (
     ConvertedCase,

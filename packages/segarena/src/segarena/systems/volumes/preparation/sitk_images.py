@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.orientation import Grid
 from segarena.errors import InvalidImage, SampleInvalid
-from segarena.files.whole import whole_path
+from segarena.files.atomic_write import whole_path
 from segarena.systems.volumes.files.nifti import read_nifti, write_nifti
 from segarena.systems.volumes.files.nrrd_metaimage import read_itk
 from segarena.systems.volumes.files.volume_header import check_size

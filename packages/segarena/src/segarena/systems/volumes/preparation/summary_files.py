@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from segarena.errors import DatasetError
+from segarena.files.atomic_write import write_whole
 from segarena.files.hashes import sha256_of_file
-from segarena.files.whole import write_whole
 from segarena.systems.volumes.preparation.published_set import DatasetOutput, PublishedSet, RawCase
 from segarena.systems.volumes.preparation.sitk_images import ENDING
 from segarena.version import __version__

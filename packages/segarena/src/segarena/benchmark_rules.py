@@ -1,0 +1,39 @@
+"""What the rules of a benchmark are made of: statistics over rounds, and a budget of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """A number over the rounds of one dialogue: "NoC@90", "IoU@5", "AuC".
+
+    Attributes:
+        name: as printed.
+        kind: a registered kind of `segarena.statistics.over_rounds`: "noc", "auc", "at_round", ...
+        metric: the column it reads.
+        threshold: for "noc" and "nof".
+        round: for "at_round".
+        higher_is_better: which way is good.
+    """
+
+    name: str
+    kind: str
+    metric: str = "iou"
+    threshold: float = 0.9
+    round: int = 1
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBudget:
+    """How long answering may take over all rounds of one dialogue.
+
+    Attributes:
+        seconds_per_object: for each object of the target.
+        counts_judging: the time spent on judging answers and making prompts is taken off as well.
+    """
+
+    seconds_per_object: float
+    counts_judging: bool = False

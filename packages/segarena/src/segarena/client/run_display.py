@@ -1,0 +1,80 @@
+"""A run at a challenge with a progress bar, and where it stands: what `segarena run --challenge` shows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from segarena.client.participate import evaluate, read_standing
+from segarena.errors import RemoteError, StoreError
+from segarena.terminal.progress import ProgressBar
+
+
+def take_part_and_show(challenge: str, *, segmenter: str, workers: int = 1, **options: Any) -> int:
+    """Run with a progress bar, and print where it lies and where it stands; return how many dialogues failed."""
+    console = Console(stderr=True, emoji=False)
+    here = Path.cwd()
+    title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"
+    with ProgressBar(title, console, rate="rounds", workers=workers) as progress:
+        folder = evaluate(
+            challenge,
+            segmenter=segmenter,
+            workers=workers,
+            on_progress=progress.update,
+            on_trouble=lambda text: console.print(
+                f"[yellow]{escape(text)}[/yellow]", soft_wrap=True
+            ),
+            **options,
+        )
+    for note in folder.notes:
+        console.print(f"[yellow]{escape(note)}[/yellow]")
+    counts = folder.config.counts
+    if counts is None:  # finished runs have them
+        raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
+    if folder.path.is_relative_to(here):
+        place = folder.path.relative_to(here)
+    else:
+        place = folder.path
+    told = f"run: {place}   {counts.samples} samples, {counts.rounds} rounds, {counts.failures} failures"
+    console.print(told, soft_wrap=True, highlight=False)
+    if folder.config.metrics:
+        console.print(
+            f"report: segarena report {shlex.quote(str(place))}", soft_wrap=True, highlight=False
+        )
+    show_standing(folder.path, console)
+    return counts.failures
+
+
+def show_standing(folder: Path, console: Console) -> None:
+    """Print what the server shows of a run's scores and its place; not to reach it is no failure of the run."""
+    try:
+        begun, told = read_standing(folder)
+    except RemoteError as error:
+        console.print(f"[yellow]{escape(str(error))}[/yellow]", soft_wrap=True)
+        return
+    for line in standing_lines(str(begun.address), told):
+        console.print(escape(line), soft_wrap=True, highlight=False)
+
+
+def standing_lines(address: str, told: Mapping[str, Any]) -> list[str]:
+    """Return what a server tells of a run, as lines; one that shows nothing says so."""
+    scores = told.get("scores")
+    lines = [f"{address}: {told.get('state', 'over')}"]
+    if not isinstance(scores, Sequence) or not scores:
+        return [*lines, str(told.get("why") or "scores are not shown yet")]
+    lines += [_score(score) for score in scores if isinstance(score, Mapping)]
+    if told.get("place") and told.get("of") and told.get("board"):
+        lines.append(f"your best run has place {told['place']} of {told['of']}: {told['board']}")
+    return lines
+
+
+def _score(score: Mapping[str, Any]) -> str:
+    low = score.get("low")
+    high = score.get("high")
+    between = "" if low is None or high is None else f" ({low} to {high})"
+    return f"  {score.get('statistic', '')}, {score.get('user', '')}: {score.get('mean')}{between}"

@@ -1,0 +1,18 @@
+"""What things look like in a notebook: a table, everything in it escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
+    """Return a table of HTML.
+
+    >>> table_html(["name"], [["a < b"]])
+    '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>a &lt; b</td></tr></tbody></table>'
+    """
+    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+    lines = (f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table>{above}<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

@@ -1,0 +1,339 @@
+"""Reads the file of a paper's tables: TOML, with the figures as a text table that a person can hold against the paper.
+
+In the text table cells are parted by `|`. A heading with a slash, `DATASET/MEASURE`, has figures below it; `/MEASURE`
+where the dataset stands in the row, `DATASET/MEASURE±OTHER` where a cell holds two. Other headings are keys of the row.
+`NaN`, `–` and nothing are no figures; `?` behind one says that it could not be read with certainty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from segarena.errors import InvalidInput
+from segarena.options import close_to
+from segarena.published.table_types import (
+    Condition,
+    Data,
+    Figure,
+    Input,
+    Measure,
+    Measuring,
+    Model,
+    PublishedTable,
+    Row,
+    StandIn,
+    Words,
+)
+
+KEYS = ("model", "condition", "dataset")
+NO_FIGURE = ("", "-", "–", "nan")
+_NAME = re.compile(r"{([\w -]+)}")
+_FIGURE = re.compile(r"(?P<number>-?\d*\.?\d+(?:[eE][-+]?\d+)?)%?(?P<doubt>\??)")
+
+Columns: TypeAlias = list[tuple[str, tuple[str, ...]]]
+"""Dataset and measures of each heading; no measures where it is a key, which is then in place of the dataset."""
+
+
+class BenchmarkForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[benchmark]`: by which rules the tables of a paper are measured."""
+
+    name: str
+    options: dict[str, Any] = {}
+    needs: dict[str, str] = {}
+
+
+class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[tables.NUMBER]`; `model`, `condition` and `dataset` say how key columns name these."""
+
+    title: str
+    where: str = ""
+    model: str = "{model}"
+    condition: str = "{condition}"
+    dataset: str = "{dataset}"
+    figures: str = ""
+    datasets: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    read_as: dict[str, str] = {}
+    same_as: str = ""
+    models_of: str = ""
+    absent: str = ""
+    notes: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+    needs: dict[str, str] = {}
+    stand_in: StandIn = StandIn()
+
+
+class PaperForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    system: str
+    paper: str
+    read_from: str = ""
+    benchmark: BenchmarkForm = BenchmarkForm(name="")
+    stand_in: StandIn = StandIn()
+    inputs: dict[str, Input] = {}
+    datasets: dict[str, Data] = {}
+    models: dict[str, Model] = {}
+    measures: dict[str, Measure] = {}
+    conditions: dict[str, Condition] = {}
+    words: dict[str, dict[str, str]] = {}
+    tables: dict[str, TableForm]
+
+
+def read_paper(path: Path) -> PaperForm:
+    """Read the file of a paper.
+
+    Raises:
+        InvalidInput: it is not there, no TOML, or not of this form; the message says where.
+    """
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=PaperForm)
+    except OSError as error:
+        raise InvalidInput(
+            f"{path}: expected a file of published tables, {error.strerror}"
+        ) from error
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"{path}: expected TOML with published tables; {error}") from error
+
+
+def read_tables(
+    path: Path, measuring: Mapping[str, Measuring] | None = None
+) -> dict[str, PublishedTable]:
+    """Return the tables of a paper by number; `measuring` measures those for which no benchmark is run.
+
+    Raises:
+        InvalidInput: as `read_paper`; or a figure cannot be read, or a measure or dataset is not declared.
+    """
+    form = read_paper(path)
+    for name in form.datasets:
+        _check_mean(form.datasets, name, path)
+    made: dict[str, PublishedTable] = {}
+    for number in form.tables:
+        try:
+            made[number] = _Maker(form, number, (measuring or {}).get(number)).table
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}, table {number}: {error}") from error
+    return made
+
+
+def _check_mean(
+    datasets: Mapping[str, Data], name: str, path: Path, within: tuple[str, ...] = ()
+) -> None:
+    """Refuse a mean over datasets that are not declared, or over itself."""
+    if name not in datasets:
+        hint = close_to(name, datasets) or f"known: {', '.join(datasets)}"
+        raise InvalidInput(
+            f"{path}: {within[-1]} is the mean over {name!r}, which is not declared; {hint}"
+        )
+    if name in within:
+        raise InvalidInput(f"{path}: {name} is a mean over itself: {' of '.join((*within, name))}")
+    for part in datasets[name].mean_of:
+        _check_mean(datasets, part, path, (*within, name))
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes one table of the forms."""
+
+    paper: PaperForm
+    number: str
+    measuring: Measuring | None
+
+    @property
+    def form(self) -> TableForm:
+        return self.paper.tables[self.number]
+
+    @property
+    def table(self) -> PublishedTable:
+        paper = self.paper
+        form = self.form
+        figures, rows = self._figures_of(self.number)
+        if form.same_as:
+            figures, rows = self._figures_of(form.same_as)
+        elif form.models_of:
+            _, rows = self._figures_of(form.models_of)
+        measures = form.measures or tuple(dict.fromkeys(figure.measure for figure in figures))
+        figures = [figure for figure in figures if figure.measure in measures]
+        datasets = form.datasets or tuple(dict.fromkeys(figure.dataset for figure in figures))
+        self._check(datasets, paper.datasets, "dataset")
+        self._check(form.takes, paper.inputs, "input")
+        return PublishedTable(
+            name=f"{paper.system}:{self.number}",
+            title=form.title,
+            paper=paper.paper,
+            where=form.where,
+            read_from=paper.read_from,
+            figures=tuple(figures),
+            rows=tuple(rows),
+            datasets=datasets,
+            measures={name: self._measure(name) for name in measures},
+            absent=form.absent,
+            notes=form.notes,
+            models=paper.models,
+            data=paper.datasets,
+            conditions=paper.conditions,
+            inputs=paper.inputs,
+            takes=form.takes,
+            benchmark="" if self.measuring else paper.benchmark.name,
+            options={**paper.benchmark.options, **form.options},
+            needs={**paper.benchmark.needs, **form.needs},
+            stand_in=self._stand_in(),
+            measuring=self.measuring,
+        )
+
+    def _stand_in(self) -> StandIn:
+        """Return what the table says of it, over what the paper says."""
+        own = self.form.stand_in
+        shared = self.paper.stand_in
+        return StandIn(
+            segmenter=own.segmenter or shared.segmenter,
+            dataset=own.dataset or shared.dataset,
+            limit=own.limit or shared.limit,
+            options={**shared.options, **own.options},
+        )
+
+    def _measure(self, name: str) -> Measure:
+        self._check([name], self.paper.measures, "measure")
+        return self.paper.measures[name]
+
+    def _check(self, names: Any, known: Mapping[str, Any], kind: str) -> None:
+        for name in names if known else ():
+            if name not in known:
+                raise InvalidInput(
+                    f"no {kind} {name!r} is declared; {close_to(name, known) or 'known: ' + ', '.join(known)}"
+                )
+
+    def _figures_of(self, number: str) -> tuple[list[Figure], list[Row]]:
+        if number not in self.paper.tables:
+            raise InvalidInput(
+                f"there is no table {number!r}; {close_to(number, self.paper.tables)}"
+            )
+        form = self.paper.tables[number]
+        lines = [line for line in map(str.strip, form.figures.splitlines()) if line]
+        if not lines:
+            return [], []
+        columns = self._columns(_cells(lines[0]), form)
+        figures: list[Figure] = []
+        rows: dict[str, Row] = {}
+        for line in lines[1:]:
+            cells = _cells(line)
+            if len(cells) != len(columns):
+                raise InvalidInput(f"expected {len(columns)} cells, got {len(cells)}: {line}")
+            row = self._row(form, columns, cells)
+            rows.setdefault(repr(row), row)
+            figures += self._figures_in(row, columns, cells)
+        return figures, list(rows.values())
+
+    def _columns(self, headings: list[str], form: TableForm) -> Columns:
+        columns: Columns = []
+        for heading in headings:
+            dataset, slash, measures = heading.rpartition("/")
+            if slash:
+                names = tuple(form.read_as.get(name, name) for name in measures.split("±"))
+            else:
+                names = ()
+            self._check(names, self.paper.measures, "measure")
+            columns.append((dataset if slash else heading, names))
+        return columns
+
+    def _row(self, form: TableForm, columns: Columns, cells: list[str]) -> Row:
+        printed = {
+            heading: cell
+            for (heading, names), cell in zip(columns, cells, strict=True)
+            if not names
+        }
+        patterns = {"model": form.model, "condition": form.condition, "dataset": form.dataset}
+        words = {**dict.fromkeys(KEYS, ""), **printed}
+        named = {
+            key: " ".join(in_words(pattern, words).split()) for key, pattern in patterns.items()
+        }
+        translated = {
+            key: self.paper.words.get(key, {}).get(cell, cell) for key, cell in printed.items()
+        }
+        condition = self.paper.conditions.get(named["condition"])
+        return Row(**named, words={**translated, **({"user": condition.user} if condition else {})})
+
+    def _figures_in(self, row: Row, columns: Columns, cells: list[str]) -> Iterator[Figure]:
+        for (dataset, names), cell in zip(columns, cells, strict=True):
+            parts = _parted(cell, len(names)) if names else []
+            for name, printed in zip(names, parts, strict=True):
+                if printed.lower() not in NO_FIGURE:
+                    yield self._figure(row, dataset or row.dataset, name, printed)
+
+    def _figure(self, row: Row, dataset: str, measure: str, printed: str) -> Figure:
+        match = _FIGURE.fullmatch(printed)
+        try:
+            number = Decimal(match["number"] if match else "")
+        except InvalidOperation as error:
+            raise InvalidInput(
+                f"{row.model}, {measure}: expected a figure, got {printed!r}"
+            ) from error
+        if measure in self.paper.measures:
+            decimals = self.paper.measures[measure].decimals
+        else:
+            decimals = None
+        exponent = number.as_tuple().exponent
+        return Figure(
+            model=row.model,
+            dataset=dataset,
+            condition=row.condition,
+            measure=measure,
+            printed=printed,
+            value=float(number),
+            step=float(Decimal(1).scaleb(int(exponent) if decimals is None else -decimals)),
+            is_certain=not (match and match["doubt"]),
+            words=row.words,
+        )
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("|")]
+
+
+def _parted(cell: str, count: int) -> list[str]:
+    """Return the figures of a cell that holds `count` of them, as "6.44±0.85"."""
+    if cell.lower() in NO_FIGURE:
+        return [""] * count
+    parts = [part.strip() for part in cell.split("±")]
+    if len(parts) != count:
+        raise InvalidInput(f"expected {count} figures parted by ±, got {cell!r}")
+    return parts
+
+
+def told_apart(condition: str, words: Words, measure: Measure) -> str:
+    """Return what tells the figures of a measure apart: the condition, and the words in the measure's place."""
+    named = [words[name] for name in names_in(measure.column) if name in words]
+    return ", ".join(filter(None, [condition, *named]))
+
+
+def names_in(text: object) -> list[str]:
+    """Return the names in braces in a text; none in what is no text.
+
+    >>> names_in("folder(path='{path}', pairs='{tiers}/a')")
+    ['path', 'tiers']
+    """
+    return _NAME.findall(text) if isinstance(text, str) else []
+
+
+def in_words(pattern: str, words: Words) -> str:
+    """Return a text with `{name}` replaced by what the row has under that heading.
+
+    Raises:
+        InvalidInput: the row has no such heading.
+    """
+    for name in names_in(pattern):
+        if name not in words:
+            known = ", ".join(words) or "none"
+            raise InvalidInput(
+                f"{pattern!r}: no column of the figures is called {name!r}; there are {known}"
+            )
+        pattern = pattern.replace(f"{{{name}}}", words[name])
+    return pattern

@@ -1,0 +1,96 @@
+"""Published tables by name: those that packages add, and files of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from segarena.errors import PluginError, SegarenaError, UnknownPlugin
+from segarena.options import close_to
+from segarena.published.table_files import read_tables
+from segarena.published.table_types import Measuring, PublishedTable
+from segarena.registry import import_packages
+
+ENTRY_POINTS = "segarena.tables"
+SUFFIX = ".toml"
+
+_papers: dict[Path, Mapping[str, Measuring]] = {}
+
+
+def add_paper(path: Path, measuring: Mapping[str, Measuring] | None = None) -> None:
+    """Add the tables in a file, called SYSTEM:NUMBER; it is read when one is first asked for.
+
+    Args:
+        path: of the file, see `segarena.published.table_files`.
+        measuring: by number, what measures tables for which no benchmark is run.
+    """
+    _papers[path] = dict(measuring or {})
+    _tables.cache_clear()
+
+
+def table_names() -> tuple[str, ...]:
+    """Return the names of all tables, paper by paper."""
+    return tuple(_all())
+
+
+def find_table(reference: str) -> PublishedTable:
+    """Return a table by name, or from a file: `mine.toml`, or `mine.toml:NUMBER` where that holds several.
+
+    Raises:
+        UnknownPlugin: there is none of that name; the message says the near ones.
+        InvalidInput: the file cannot be used.
+    """
+    path, is_file, number = reference.rpartition(f"{SUFFIX}:")
+    if is_file or reference.endswith(SUFFIX):
+        return _from_file(Path(path + SUFFIX if is_file else reference), number if is_file else "")
+    known = _all()
+    if reference in known:
+        return known[reference]
+    system = reference.partition(":")[0]
+    of_system = [name for name in known if name.startswith(f"{system}:")]
+    if of_system:
+        hint = f"{system} has {', '.join(of_system)}"
+    else:
+        hint = close_to(reference, known)
+    raise UnknownPlugin(
+        f"{''.join(f'{text}; ' for text in broken_tables())}no table is called {reference!r}; "
+        f"{hint or 'segarena list tables shows what there is'}. A file works too: my_tables.toml"
+    )
+
+
+def broken_tables() -> tuple[str, ...]:
+    """Return a line for each package or file whose tables cannot be read; the others' are there."""
+    return (*import_packages(ENTRY_POINTS), *_tables()[1])
+
+
+def _all() -> Mapping[str, PublishedTable]:
+    import_packages(ENTRY_POINTS)
+    return _tables()[0]
+
+
+@cache
+def _tables() -> tuple[Mapping[str, PublishedTable], tuple[str, ...]]:
+    found: dict[str, PublishedTable] = {}
+    faults: list[str] = []
+    for path, measuring in _papers.items():
+        try:
+            for table in read_tables(path, measuring).values():
+                if table.name in found:
+                    raise PluginError(f"{path}: table {table.name} is there already")
+                found[table.name] = table
+        except SegarenaError as error:  # another package's fault must not take our tables away
+            faults.append(str(error))
+    return found, tuple(faults)
+
+
+def _from_file(path: Path, number: str) -> PublishedTable:
+    tables = read_tables(path)
+    if number in tables:
+        return tables[number]
+    if not number and len(tables) == 1:
+        return next(iter(tables.values()))
+    wanted = f"no table {number!r}" if number else "several tables"
+    raise UnknownPlugin(
+        f"{path} has {wanted}; write {' or '.join(f'{path}:{known}' for known in tables)}"
+    )

@@ -1,0 +1,169 @@
+"""Measured beside published: every figure with the difference, and whether that is within rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from segarena.published.table_files import told_apart
+from segarena.published.table_types import Figure, Found, Measure, PublishedTable
+from segarena.reports.cells import Cell, Column, Value
+from segarena.reports.sheets import Sheet
+from segarena.reports.wording import count_text
+from segarena.reproduction.measurement import Key
+from segarena.reproduction.requirements import Need
+
+SMALL = 0.01
+"""Smaller numbers are printed with a power of ten."""
+
+
+def needs_sheet(table: PublishedTable, needs: Sequence[Need]) -> Sheet:
+    """Return what measuring a table takes, what is missing first."""
+    rows = tuple(
+        (need.kind, need.name, need.place or f"missing {need.wanted}".strip(), need.get)
+        for need in needs
+    )
+    head = ("needed", "name", Column("found", "words"), Column("how to have it", "words"))
+    there = sum(need.is_there for need in needs)
+    caption = f"{table.name} takes {count_text(len(needs), 'thing')}; there already: {there}."
+    return Sheet(name="needs", caption=caption, head=head, rows=rows)
+
+
+def comparison_sheet(
+    table: PublishedTable, found: Mapping[Key, Found], *, is_whole: bool = True
+) -> Sheet:
+    """Return a row for each figure that was measured or that the paper prints of what was measured.
+
+    `is_whole` says whether all samples took part: a part of them is not what the paper measured.
+    """
+    about = {(model, dataset) for model, dataset, _, _ in found}
+    printed = {
+        _key(table, figure): figure
+        for figure in table.figures
+        if (figure.model, figure.dataset) in about
+    }
+    keys = [*printed, *(key for key in found if key not in printed)]
+    rows = [
+        _row(table, key, printed.get(key), found.get(key))
+        for key in keys
+        if key in found or not table.measures[key[3]].why_not
+    ]
+    head = (
+        Column("model"),
+        Column("dataset"),
+        Column("condition"),
+        Column("measure", "words"),
+        Column("published", "number"),
+        Column("measured", "interval"),
+        Column("difference", "number"),
+        Column("within rounding"),
+    )
+    sheet = Sheet(
+        name="comparison",
+        caption=_caption(table, rows, is_whole=is_whole),
+        head=head,
+        rows=tuple(rows),
+    )
+    return _told(sheet, keys)
+
+
+def dry_sheet(table: PublishedTable, found: Mapping[Key, Found]) -> Sheet:
+    """Return what a dry run measured; nothing of it is about the paper's models or data."""
+    rows: list[tuple[Cell, ...]] = []
+    for (model, dataset, condition, name), value in found.items():
+        measure = table.measures[name]
+        rows.append((model, dataset, condition, _title(measure), _measured(measure, value)))
+    head = (
+        "stand-in",
+        "dataset",
+        "condition",
+        Column("measure", "words"),
+        Column("measured", "interval"),
+    )
+    caption = f"A dry run of {table.name}: these are stand-ins, not the paper's models and data."
+    sheet = Sheet(name="dry-run", caption=caption, head=head, rows=tuple(rows))
+    return _told(sheet, found)
+
+
+def unmeasured(table: PublishedTable) -> list[str]:
+    """Return which measures of a table no report has, and why; one line each."""
+    measures = table.measures.values()
+    return [f"{one.title}: {one.why_not}." for one in measures if one.why_not]
+
+
+def _told(sheet: Sheet, keys: Iterable[Key]) -> Sheet:
+    """Return a table without its column of conditions, where there are none."""
+    has_conditions = any(condition for _, _, condition, _ in keys)
+    if has_conditions:
+        return sheet
+    return sheet.pick(*(key for key in sheet.keys if key != "condition"))
+
+
+def _key(table: PublishedTable, figure: Figure) -> Key:
+    measure = table.measures[figure.measure]
+    return (
+        figure.model,
+        figure.dataset,
+        told_apart(figure.condition, figure.words, measure),
+        figure.measure,
+    )
+
+
+def _row(
+    table: PublishedTable, key: Key, figure: Figure | None, found: Found | None
+) -> tuple[Cell, ...]:
+    measure = table.measures[key[3]]
+    if figure is None:
+        published = Value(mean=math.nan)
+    else:
+        published = Value(mean=figure.value, printed=figure.printed)
+    if found is None:
+        return (
+            *key[:3],
+            _title(measure),
+            published,
+            Value(mean=math.nan),
+            Value(mean=math.nan),
+            "–",
+        )
+    measured = _measured(measure, found)
+    if figure is None:
+        return (*key[:3], _title(measure), published, measured, Value(mean=math.nan), "–")
+    decimals = _decimals(figure)
+    difference = Value(mean=measured.mean - figure.value, decimals=decimals + 1, is_signed=True)
+    return (
+        *key[:3],
+        _title(measure),
+        published,
+        measured,
+        difference,
+        "yes" if figure.agrees(measured.mean) else "no",
+    )
+
+
+def _measured(measure: Measure, found: Found) -> Value:
+    mean, low, high = (measure.scale * value for value in (found.mean, found.low, found.high))
+    decimals = 4 if measure.scale == 1 else 3
+    if 0 < abs(mean) < SMALL:
+        bounds = "" if math.isnan(low) else f"[{low:.2e}, {high:.2e}]"
+        return Value(mean=mean, low=low, high=high, printed=f"{mean:.2e}", printed_bounds=bounds)
+    return Value(mean=mean, low=low, high=high, decimals=decimals)
+
+
+def _decimals(figure: Figure) -> int:
+    return max(0, -math.floor(math.log10(figure.step)))
+
+
+def _title(measure: Measure) -> str:
+    return f"{measure.title}, {measure.unit}" if measure.unit else measure.title
+
+
+def _caption(table: PublishedTable, rows: Iterable[tuple[Cell, ...]], *, is_whole: bool) -> str:
+    told = [row[-1] for row in rows]
+    compared = [word for word in told if word != "–"]
+    within = sum(word == "yes" for word in compared)
+    if is_whole:
+        part = ""
+    else:
+        part = " Not over the samples of the paper, so no agreement is to be expected."
+    return f"{table.name}: {within} of {count_text(len(compared), 'figure')} within rounding.{part}"

@@ -1,0 +1,58 @@
+"""The options that say who does the work, and what a command is given for them."""
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from segarena import Ray
+from segarena.errors import InvalidInput
+from segarena.terminal.worker_options import Workers, takes_workers, workers_of
+
+
+def test_a_number_stays_one_unless_ray_is_asked_for():
+    assert workers_of(3) == workers_of(3, "local") == 3
+    assert workers_of(3, "ray") == Ray(3)
+    assert workers_of(3, "ray", "auto", 0.5) == Ray(3, "auto", 0.5)
+    assert (
+        workers_of(3, "local", "auto") == 3
+    )  # a file has the address, the line says that it is not wanted now
+
+
+def test_options_that_do_not_go_together_are_refused():
+    with pytest.raises(InvalidInput, match="expected local or ray"):
+        workers_of(3, "slurm")
+    with pytest.raises(InvalidInput, match="give --executor ray too"):
+        workers_of(3, gpus_per_worker=0.5)
+
+
+@takes_workers
+def command(name: str, workers: Workers = 2) -> None:
+    """Do it."""
+    typer.echo(f"{name} {workers}")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("it", "it 2"),
+        ("it -w 5", "it 5"),
+        ("it -w 5 --executor ray", "it Ray(workers=5, address='', gpus_per_worker=0.0)"),
+        (
+            "it --executor ray --address 10.0.0.1:6379 --gpus-per-worker 2",
+            "it Ray(workers=2, address='10.0.0.1:6379', gpus_per_worker=2.0)",
+        ),
+    ],
+)
+def test_a_command_is_given_who_works(line, told):
+    app = typer.Typer()
+    app.command()(command)
+    answer = CliRunner().invoke(app, line.split())
+    assert (answer.stdout, answer.exit_code) == (f"{told}\n", 0)
+
+
+def test_what_is_wrong_is_a_line_and_the_command_is_not_called():
+    app = typer.Typer()
+    app.command()(command)
+    answer = CliRunner().invoke(app, ["it", "--executor", "ray", "-w", "0"])
+    assert (answer.stdout, answer.exit_code) == ("", 2)
+    assert answer.stderr == "error: workers on Ray must be 1 or more, got 0\n"

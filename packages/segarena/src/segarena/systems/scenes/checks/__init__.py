@@ -1,1 +1,1 @@
-"""What is wrong with an annotation, and what can be mended without guessing."""
+"""Defects of annotations, and repairs that need no guess."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.cells import Cell, Value
+from segarena.reports.sheets import Sheet
 from segarena.systems.scenes.edges.edge_summary import EdgeSummary
 from segarena.systems.scenes.edges.region_measures import RegionSummary
 from segarena.systems.scenes.measures.agreement_summary import AgreementSummary

@@ -67,36 +67,31 @@ class VideoPictures:
     def stacks(
         self, shown: Sequence[RunDialogue], sample: VideoSample, target: Target
     ) -> Sequence[Stack]:
-        """Return the frames with the objects, and for each run its predictions and what was drawn just before."""
-        frames = shown_frames(
-            len(sample.frames), chain.from_iterable(dialogue.prompts for _, dialogue in shown)
-        )
+        """Return the frames with the objects, and for each run its predictions and latest prompts."""
+        count = len(sample.frames)
+        frames = shown_frames(count, chain.from_iterable(dialogue.prompts for _, dialogue in shown))
         height, width = sample.frame_shape
         view = View((slice(0, height), slice(0, width)), WIDTH_PX / width)
-        count = len(sample.frames)
-        plates = [
-            Plate(
+        plates: list[Plate] = []
+        for frame in frames:
+            plate = Plate(
                 label=f"frame {frame} of {count}",
                 picture=jpeg_uri(sample.frames[frame], view),
                 targets=_outlines(target.mask[frame], target.objects, view),
             )
-            for frame in frames
+            plates.append(plate)
+        panes = [
+            _pane(run, dialogue, sample.shape, target.objects, frames, view)
+            for run, dialogue in shown
         ]
-        return [
-            Stack(
-                view=view,
-                plates=plates,
-                panes=[
-                    _pane(run, dialogue, sample.shape, target.objects, frames, view)
-                    for run, dialogue in shown
-                ],
-                colours=[colour_class(number) for number in range(target.objects)]
-                if target.objects > 1
-                else [""],
-                note=f"{len(frames)} of {count} frames are shown." if len(frames) < count else "",
-                is_moving=True,
-            )
-        ]
+        colours = [""]
+        if target.objects > 1:
+            colours = [colour_class(number) for number in range(target.objects)]
+        note = f"{len(frames)} of {count} frames are shown." if len(frames) < count else ""
+        stack = Stack(
+            view=view, plates=plates, panes=panes, colours=colours, note=note, is_moving=True
+        )
+        return [stack]
 
 
 def _pane(
@@ -107,31 +102,22 @@ def _pane(
     frames: Sequence[int],
     view: View,
 ) -> Pane:
-    kept = {
-        number: labels
-        for number, labels in kept_labels(run, dialogue.key).items()
-        if labels.shape == shape
-    }
+    outlines: dict[int, list[list[str]]] = {}
+    for number, labels in sorted(kept_labels(run, dialogue.key).items()):
+        if labels.shape == shape:
+            outlines[number] = [_outlines(labels[frame], objects, view) for frame in frames]
     marks: list[RoundMarks] = []
+    values: list[str] = []
+    charts: list[str] = []
     for number, prompts in enumerate(dialogue.prompts, 1):
-        for place, frame in enumerate(frames):
+        for index, frame in enumerate(frames):
             svg = "".join(_line(prompt, frame, view) for prompt in prompts)
             if svg:
-                marks.append(RoundMarks(round=number, svg=svg, plates=[place], is_brief=True))
-    values = [frame_values(run, dialogue.key, number) for number in range(1, dialogue.rounds + 1)]
-    told = zip(values, dialogue.prompts, strict=True)
-    return Pane(
-        label=run.label,
-        values=[f"J&F {each.mean():.3f}" if len(each) else "–" for each in values],
-        kept={
-            number: [_outlines(kept[number][frame], objects, view) for frame in frames]
-            for number in sorted(kept)
-        },
-        marks=marks,
-        charts=[
-            _chart(each, number, frames, prompts) for number, (each, prompts) in enumerate(told, 1)
-        ],
-    )
+                marks.append(RoundMarks(round=number, svg=svg, plates=[index], is_brief=True))
+        quality = frame_values(run, dialogue.key, number)
+        values.append(f"J&F {quality.mean():.3f}" if len(quality) else "–")
+        charts.append(_chart(quality, number, frames, prompts))
+    return Pane(label=run.label, values=values, kept=outlines, marks=marks, charts=charts)
 
 
 def kept_labels(run: Run, key: DialogueId) -> dict[int, Labels]:

@@ -1,1 +1,1 @@
-"""The scribbling robot as a user."""
+"""The scribble robot as a simulated user."""

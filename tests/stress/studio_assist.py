@@ -33,7 +33,7 @@ from drawn import give_task, someone, tasks_of
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_studio.annotation.pictures import add_picture, check_picture
-from segarena_studio.annotation.projects import Rules, make_project, put_member
+from segarena_studio.annotation.projects import ProjectRules, create_project, set_member
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ def prepare(data: Path, pictures: int, megapixels: float, segmenters: tuple[str,
     site = open_site(data, Settings(segmenters=segmenters))
     lead, person = someone(site, "Lead", "organiser"), someone(site, "Anna")
     with site.database.writing() as session:
-        project = make_project(session, Rules(name="Clicks", seed=1), lead, 0.0)
-        put_member(session, project, "Anna", "annotator", 0.0)
+        project = create_project(session, ProjectRules(name="Clicks", seed=1), lead, 0.0)
+        set_member(session, project, "Anna", "annotator", 0.0)
         for number in range(pictures):
             checked = check_picture(f"{number}.jpg", photograph(number, megapixels))
             add_picture(session, project, site.folder.photographs, checked, 0.0)

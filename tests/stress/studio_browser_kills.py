@@ -31,9 +31,9 @@ from drawn import give_task, picture, tasks_of
 from hands import Mouse
 
 from segarena_studio.annotation.pictures import add_picture, check_picture
-from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.annotation.projects import ProjectRules, create_project
 from segarena_studio.orm_models import Project
-from segarena_studio.standalone import open_alone
+from segarena_studio.standalone import open_standalone
 
 SIZE = (640, 480)
 YOUNG_S = 2.0
@@ -56,10 +56,10 @@ def main() -> int:
     young = old = choices = there = 0
     age_s = 0.0
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        site, key = open_alone(Path(folder) / "pictures", 0, workers=0)
+        site, key = open_standalone(Path(folder) / "pictures", 0, workers=0)
         served = Served(site)
         with site.database.writing() as session:
-            project = make_project(session, Rules(name="Street"), site.only_person, 0.0).id
+            project = create_project(session, ProjectRules(name="Street"), site.only_person, 0.0).id
             drawn_on = check_picture("street.png", picture(size=SIZE))
             add_picture(
                 session, session.get_one(Project, project), site.folder.photographs, drawn_on, 0.0

@@ -32,12 +32,12 @@ from PIL import Image
 from rich import print as show
 from rich.table import Table
 
-from segarena_studio.annotation.assignment import give, next_task
-from segarena_studio.annotation.drafts import put_draft
+from segarena_studio.annotation.assignment import assign_task, next_task
+from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.pictures import add_picture, check_picture
-from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.annotation.projects import ProjectRules, create_project
 from segarena_studio.annotation.scene_document import read_document
-from segarena_studio.standalone import open_alone
+from segarena_studio.standalone import open_standalone
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))
 from at_work import Served
@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--traces", type=Path, help="keep the traces in this folder")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        site, key = open_alone(Path(folder), 0, workers=0)
+        site, key = open_standalone(Path(folder), 0, workers=0)
         task = prepare(site, given.regions, given.vertices)
         served = Served(site)
         try:
@@ -100,7 +100,9 @@ def prepare(site: Any, regions: int, vertices: int) -> int:
     rng = np.random.default_rng(0)
     text = json.dumps(scene(rng, regions, vertices)).encode()
     with site.database.writing() as session:
-        project = make_project(session, Rules(name="Large", seed=1), site.only_person, site.now())
+        project = create_project(
+            session, ProjectRules(name="Large", seed=1), site.only_person, site.now()
+        )
         add_picture(
             session,
             project,
@@ -111,8 +113,8 @@ def prepare(site: Any, regions: int, vertices: int) -> int:
         session.flush()
         task = next_task(session, project, site.only_person)
         assert task is not None
-        give(session, task, site.only_person)
-        put_draft(session, task, text, read_document(text), site.now(), client_id="first")
+        assign_task(session, task, site.only_person)
+        add_revision(session, task, text, read_document(text), site.now(), client_id="first")
         return task.id
 
 

@@ -39,8 +39,8 @@ from segarena_server.db.database import Database
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage.compression import unpack
-from segarena_studio.annotation.drafts import document_of
-from segarena_studio.orm_models import Logged, Task
+from segarena_studio.annotation.drafts import read_revision
+from segarena_studio.orm_models import LogSegment, Task
 
 BROWSERS = Path(__file__).with_name("studio_browsers.mjs")
 YOUNG_MS = 2000.0
@@ -111,8 +111,10 @@ class Site:
         with database.reading() as session:
             for number in self.tasks:
                 task = session.get_one(Task, number)
-                drawn = document_of(session, task)
-                logs = session.scalars(select(Logged.entries).where(Logged.task_id == number))
+                drawn = read_revision(session, task)
+                logs = session.scalars(
+                    select(LogSegment.entries).where(LogSegment.task_id == number)
+                )
                 entries = sum(len(json.loads(unpack(each))) for each in logs)
                 found.append(
                     (int(drawn[0].regions[0].name) if drawn else 0, task.revision, entries)

@@ -25,7 +25,7 @@ from rich import print as show
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_studio.studies.description import Study
-from segarena_studio.studies.management import make_study
+from segarena_studio.studies.management import create_study
 from segarena_studio.studies.study_export import export_study, study_named
 from segarena_studio.studies.visits import link_text, make_link
 
@@ -86,7 +86,7 @@ def main() -> int:
 
 def _collect(study: Study, out: Path) -> None:
     site = open_site(out / "data", Settings(port=0, workers=0))
-    make_study(site, study)
+    create_study(site, study)
     with site.database.writing() as session:
         link = link_text(
             site, make_link(session, study_named(session, study.slug), "", len(PEOPLE), site.now())

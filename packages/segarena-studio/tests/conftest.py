@@ -9,7 +9,7 @@ from tables_once import tables_made_once
 from segarena_server.auth import passwords
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
-from segarena_studio.standalone import open_alone
+from segarena_studio.standalone import open_standalone
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -50,7 +50,7 @@ class Alone:
     """A studio of this machine alone, and the address that lets its person in."""
 
     def __init__(self, folder):
-        site, self.key = open_alone(folder, 0)
+        site, self.key = open_standalone(folder, 0)
         self.served = Served(site)
         self.link = f"{self.served.address}/studio/open?key={self.key}"
 

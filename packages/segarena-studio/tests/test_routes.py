@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from segarena_server.auth.permissions import needed_by
 from segarena_studio.orm_models import Task
-from segarena_studio.site_section import ROOM
+from segarena_studio.site_section import STUDIO
 
 NOBODY, VIEWER, OTHER, ORGANISER, ADMIN = "nobody", "viewer", "other", "organiser", "admin"
 OWNER, SECOND, REVIEWER, LEAD = "owner", "second", "reviewer", "lead"
@@ -206,7 +206,7 @@ def is_refused(answer):
 def test_the_table_of_this_test_is_that_of_the_studio():
     found = [
         (method, route)
-        for router in ROOM.routers
+        for router in STUDIO.routers
         for route in router.routes
         for method in route.methods - {"HEAD"}
     ]

@@ -4,7 +4,7 @@ import pytest
 
 from segarena_server.auth.keys import make_key
 from segarena_server.db.orm_models import Person
-from segarena_studio.standalone import OWN, open_alone
+from segarena_studio.standalone import OWN, open_standalone
 
 
 def key_of_another(site):
@@ -51,7 +51,7 @@ def test_a_server_with_accounts_is_opened_by_nobody_so(served):
 def test_starting_again_takes_back_what_was_printed_and_makes_nobody_new(tmp_path, starts):
     keys = []
     for _ in range(starts):
-        site, key = open_alone(tmp_path, 0)
+        site, key = open_standalone(tmp_path, 0)
         keys.append(key)
         with site.database.reading() as session:
             people = session.query(Person).count()

@@ -157,7 +157,7 @@ class Draft(Table):
     saved_at: Mapped[float] = mapped_column(Float)
 
 
-class Logged(Table):
+class LogSegment(Table):
     """What an annotator did between two drafts, for the times."""
 
     __tablename__ = "drawing_log"
@@ -215,7 +215,7 @@ class Comment(Table):
     """When it was taken for settled."""
 
 
-class Compared(Table):
+class TaskAgreement(Table):
     """How far two annotators of one picture agree, once both have finished; made again when one changes."""
 
     __tablename__ = "drawing_compared"

@@ -40,12 +40,12 @@ _PAGES = (
     study_participation,
 )
 
-ROOM = Room(
+STUDIO = Room(
     title="Studio",
     needs="participant",
     routers=tuple(page.router for page in _PAGES),
     package="segarena_studio",
     kinds=(MakeStudy(), CorrectStudy(), ExportProject()),
     kept={"drawing": personal_data.KEPT, "studies": leading.KEPT, "seats": sitting.KEPT},
-    show=example_projects.show,
+    show=example_projects.create_demo_example,
 )

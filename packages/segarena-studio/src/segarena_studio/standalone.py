@@ -27,7 +27,7 @@ _PACE = 10**6
 """Requests a minute: nobody else can ask, and whoever goes through slices asks often."""
 
 
-def open_alone(
+def open_standalone(
     folder: Path, port: int, *, workers: int = 1, segmenters: Sequence[str] = ()
 ) -> tuple[Site, str]:
     """Return the site of a folder's studio, reached from this machine alone, and the key that lets its person in.
@@ -69,7 +69,7 @@ def check_port(port: int) -> None:
             ) from error
 
 
-def find_site(data: Path, db: str | None = None, *, is_new: bool = False) -> Site:
+def open_site_of_folder(data: Path, db: str | None = None, *, is_new: bool = False) -> Site:
     """Return the site of a server's data folder, or of the folder that `segarena studio` is about.
 
     Args:

@@ -10,15 +10,15 @@ from segarena.systems.scenes.measures.agreement import measure_agreement
 from segarena.systems.scenes.measures.drawings import drawing_of_scene
 from segarena_studio.annotation import agreement
 from segarena_studio.annotation.agreement import (
-    agreement_of,
+    agreement_by_annotator,
+    agreement_table,
     compare_pending,
-    compared,
+    find_pending_pairs,
     measure_pair,
-    of_people,
-    pending,
+    read_agreement,
 )
-from segarena_studio.annotation.drafts import put_draft
-from segarena_studio.annotation.example_projects import lay_example
+from segarena_studio.annotation.drafts import add_revision
+from segarena_studio.annotation.example_projects import create_example
 from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Project, Task
 
@@ -57,31 +57,31 @@ def test_a_large_one_is_measured_small_and_says_nearly_the_same(drawings, monkey
 
 
 def test_what_is_opened_again_is_not_counted_until_it_is_finished_as_it_is_then(site):
-    lay_example(site, someone(site, "Lea"))
+    create_example(site, someone(site, "Lea"))
     with site.database.reading() as session:
         project = session.query(Project).filter_by(name="Generated scenes").one().id
-        before = compared(session, project)
-        pair = session.query(agreement.Compared).first()
+        before = read_agreement(session, project)
+        pair = session.query(agreement.TaskAgreement).first()
     with site.database.writing() as session:
         session.get_one(Task, pair.one_id).state = "returned"
     with site.database.reading() as session:
-        assert sum(len(one.pairs) for one in compared(session, project)) < sum(
+        assert sum(len(one.pairs) for one in read_agreement(session, project)) < sum(
             len(one.pairs) for one in before
         )
     with site.database.writing() as session:
         task = session.get_one(Task, pair.one_id)
         empty = b'{"version": 1, "points": [], "regions": []}'
-        put_draft(session, task, empty, read_document(empty), 9.0, client_id="empty")
+        add_revision(session, task, empty, read_document(empty), 9.0, client_id="empty")
         task.state = "finished"
     with site.database.reading() as session:
-        assert len(pending(session, project)) >= 1
+        assert len(find_pending_pairs(session, project)) >= 1
     compare_pending(site, project)
     with site.database.reading() as session:
-        assert pending(session, project) == []
-        assert session.get_one(agreement.Compared, (pair.one_id, pair.other_id)).regions == 0
-        found = compared(session, project)
-    assert agreement_of(found).rows[0][1].mean < agreement_of(before).rows[0][1].mean + 1e-9
-    assert min(mean for mean, _ in of_people(found).values()) < min(
-        mean for mean, _ in of_people(before).values()
+        assert find_pending_pairs(session, project) == []
+        assert session.get_one(agreement.TaskAgreement, (pair.one_id, pair.other_id)).regions == 0
+        found = read_agreement(session, project)
+    assert agreement_table(found).rows[0][1].mean < agreement_table(before).rows[0][1].mean + 1e-9
+    assert min(mean for mean, _ in agreement_by_annotator(found).values()) < min(
+        mean for mean, _ in agreement_by_annotator(before).values()
     )
-    assert agreement_of(()) is None
+    assert agreement_table(()) is None

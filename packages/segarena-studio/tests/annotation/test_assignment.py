@@ -8,16 +8,16 @@ from msgspec.json import decode
 
 from segarena_server.http.http_errors import Refusal
 from segarena_studio.annotation.assignment import (
-    deal,
-    free_begun_of,
-    free_count,
-    give,
-    left_behind,
+    assign_task,
+    count_free_tasks,
+    deal_tasks,
+    list_abandoned_tasks,
     next_task,
+    release_begun_tasks,
 )
-from segarena_studio.annotation.drafts import Save, check_save, newest_draft, save_draft
-from segarena_studio.annotation.projects import put_member, remove_member
-from segarena_studio.orm_models import Logged, Project, Task
+from segarena_studio.annotation.drafts import SaveRequest, check_save, read_newest_draft, save_draft
+from segarena_studio.annotation.projects import remove_member, set_member
+from segarena_studio.orm_models import LogSegment, Project, Task
 
 NAMES = ("Anna", "Bert", "Cleo")
 
@@ -80,17 +80,17 @@ def test_a_free_task_that_begins_with_a_file_is_given_too(site, people):
     (task,) = tasks_of(site, project)
     set_state(site, task.id, "in progress")
     with site.database.reading() as session:
-        assert free_count(session, session.get_one(Project, project), people[1]) == 1
+        assert count_free_tasks(session, session.get_one(Project, project), people[1]) == 1
     assert ask(site, project, people[1])[0] == task.id
     with site.database.writing() as session, pytest.raises(Refusal, match="its annotator's"):
-        give(session, session.get_one(Task, task.id), people[0])
+        assign_task(session, session.get_one(Task, task.id), people[0])
 
 
 def test_where_a_lead_gives_tasks_nobody_takes_any(site, people):
     project = project_of(site, people[0], {"Bert": "annotator"}, is_free=False)
     assert ask(site, project, people[1]) is None
     with site.database.reading() as session:
-        assert free_count(session, session.get_one(Project, project), people[1]) == 0
+        assert count_free_tasks(session, session.get_one(Project, project), people[1]) == 0
 
 
 @pytest.mark.parametrize("annotators", [1, 2, 3])
@@ -99,7 +99,7 @@ def test_tasks_are_dealt_out_evenly(site, people, annotators):
         site, people[0], dict.fromkeys(NAMES[1:], "annotator"), pictures=7, annotators=annotators
     )
     with site.database.writing() as session:
-        assert deal(session, session.get_one(Project, project), people) == 0
+        assert deal_tasks(session, session.get_one(Project, project), people) == 0
     tasks = tasks_of(site, project)
     counts = Counter(task.person_id for task in tasks)
     assert max(counts.values()) - min(counts.values()) <= 1
@@ -109,23 +109,23 @@ def test_tasks_are_dealt_out_evenly(site, people, annotators):
 def test_what_nobody_could_be_given_is_counted(site, people):
     project = project_of(site, people[0], pictures=2, annotators=3)
     with site.database.writing() as session:
-        assert deal(session, session.get_one(Project, project), people[:1]) == 4
+        assert deal_tasks(session, session.get_one(Project, project), people[:1]) == 4
 
 
 def test_a_lead_gives_and_takes_what_was_not_begun(site, people):
     project = project_of(site, people[0], {"Bert": "annotator"}, annotators=2)
     one, other = tasks_of(site, project)
     with site.database.writing() as session:
-        give(session, session.get_one(Task, one.id), people[1])
+        assign_task(session, session.get_one(Task, one.id), people[1])
         with pytest.raises(Refusal, match="already"):
-            give(session, session.get_one(Task, other.id), people[1])
+            assign_task(session, session.get_one(Task, other.id), people[1])
         with pytest.raises(Refusal, match="member"):
-            give(session, session.get_one(Task, other.id), people[2])
-        give(session, session.get_one(Task, one.id), None)
-        give(session, session.get_one(Task, one.id), people[1])
+            assign_task(session, session.get_one(Task, other.id), people[2])
+        assign_task(session, session.get_one(Task, one.id), None)
+        assign_task(session, session.get_one(Task, one.id), people[1])
         session.get_one(Task, one.id).state = "in progress"
         with pytest.raises(Refusal, match="its annotator's"):
-            give(session, session.get_one(Task, one.id), people[0])
+            assign_task(session, session.get_one(Task, one.id), people[0])
 
 
 def left(site, people, state="in progress"):
@@ -133,7 +133,7 @@ def left(site, people, state="in progress"):
     project = project_of(site, people[0], {"Bert": "annotator", "Cleo": "annotator"})
     task = ask(site, project, people[1])[0]
     log = [{"at_ms": 1.0, "kind": "close", "region": "r1"}]
-    told = decode(text_of(save_of(0, log=log, time_ms={"r1": 9.0})), type=Save)
+    told = decode(text_of(save_of(0, log=log, time_ms={"r1": 9.0})), type=SaveRequest)
     with site.database.writing() as session:
         save_draft(session, session.get_one(Task, task), told, check_save(told), 0.0)
         session.flush()
@@ -145,35 +145,37 @@ def left(site, people, state="in progress"):
 def test_others_go_on_with_what_somebody_left_behind_who_left(site, people):
     project, task = left(site, people)
     with site.database.writing() as session:
-        assert [(one.name, count) for one, count in left_behind(session, project)] == [("Bert", 1)]
-        give(session, session.get_one(Task, task), people[2])
+        assert [(one.name, count) for one, count in list_abandoned_tasks(session, project)] == [
+            ("Bert", 1)
+        ]
+        assign_task(session, session.get_one(Task, task), people[2])
     with site.database.writing() as session:
         row = session.get_one(Task, task)
         assert (row.person_id, row.state, row.total_ms) == (people[2], "in progress", 9.0)
-        assert newest_draft(session, row).revision == 1
+        assert read_newest_draft(session, row).revision == 1
         assert row.history is None
-        assert session.get(Logged, (task, 1)) is None
-        assert left_behind(session, project) == []
+        assert session.get(LogSegment, (task, 1)) is None
+        assert list_abandoned_tasks(session, project) == []
 
 
 def test_what_somebody_left_behind_can_be_freed_for_whoever_asks(site, people):
     project, task = left(site, people)
     with site.database.writing() as session:
         with pytest.raises(Refusal, match="in the project"):
-            free_begun_of(session, project, people[2])
-        free_begun_of(session, project, people[1])
+            release_begun_tasks(session, project, people[2])
+        release_begun_tasks(session, project, people[1])
     assert ask(site, project, people[2])[0] == task
 
 
 def test_what_is_finished_stays_with_who_drew_it(site, people):
     project, task = left(site, people, "finished")
     with site.database.writing() as session:
-        assert left_behind(session, project) == []
+        assert list_abandoned_tasks(session, project) == []
         with pytest.raises(Refusal, match="finished"):
-            give(session, session.get_one(Task, task), people[2])
+            assign_task(session, session.get_one(Task, task), people[2])
         session.get_one(Task, task).person_id = None
         with pytest.raises(Refusal, match="finished"):
-            give(session, session.get_one(Task, task), people[2])
+            assign_task(session, session.get_one(Task, task), people[2])
 
 
 def test_what_somebody_did_not_begin_is_free_when_they_leave(site, people):
@@ -181,7 +183,7 @@ def test_what_somebody_did_not_begin_is_free_when_they_leave(site, people):
     begun = ask(site, project, people[1])[0]
     set_state(site, begun, "in progress")
     with site.database.writing() as session:
-        give(
+        assign_task(
             session,
             session.get_one(Task, next(t.id for t in tasks_of(site, project) if t.id != begun)),
             people[1],
@@ -197,10 +199,10 @@ def test_a_project_is_always_led(site, people):
         row = session.get_one(Project, project)
         for change in (
             lambda: remove_member(session, row, people[0]),
-            lambda: put_member(session, row, "Anna", "reviewer", 0.0),
+            lambda: set_member(session, row, "Anna", "reviewer", 0.0),
         ):
             with pytest.raises(ValueError, match="somebody must lead"):
                 change()
-        put_member(session, row, "bert", "lead", 0.0)
+        set_member(session, row, "bert", "lead", 0.0)
         session.flush()
         remove_member(session, row, people[0])

@@ -12,11 +12,11 @@ from segarena.systems.scenes.model.scene import SceneSet
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_studio.annotation.access import find_task
-from segarena_studio.annotation.assignment import deal, next_task
-from segarena_studio.annotation.drafts import Save, check_save, save_draft
+from segarena_studio.annotation.assignment import deal_tasks, next_task
+from segarena_studio.annotation.drafts import SaveRequest, check_save, save_draft
 from segarena_studio.annotation.picture_import import add_files
-from segarena_studio.annotation.prior_annotations import start_from
-from segarena_studio.annotation.scene_document import read_document, scene_of
+from segarena_studio.annotation.prior_annotations import start_tasks
+from segarena_studio.annotation.scene_document import document_to_scene, read_document
 from segarena_studio.orm_models import Project, Task
 
 TIMES = 5
@@ -69,7 +69,7 @@ def ask(site, project, person):
 
 
 def save(site, task, person, name):
-    told = decode(text_of(save_of(0, name)), type=Save)
+    told = decode(text_of(save_of(0, name)), type=SaveRequest)
     with site.database.writing() as session:
         found = find_task(session, task, person, for_change=True)
         return save_draft(session, found.task, told, check_save(told), 1.0)
@@ -105,7 +105,7 @@ def test_a_picture_that_two_bring_is_there_once(site, anna):
 
 
 def test_a_first_draft_and_a_file_to_begin_with_never_take_each_others_place(site, anna):
-    drawn = scene_of(
+    drawn = document_to_scene(
         read_document(text_of(scene(box(10, 10, 60, 60)))), name="street-0.png", shape=(90, 120)
     )
     for _ in range(TIMES):
@@ -113,7 +113,7 @@ def test_a_first_draft_and_a_file_to_begin_with_never_take_each_others_place(sit
         task = give_task(site, tasks_of(site, project)[0], anna)
         revision, started = at_once(
             lambda task=task: save(site, task, anna, "mine"),
-            lambda project=project: start_from(site, project, SceneSet(scenes=(drawn,))),
+            lambda project=project: start_tasks(site, project, SceneSet(scenes=(drawn,))),
         )
         assert (revision, started.tasks, started.left) in [(1, 0, 1), (None, 1, 0)]
         assert tasks_of(site, project)[0].revision == 1
@@ -125,7 +125,7 @@ def test_a_task_that_somebody_was_given_is_not_dealt_to_another(site, anna, bert
 
         def deal_out(project=project):
             with site.database.writing() as session:
-                return deal(session, session.get_one(Project, project), [bert])
+                return deal_tasks(session, session.get_one(Project, project), [bert])
 
         task, _ = at_once(lambda project=project: ask(site, project, anna), deal_out)
         (row,) = tasks_of(site, project)

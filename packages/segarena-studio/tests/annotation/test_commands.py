@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.systems.scenes.files.formats import FORMATS
-from segarena_studio.annotation.drafts import put_draft
+from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Task
 
@@ -32,7 +32,7 @@ def project(site):
         give_task(site, task, person)
         with site.database.writing() as session:
             row = session.get_one(Task, task.id)
-            put_draft(
+            add_revision(
                 session, row, text_of(DRAWN), read_document(text_of(DRAWN)), 1.0, client_id="x"
             )
             row.state, row.spent = "finished", '{"r1": [61000, 60000], "r9": [5000, 0]}'

@@ -13,16 +13,16 @@ from segarena.errors import InvalidInput
 from segarena_server.storage.compression import unpack
 from segarena_studio.annotation.drafts import (
     RECENT,
-    Save,
+    SaveRequest,
+    add_revision,
     check_save,
-    history_of,
-    newest_draft,
-    outgrown,
-    put_draft,
+    pruned_revision,
+    read_newest_draft,
+    read_undo_history,
     save_draft,
 )
-from segarena_studio.annotation.time_tracking import annotation_ms, spent_on
-from segarena_studio.orm_models import Draft, Logged, Task
+from segarena_studio.annotation.time_tracking import read_region_times, sum_short_gaps
+from segarena_studio.orm_models import Draft, LogSegment, Task
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def task(site):
 
 
 def keep(site, task, told):
-    save = msgspec.json.decode(text_of(told), type=Save)
+    save = msgspec.json.decode(text_of(told), type=SaveRequest)
     document = check_save(save)
     with site.database.writing() as session:
         return save_draft(session, session.get_one(Task, task), save, document, 5.0)
@@ -40,7 +40,7 @@ def keep(site, task, told):
 
 def newest(site, task):
     with site.database.reading() as session:
-        return newest_draft(session, session.get_one(Task, task))
+        return read_newest_draft(session, session.get_one(Task, task))
 
 
 def test_a_draft_is_kept_as_it_came(site, task):
@@ -52,7 +52,7 @@ def test_a_draft_is_kept_as_it_came(site, task):
     assert json.loads(bytes(found.scene)) == drawn
     with site.database.reading() as session:
         row = session.get_one(Task, task)
-        assert json.loads(history_of(session, row)) == history
+        assert json.loads(read_undo_history(session, row)) == history
         assert (row.regions, row.points, row.saved_at) == (1, 4, 5.0)
 
 
@@ -71,7 +71,7 @@ def test_a_draft_on_an_older_one_changes_nothing(site, task):
     assert (found.revision, found.id) == (2, "save-1")
     with site.database.reading() as session:
         row = session.get_one(Task, task)
-        assert (history_of(session, row), row.spent) == (b"null", "{}")
+        assert (read_undo_history(session, row), row.spent) == (b"null", "{}")
 
 
 def test_what_is_sent_twice_counts_once(site, task):
@@ -87,9 +87,12 @@ def test_what_is_sent_twice_counts_once(site, task):
     with site.database.reading() as session:
         row = session.get_one(Task, task)
         assert row.annotation_ms == 2000
-        spent = {region: (one.total_s, one.active_s) for region, one in spent_on(row.spent).items()}
+        spent = {
+            region: (one.total_s, one.active_s)
+            for region, one in read_region_times(row.spent).items()
+        }
         assert spent == {"r1": (1.0, 0.5), "r2": (0.05, 0.0)}
-        logged = session.scalars(select(Logged)).all()
+        logged = session.scalars(select(LogSegment)).all()
         assert [len(json.loads(unpack(one.entries))) for one in logged if one.task_id == task] == [
             2
         ]
@@ -127,11 +130,11 @@ def test_of_two_windows_in_any_order_nothing_is_overwritten_unseen(site, task, s
 
 
 def test_of_many_revisions_few_are_kept_and_those_decided_on_stay(site, task):
-    document = check_save(msgspec.json.decode(text_of(save_of(0)), type=Save))
+    document = check_save(msgspec.json.decode(text_of(save_of(0)), type=SaveRequest))
     with site.database.writing() as session:
         row = session.get_one(Task, task)
         for number in range(600):
-            put_draft(
+            add_revision(
                 session,
                 row,
                 b"{}",
@@ -156,7 +159,7 @@ def test_of_many_revisions_few_are_kept_and_those_decided_on_stay(site, task):
 def test_what_is_let_go_of_is_at_most_one_a_save():
     left = set()
     for newest_one in range(1, 3000):
-        left = (left | {newest_one}) - {outgrown(newest_one)}
+        left = (left | {newest_one}) - {pruned_revision(newest_one)}
     assert len(left) <= 8 * 12 + RECENT
 
 
@@ -171,7 +174,7 @@ def test_what_is_let_go_of_is_at_most_one_a_save():
 )
 def test_a_save_that_cannot_be_is_told(change, told):
     with pytest.raises(InvalidInput, match=told):
-        check_save(msgspec.json.decode(text_of(save_of(0) | change), type=Save))
+        check_save(msgspec.json.decode(text_of(save_of(0) | change), type=SaveRequest))
 
 
 @pytest.mark.parametrize(
@@ -179,10 +182,10 @@ def test_a_save_that_cannot_be_is_told(change, told):
 )
 def test_a_save_of_another_form_is_not_read(change):
     with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(text_of(save_of(0) | change), type=Save)
+        msgspec.json.decode(text_of(save_of(0) | change), type=SaveRequest)
 
 
 def test_annotation_time_is_of_gaps_shorter_than_five_seconds():
-    assert annotation_ms([0, 1000, 5999, 10_999, 11_000]) == (1000 + 4999 + 1, 11_000)
-    assert annotation_ms([12_000, 500], 11_000) == (1000, 12_000)
-    assert annotation_ms([]) == (0, None)
+    assert sum_short_gaps([0, 1000, 5999, 10_999, 11_000]) == (1000 + 4999 + 1, 11_000)
+    assert sum_short_gaps([12_000, 500], 11_000) == (1000, 12_000)
+    assert sum_short_gaps([]) == (0, None)

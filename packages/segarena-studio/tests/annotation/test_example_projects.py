@@ -7,15 +7,15 @@ from sqlalchemy import select
 
 from segarena.systems.scenes.checks.consensus import check_set
 from segarena.systems.scenes.files import read_scenes
-from segarena_studio.annotation.agreement import agreement_of, compared, pending
-from segarena_studio.annotation.example_projects import DRAWN, PHOTOGRAPHS, TO_DRAW, lay_example
-from segarena_studio.annotation.picture_import import open_folder
-from segarena_studio.annotation.project_export import Wanted, export
+from segarena_studio.annotation.agreement import agreement_table, find_pending_pairs, read_agreement
+from segarena_studio.annotation.example_projects import DRAWN, PHOTOGRAPHS, TO_DRAW, create_example
+from segarena_studio.annotation.picture_import import sync_folder
+from segarena_studio.annotation.project_export import ExportOptions, export_project
 from segarena_studio.orm_models import Picture, Project, Task
 
 
 def test_the_example_has_drawings_in_every_state_which_agree_as_far_as_they_should(site, tmp_path):
-    lay_example(site, someone(site, "Lea"))
+    create_example(site, someone(site, "Lea"))
     with site.database.reading() as session:
         projects = {project.name: project for project in session.scalars(select(Project))}
         assert {DRAWN, TO_DRAW} <= set(projects)
@@ -27,14 +27,15 @@ def test_the_example_has_drawings_in_every_state_which_agree_as_far_as_they_shou
             select(Task.state).where(Task.project_id == projects[DRAWN].id)
         ).all()
         assert set(states) == {"in progress", "finished", "in review", "returned", "approved"}
-        assert pending(session, projects[DRAWN].id) == []
+        assert find_pending_pairs(session, projects[DRAWN].id) == []
         rows = {
-            row[0]: row[1].mean for row in agreement_of(compared(session, projects[DRAWN].id)).rows
+            row[0]: row[1].mean
+            for row in agreement_table(read_agreement(session, projects[DRAWN].id)).rows
         }
     assert 0.8 < rows["region consistency, median F"] <= 1
-    export(site, projects[DRAWN].id, tmp_path / "out", Wanted(which="approved"))
+    export_project(site, projects[DRAWN].id, tmp_path / "out", ExportOptions(which="approved"))
     scenes = read_scenes(tmp_path / "out" / "scenes.json")
-    export(site, projects[TO_DRAW].id, tmp_path / "by hand", Wanted(which="begun"))
+    export_project(site, projects[TO_DRAW].id, tmp_path / "by hand", ExportOptions(which="begun"))
     by_hand = read_scenes(tmp_path / "by hand" / "scenes.json")
     assert [len(scene.regions) for scene in by_hand.scenes] == [9, 7]
     assert all(scene.shared_edges() for scene in by_hand.scenes)
@@ -51,13 +52,13 @@ def test_a_folder_is_one_project_however_often_it_is_opened(site, tmp_path):
     (folder / "more" / "b.jpg").write_bytes(picture(2, kind="JPEG"))
     (folder / "wrong.png").write_bytes(b"GIF89a")
     (folder / ".hidden.png").write_bytes(picture(3))
-    first = open_folder(site, person, folder)
+    first = sync_folder(site, person, folder)
     assert (first.new, first.known, len(first.refused)) == (2, 0, 1)
     (folder / "c.png").write_bytes(picture(4))
-    again = open_folder(site, person, folder)
+    again = sync_folder(site, person, folder)
     assert (again.new, again.known) == (1, 2)
     with site.database.reading() as session:
         (project,) = session.scalars(select(Project).where(Project.name == "My pictures"))
         names = session.scalars(select(Picture.name).where(Picture.project_id == project.id)).all()
     assert set(names) == {"a.png", "more/b.jpg", "c.png"}
-    assert open_folder(site, person, tmp_path / "My pictures" / "more" / "..").known == 3
+    assert sync_folder(site, person, tmp_path / "My pictures" / "more" / "..").known == 3

@@ -12,9 +12,9 @@ from segarena_server.auth.account_deletion import delete_account
 from segarena_server.auth.personal_data import kept_about
 from segarena_server.db.orm_models import Person
 from segarena_studio.annotation import personal_data
-from segarena_studio.annotation.drafts import Save, check_save, save_draft
+from segarena_studio.annotation.drafts import SaveRequest, check_save, save_draft
 from segarena_studio.annotation.picture_import import add_files
-from segarena_studio.orm_models import Draft, Logged, Member, Picture, Project, Task
+from segarena_studio.orm_models import Draft, LogSegment, Member, Picture, Project, Task
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def lea(site):
 
 def draw(site, task):
     log = [{"at_ms": 5, "kind": "vertex"}]
-    save = decode(text_of(save_of(0, f"{task}", history=["secret"], log=log)), type=Save)
+    save = decode(text_of(save_of(0, f"{task}", history=["secret"], log=log)), type=SaveRequest)
     with site.database.writing() as session:
         save_draft(session, session.get_one(Task, task), save, check_save(save), 1.0)
 
@@ -55,7 +55,7 @@ def test_a_deleted_account_leaves_what_was_drawn_and_no_trace_of_when(site, lea)
         delete_account(session, site.folder, session.get_one(Person, anna), 2.0)
     with site.database.reading() as session:
         assert session.get(Draft, (drawn, 1)) is not None
-        assert session.scalars(select(Logged).where(Logged.task_id == drawn)).all() == []
+        assert session.scalars(select(LogSegment).where(LogSegment.task_id == drawn)).all() == []
         assert session.get(Member, (project, anna)) is None
         assert session.get_one(Task, clean).person_id is None
         task = session.get_one(Task, drawn)

@@ -9,13 +9,17 @@ from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons
 from segarena.systems.scenes.model.rasters import crop_mask
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
-from segarena_studio.annotation.prior_annotations import mask_outlines, outlined, read_start
+from segarena_studio.annotation.prior_annotations import (
+    masks_to_polygons,
+    read_annotations,
+    trace_mask,
+)
 
 
 def test_a_box_is_four_corners_of_its_pixels():
     mask = np.zeros((40, 50), np.bool_)
     mask[5:25, 7:39] = True
-    (outline,) = mask_outlines(crop_mask(mask))
+    (outline,) = trace_mask(crop_mask(mask))
     assert sorted(map(tuple, outline.tolist())) == [(5, 7), (5, 39), (25, 7), (25, 39)]
 
 
@@ -27,7 +31,7 @@ def test_blobs_keep_their_pixels_within_one_of_their_border(seed):
     for _ in range(4):
         row, column, radius = rng.integers(30, 90), rng.integers(30, 130), rng.integers(8, 28)
         mask |= (rows - row) ** 2 + (columns - column) ** 2 < radius**2
-    outlines = mask_outlines(crop_mask(mask))
+    outlines = trace_mask(crop_mask(mask))
     again = fill_polygons(outlines, mask.shape).full(mask.shape)
     wrong = mask ^ again
     around = sum(polygons.perimeter(outline) for outline in outlines)
@@ -39,8 +43,8 @@ def test_pieces_are_outlines_of_their_own_and_specks_are_left_out():
     mask = np.zeros((60, 60), np.bool_)
     mask[2:10, 2:10] = mask[20:50, 20:50] = True
     mask[55:57, 55:57] = True
-    assert [polygons.area(outline) for outline in mask_outlines(crop_mask(mask))] == [900, 64]
-    assert mask_outlines(Patch((slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.bool_))) == []
+    assert [polygons.area(outline) for outline in trace_mask(crop_mask(mask))] == [900, 64]
+    assert trace_mask(Patch((slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.bool_))) == []
 
 
 def test_a_scene_of_masks_keeps_order_and_names():
@@ -49,7 +53,7 @@ def test_a_scene_of_masks_keeps_order_and_names():
     regions = tuple(
         Region(id=str(n), name=name, mask=Rle.of(mask)) for n, name in enumerate(("dog", "grass"))
     )
-    found = outlined(Scene(image=ImageRecord(id="1", shape=(60, 60)), regions=regions))
+    found = masks_to_polygons(Scene(image=ImageRecord(id="1", shape=(60, 60)), regions=regions))
     assert [(region.name, region.mask, len(region.rings)) for region in found.regions] == [
         ("dog", None, 1), ("grass", None, 1),
     ]  # fmt: skip
@@ -58,4 +62,4 @@ def test_a_scene_of_masks_keeps_order_and_names():
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"a": 3}', b"\x00\xff"])
 def test_what_is_no_annotation_is_told_by_the_name_that_was_given(content):
     with pytest.raises(InvalidInput, match=r"^mine\.json: "):
-        read_start("mine.json", content)
+        read_annotations("mine.json", content)

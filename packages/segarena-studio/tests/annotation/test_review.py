@@ -7,8 +7,8 @@ from segarena.errors import InvalidInput
 from segarena_server.http.http_errors import Refusal
 from segarena_studio.annotation import review
 from segarena_studio.annotation.access import find_task
-from segarena_studio.annotation.drafts import document_of, put_draft
-from segarena_studio.annotation.scene_checks import look_at
+from segarena_studio.annotation.drafts import add_revision, read_revision
+from segarena_studio.annotation.scene_checks import check_document
 from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Task
 
@@ -34,7 +34,7 @@ def task(site, anna, rex):
 def draw(site, task, person, drawn):
     with site.database.writing() as session:
         row = find_task(session, task, person).task
-        put_draft(
+        add_revision(
             session,
             row,
             text_of(drawn),
@@ -52,60 +52,60 @@ def do(site, task, person, step, *args):
 
 
 def test_a_task_is_returned_corrected_and_approved_and_every_step_is_known(site, task, anna, rex):
-    assert do(site, task, anna, review.finish, 2.0) == "finished"
-    assert do(site, task, rex, review.take, rex, 3.0) == "in review"
-    do(site, task, rex, review.comment_on, rex, "its tail goes on", (20.0, 30.0), "r1", 4.0)
-    assert do(site, task, rex, review.give_back, rex, "", 5.0) == "returned"
+    assert do(site, task, anna, review.finish_task, 2.0) == "finished"
+    assert do(site, task, rex, review.take_for_review, rex, 3.0) == "in review"
+    do(site, task, rex, review.add_comment, rex, "its tail goes on", (20.0, 30.0), "r1", 4.0)
+    assert do(site, task, rex, review.return_task, rex, "", 5.0) == "returned"
     draw(site, task, anna, scene(box(10, 10, 70, 60)))
-    assert do(site, task, anna, review.finish, 6.0) == "finished"
-    assert do(site, task, rex, review.approve, rex, "good", 7.0) == "approved"
+    assert do(site, task, anna, review.finish_task, 6.0) == "finished"
+    assert do(site, task, rex, review.approve_task, rex, "good", 7.0) == "approved"
     with site.database.reading() as session:
         row = session.get_one(Task, task)
-        told = [(one.kind, one.revision, one.text) for one in review.decisions_of(session, row)]
+        told = [(one.kind, one.revision, one.text) for one in review.list_decisions(session, row)]
         assert told == [
             ("begun", 0, ""), ("finished", 1, ""), ("taken", 1, ""), ("returned", 1, ""), ("finished", 2, ""),
             ("approved", 2, "good"),
         ]  # fmt: skip
-        before, after = (document_of(session, row, revision)[0] for revision in (1, 2))
+        before, after = (read_revision(session, row, revision)[0] for revision in (1, 2))
         assert (before.points[1], after.points[1]) == ((60, 10), (70, 10))
-        assert review.last_return(session, row).revision == 1
+        assert review.find_last_return(session, row).revision == 1
 
 
 def test_who_returns_a_task_says_why(site, task, anna, rex):
-    do(site, task, anna, review.finish, 2.0)
+    do(site, task, anna, review.finish_task, 2.0)
     with pytest.raises(InvalidInput, match="say what is to be done"):
-        do(site, task, rex, review.give_back, rex, " ", 3.0)
-    assert do(site, task, rex, review.give_back, rex, "look at the order", 3.0) == "returned"
+        do(site, task, rex, review.return_task, rex, " ", 3.0)
+    assert do(site, task, rex, review.return_task, rex, "look at the order", 3.0) == "returned"
 
 
 def test_what_is_not_finished_is_not_judged_and_ones_own_work_never(site, task, anna, rex):
-    for step in (review.approve, review.give_back):
+    for step in (review.approve_task, review.return_task):
         with pytest.raises(Refusal, match="in progress"):
             do(site, task, rex, step, rex, "x", 2.0)
-    do(site, task, anna, review.finish, 2.0)
+    do(site, task, anna, review.finish_task, 2.0)
     with pytest.raises(Refusal, match="nothing of this name"):
-        do(site, task, anna, review.approve, anna, "", 3.0)
+        do(site, task, anna, review.approve_task, anna, "", 3.0)
     with pytest.raises(Refusal, match="reopen"):
-        do(site, task, anna, review.finish, 3.0)
+        do(site, task, anna, review.finish_task, 3.0)
 
 
 def test_an_annotator_opens_again_what_no_reviewer_took(site, task, anna, rex):
-    do(site, task, anna, review.finish, 2.0)
-    assert do(site, task, anna, review.reopen, anna, "", 3.0) == "in progress"
+    do(site, task, anna, review.finish_task, 2.0)
+    assert do(site, task, anna, review.reopen_task, anna, "", 3.0) == "in progress"
     with pytest.raises(Refusal, match="it is open"):
-        do(site, task, anna, review.reopen, anna, "", 3.0)
-    do(site, task, anna, review.finish, 4.0)
-    do(site, task, rex, review.take, rex, 5.0)
+        do(site, task, anna, review.reopen_task, anna, "", 3.0)
+    do(site, task, anna, review.finish_task, 4.0)
+    do(site, task, rex, review.take_for_review, rex, 5.0)
     with pytest.raises(Refusal, match="a reviewer can return it"):
-        do(site, task, anna, review.reopen, anna, "", 6.0)
-    do(site, task, rex, review.approve, rex, "", 6.0)
-    assert do(site, task, rex, review.reopen, rex, "one more look", 7.0) == "returned"
+        do(site, task, anna, review.reopen_task, anna, "", 6.0)
+    do(site, task, rex, review.approve_task, rex, "", 6.0)
+    assert do(site, task, rex, review.reopen_task, rex, "one more look", 7.0) == "returned"
 
 
 def found_in(site, task, *outlines, **more):
     with site.database.reading() as session:
         picture = find_task(session, task, someone(site, "Anna")).picture
-    looked = look_at(read_document(text_of(scene(*outlines, **more))), picture)
+    looked = check_document(read_document(text_of(scene(*outlines, **more))), picture)
     return [fault.kind for fault in looked.faults], [remark.kind for remark in looked.remarks]
 
 
@@ -140,7 +140,7 @@ def test_a_region_that_is_large_enough_for_the_editor_alone_is_told_so(site, tas
         picture = find_task(session, task, someone(site, "Anna")).picture
     messages = {}
     for name, outline in {"both": box(10, 10, 33, 36), "one": box(10.7, 10.5, 35.3, 35.2)}.items():
-        (fault,) = look_at(read_document(text_of(scene(outline))), picture).faults
+        (fault,) = check_document(read_document(text_of(scene(outline))), picture).faults
         messages[name] = fault.message
     assert (
         "got 576; regions this small are not annotated; 600 by the centres of pixels, as the editor"
@@ -154,7 +154,7 @@ def test_messages_call_regions_by_their_places_and_names(site, task):
         picture = find_task(session, task, someone(site, "Anna")).picture
     hollow = [[10, 10], [100, 10], [100, 30], [40, 30], [40, 60], [100, 60], [100, 80], [10, 80]]
     drawn = scene(box(40, 30, 100, 60), hollow, names=("cup", "table"))
-    looked = look_at(read_document(text_of(drawn)), picture)
+    looked = check_document(read_document(text_of(drawn)), picture)
     (message,) = [
         remark.message
         for remark in looked.remarks

@@ -5,14 +5,14 @@ import itertools
 import pytest
 from drawn import box, scene, text_of
 
-from segarena_studio.annotation.revision_diff import changes
+from segarena_studio.annotation.revision_diff import list_changes
 from segarena_studio.annotation.scene_document import read_document
 
 BEFORE = scene(box(0, 0, 9, 9), box(5, 5, 20, 20), box(8, 8, 30, 30), names=("dog", "", "grass"))
 
 
 def told(after):
-    found = changes(read_document(text_of(BEFORE)), read_document(text_of(after)))
+    found = list_changes(read_document(text_of(BEFORE)), read_document(text_of(after)))
     return {one.region: one.what for one in found}
 
 

@@ -8,9 +8,9 @@ from segarena.errors import InvalidInput
 from segarena.systems.scenes.model.scene import ring_edges
 from segarena_studio.annotation.scene_document import (
     MOST_BYTES,
-    document_text,
+    document_to_scene,
+    encode_document,
     read_document,
-    scene_of,
 )
 
 
@@ -66,7 +66,7 @@ def test_two_regions_across_the_frame_share_their_border_after_the_cut():
     # The border of the two runs obliquely across the right side of the picture, in opposite directions.
     one = [[40, 10], [133.3, 17.7], [127.7, 47.1], [41.3, 40.1]]
     other = [[41.3, 40.1], [127.7, 47.1], [131, 80], [40, 70]]
-    found = scene_of(read(scene(one, other)), name="a.png", shape=(90, 120))
+    found = document_to_scene(read(scene(one, other)), name="a.png", shape=(90, 120))
     corners = np.array(found.vertices)
     assert corners[:, 1].max() == 120
     sides = [set(ring_edges(ring)) for region in found.regions for ring in region.rings]
@@ -74,17 +74,17 @@ def test_two_regions_across_the_frame_share_their_border_after_the_cut():
 
 
 def test_a_region_outside_has_no_outline():
-    found = scene_of(read(scene(box(200, 10, 220, 30))), name="a.png", shape=(90, 120))
+    found = document_to_scene(read(scene(box(200, 10, 220, 30))), name="a.png", shape=(90, 120))
     assert found.regions[0].rings == ()
 
 
 def test_a_scene_comes_back_from_its_document():
-    drawn = scene_of(
+    drawn = document_to_scene(
         read(scene(box(10, 10, 60, 60), box(60, 10, 90, 60), names=("Hund", "木"))),
         name="a",
         shape=(90, 120),
     )
-    again = scene_of(read_document(document_text(drawn)), name="a", shape=(90, 120))
+    again = document_to_scene(read_document(encode_document(drawn)), name="a", shape=(90, 120))
     assert again.vertices == drawn.vertices
     assert [(region.name, region.rings) for region in again.regions] == [
         (region.name, region.rings) for region in drawn.regions

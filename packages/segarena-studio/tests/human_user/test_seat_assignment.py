@@ -15,8 +15,8 @@ from segarena.engine.human_queue import (
     seat_name,
 )
 from segarena_server.storage.data_folder import DataFolder
-from segarena_studio.human_user.run_registry import asking, asking_runs
-from segarena_studio.human_user.seat_assignment import standing, take_seat
+from segarena_studio.human_user.run_registry import list_runs, register_run
+from segarena_studio.human_user.seat_assignment import measure_progress, take_seat
 
 OVER = RoundFeedback(is_over=True)
 
@@ -59,10 +59,10 @@ def test_nobody_gets_a_target_twice_and_all_get_equally_many(seats):
                 finish(seats, name, person)
     assert all(len(set(targets)) == len(targets) for targets in had.values())
     assert set(Counter(chain.from_iterable(had.values())).values()) == {2}
-    assert [standing(seats, person).mine for person in "pqr"] == [
+    assert [measure_progress(seats, person).mine for person in "pqr"] == [
         len(had[person]) for person in "pqr"
     ]
-    assert standing(seats, "p").over == 6
+    assert measure_progress(seats, "p").over == 6
     assert take_seat(seats, "newcomer") is None
 
 
@@ -102,11 +102,11 @@ def test_names_lead_to_seats_alone(seats, name):
 
 def test_a_run_asks_until_the_last_of_its_processes_has_ended(seats, tmp_path):
     folder = DataFolder(tmp_path / "data")
-    with asking(folder, tmp_path):
-        with asking(folder, tmp_path):
-            assert [run.id for run in asking_runs(folder)] == [seats.info().id]
-        assert [run.id for run in asking_runs(folder)] == [seats.info().id]
-    assert asking_runs(folder) == []
+    with register_run(folder, tmp_path):
+        with register_run(folder, tmp_path):
+            assert [run.id for run in list_runs(folder)] == [seats.info().id]
+        assert [run.id for run in list_runs(folder)] == [seats.info().id]
+    assert list_runs(folder) == []
 
 
 def test_processes_that_open_the_seats_at_once_agree_on_their_id(tmp_path):

@@ -27,7 +27,7 @@ from segarena_server.audit_log import latest
 from segarena_server.jobs.job_queue import find_job
 from segarena_server.jobs.pool import JobRunner
 from segarena_studio.annotation import export_job
-from segarena_studio.annotation.export_job import ExportProject, Made, export_of
+from segarena_studio.annotation.export_job import ExportProject, StoredArchive, find_export
 from segarena_studio.orm_models import Picture, Project, Task
 
 ANNA = scene(
@@ -407,13 +407,13 @@ def test_exports_go_with_their_project_also_one_that_comes_late(served, people, 
     lea.post(f"projects/{project}/export")
     assert JobRunner(site, [ExportProject()], Here()).run_next()
     with site.database.reading() as session:
-        _, made = export_of(session, project, lea.id)
+        _, made = find_export(session, project, lea.id)
     assert exports.path(made.sha256).is_file()
     lea.post(f"projects/{project}/remove", name="Gone")
     assert not exports.path(made.sha256).is_file()
     late = exports.keep(b"late")
     with site.database.writing() as session:
-        assert export_of(session, project, lea.id) is None
+        assert find_export(session, project, lea.id) is None
         job = find_job(session, ExportProject.name, f"{project} {lea.id}")
-        ExportProject().write(session, site, job, Made(late, 4, "late.zip"))
+        ExportProject().write(session, site, job, StoredArchive(late, 4, "late.zip"))
     assert not exports.path(late).is_file()

@@ -16,8 +16,8 @@ from drawn import (
 from segarena_server.auth.keys import make_key
 from segarena_server.auth.permissions import cookie_name, cookie_of
 from segarena_studio.annotation.access import find_task
-from segarena_studio.annotation.drafts import put_draft
-from segarena_studio.annotation.review import comments_of, finish
+from segarena_studio.annotation.drafts import add_revision
+from segarena_studio.annotation.review import finish_task, list_comments
 from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Task
 
@@ -38,10 +38,10 @@ def draw(served, task, person, drawn):
     with served.site.database.writing() as session:
         found = find_task(session, task, person)
         document = read_document(text_of(drawn))
-        put_draft(
+        add_revision(
             session, found.task, text_of(drawn), document, 1.0, client_id=f"c{found.task.revision}"
         )
-        finish(session, found, 2.0)
+        finish_task(session, found, 2.0)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     page.get_by_role("button", name="Add").click()
     page.locator(".comment p", has_text="It goes on <b>here</b>.").wait_for()
     with served.site.database.reading() as session:
-        (comment,) = comments_of(session, session.get_one(Task, task))
+        (comment,) = list_comments(session, session.get_one(Task, task))
     assert (comment.x, comment.y) == (pytest.approx(30, abs=0.5), pytest.approx(30, abs=0.5))
     assert comment.region == "r1"
     page.get_by_label("then show the next that waits").uncheck()

@@ -5,7 +5,7 @@ from drawn import give_task, picture, tasks_of
 from hands import Finger, Keys, Mouse, Pen
 
 from segarena_studio.annotation.pictures import add_picture, check_picture
-from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.annotation.projects import ProjectRules, create_project
 from segarena_studio.orm_models import Project
 
 SIZE = (640, 480)
@@ -30,8 +30,8 @@ def task(alone):
     """A task of the one person, on a picture that nobody has drawn on."""
     site = alone.served.site
     with site.database.writing() as session:
-        project = make_project(
-            session, Rules(name="Street", labels=("sky", "木")), site.only_person, 0.0
+        project = create_project(
+            session, ProjectRules(name="Street", labels=("sky", "木")), site.only_person, 0.0
         ).id
         drawn_on = check_picture("street.png", picture(size=SIZE))
         add_picture(

@@ -15,7 +15,7 @@ from segarena.samples import ImageSample, VolumeSample
 from segarena_server.auth.permissions import cookie_name
 from segarena_server.db.orm_models import Person
 from segarena_studio.human_user import personal_data
-from segarena_studio.human_user.run_registry import asking
+from segarena_studio.human_user.run_registry import register_run
 from segarena_studio.pages import seats as pages
 
 SHAPE = (4, 6)
@@ -69,7 +69,7 @@ def people(served):
 def room(served, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "_PATIENCE_S", 0.05)
     made = Room(served, tmp_path)
-    with asking(served.site.folder, tmp_path):
+    with register_run(served.site.folder, tmp_path):
         yield made
 
 
@@ -182,7 +182,7 @@ def test_what_somebody_gave_is_in_their_copy_and_in_nobody_else_s(
 ):
     monkeypatch.setattr(pages, "_PATIENCE_S", 0.05)
     made = Room(served, tmp_path)
-    with asking(served.site.folder, tmp_path):
+    with register_run(served.site.folder, tmp_path):
         seat = made.ask(people[0], "POST", "take", {}).json()["seat"]
         made.ask(people[0], "PUT", f"{seat}/rounds/1", body(note="at last", prompts=None))
     with served.site.database.reading() as session:

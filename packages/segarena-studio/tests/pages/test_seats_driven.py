@@ -12,7 +12,7 @@ from segarena.engine import evaluate
 from segarena.engine.human_prompts import NoPageServer
 from segarena.engine.human_queue import Seats
 from segarena.records.prompts import read_prompts
-from segarena_studio.human_user.run_registry import asking
+from segarena_studio.human_user.run_registry import register_run
 
 KEY = ["sample", "target", "user", "repeat", "round"]
 MARGIN = 24
@@ -50,7 +50,7 @@ def run_asks(alone, monkeypatch, tmp_path):
             yield NoPageServer()
             return
         Seats(run).open(told)
-        with asking(alone.served.site.folder, run):
+        with register_run(alone.served.site.folder, run):
             begun[-1].is_open.set()
             yield NoPageServer(address="here")
 

@@ -27,7 +27,7 @@ from segarena_server.db import orm_models
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs.pool import JobRunner
 from segarena_studio.studies.description import Study
-from segarena_studio.studies.hidden_datasets import Hidden, check_data
+from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples
 from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
 from segarena_studio.studies.management import check_new
 
@@ -126,18 +126,18 @@ def test_the_files_of_a_challenge_are_known_under_other_names(served, leader, tm
     (tmp_path / "copy" / "masks" / "0.png").rename(tmp_path / "copy" / "masks" / "z.png")
     copy = build("dataset", f"folder(path={str(tmp_path / 'copy')!r})")
     hidden = [
-        Hidden("secret", f"folder(path={str(tmp_path / 'hidden')!r})"),
-        Hidden("gone", "folder(path='/none')"),
+        HiddenDataset("secret", f"folder(path={str(tmp_path / 'hidden')!r})"),
+        HiddenDataset("gone", "folder(path='/none')"),
     ]
     with pytest.raises(InvalidInput, match="challenge secret hides them"):
-        check_data("folder(path='copy')", copy, hidden)
+        check_samples("folder(path='copy')", copy, hidden)
     for (
         number
     ) in "12z":  # the photographs are there, and what is to be segmented in them is something else
         Image.fromarray(np.full((40, 50), 255, np.uint8)).save(
             tmp_path / "copy" / "masks" / f"{number}.png"
         )
-    check_data(
+    check_samples(
         "folder(path='copy')", build("dataset", f"folder(path={str(tmp_path / 'copy')!r})"), hidden
     )
 

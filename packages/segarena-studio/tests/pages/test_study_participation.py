@@ -11,8 +11,8 @@ from sqlalchemy import func, select
 from segarena_studio.studies import trials
 from segarena_studio.studies.orm_models import StudyCode, StudyLink, StudyTrial, StudyVisitor
 from segarena_studio.studies.study_export import study_named
-from segarena_studio.studies.trial_answers import judge
-from segarena_studio.studies.trials import item_of, mask_of
+from segarena_studio.studies.trial_answers import judge_answer
+from segarena_studio.studies.trials import item_mask, trial_item
 
 OFF = answer((-20, -20))
 
@@ -35,7 +35,9 @@ def taker(served, link):
 def right(site, step, **changes):
     """Return an answer that is right."""
     with site.database.reading() as session:
-        rows, columns = mask_of(item_of(session, session.get(StudyTrial, step["trial"]))).nonzero()
+        rows, columns = item_mask(
+            trial_item(session, session.get(StudyTrial, step["trial"]))
+        ).nonzero()
     return answer((columns[0] + 0.5, rows[0] + 0.5), **changes)
 
 
@@ -45,7 +47,7 @@ def batch(taker, site, give=right):
     while "trial" in step:
         with site.database.reading() as session:
             trial = session.get(StudyTrial, step["trial"])
-            purposes.append((trial.purpose, item_of(session, trial).image))
+            purposes.append((trial.purpose, trial_item(session, trial).image))
         assert taker.give(step, give(site, step)).status_code == 200
         step = taker.next()
     return step, purposes
@@ -156,7 +158,7 @@ def test_answers_are_judged_while_nothing_is_locked(served, taker, monkeypatch):
     def judged(*given):
         with served.site.database.writing() as session:
             session.scalars(select(StudyVisitor).with_for_update()).all()
-        return judge(*given)
+        return judge_answer(*given)
 
     monkeypatch.setattr(trials, "judge", judged)
     step = taker.next()

@@ -12,8 +12,8 @@ from PIL import Image
 import segarena
 from segarena.arrays.rle import run_lengths
 from segarena_studio.pages import viewer as looking
-from segarena_studio.standalone import open_alone
-from segarena_studio.viewer.catalog import Shelf, open_shelf
+from segarena_studio.standalone import open_standalone
+from segarena_studio.viewer.catalog import Catalog, open_catalog
 
 ADDRESSES = [route.path for route in looking.router.routes]
 
@@ -22,8 +22,8 @@ class Looked:
     """A viewer at work, and the address that lets its person in."""
 
     def __init__(self, folder, named, **how):
-        site, key = open_alone(folder, 0, workers=0)
-        self.shelf = site.things[Shelf] = open_shelf(named, folder / "shelf", **how)
+        site, key = open_standalone(folder, 0, workers=0)
+        self.shelf = site.things[Catalog] = open_catalog(named, folder / "shelf", **how)
         self.served = Served(site)
         self.link = f"{self.served.address}/studio/open?key={key}&to=look"
         self.client = self.served.client(follow_redirects=True)
@@ -83,11 +83,11 @@ def test_a_server_with_accounts_has_none_of_it(served, role):
 
 
 def test_a_shelf_on_a_site_with_accounts_stays_shut(served, viewer):
-    served.site.things[Shelf] = viewer.shelf
+    served.site.things[Catalog] = viewer.shelf
     try:
         assert served.person("curious", "admin").get("/studio/look/0").status_code == 404
     finally:
-        del served.site.things[Shelf]
+        del served.site.things[Catalog]
 
 
 def test_nobody_is_let_in_without_the_link(viewer):
@@ -131,7 +131,7 @@ def test_what_is_not_there_is_said_or_unknown(viewer):
 def test_the_report_leads_here(viewer):
     report = viewer.get("0/report").text
     places = re.findall(r'href="(/studio/look/0/view\?[^"]+)"', report)
-    assert len(set(places)) == viewer.shelf.collections[0].table.count(looking.Question())
+    assert len(set(places)) == viewer.shelf.collections[0].table.count(looking.TableQuery())
     assert "<style>" not in report
     assert viewer.client.get(places[0].replace("&amp;", "&")).status_code == 200
 

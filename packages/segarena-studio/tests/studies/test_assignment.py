@@ -2,7 +2,12 @@ from collections import Counter
 
 import pytest
 
-from segarena_studio.studies.assignment import Candidate, choose_arm, choose_items, places_of_checks
+from segarena_studio.studies.assignment import (
+    CandidateItem,
+    choose_arm,
+    choose_check_positions,
+    choose_items,
+)
 from segarena_studio.studies.description import Arm
 
 ARMS = (Arm("click", "cut-out"), Arm("click", "silhouette"), Arm("scribble", "cut-out"))
@@ -11,7 +16,7 @@ ABOUT = {"size": 3, "wanted": 4, "seed": 7, "person": "p1", "batch": 1}
 
 def candidates(images=8, of_each=2, answers=None):
     return [
-        Candidate(number, f"image {number % images}", (answers or {}).get(number, 0))
+        CandidateItem(number, f"image {number % images}", (answers or {}).get(number, 0))
         for number in range(images * of_each)
     ]
 
@@ -72,7 +77,7 @@ def test_a_whole_study_comes_out_even():
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_checks_are_never_first_and_have_places_of_their_own(count):
-    found = {tuple(places_of_checks(count, 10, 0, f"p{person}", 1)) for person in range(60)}
+    found = {tuple(choose_check_positions(count, 10, 0, f"p{person}", 1)) for person in range(60)}
     assert all(
         len(set(places)) == count and all(0 < place < 10 + count for place in places)
         for places in found

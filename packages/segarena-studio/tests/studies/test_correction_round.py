@@ -9,7 +9,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
 from segarena_studio.studies.correction_round import add_corrections
 from segarena_studio.studies.orm_models import StudyItem, StudyRow
-from segarena_studio.studies.progress import neighbours_of
+from segarena_studio.studies.progress import find_neighbours
 
 MODEL = '''
 import numpy as np
@@ -62,7 +62,7 @@ def test_the_best_answer_to_a_click_of_the_first_round_is_corrected(served, tmp_
         assert (item.goal, item.model) == ("missing", "around")
         assert (decode_rle(item.previous, (32, 32)) == best).all()
         assert (decode_rle(item.mask, (32, 32)) == target & ~best).all()
-        assert neighbours_of(session, row, 0) == (None, item.number)
-        assert neighbours_of(session, row, item.number) == (0, None)
+        assert find_neighbours(session, row, 0) == (None, item.number)
+        assert find_neighbours(session, row, item.number) == (0, None)
     with pytest.raises(InvalidInput, match="has corrections of around already"):
         add_corrections(site, "twice", model)

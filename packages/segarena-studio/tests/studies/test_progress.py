@@ -6,7 +6,7 @@ import pytest
 from collected import Taker, answer, link_of, study_of
 
 from segarena_studio.studies.orm_models import StudyItem, StudyTrial
-from segarena_studio.studies.progress import marks_of
+from segarena_studio.studies.progress import list_marks
 from segarena_studio.studies.study_export import study_named
 
 
@@ -25,6 +25,6 @@ def test_of_a_long_line_a_page_has_both_ends_and_few_points(served, count):
     with served.site.database.reading() as session:
         row, item = study_named(session, made.slug), session.get_one(StudyTrial, trial).item
         assert not session.get_one(StudyItem, (row.id, item)).is_easy
-        (mark,) = marks_of(session, row, item, 10)
+        (mark,) = list_marks(session, row, item, 10)
     assert (mark.points[0], mark.points[-1]) == (places[0], places[-1])
     assert min(count, 150) <= len(mark.points) <= 301

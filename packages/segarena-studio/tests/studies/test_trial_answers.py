@@ -6,7 +6,12 @@ from collected import answer
 
 from segarena.errors import InvalidInput
 from segarena.systems.clicks.crowd.click_filter import filter_valid
-from segarena_studio.studies.trial_answers import MOST_POINTS, TrialAnswer, check_answer, judge
+from segarena_studio.studies.trial_answers import (
+    MOST_POINTS,
+    TrialAnswer,
+    check_answer,
+    judge_answer,
+)
 
 SIZE = (40, 60)
 
@@ -25,7 +30,7 @@ def test_clicks_are_judged_as_the_published_rule_judges_them(rng):
     """`segarena clicks filter` is the same rule, by other code: kept are those near the mask when the batch counts."""
     mask = mask_of()
     places = rng.uniform((0, 0), (60, 40), (400, 2))
-    judged = [judge(read(answer(place)), "click", mask, 0.05) for place in places]
+    judged = [judge_answer(read(answer(place)), "click", mask, 0.05) for place in places]
     table = pl.DataFrame(
         {
             "dataset": "d", "image_stem": "a", "object_stem": "", "model_type": "", "click_type": "first",
@@ -63,11 +68,11 @@ def test_clicks_are_judged_as_the_published_rule_judges_them(rng):
     ],
 )
 def test_other_prompts_are_right_on_the_target(kind, places, is_inside, is_near):
-    assert judge(read(answer(*places)), kind, mask_of(), 0.03) == (is_inside, is_near)
+    assert judge_answer(read(answer(*places)), kind, mask_of(), 0.03) == (is_inside, is_near)
 
 
 def test_what_is_off_the_picture_is_not_on_the_target():
-    assert judge(read(answer((-3, 15))), "click", np.ones(SIZE, bool), 0.5) == (False, False)
+    assert judge_answer(read(answer((-3, 15))), "click", np.ones(SIZE, bool), 0.5) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +128,6 @@ def test_a_scribble_is_judged_point_by_point(rng):
         x, y = np.floor(places).T
         is_on = (x >= 0) & (x < 60) & (y >= 0) & (y < 40)
         away = np.hypot(rows[:, None] - y, columns[:, None] - x).min(axis=0)
-        judged = judge(read(answer(*places)), "scribble", mask, 0.1)
+        judged = judge_answer(read(answer(*places)), "scribble", mask, 0.1)
         assert judged.is_near == (np.mean(is_on & (away <= 0.1 * np.hypot(*SIZE))) >= 0.5)
         assert judged.is_inside == (np.mean(is_on & (away == 0)) >= 0.5)

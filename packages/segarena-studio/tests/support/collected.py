@@ -3,7 +3,7 @@
 import re
 
 from segarena_studio.studies.description import Study
-from segarena_studio.studies.management import make_study
+from segarena_studio.studies.management import create_study
 from segarena_studio.studies.study_export import study_named
 from segarena_studio.studies.visits import link_text, make_link
 
@@ -24,7 +24,7 @@ def study_of(site, **changes):
         "training": 1, "attention": 1, "answers": 5, **NO_TIME,
     }  # fmt: skip
     study = Study(**{**told, **changes})
-    make_study(site, study)
+    create_study(site, study)
     return Made(site, study.slug)
 
 

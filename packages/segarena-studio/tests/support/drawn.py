@@ -10,9 +10,9 @@ from PIL import Image
 from sqlalchemy import select
 
 from segarena_server.db.orm_models import Person
-from segarena_studio.annotation.agreement import compare_pending, pending
+from segarena_studio.annotation.agreement import compare_pending, find_pending_pairs
 from segarena_studio.annotation.pictures import add_picture, check_picture
-from segarena_studio.annotation.projects import Rules, make_project, put_member
+from segarena_studio.annotation.projects import ProjectRules, create_project, set_member
 from segarena_studio.orm_models import Task
 
 WIDTH, HEIGHT = 120, 90
@@ -47,9 +47,11 @@ def someone(site, name, role="participant"):
 def project_of(site, lead, members=None, *, pictures=1, **rules):
     """Return the number of a new project with some pictures; members are roles by names of people that are there."""
     with site.database.writing() as session:
-        project = make_project(session, Rules(**{"name": "Street", "seed": 1, **rules}), lead, 0.0)
+        project = create_project(
+            session, ProjectRules(**{"name": "Street", "seed": 1, **rules}), lead, 0.0
+        )
         for name, role in (members or {}).items():
-            put_member(session, project, name, role, 0.0)
+            set_member(session, project, name, role, 0.0)
         for number in range(pictures):
             checked = check_picture(f"street-{number}.png", picture(number))
             add_picture(session, project, site.folder.photographs, checked, 0.0)
@@ -77,7 +79,7 @@ def compare_all(site, project):
     while time.monotonic() < until:
         compare_pending(site, project)
         with site.database.reading() as session:
-            if not pending(session, project):
+            if not find_pending_pairs(session, project):
                 return
         time.sleep(0.02)
     raise AssertionError("drawings were not compared in time")

@@ -4,7 +4,7 @@ from sqlalchemy import select
 
 from segarena.arrays.distance import deepest_pixel
 from segarena_studio.studies.orm_models import StudyTrial
-from segarena_studio.studies.trials import item_of, mask_of
+from segarena_studio.studies.trials import item_mask, trial_item
 
 ALLOWED = '#stage[data-phase="answer"]'
 
@@ -57,7 +57,7 @@ class Hand:
             trial = session.scalars(
                 select(StudyTrial).where(*begun).order_by(StudyTrial.begun_at.desc())
             ).first()
-            return mask_of(item_of(session, trial))
+            return item_mask(trial_item(session, trial))
 
     def give(self, *, is_touch=False):
         """Give what is asked for: a click or tap in the middle of the target, a line through or around it."""

@@ -3,14 +3,14 @@
 import pytest
 
 from segarena.errors import SegarenaError
-from segarena_studio.viewer.catalog import open_shelf
-from segarena_studio.viewer.table_query import Question
+from segarena_studio.viewer.catalog import open_catalog
+from segarena_studio.viewer.table_query import TableQuery
 
-ALL = Question()
+ALL = TableQuery()
 
 
 def shelf(tmp_path, *named, **how):
-    return open_shelf(list(map(str, named)), tmp_path / "shelf", **how)
+    return open_catalog(list(map(str, named)), tmp_path / "shelf", **how)
 
 
 def test_runs_on_the_same_data_stand_side_by_side_and_datasets_alone(

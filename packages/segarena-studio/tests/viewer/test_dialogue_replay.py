@@ -7,7 +7,7 @@ import segarena
 from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import NotTrusted
-from segarena_studio.viewer.dialogue_replay import hold_again
+from segarena_studio.viewer.dialogue_replay import replay_dialogue
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def run(tmp_path_factory):
 def test_all_rounds_come_out_and_the_kept_ones_as_they_were(run):
     kept = run.masks()
     sample, target, user = kept.select("sample", "target", "user").row(0)
-    masks, told = hold_again(run, (sample, target, user, 0), trust=False)
+    masks, told = replay_dialogue(run, (sample, target, user, 0), trust=False)
     own = kept.filter(sample=sample, target=target, user=user)
     assert sorted(masks) == [1, 2, 3, 4]
     for round_, data, shape in own.select("round", "rle", "shape").rows():
@@ -36,4 +36,4 @@ def test_all_rounds_come_out_and_the_kept_ones_as_they_were(run):
 def test_code_that_a_run_names_is_not_run_untold(make_run, make_ramps):
     folder = RunFolder.open(make_run(make_ramps()))
     with pytest.raises(NotTrusted, match="photographs"):
-        hold_again(folder, ("photo-0", "t0", "centre", 0), trust=False)
+        replay_dialogue(folder, ("photo-0", "t0", "centre", 0), trust=False)

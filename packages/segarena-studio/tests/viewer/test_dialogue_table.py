@@ -4,14 +4,14 @@ import pytest
 
 from segarena.engine.store import RunFolder
 from segarena_studio.viewer import dialogue_table as tables
-from segarena_studio.viewer.dialogue_table import Table
-from segarena_studio.viewer.table_query import Question
+from segarena_studio.viewer.dialogue_table import DialogueTable
+from segarena_studio.viewer.table_query import TableQuery
 
-ALL = Question()
+ALL = TableQuery()
 
 
 def opened(tmp_path, runs, samples=("a", "b", "c")):
-    return Table(
+    return DialogueTable(
         samples,
         {name: RunFolder.open(path) for name, path in runs.items()},
         tmp_path / "table.parquet",
@@ -52,7 +52,7 @@ def test_each_dialogue_is_a_row_with_what_came_of_it_in_the_order_of_the_samples
 
 
 def test_rows_come_in_pages_and_are_found_again(two):
-    question = Question.of("", ["iou.1>0"], "-iou.1")
+    question = TableQuery.of("", ["iou.1>0"], "-iou.1")
     assert two.count(question) == 2
     assert [row["sample"] for row in two.rows(question, 1, 5)] == ["a"]
     assert two.place_of(question, ("a", "t1", "centre", 0)) == 1
@@ -62,9 +62,9 @@ def test_rows_come_in_pages_and_are_found_again(two):
 
 def test_records_read_in_stretches_make_the_same_table(make_run, make_ramps, tmp_path, monkeypatch):
     path = make_run(make_ramps(samples=5))
-    whole = tables.dialogues_of(RunFolder.open(path))
+    whole = tables.read_dialogues(RunFolder.open(path))
     monkeypatch.setattr(tables, "STRETCH", 2)
-    assert tables.dialogues_of(RunFolder.open(path)).equals(whole)
+    assert tables.read_dialogues(RunFolder.open(path)).equals(whole)
 
 
 def test_prompts_and_masks_are_not_read(make_run, make_ramps, tmp_path, monkeypatch):
@@ -78,7 +78,7 @@ def test_prompts_and_masks_are_not_read(make_run, make_ramps, tmp_path, monkeypa
             asked.append((name, how)) or read(self, name, *more, **how)
         ),
     )
-    Table(folder.samples, {"run": folder}, tmp_path / "table.parquet")
+    DialogueTable(folder.samples, {"run": folder}, tmp_path / "table.parquet")
     assert {name for name, _ in asked} == {"records", "timings"}
     assert all("prompts" in how["without"] for name, how in asked if name == "records")
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from segarena.arrays.levels import levels_of
 from segarena.samples import ImageSample, VideoSample, VolumeSample
-from segarena_studio.viewer.planes import picture_of, planes_of
+from segarena_studio.viewer.planes import encode_plane, list_planes
 
 SHAPE = (3, 4, 5)
 
@@ -26,7 +26,7 @@ def canonical():
 
 
 def test_the_sides_of_a_patient_are_where_radiologists_look_for_them():
-    axial, coronal, sagittal = planes_of(volume(affine=canonical()))
+    axial, coronal, sagittal = list_planes(volume(affine=canonical()))
     assert [(plane.name, plane.letters) for plane in (axial, coronal, sagittal)] == [
         ("axial", "ALPR"),
         ("coronal", "SLIR"),
@@ -41,18 +41,18 @@ def test_the_sides_of_a_patient_are_where_radiologists_look_for_them():
 
 def test_another_order_of_axes_has_other_names_and_an_unknown_one_no_letters():
     turned = canonical()[:, [1, 0, 2, 3]]  # planes to Anterior, rows to Superior
-    assert [(plane.name, plane.axis) for plane in planes_of(volume(affine=turned))] == [
+    assert [(plane.name, plane.axis) for plane in list_planes(volume(affine=turned))] == [
         ("axial", 1),
         ("coronal", 0),
         ("sagittal", 2),
     ]
-    assert {plane.letters for plane in planes_of(volume())} == {""}
+    assert {plane.letters for plane in list_planes(volume())} == {""}
 
 
 def test_a_slice_is_turned_round():
     marked = np.zeros(SHAPE, np.int16)
     marked[2, 3, 4] = 1  # superior, anterior, right
-    for plane in planes_of(volume(marked, canonical())):
+    for plane in list_planes(volume(marked, canonical())):
         shown = plane.cut(marked, plane.count - 1)
         assert shown.shape == plane.size
         assert shown[0, 0] == 1
@@ -64,8 +64,8 @@ def test_values_survive_as_sixteen_bits(rng, kind):
         rng.integers(0, 255, SHAPE) if kind is np.uint8 else rng.integers(-900, 3000, SHAPE)
     ).astype(kind)
     sample = volume(voxels)
-    levels, axial = levels_of(voxels), planes_of(sample)[0]
-    content, media = picture_of(sample, axial, 1, levels)
+    levels, axial = levels_of(voxels), list_planes(sample)[0]
+    content, media = encode_plane(sample, axial, 1, levels)
     pixels = np.asarray(Image.open(io.BytesIO(content)), np.int64)
     values = levels.offset + levels.step * (256 * pixels[:, :, 0] + pixels[:, :, 1])
     expected = voxels[1][::-1, ::-1].astype(np.float64)
@@ -80,14 +80,14 @@ def test_what_is_not_finite_is_as_low_as_can_be():
     voxels[1, 0, 0] = np.nan
     levels = levels_of(voxels)
     assert (levels.offset, round(levels.offset + 65535 * levels.step, 6)) == (-1.0, 1.0)
-    content, _ = picture_of(volume(voxels), planes_of(volume(voxels))[0], 1, levels)
+    content, _ = encode_plane(volume(voxels), list_planes(volume(voxels))[0], 1, levels)
     assert np.asarray(Image.open(io.BytesIO(content)))[-1, -1].tolist() == [0, 0, 0]
 
 
 def test_photographs_are_as_they_are_and_frames_come_one_at_a_time(rng):
     image = rng.integers(0, 256, (6, 7, 3), dtype=np.uint8)
     photograph = ImageSample(id="p", image=image)
-    content, _ = picture_of(photograph, planes_of(photograph)[0], 0, None)
+    content, _ = encode_plane(photograph, list_planes(photograph)[0], 0, None)
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(content))), image)
 
     class Frames(list):
@@ -99,6 +99,6 @@ def test_photographs_are_as_they_are_and_frames_come_one_at_a_time(rng):
 
     frames = Frames([None] * 4)
     video = VideoSample(id="c", frames=frames, frame_shape=(6, 7))
-    content, media = picture_of(video, planes_of(video)[0], 2, None)
+    content, media = encode_plane(video, list_planes(video)[0], 2, None)
     assert (media, frames.loaded) == ("image/jpeg", (2,))
     assert Image.open(io.BytesIO(content)).size == (7, 6)

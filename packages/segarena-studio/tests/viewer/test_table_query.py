@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena_studio.viewer.table_query import Condition, Question
+from segarena_studio.viewer.table_query import Condition, TableQuery
 
 ROWS = [
     {"name": "Cat", "iou": 0.9, "failure": None},
@@ -17,7 +17,7 @@ KINDS = {"name": "text", "iou": "number", "failure": "text"}
 
 def names(words="", where=(), sort=""):
     frame = pl.DataFrame(ROWS).lazy()
-    return Question.of(words, where, sort).asked_of(frame, KINDS).collect()["name"].to_list()
+    return TableQuery.of(words, where, sort).asked_of(frame, KINDS).collect()["name"].to_list()
 
 
 @pytest.mark.parametrize(

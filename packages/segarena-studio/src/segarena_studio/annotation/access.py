@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 from segarena_server.http import http_errors
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
-OPEN = ("clean", "in progress", "returned")
+OPEN_STATES = ("clean", "in progress", "returned")
 """States in which an annotator may draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class TaskAccess:
     """A task that somebody may see.
 
     Attributes:
@@ -35,17 +35,15 @@ class Found:
     @property
     def is_open(self) -> bool:
         """Whether who asks may draw on it."""
-        return self.is_own and self.task.state in OPEN and self.project.state == "open"
+        return self.is_own and self.task.state in OPEN_STATES and self.project.state == "open"
 
     @property
     def may_review(self) -> bool:
         """Whether who asks may judge it: nobody judges their own work, but for a lead, who may be alone."""
-        return is_at_least(self.role, "lead") or (
-            is_at_least(self.role, "reviewer") and not self.is_own
-        )
+        return has_role(self.role, "lead") or (has_role(self.role, "reviewer") and not self.is_own)
 
 
-def is_at_least(role: str, needed: str) -> bool:
+def has_role(role: str, needed: str) -> bool:
     """Tell whether a member of one role may do what another may."""
     return MEMBER_ROLES.index(role) >= MEMBER_ROLES.index(needed)
 
@@ -73,7 +71,7 @@ def find_project(
     asked = select(Project, Member.role).join(Member, Member.project_id == Project.id)
     asked = asked.where(Project.id == project_id, Member.person_id == person_id)
     row = session.execute(asked.with_for_update(of=Project) if for_change else asked).one_or_none()
-    if row is None or not is_at_least(row[1], needed):
+    if row is None or not has_role(row[1], needed):
         raise http_errors.unknown()
     return row[0], row[1]
 
@@ -85,7 +83,7 @@ def find_task(
     *,
     needed: str = "annotator",
     for_change: bool = False,
-) -> Found:
+) -> TaskAccess:
     """Return a task that somebody may see: annotators their own, reviewers and leads all of the project.
 
     Args:
@@ -106,10 +104,10 @@ def find_task(
         .where(Task.id == task_id, Member.person_id == person_id)
     )
     row = session.execute(asked.with_for_update(of=Task) if for_change else asked).one_or_none()
-    if row is None or not is_at_least(row[3], needed):
+    if row is None or not has_role(row[3], needed):
         raise http_errors.unknown()
     task, picture, project, role = row
     is_own = task.person_id == person_id
-    if not is_own and not is_at_least(role, "reviewer"):
+    if not is_own and not has_role(role, "reviewer"):
         raise http_errors.unknown()
-    return Found(task=task, picture=picture, project=project, role=role, is_own=is_own)
+    return TaskAccess(task=task, picture=picture, project=project, role=role, is_own=is_own)

@@ -31,8 +31,8 @@ from segarena.systems.scenes.page.measurement_tables import agreement_sheet
 from segarena_server.http.middleware import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
-from segarena_studio.annotation.scene_document import read_document, scene_of
-from segarena_studio.orm_models import Compared, Draft, Picture, Task
+from segarena_studio.annotation.scene_document import document_to_scene, read_document
+from segarena_studio.orm_models import Draft, Picture, Task, TaskAgreement
 
 LONGEST_PX = 640
 FINISHED = ("finished", "in review", "approved")
@@ -41,7 +41,7 @@ _MEASURED = "regions", "edges", "order_same", "order_pairs", "names_same", "name
 _measuring = threading.Lock()
 
 
-class Pair(NamedTuple):
+class TaskPair(NamedTuple):
     """Two finished tasks about a picture."""
 
     one: Task
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
     picture: Picture
 
 
-def pending(session: Session, project_id: int, most: int = _AT_ONCE) -> list[Pair]:
+def find_pending_pairs(session: Session, project_id: int, most: int = _AT_ONCE) -> list[TaskPair]:
     """Return pairs of finished tasks of one picture that were not compared yet, as they are now."""
     one = aliased(Task)
     other = aliased(Task)
@@ -57,17 +57,19 @@ def pending(session: Session, project_id: int, most: int = _AT_ONCE) -> list[Pai
         select(one, other, Picture)
         .join(other, and_(other.picture_id == one.picture_id, other.id > one.id))
         .join(Picture, Picture.id == one.picture_id)
-        .outerjoin(Compared, and_(Compared.one_id == one.id, Compared.other_id == other.id))
+        .outerjoin(
+            TaskAgreement, and_(TaskAgreement.one_id == one.id, TaskAgreement.other_id == other.id)
+        )
         .where(one.project_id == project_id, one.state.in_(FINISHED), other.state.in_(FINISHED))
         .where(
             or_(
-                Compared.one_id.is_(None),
-                Compared.one_revision != one.revision,
-                Compared.other_revision != other.revision,
+                TaskAgreement.one_id.is_(None),
+                TaskAgreement.one_revision != one.revision,
+                TaskAgreement.other_revision != other.revision,
             )
         )
     )
-    return [Pair(*row) for row in session.execute(asked.order_by(one.id, other.id).limit(most))]
+    return [TaskPair(*row) for row in session.execute(asked.order_by(one.id, other.id).limit(most))]
 
 
 def compare_pending(site: Site, project_id: int) -> None:
@@ -76,7 +78,7 @@ def compare_pending(site: Site, project_id: int) -> None:
         return
     try:
         with site.database.reading() as session:
-            pairs = pending(session, project_id)
+            pairs = find_pending_pairs(session, project_id)
         for pair in pairs:
             try:
                 _compare(site, pair)
@@ -95,14 +97,14 @@ def measure_pair(one: Scene, other: Scene) -> PairAgreement:
     return measure_agreement([drawing_of_scene(_small(scene)) for scene in (one, other)]).pairs[0]
 
 
-def compared(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
+def read_agreement(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
     """Return what was measured of a project, by picture; pairs of which one was opened again are left out."""
     one = aliased(Task)
     other = aliased(Task)
     asked = (
-        select(Compared, one.picture_id, one.person_id, other.person_id)
-        .join(one, one.id == Compared.one_id)
-        .join(other, other.id == Compared.other_id)
+        select(TaskAgreement, one.picture_id, one.person_id, other.person_id)
+        .join(one, one.id == TaskAgreement.one_id)
+        .join(other, other.id == TaskAgreement.other_id)
         .where(one.project_id == project_id, one.state.in_(FINISHED), other.state.in_(FINISHED))
         .order_by(one.picture_id, one.id, other.id)
     )
@@ -116,17 +118,17 @@ def compared(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
 
 
 @lru_cache(maxsize=16)
-def summary_of(images: tuple[ImageAgreement, ...]) -> AgreementSummary:
+def summarise_pictures(images: tuple[ImageAgreement, ...]) -> AgreementSummary:
     """Return the agreement over pictures, with intervals over pictures."""
     return summarise_agreement(images, repeats=200)
 
 
-def of_pictures(images: tuple[ImageAgreement, ...]) -> dict[int, float]:
+def agreement_by_picture(images: tuple[ImageAgreement, ...]) -> dict[int, float]:
     """Return the mean F of regions of each picture, by its number."""
     return {int(one.image): fmean(pair.regions for pair in one.pairs) for one in images}
 
 
-def of_people(images: tuple[ImageAgreement, ...]) -> dict[int, tuple[float, int]]:
+def agreement_by_annotator(images: tuple[ImageAgreement, ...]) -> dict[int, tuple[float, int]]:
     """Return for each annotator, by number, the mean F of their regions with the others', and the number of pairs."""
     found: dict[int, list[float]] = {}
     for pair in (pair for one in images for pair in one.pairs):
@@ -136,12 +138,12 @@ def of_people(images: tuple[ImageAgreement, ...]) -> dict[int, tuple[float, int]
     return {person: (fmean(values), len(values)) for person, values in found.items()}
 
 
-def agreement_of(images: tuple[ImageAgreement, ...]) -> Sheet | None:
+def agreement_table(images: tuple[ImageAgreement, ...]) -> Sheet | None:
     """Return the table of agreement; None where no two people finished the same picture."""
-    return agreement_sheet(summary_of(images)) if images else None
+    return agreement_sheet(summarise_pictures(images)) if images else None
 
 
-def _compare(site: Site, pair: Pair) -> None:
+def _compare(site: Site, pair: TaskPair) -> None:
     picture = pair.picture
     revisions = (pair.one.revision, pair.other.revision)
     with site.database.reading() as session:
@@ -149,7 +151,7 @@ def _compare(site: Site, pair: Pair) -> None:
     if None in drafts:
         return  # another one was saved meanwhile
     scenes = [
-        scene_of(
+        document_to_scene(
             read_document(unpack(draft.scene)),
             name=picture.name,
             shape=(picture.height, picture.width),
@@ -162,7 +164,7 @@ def _compare(site: Site, pair: Pair) -> None:
         told = {name: getattr(found, name) for name in _MEASURED}
         known = {"one_id": pair.one.id, "other_id": pair.other.id}
         session.merge(
-            Compared(**known, one_revision=revisions[0], other_revision=revisions[1], **told)
+            TaskAgreement(**known, one_revision=revisions[0], other_revision=revisions[1], **told)
         )
 
 

@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session, aliased
 
 from segarena_server.db.orm_models import Person
 from segarena_server.http import http_errors
-from segarena_studio.annotation.access import OPEN
-from segarena_studio.orm_models import Logged, Member, Picture, Project, Task
+from segarena_studio.annotation.access import OPEN_STATES
+from segarena_studio.orm_models import LogSegment, Member, Picture, Project, Task
 
 _ORDER = {"returned": 0, "in progress": 1, "clean": 2}
 """Of one's own tasks: what somebody waits for comes first."""
@@ -38,7 +38,11 @@ def next_task(
     session.get(
         Member, (project.id, person_id), with_for_update=True
     )  # who asks twice at once is given one task
-    own = [task for task in session.scalars(own_open(project.id, person_id)) if task.id != besides]
+    own = [
+        task
+        for task in session.scalars(select_open_tasks(project.id, person_id))
+        if task.id != besides
+    ]
     if own:
         return min(own, key=lambda task: _ORDER[task.state])  # of equal ones the first by the seed
     if not project.is_free:
@@ -52,16 +56,16 @@ def next_task(
     return task
 
 
-def own_open(project_id: int, person_id: int) -> Select[Task]:
+def select_open_tasks(project_id: int, person_id: int) -> Select[Task]:
     """Return the selection of somebody's tasks that are to be annotated, in the order of the project."""
     found = select(Task).join(Picture, Picture.id == Task.picture_id)
     own = found.where(
-        Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN)
+        Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN_STATES)
     )
     return own.order_by(Picture.place, Task.id)
 
 
-def free_count(session: Session, project: Project, person_id: int) -> int:
+def count_free_tasks(session: Session, project: Project, person_id: int) -> int:
     """Return how many tasks somebody could still be given."""
     if project.state != "open" or not project.is_free:
         return 0
@@ -73,7 +77,7 @@ def free_count(session: Session, project: Project, person_id: int) -> int:
     return session.scalar(free) or 0
 
 
-def deal(session: Session, project: Project, people: Sequence[int]) -> int:
+def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int:
     """Deal the free tasks of a project out to people, each as many; return how many tasks nobody could be given.
 
     Whoever has fewest tasks is next, of those who do not have the picture yet; the seed decides between equals.
@@ -111,17 +115,17 @@ def deal(session: Session, project: Project, people: Sequence[int]) -> int:
     return left
 
 
-def may_be_given(session: Session, task: Task) -> bool:
+def is_assignable(session: Session, task: Task) -> bool:
     """Tell whether a task can be given to others: nobody began it, or who did left and it is not finished."""
     if task.state == "clean":
         return True
     is_free = (
         task.person_id is None or session.get(Member, (task.project_id, task.person_id)) is None
     )
-    return is_free and task.state in OPEN
+    return is_free and task.state in OPEN_STATES
 
 
-def give(session: Session, task: Task, person_id: int | None) -> None:
+def assign_task(session: Session, task: Task, person_id: int | None) -> None:
     """Give a task to a member, or take it back with None.
 
     With what somebody left behind goes what they drew and how long it took, not what they did when, nor their undo.
@@ -129,7 +133,7 @@ def give(session: Session, task: Task, person_id: int | None) -> None:
     Raises:
         Refusal: it may not be given, they have the picture already, or are not in the project.
     """
-    if not may_be_given(session, task):
+    if not is_assignable(session, task):
         raise http_errors.conflict(
             f"this task is {task.state}, and its annotator's; it can be given to others when they are in the project no"
             " more and it is not finished"
@@ -148,12 +152,12 @@ def give(session: Session, task: Task, person_id: int | None) -> None:
     session.flush()
 
 
-def left_behind(session: Session, project_id: int) -> list[tuple[Person, int]]:
+def list_abandoned_tasks(session: Session, project_id: int) -> list[tuple[Person, int]]:
     """Return who is in a project no more and has tasks that are not finished, with how many."""
     members = select(Member.person_id).where(Member.project_id == project_id)
     begun = select(Person, func.count(Task.id)).join(Person, Person.id == Task.person_id)
     theirs = begun.where(
-        Task.project_id == project_id, Task.state.in_(OPEN), Task.person_id.not_in(members)
+        Task.project_id == project_id, Task.state.in_(OPEN_STATES), Task.person_id.not_in(members)
     )
     return [
         (person, count)
@@ -161,7 +165,7 @@ def left_behind(session: Session, project_id: int) -> list[tuple[Person, int]]:
     ]
 
 
-def free_begun_of(session: Session, project_id: int, person_id: int) -> None:
+def release_begun_tasks(session: Session, project_id: int, person_id: int) -> None:
     """Let others go on with what somebody began who is in a project no more.
 
     Raises:
@@ -170,7 +174,7 @@ def free_begun_of(session: Session, project_id: int, person_id: int) -> None:
     if session.get(Member, (project_id, person_id), with_for_update=True) is not None:
         raise http_errors.conflict("they are in the project; take them out of it first")
     own = select(Task).where(
-        Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN)
+        Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN_STATES)
     )
     tasks = list(session.scalars(own.with_for_update(of=Task)))
     _forget_how(session, tasks)
@@ -182,14 +186,14 @@ def free_begun_of(session: Session, project_id: int, person_id: int) -> None:
 def _forget_how(session: Session, tasks: Sequence[Task]) -> None:
     """Delete what somebody did when, and could undo, before others go on."""
     session.connection().execute(
-        delete(Logged).where(Logged.task_id.in_([task.id for task in tasks]))
+        delete(LogSegment).where(LogSegment.task_id.in_([task.id for task in tasks]))
     )
     for task in tasks:
         task.history = None
         task.logged_ms = None
 
 
-def free_tasks_of(session: Session, project_id: int, person_id: int) -> None:
+def release_clean_tasks(session: Session, project_id: int, person_id: int) -> None:
     """Take from somebody what they have not begun, as they leave a project."""
     own = select(Task).where(
         Task.project_id == project_id, Task.person_id == person_id, Task.state == "clean"
@@ -212,7 +216,10 @@ def _free(project_id: int, person_id: int) -> Select[Task]:
         select(Task)
         .join(Picture, Picture.id == Task.picture_id)
         .where(
-            Task.project_id == project_id, Task.person_id.is_(None), Task.state.in_(OPEN), ~has_it
+            Task.project_id == project_id,
+            Task.person_id.is_(None),
+            Task.state.in_(OPEN_STATES),
+            ~has_it,
         )
         .order_by(taken, Picture.place, Task.id)
     )

@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena_server.storage.compression import pack, unpack
-from segarena_studio.annotation.access import Found
+from segarena_studio.annotation.access import TaskAccess
 from segarena_studio.annotation.scene_document import MOST_REGIONS, Document, read_document
-from segarena_studio.annotation.time_tracking import Entry, add_times
-from segarena_studio.orm_models import Decision, Draft, Logged, Task
+from segarena_studio.annotation.time_tracking import LogEntry, add_times
+from segarena_studio.orm_models import Decision, Draft, LogSegment, Task
 
 MOST_BYTES = 8 * 2**20
 """Of one save."""
@@ -32,7 +32,7 @@ _OfRegions = Annotated[dict[str, _Milliseconds], msgspec.Meta(max_length=MOST_RE
 _NOTHING = msgspec.Raw(b"null")
 
 
-class Save(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SaveRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What an editor sends.
 
     Attributes:
@@ -48,12 +48,12 @@ class Save(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     id: str
     scene: msgspec.Raw
     history: msgspec.Raw = _NOTHING
-    log: tuple[Entry, ...] = ()
+    log: tuple[LogEntry, ...] = ()
     time_ms: _OfRegions = {}
     active_ms: _OfRegions = {}
 
 
-class Newest(msgspec.Struct, frozen=True, kw_only=True):
+class NewestDraft(msgspec.Struct, frozen=True, kw_only=True):
     """The newest draft of a task; its `id` is what the editor called it."""
 
     revision: int
@@ -63,7 +63,7 @@ class Newest(msgspec.Struct, frozen=True, kw_only=True):
     state: str
 
 
-def check_save(save: Save) -> Document:
+def check_save(save: SaveRequest) -> Document:
     """Return the document of a save; this takes the longest, and needs no database.
 
     Raises:
@@ -79,7 +79,7 @@ def check_save(save: Save) -> Document:
 
 
 def save_draft(
-    session: Session, task: Task, save: Save, document: Document, now: float
+    session: Session, task: Task, save: SaveRequest, document: Document, now: float
 ) -> int | None:
     """Write a draft, and return its revision; None when it was not drawn on the newest.
 
@@ -97,11 +97,11 @@ def save_draft(
         return known
     if save.base != task.revision:
         return None
-    put_draft(session, task, bytes(save.scene), document, now, client_id=save.id)
+    add_revision(session, task, bytes(save.scene), document, now, client_id=save.id)
     task.history = pack(bytes(save.history))
     if save.log:
         session.add(
-            Logged(
+            LogSegment(
                 task_id=task.id, revision=task.revision, entries=pack(msgspec.json.encode(save.log))
             )
         )
@@ -109,7 +109,7 @@ def save_draft(
     return task.revision
 
 
-def put_draft(
+def add_revision(
     session: Session,
     task: Task,
     text: bytes,
@@ -141,11 +141,13 @@ def put_draft(
             saved_at=now,
         )
     )
-    gone = delete(Draft).where(Draft.task_id == task.id, Draft.revision == outgrown(task.revision))
+    gone = delete(Draft).where(
+        Draft.task_id == task.id, Draft.revision == pruned_revision(task.revision)
+    )
     session.connection().execute(gone.where(Draft.is_kept.is_(False)))
 
 
-def outgrown(newest: int) -> int:
+def pruned_revision(newest: int) -> int:
     """Return the revision that is let go of when `newest` comes; below 1 there is none.
 
     Of the newest 16 all stay, of the 16 before them every second one, of the 32 before those every fourth, and so on:
@@ -154,11 +156,11 @@ def outgrown(newest: int) -> int:
     return newest - RECENT * (newest & -newest)
 
 
-def newest_draft(session: Session, task: Task) -> Newest:
+def read_newest_draft(session: Session, task: Task) -> NewestDraft:
     """Return the newest draft of a task; before the first its scene is null."""
     draft = session.get(Draft, (task.id, task.revision)) if task.revision else None
     scene, client_id = (unpack(draft.scene), draft.client_id) if draft else (b"null", "")
-    return Newest(
+    return NewestDraft(
         revision=task.revision,
         id=client_id,
         scene=msgspec.Raw(scene),
@@ -167,7 +169,7 @@ def newest_draft(session: Session, task: Task) -> Newest:
     )
 
 
-def document_of(
+def read_revision(
     session: Session, task: Task, revision: int | None = None
 ) -> tuple[Document, bytes] | None:
     """Return a revision of a task as document and text, by default the newest; None when it is not there."""
@@ -178,14 +180,14 @@ def document_of(
     return read_document(text), text
 
 
-def keep_revision(session: Session, found: Found) -> None:
+def keep_revision(session: Session, found: TaskAccess) -> None:
     """Keep the newest revision of a task for good, as somebody decided on it."""
     draft = session.get(Draft, (found.task.id, found.task.revision))
     if draft is not None:
         draft.is_kept = True
 
 
-def history_of(session: Session, task: Task) -> bytes:
+def read_undo_history(session: Session, task: Task) -> bytes:
     """Return what the editor sent to undo with, as JSON."""
     packed: Any = session.scalar(select(Task.history).where(Task.id == task.id))
     return unpack(packed) if packed else b"null"

@@ -29,12 +29,18 @@ from segarena_server.db.orm_models import Person
 from segarena_server.site import Site
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.agreement import compare_pending
-from segarena_studio.annotation.drafts import put_draft
+from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.pictures import add_picture, check_picture
-from segarena_studio.annotation.projects import Rules, make_project, put_member
-from segarena_studio.annotation.review import approve, comment_on, finish, give_back, take
-from segarena_studio.annotation.scene_checks import Looked, look_at
-from segarena_studio.annotation.scene_document import document_text, read_document
+from segarena_studio.annotation.projects import ProjectRules, create_project, set_member
+from segarena_studio.annotation.review import (
+    add_comment,
+    approve_task,
+    finish_task,
+    return_task,
+    take_for_review,
+)
+from segarena_studio.annotation.scene_checks import CheckResult, check_document
+from segarena_studio.annotation.scene_document import encode_document, read_document
 from segarena_studio.orm_models import Picture, Project, Task
 
 PHOTOGRAPHS = ("china", "flower", "coffee", "chelsea", "astronaut", "rocket")
@@ -48,7 +54,7 @@ _SCENES = 4
 _PER_REGION_S = 61.0
 
 
-def lay_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
+def create_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
     """Make both projects in a site.
 
     Args:
@@ -59,7 +65,7 @@ def lay_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
     earlier, *_ = names = list(annotators) or _closed_accounts(site)
     photographs = build("dataset", "demo")
     pictures = {f"{name}.png": encode_png(photographs.load(name).image) for name in PHOTOGRAPHS}
-    rules = Rules(
+    rules = ProjectRules(
         name=TO_DRAW, guide=_GUIDE, labels=_LABELS, annotators=2 if annotators else 1, seed=2
     )
     project = _project(
@@ -70,14 +76,14 @@ def lay_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
     scenes = demo_scenes(images=_SCENES, seed=3)
     drawn = {scene.truth.scene.image.file_name: encode_png(scene.truth.photo) for scene in scenes}
     drawing = names[-3:]
-    rules = Rules(name=DRAWN, guide=_GUIDE, annotators=len(drawing), is_free=False, seed=1)
+    rules = ProjectRules(name=DRAWN, guide=_GUIDE, annotators=len(drawing), is_free=False, seed=1)
     project = _project(site, lead, rules, drawn, dict.fromkeys(drawing, "annotator"))
     with site.database.writing() as session:
         _draw_all(session, session.get_one(Project, project), scenes, drawing, lead, site.now())
     compare_pending(site, project)
 
 
-def show(site: Site) -> None:
+def create_demo_example(site: Site) -> None:
     """Make both projects for whoever administers a demonstration, drawn by those who take part in it."""
     with site.database.reading() as session:
         lead = session.scalars(
@@ -88,7 +94,7 @@ def show(site: Site) -> None:
         )
         names = list(session.scalars(taking_part.order_by(Person.id)))
     if lead is not None:
-        lay_example(site, lead, names[:3])
+        create_example(site, lead, names[:3])
 
 
 def _closed_accounts(site: Site) -> list[str]:
@@ -107,12 +113,12 @@ def _closed_accounts(site: Site) -> list[str]:
 
 
 def _project(
-    site: Site, lead: int, rules: Rules, pictures: dict[str, bytes], members: dict[str, str]
+    site: Site, lead: int, rules: ProjectRules, pictures: dict[str, bytes], members: dict[str, str]
 ) -> int:
     with site.database.writing() as session:
-        project = make_project(session, rules, lead, site.now())
+        project = create_project(session, rules, lead, site.now())
         for name, role in members.items():
-            put_member(session, project, name, role, site.now())
+            set_member(session, project, name, role, site.now())
         for name, content in pictures.items():
             add_picture(
                 session, project, site.folder.photographs, check_picture(name, content), site.now()
@@ -134,10 +140,10 @@ def _draw_two(session: Session, project: int, earlier: str, lead: int, now: floa
         task.person_id = person
         session.flush()
         _put(session, task, text, now)
-        finish(session, find_task(session, task.id, person), now)
+        finish_task(session, find_task(session, task.id, person), now)
     returned = find_task(session, tasks["china.png"].id, lead)
-    comment_on(session, returned, lead, "The bank comes down to here.", (60.0, 270.0), "r8", now)
-    give_back(session, returned, lead, "", now)
+    add_comment(session, returned, lead, "The bank comes down to here.", (60.0, 270.0), "r8", now)
+    return_task(session, returned, lead, "", now)
 
 
 def _drawn_by_hand() -> dict[str, bytes]:
@@ -178,22 +184,22 @@ def _draw_all(
             _judge(session, task, lead, (3 * number + place) % 6, now)
             if (3 * number + place) % 6 == 4:  # returned, and drawn again without fault
                 _draw(session, task, scene.drawings[0], now)
-                finish(session, find_task(session, task.id, task.person_id), now)
+                finish_task(session, find_task(session, task.id, task.person_id), now)
 
 
 def _draw(session: Session, task: Task, drawing: DemoDrawing, now: float) -> bool:
     """Save a drawing, and return whether it could be finished."""
-    return not _put(session, task, document_text(drawing.scene), now).faults
+    return not _put(session, task, encode_document(drawing.scene), now).faults
 
 
-def _put(session: Session, task: Task, text: bytes, now: float) -> Looked:
+def _put(session: Session, task: Task, text: bytes, now: float) -> CheckResult:
     """Save a document, and return what checks find."""
     document = read_document(text)
-    put_draft(session, task, text, document, now, client_id=f"example-{task.revision}")
+    add_revision(session, task, text, document, now, client_id=f"example-{task.revision}")
     task.annotation_ms = task.total_ms = 1000 * _PER_REGION_S * task.regions
     task.active_ms = 0.9 * task.total_ms
     session.flush()
-    return look_at(document, session.get_one(Picture, task.picture_id))
+    return check_document(document, session.get_one(Picture, task.picture_id))
 
 
 def _judge(session: Session, task: Task, lead: int, number: int, now: float) -> None:
@@ -201,15 +207,15 @@ def _judge(session: Session, task: Task, lead: int, number: int, now: float) -> 
     if number == 5:
         return
     own = find_task(session, task.id, task.person_id)
-    finish(session, own, now)
+    finish_task(session, own, now)
     found = find_task(session, task.id, lead)
     if number in (0, 1):
-        approve(session, found, lead, "", now)
+        approve_task(session, found, lead, "", now)
     elif number in (2, 4):
         middle = found.picture.width / 2, found.picture.height / 2
-        comment_on(
+        add_comment(
             session, found, lead, "Is nothing behind this? Draw what goes on.", middle, "", now
         )
-        give_back(session, found, lead, "Please look at the order once more.", now)
+        return_task(session, found, lead, "Please look at the order once more.", now)
     elif number == 3:
-        take(session, found, lead, now)
+        take_for_review(session, found, lead, now)

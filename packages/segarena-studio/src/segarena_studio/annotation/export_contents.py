@@ -14,7 +14,7 @@ from segarena.systems.scenes.files.formats import FORMATS
 from segarena.systems.scenes.model.scene import Scene
 from segarena_server.db.orm_models import Person
 from segarena_server.storage.compression import unpack
-from segarena_studio.annotation.scene_document import read_document, scene_of
+from segarena_studio.annotation.scene_document import document_to_scene, read_document
 from segarena_studio.orm_models import STATES, Draft, Picture, Project, Task
 
 CHOICES = {
@@ -26,7 +26,7 @@ CHOICES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ExportOptions:
     """What somebody wants to have.
 
     Attributes:
@@ -52,7 +52,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class ExportedTask:
     """A task that goes out; it travels to the process that writes it.
 
     Attributes:
@@ -81,7 +81,7 @@ class Drawn:
         """
         document = read_document(unpack(self.document))
         image_id = str(self.picture_id)
-        return scene_of(
+        return document_to_scene(
             document,
             name=self.picture,
             shape=self.shape,
@@ -91,16 +91,16 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class ExportContents:
     """All that goes out: of a project, what somebody wants, by picture and annotator, at a time."""
 
     title: str
-    wanted: Wanted
-    drawn: tuple[Drawn, ...]
+    wanted: ExportOptions
+    drawn: tuple[ExportedTask, ...]
     now: float
 
     @property
-    def photographs(self) -> dict[str, Drawn]:
+    def photographs(self) -> dict[str, ExportedTask]:
         """The photographs that come along, by name."""
         return {one.picture: one for one in self.drawn} if self.wanted.with_photographs else {}
 
@@ -110,7 +110,9 @@ class Outgoing:
         return sum(one.bytes for one in self.photographs.values())
 
 
-def outgoing(session: Session, project: Project, wanted: Wanted, now: float) -> Outgoing:
+def collect_export(
+    session: Session, project: Project, wanted: ExportOptions, now: float
+) -> ExportContents:
     """Return what goes out of a project.
 
     Raises:
@@ -122,10 +124,10 @@ def outgoing(session: Session, project: Project, wanted: Wanted, now: float) -> 
         raise InvalidInput(
             f"project {project.name}: expected tasks that are {wanted.which}, found none"
         )
-    return Outgoing(title=project.name, wanted=wanted, drawn=drawn, now=now)
+    return ExportContents(title=project.name, wanted=wanted, drawn=drawn, now=now)
 
 
-def _drawn(session: Session, project: Project, wanted: Wanted) -> Iterator[Drawn]:
+def _drawn(session: Session, project: Project, wanted: ExportOptions) -> Iterator[ExportedTask]:
     asked = (
         select(Task, Picture, Draft.scene, Person.name)
         .join(Picture, Picture.id == Task.picture_id)
@@ -138,7 +140,7 @@ def _drawn(session: Session, project: Project, wanted: Wanted) -> Iterator[Drawn
     for task, picture, document, name in session.execute(asked):
         if wanted.annotator and name != wanted.annotator:
             continue
-        yield Drawn(
+        yield ExportedTask(
             picture_id=picture.id,
             picture=picture.name,
             shape=(picture.height, picture.width),
@@ -151,7 +153,7 @@ def _drawn(session: Session, project: Project, wanted: Wanted) -> Iterator[Drawn
         )
 
 
-def archive_name(title: str, wanted: Wanted) -> str:
+def archive_name(title: str, wanted: ExportOptions) -> str:
     """Return what a download is called, of characters that every system takes."""
     stem = (
         "".join(one if one.isascii() and one.isalnum() else "-" for one in title).strip("-")

@@ -22,7 +22,12 @@ from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
-from segarena_studio.annotation.export_contents import Outgoing, Wanted, archive_name, outgoing
+from segarena_studio.annotation.export_contents import (
+    ExportContents,
+    ExportOptions,
+    archive_name,
+    collect_export,
+)
 from segarena_studio.annotation.project_export import export_archive
 from segarena_studio.orm_models import Project
 
@@ -33,7 +38,7 @@ _AT_ONCE_BYTES = 64 * 2**20
 """So many drawings, and photographs, are written while somebody waits."""
 
 
-class Made(NamedTuple):
+class StoredArchive(NamedTuple):
     """An export that is kept: its hash, its size, and what it is called."""
 
     sha256: str
@@ -42,7 +47,7 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteArchive:
+class ArchiveWriter:
     """The unit that writes an export.
 
     Attributes:
@@ -51,11 +56,11 @@ class WriteArchive:
         exports: where it is kept.
     """
 
-    told: Outgoing
+    told: ExportContents
     photographs: Storage
     exports: Storage
 
-    def run(self, context: WorkerContext, /) -> Made:
+    def run(self, context: WorkerContext, /) -> StoredArchive:
         """Return what was made."""
 
         @contextmanager
@@ -67,7 +72,7 @@ class WriteArchive:
             archive = Path(scratch) / "export.zip"
             export_archive(self.told, self.photographs, archive, watch)
             size = archive.stat().st_size
-            return Made(
+            return StoredArchive(
                 self.exports.take(archive), size, archive_name(self.told.title, self.told.wanted)
             )
 
@@ -78,17 +83,19 @@ class ExportProject(JobKind):
     name = "export project"
     is_long = True
 
-    def task(self, session: Session, site: Site, job: Job) -> WriteArchive | None:
+    def task(self, session: Session, site: Site, job: Job) -> ArchiveWriter | None:
         """Return what writes it; None where the project is there no more."""
         project = session.get(Project, _project_of(job))
         if project is None:
             return None
-        told = outgoing(session, project, msgspec.json.decode(job.told, type=Wanted), site.now())
-        return WriteArchive(
+        told = collect_export(
+            session, project, msgspec.json.decode(job.told, type=ExportOptions), site.now()
+        )
+        return ArchiveWriter(
             told=told, photographs=site.folder.photographs, exports=site.folder.exports
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: Made) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: StoredArchive) -> None:
         """Keep which file it is, and no longer the one before; nothing of a project that was removed meanwhile."""
         if job.said and json.loads(job.said)[0] != result.sha256:
             _drop(session, site.folder.exports, job)
@@ -97,13 +104,13 @@ class ExportProject(JobKind):
             _drop(session, site.folder.exports, job)
 
 
-def is_quick(told: Outgoing) -> bool:
+def is_quick(told: ExportContents) -> bool:
     """Tell whether an export is written while somebody waits for it."""
     return len(told.drawn) <= _AT_ONCE and told.photograph_bytes <= _AT_ONCE_BYTES
 
 
-def ask_for_export(
-    session: Session, site: Site, project_id: int, person_id: int, wanted: Wanted
+def request_export(
+    session: Session, site: Site, project_id: int, person_id: int, wanted: ExportOptions
 ) -> None:
     """Have an export made; those that were kept for long enough go.
 
@@ -125,12 +132,14 @@ def ask_for_export(
         )
 
 
-def export_of(session: Session, project_id: int, person_id: int) -> tuple[Job, Made | None] | None:
+def find_export(
+    session: Session, project_id: int, person_id: int
+) -> tuple[Job, StoredArchive | None] | None:
     """Return the job of the last large export that somebody asked for, and what it made; None where there is none."""
     job = find_job(session, ExportProject.name, f"{project_id} {person_id}")
     if job is None or (job.state == "done" and not job.said):
         return None
-    return job, Made(*json.loads(job.said)) if job.state == "done" else None
+    return job, StoredArchive(*json.loads(job.said)) if job.state == "done" else None
 
 
 def drop_exports(session: Session, exports: Storage, project_id: int) -> None:

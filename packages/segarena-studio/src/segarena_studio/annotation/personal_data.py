@@ -18,10 +18,10 @@ from segarena_server.extensions.site_sections import Kept
 from segarena_server.site import Site
 from segarena_server.storage.compression import unpack
 from segarena_server.storage.data_folder import DataFolder
-from segarena_studio.annotation.assignment import free_tasks_of
-from segarena_studio.annotation.drafts import newest_draft
+from segarena_studio.annotation.assignment import release_clean_tasks
+from segarena_studio.annotation.drafts import read_newest_draft
 from segarena_studio.annotation.projects import remove_project
-from segarena_studio.orm_models import Comment, Decision, Logged, Member, Picture, Project, Task
+from segarena_studio.orm_models import Comment, Decision, LogSegment, Member, Picture, Project, Task
 
 _OF_TASK = (
     "id",
@@ -73,9 +73,9 @@ def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
     for number in numbers:
         with site.database.reading() as session:
             task = session.get_one(Task, number)
-            scene = newest_draft(session, task).scene
+            scene = read_newest_draft(session, task).scene
             rows = session.scalars(
-                select(Logged).where(Logged.task_id == number).order_by(Logged.revision)
+                select(LogSegment).where(LogSegment.task_id == number).order_by(LogSegment.revision)
             )
             log = [msgspec.Raw(unpack(row.entries)) for row in rows]
         yield f"{number}.json", msgspec.json.encode({"scene": scene, "log": log})
@@ -101,13 +101,13 @@ def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> 
             raise InvalidInput(
                 f"project {project.name!r} is led by nobody else: make somebody else a lead there first"
             )
-        free_tasks_of(session, project.id, person_id)
+        release_clean_tasks(session, project.id, person_id)
         session.flush()
         connection.execute(
             delete(Member).where(Member.project_id == project.id, Member.person_id == person_id)
         )
     own = select(Task.id).where(Task.person_id == person_id)
-    connection.execute(delete(Logged).where(Logged.task_id.in_(own)))
+    connection.execute(delete(LogSegment).where(LogSegment.task_id.in_(own)))
     connection.execute(
         update(Task).where(Task.person_id == person_id).values(history=None, logged_ms=None)
     )

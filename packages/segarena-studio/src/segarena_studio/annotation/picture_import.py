@@ -11,14 +11,19 @@ from sqlalchemy import select
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.images import list_files
 from segarena_server.site import Site
-from segarena_studio.annotation.pictures import MOST_BYTES, Checked, add_picture, check_picture
-from segarena_studio.annotation.projects import Rules, make_project
+from segarena_studio.annotation.pictures import (
+    MOST_BYTES,
+    CheckedPicture,
+    add_picture,
+    check_picture,
+)
+from segarena_studio.annotation.projects import ProjectRules, create_project
 from segarena_studio.orm_models import Picture, Project
 
 _MOST_TOLD = 50
 
 
-class Added(msgspec.Struct, kw_only=True):
+class ImportResult(msgspec.Struct, kw_only=True):
     """What came of files: how many are new, how many were there already, and why others were refused, a line each."""
 
     new: int = 0
@@ -31,7 +36,7 @@ def add_files(
     project_id: int,
     files: Iterable[tuple[str, bytes]],
     on_step: Callable[[int], object] = lambda _: None,
-) -> Added:
+) -> ImportResult:
     """Add pictures to a project, each in a transaction of its own.
 
     Args:
@@ -40,7 +45,7 @@ def add_files(
         files: names and contents.
         on_step: called with the number of files that were looked at.
     """
-    added = Added()
+    added = ImportResult()
     for number, (name, content) in enumerate(files, 1):
         try:
             is_new = _keep(site, project_id, check_picture(name, content))
@@ -53,7 +58,7 @@ def add_files(
     return added
 
 
-def add_folder(site: Site, project_id: int, folder: Path) -> Added:
+def add_folder(site: Site, project_id: int, folder: Path) -> ImportResult:
     """Add the pictures in a folder and those below it, by their names in there.
 
     Args:
@@ -70,9 +75,9 @@ def add_folder(site: Site, project_id: int, folder: Path) -> Added:
     return add_files(site, project_id, _contents(folder, paths))
 
 
-def open_folder(
+def sync_folder(
     site: Site, person_id: int, folder: Path, on_step: Callable[[int], object] = lambda _: None
-) -> Added:
+) -> ImportResult:
     """Bring the pictures of a folder into the one project that is about it, made where there is none.
 
     Pictures that are known by name are not read again. A folder without pictures has no project.
@@ -89,14 +94,14 @@ def open_folder(
         if path.relative_to(folder).parts[0] != site.folder.path.name
     ]
     if not paths:
-        return Added()
+        return ImportResult()
     name = folder.resolve().name or "Pictures"
     with site.database.writing() as session:
         project = session.scalar(
             select(Project).where(Project.name == name[:80]).order_by(Project.id)
         )
-        project = project or make_project(
-            session, Rules(name=name[:80], is_reviewed=False), person_id, site.now()
+        project = project or create_project(
+            session, ProjectRules(name=name[:80], is_reviewed=False), person_id, site.now()
         )
         known = set(session.scalars(select(Picture.name).where(Picture.project_id == project.id)))
     new = [path for path in paths if path.relative_to(folder).as_posix() not in known]
@@ -105,7 +110,7 @@ def open_folder(
     return added
 
 
-def files_below(folder: Path, roots: Iterable[str]) -> Path:
+def check_folder(folder: Path, roots: Iterable[str]) -> Path:
     """Return a folder that somebody named on a page, if it is below one that the settings name.
 
     Raises:
@@ -131,7 +136,7 @@ def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]
             yield name, b""
 
 
-def _keep(site: Site, project_id: int, checked: Checked) -> bool:
+def _keep(site: Site, project_id: int, checked: CheckedPicture) -> bool:
     with site.database.writing() as session:
         project = session.get(Project, project_id, with_for_update=True)
         if project is None:

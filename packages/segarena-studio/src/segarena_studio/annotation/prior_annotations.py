@@ -21,8 +21,8 @@ from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import amodal_patch
 from segarena.systems.scenes.model.scene import Scene, SceneSet, make_scene
 from segarena_server.site import Site
-from segarena_studio.annotation.drafts import put_draft
-from segarena_studio.annotation.scene_document import Document, document_text, read_document
+from segarena_studio.annotation.drafts import add_revision
+from segarena_studio.annotation.scene_document import Document, encode_document, read_document
 from segarena_studio.orm_models import Picture, Task
 
 TOLERANCE_PX = 1.0
@@ -32,7 +32,7 @@ _LEAST_AREA_PX = 20
 _MOST_TOLD = 20
 
 
-class Started(msgspec.Struct, kw_only=True):
+class StartResult(msgspec.Struct, kw_only=True):
     """What came of a file.
 
     Attributes:
@@ -48,7 +48,7 @@ class Started(msgspec.Struct, kw_only=True):
     told: list[str] = []
 
 
-def read_start(name: str, content: bytes) -> SceneSet:
+def read_annotations(name: str, content: bytes) -> SceneSet:
     """Return the scenes in a file that somebody brought, which states the sizes of its images.
 
     Args:
@@ -70,7 +70,7 @@ def read_start(name: str, content: bytes) -> SceneSet:
             raise InvalidInput(str(error).replace(str(path), name[:80])) from error
 
 
-def start_from(site: Site, project_id: int, scenes: SceneSet, annotator: str = "") -> Started:
+def start_tasks(site: Site, project_id: int, scenes: SceneSet, annotator: str = "") -> StartResult:
     """Begin clean tasks with scenes of pictures of the same file name, or of the same without folders and ending.
 
     Of a picture that several people annotated, each clean task gets the next one's.
@@ -81,7 +81,7 @@ def start_from(site: Site, project_id: int, scenes: SceneSet, annotator: str = "
         scenes: what was drawn.
         annotator: only what they drew; "" for all.
     """
-    started = Started(
+    started = StartResult(
         told=[str(defect) for defect in scenes.defects if defect.severity == "error"][:_MOST_TOLD]
     )
     with site.database.reading() as session:
@@ -96,7 +96,9 @@ def start_from(site: Site, project_id: int, scenes: SceneSet, annotator: str = "
         if picture is None:
             started.unknown += 1
             continue
-        text = document_text(outlined(scene))  # takes long, so that nobody who writes waits for it
+        text = encode_document(
+            masks_to_polygons(scene)
+        )  # takes long, so that nobody who writes waits for it
         drawn.append((picture.id, text, read_document(text)))
     with site.database.writing() as session:
         _begin(session, project_id, drawn, started, site.now())
@@ -107,7 +109,7 @@ def _begin(
     session: Session,
     project_id: int,
     drawn: Iterable[tuple[int, bytes, Document]],
-    started: Started,
+    started: StartResult,
     now: float,
 ) -> None:
     """Begin clean tasks with documents of pictures, and count them."""
@@ -126,7 +128,7 @@ def _begin(
             started.left += 1
             continue
         task = clean[picture_id].pop()
-        put_draft(session, task, text, document, now, client_id="start", is_kept=True)
+        add_revision(session, task, text, document, now, client_id="start", is_kept=True)
         started.tasks += 1
 
 
@@ -145,19 +147,19 @@ class _Pictures:
         return picture if picture and scene.shape == (picture.height, picture.width) else None
 
 
-def outlined(scene: Scene) -> Scene:
+def masks_to_polygons(scene: Scene) -> Scene:
     """Return a scene in which all regions are polygons: masks become their outer borders, without holes."""
     drawn = [
         (
             replace(region, mask=None),
-            scene.polygons(region) or mask_outlines(amodal_patch(scene, region)),
+            scene.polygons(region) or trace_mask(amodal_patch(scene, region)),
         )
         for region in scene.regions
     ]
     return make_scene(scene.image, drawn, annotator=scene.annotator, has_depth=scene.has_depth)
 
 
-def mask_outlines(patch: Patch) -> list[Points]:
+def trace_mask(patch: Patch) -> list[Points]:
     """Return the outer borders of a mask's pieces, the largest first, as polygons within a pixel of it.
 
     Corners are those of pixels, (row, column), as everywhere in scenes.

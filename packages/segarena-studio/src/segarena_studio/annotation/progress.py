@@ -16,7 +16,7 @@ from segarena_studio.orm_models import STATES, Picture, Project, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class AnnotatorWork:
     """What somebody did in a project.
 
     Attributes:
@@ -64,14 +64,14 @@ class _Sums(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class PictureTasks:
     """A picture with its tasks, those that who asks may see."""
 
     picture: Picture
     tasks: tuple[Task, ...]
 
 
-def state_counts(session: Session, project_id: int) -> dict[str, int]:
+def count_states(session: Session, project_id: int) -> dict[str, int]:
     """Return how many tasks of a project are in each state."""
     rows = session.execute(
         select(Task.state, func.count(Task.id))
@@ -82,7 +82,7 @@ def state_counts(session: Session, project_id: int) -> dict[str, int]:
     return {state: counts.get(state, 0) for state in STATES}
 
 
-def counts_of(session: Session, project_ids: Sequence[int]) -> dict[int, Counter[str]]:
+def count_tasks_by_state(session: Session, project_ids: Sequence[int]) -> dict[int, Counter[str]]:
     """Return the tasks of several projects by state."""
     asked = select(Task.project_id, Task.state, func.count(Task.id)).where(
         Task.project_id.in_(project_ids)
@@ -93,9 +93,9 @@ def counts_of(session: Session, project_ids: Sequence[int]) -> dict[int, Counter
     return found
 
 
-def work_in(
+def measure_work(
     session: Session, project: Project, *, since: float | None = None, until: float | None = None
-) -> list[Work]:
+) -> list[AnnotatorWork]:
     """Return what everybody did in a project, those who finished most first.
 
     Args:
@@ -126,7 +126,7 @@ def work_in(
     return sorted(found, key=lambda work: (-work.finished, work.name))
 
 
-def pictures_of(
+def list_pictures(
     session: Session,
     project: Project,
     *,
@@ -136,7 +136,7 @@ def pictures_of(
     text: str = "",
     most: int,
     begin: int = 0,
-) -> tuple[list[Shown], int]:
+) -> tuple[list[PictureTasks], int]:
     """Return pictures of a project in its order with their tasks, and how many there are.
 
     Args:
@@ -162,10 +162,12 @@ def pictures_of(
     for task in session.scalars(of_page.options(selectinload(Task.person))):
         if person_id is None or task.person_id == person_id:
             tasks.setdefault(task.picture_id, []).append(task)
-    return [Shown(picture=one, tasks=tuple(tasks.get(one.id, ()))) for one in pictures], count
+    return [
+        PictureTasks(picture=one, tasks=tuple(tasks.get(one.id, ()))) for one in pictures
+    ], count
 
 
-def next_to_review(session: Session, project: Project, person_id: int) -> Task | None:
+def find_next_review(session: Session, project: Project, person_id: int) -> Task | None:
     """Return the task that waits longest for a reviewer who did not draw it; None when none waits."""
     waiting = select(Task).where(Task.project_id == project.id, Task.state == "finished")
     others = waiting.where(Task.person_id.is_distinct_from(person_id))
@@ -189,9 +191,9 @@ def _pictures(
     return asked.where(Picture.id.in_(of_tasks)) if is_limited else asked
 
 
-def _work(person_id: int | None, name: str, rows: Sequence[_Sums]) -> Work:
+def _work(person_id: int | None, name: str, rows: Sequence[_Sums]) -> AnnotatorWork:
     finished = [row for row in rows if row.state in FINISHED]
-    return Work(
+    return AnnotatorWork(
         person_id=person_id,
         name=name,
         states=Counter({row.state: row.tasks for row in rows}),

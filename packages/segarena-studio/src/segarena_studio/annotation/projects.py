@@ -13,9 +13,9 @@ from segarena.errors import InvalidInput
 from segarena_server.auth.accounts import person_named
 from segarena_server.db.orm_models import Person
 from segarena_server.storage.data_folder import DataFolder
-from segarena_studio.annotation.assignment import free_tasks_of
+from segarena_studio.annotation.assignment import release_clean_tasks
 from segarena_studio.annotation.export_job import drop_exports
-from segarena_studio.annotation.pictures import drop_unused, files_of
+from segarena_studio.annotation.pictures import drop_unused, list_files_of_project
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
 MOST_ANNOTATORS = 20
@@ -25,7 +25,7 @@ _LONGEST_LABEL = 200
 _LONGEST_GUIDE = 10_000
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
+class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a lead decides about a project.
 
     Attributes:
@@ -49,7 +49,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
 
 
-def make_project(session: Session, rules: Rules, person_id: int, now: float) -> Project:
+def create_project(session: Session, rules: ProjectRules, person_id: int, now: float) -> Project:
     """Return a new project without pictures, led by who makes it.
 
     Raises:
@@ -65,7 +65,7 @@ def make_project(session: Session, rules: Rules, person_id: int, now: float) -> 
     return project
 
 
-def change_project(session: Session, project: Project, rules: Rules) -> None:
+def change_project(session: Session, project: Project, rules: ProjectRules) -> None:
     """Change what a lead decides; the seed stays. With more annotators each picture gets further tasks.
 
     Raises:
@@ -78,17 +78,17 @@ def change_project(session: Session, project: Project, rules: Rules) -> None:
 
 def remove_project(session: Session, folder: DataFolder, project: Project) -> None:
     """Remove a project with all that was drawn in it, its exports, and the photographs that no other project needs."""
-    drop_unused(session, folder.photographs, files_of(session, project.id))
+    drop_unused(session, folder.photographs, list_files_of_project(session, project.id))
     drop_exports(session, folder.exports, project.id)
     session.connection().execute(delete(Project).where(Project.id == project.id))
 
 
-def rules_of(project: Project) -> Rules:
+def read_rules(project: Project) -> ProjectRules:
     """Return what was decided about a project."""
-    return Rules(
+    return ProjectRules(
         name=project.name,
         guide=project.guide,
-        labels=labels_of(project),
+        labels=read_labels(project),
         segmenters=tuple(project.segmenters.splitlines()),
         annotators=project.annotators,
         is_free=project.is_free,
@@ -97,24 +97,24 @@ def rules_of(project: Project) -> Rules:
     )
 
 
-def labels_of(project: Project) -> tuple[str, ...]:
+def read_labels(project: Project) -> tuple[str, ...]:
     """Return the names that the editor suggests."""
     return tuple(project.labels.splitlines())
 
 
-def segmenters_of(project: Project) -> tuple[str, ...]:
+def read_segmenters(project: Project) -> tuple[str, ...]:
     """Return the names of the segmenters that a project chose; none for all that the server offers."""
     return tuple(project.segmenters.splitlines())
 
 
-def projects_of(session: Session, person_id: int) -> list[tuple[Project, str]]:
+def list_projects_of(session: Session, person_id: int) -> list[tuple[Project, str]]:
     """Return the projects that somebody is in, the newest first, with their role."""
     asked = select(Project, Member.role).join(Member, Member.project_id == Project.id)
     rows = session.execute(asked.where(Member.person_id == person_id).order_by(Project.id.desc()))
     return [(project, role) for project, role in rows]
 
 
-def find_named(session: Session, name: str) -> Project:
+def find_project_named(session: Session, name: str) -> Project:
     """Return the project of a name or number; of no name the only one there is.
 
     Raises:
@@ -128,7 +128,7 @@ def find_named(session: Session, name: str) -> Project:
     return found[0]
 
 
-def members_of(session: Session, project: Project) -> list[tuple[Person, str]]:
+def list_members(session: Session, project: Project) -> list[tuple[Person, str]]:
     """Return who is in a project, leads first."""
     asked = select(Person, Member.role).join(Member, Member.person_id == Person.id)
     rows = session.execute(asked.where(Member.project_id == project.id).order_by(Person.folded))
@@ -136,7 +136,7 @@ def members_of(session: Session, project: Project) -> list[tuple[Person, str]]:
     return sorted(found, key=lambda pair: -MEMBER_ROLES.index(pair[1]))
 
 
-def put_member(session: Session, project: Project, name: str, role: str, now: float) -> None:
+def set_member(session: Session, project: Project, name: str, role: str, now: float) -> None:
     """Bring somebody into a project by the name of their account, or give them another role there.
 
     Raises:
@@ -172,7 +172,7 @@ def remove_member(session: Session, project: Project, person_id: int) -> None:
     if member is not None:
         _keep_one_lead(session, project, person_id)
         session.delete(member)
-        free_tasks_of(session, project.id, person_id)
+        release_clean_tasks(session, project.id, person_id)
 
 
 def _keep_one_lead(session: Session, project: Project, person_id: int) -> None:
@@ -181,7 +181,7 @@ def _keep_one_lead(session: Session, project: Project, person_id: int) -> None:
         raise InvalidInput("somebody must lead: make another lead first")
 
 
-def _apply(project: Project, rules: Rules) -> None:
+def _apply(project: Project, rules: ProjectRules) -> None:
     name = " ".join(rules.name.split())
     if not 1 <= len(name) <= 80 or not name.isprintable():
         raise InvalidInput("name: expected 1 to 80 printable characters")

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena_server.http import http_errors
-from segarena_studio.annotation.access import OPEN, Found
+from segarena_studio.annotation.access import OPEN_STATES, TaskAccess
 from segarena_studio.annotation.drafts import keep_revision
 from segarena_studio.orm_models import Comment, Decision, Task
 
@@ -25,7 +25,7 @@ MOST_COMMENTS = 500
 """Of a task."""
 
 
-def finish(session: Session, found: Found, now: float) -> None:
+def finish_task(session: Session, found: TaskAccess, now: float) -> None:
     """Note that a task is finished.
 
     Raises:
@@ -37,7 +37,7 @@ def finish(session: Session, found: Found, now: float) -> None:
     _decide(session, found, "finished", "finished", found.task.person_id, now)
 
 
-def take(session: Session, found: Found, person_id: int, now: float) -> None:
+def take_for_review(session: Session, found: TaskAccess, person_id: int, now: float) -> None:
     """Take a finished task for review, so that its annotator waits; by another reviewer it may be taken over."""
     _check_reviewer(found)
     if found.task.state == "finished":
@@ -45,7 +45,9 @@ def take(session: Session, found: Found, person_id: int, now: float) -> None:
         _decide(session, found, "taken", "in review", person_id, now)
 
 
-def approve(session: Session, found: Found, person_id: int, text: str, now: float) -> None:
+def approve_task(
+    session: Session, found: TaskAccess, person_id: int, text: str, now: float
+) -> None:
     """Approve a task.
 
     Raises:
@@ -56,7 +58,7 @@ def approve(session: Session, found: Found, person_id: int, text: str, now: floa
     _decide(session, found, "approved", "approved", person_id, now, text)
 
 
-def give_back(session: Session, found: Found, person_id: int, text: str, now: float) -> None:
+def return_task(session: Session, found: TaskAccess, person_id: int, text: str, now: float) -> None:
     """Return a task to its annotator, with what is to be done: in words, or as comments that are not settled.
 
     Raises:
@@ -65,21 +67,21 @@ def give_back(session: Session, found: Found, person_id: int, text: str, now: fl
     """
     _check_judged(found)
     if not clean_text(text) and not any(
-        comment.done_at is None for comment in comments_of(session, found.task)
+        comment.done_at is None for comment in list_comments(session, found.task)
     ):
         raise InvalidInput("say what is to be done: in a line here, or as a comment at a place")
     found.task.reviewer_id = person_id
     _decide(session, found, "returned", "returned", person_id, now, text)
 
 
-def reopen(session: Session, found: Found, person_id: int, text: str, now: float) -> None:
+def reopen_task(session: Session, found: TaskAccess, person_id: int, text: str, now: float) -> None:
     """Open a task again: its annotator before the review, a reviewer whenever it was.
 
     Raises:
         Refusal: it is open, or who asks does not review and it is in review or the project closed.
     """
     state = found.task.state
-    if state in OPEN:
+    if state in OPEN_STATES:
         raise http_errors.conflict(f"this task is {state}: it is open")
     if state == "finished" and found.is_own and found.project.state == "open":
         _decide(session, found, "reopened", "in progress", person_id, now, text)
@@ -89,9 +91,9 @@ def reopen(session: Session, found: Found, person_id: int, text: str, now: float
         raise http_errors.conflict(f"this task is {state}; a reviewer can return it")
 
 
-def comment_on(
+def add_comment(
     session: Session,
-    found: Found,
+    found: TaskAccess,
     person_id: int,
     text: str,
     at: tuple[float, float] | None,
@@ -110,7 +112,7 @@ def comment_on(
         0 <= at[0] <= found.picture.width and 0 <= at[1] <= found.picture.height
     ):
         raise InvalidInput("a comment is at a place in the picture")
-    if len(comments_of(session, found.task)) >= MOST_COMMENTS:
+    if len(list_comments(session, found.task)) >= MOST_COMMENTS:
         raise InvalidInput(f"a task has at most {MOST_COMMENTS} comments")
     x, y = at or (None, None)
     comment = Comment(
@@ -128,7 +130,9 @@ def comment_on(
     return comment
 
 
-def settle(session: Session, found: Found, comment_id: int, *, is_done: bool, now: float) -> None:
+def resolve_comment(
+    session: Session, found: TaskAccess, comment_id: int, *, is_done: bool, now: float
+) -> None:
     """Take a comment for settled, or not any more.
 
     Raises:
@@ -140,21 +144,21 @@ def settle(session: Session, found: Found, comment_id: int, *, is_done: bool, no
     comment.done_at = now if is_done else None
 
 
-def comments_of(session: Session, task: Task) -> list[Comment]:
+def list_comments(session: Session, task: Task) -> list[Comment]:
     """Return the comments on a task, the oldest first."""
     return list(
         session.scalars(select(Comment).where(Comment.task_id == task.id).order_by(Comment.id))
     )
 
 
-def decisions_of(session: Session, task: Task) -> list[Decision]:
+def list_decisions(session: Session, task: Task) -> list[Decision]:
     """Return what was decided about a task, the oldest first."""
     return list(
         session.scalars(select(Decision).where(Decision.task_id == task.id).order_by(Decision.id))
     )
 
 
-def last_return(session: Session, task: Task) -> Decision | None:
+def find_last_return(session: Session, task: Task) -> Decision | None:
     """Return when a task was returned or opened again by a reviewer last; None when it never was."""
     found = select(Decision).where(
         Decision.task_id == task.id, Decision.kind.in_(("returned", "reopened"))
@@ -174,12 +178,12 @@ def clean_text(text: str) -> str:
     return text
 
 
-def _check_reviewer(found: Found) -> None:
+def _check_reviewer(found: TaskAccess) -> None:
     if not found.may_review:
         raise http_errors.unknown()
 
 
-def _check_judged(found: Found) -> None:
+def _check_judged(found: TaskAccess) -> None:
     _check_reviewer(found)
     if found.task.state not in ("finished", "in review"):
         raise http_errors.conflict(
@@ -189,7 +193,7 @@ def _check_judged(found: Found) -> None:
 
 def _decide(
     session: Session,
-    found: Found,
+    found: TaskAccess,
     kind: str,
     state: str,
     person_id: int | None,

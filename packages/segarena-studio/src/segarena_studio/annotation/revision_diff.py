@@ -16,7 +16,7 @@ class Change(NamedTuple):
     what: str
 
 
-def changes(before: Document, after: Document) -> list[Change]:
+def list_changes(before: Document, after: Document) -> list[Change]:
     """Return what changed, regions of the second in their order, then those that are gone."""
     known = {region.id: region for region in before.regions}
     order = [region.id for region in before.regions]

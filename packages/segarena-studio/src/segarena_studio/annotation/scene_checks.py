@@ -15,7 +15,7 @@ from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
 from segarena.systems.scenes.model.polygon_fill import fill_polygons
 from segarena.systems.scenes.model.scene import Scene
-from segarena_studio.annotation.scene_document import Document, scene_of
+from segarena_studio.annotation.scene_document import Document, document_to_scene
 from segarena_studio.orm_models import Picture
 
 _OTHER_RULE = (
@@ -23,7 +23,7 @@ _OTHER_RULE = (
 )
 
 
-class Remark(msgspec.Struct, frozen=True, kw_only=True):
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong: what was expected, what came, what to do.
 
     Attributes:
@@ -39,16 +39,16 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
     at: tuple[float, float] | None = None
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was found: `faults` keep a scene from being finished, `remarks` do not."""
 
-    faults: tuple[Remark, ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    faults: tuple[Finding, ...] = ()
+    remarks: tuple[Finding, ...] = ()
 
 
-def look_at(document: Document, picture: Picture) -> Looked:
+def check_document(document: Document, picture: Picture) -> CheckResult:
     """Return what is wrong with a document about a picture; regions in depth order."""
-    scene = scene_of(document, name=picture.name, shape=(picture.height, picture.width))
+    scene = document_to_scene(document, name=picture.name, shape=(picture.height, picture.width))
     found = [_with_other_count(scene, defect) for defect in check_scene(scene)]
     faults = [_remark(document, defect) for defect in found if defect.severity == "error"]
     if document.open:
@@ -59,9 +59,9 @@ def look_at(document: Document, picture: Picture) -> Looked:
         text = (
             "expected every outline closed, got one that is being drawn; close it or take it back"
         )
-        faults.insert(0, Remark(kind="open", message=text, at=at))
+        faults.insert(0, Finding(kind="open", message=text, at=at))
     remarks = [_remark(document, defect) for defect in found if defect.severity != "error"]
-    return Looked(faults=tuple(faults), remarks=tuple(remarks))
+    return CheckResult(faults=tuple(faults), remarks=tuple(remarks))
 
 
 def _with_other_count(scene: Scene, defect: Defect) -> Defect:
@@ -81,7 +81,7 @@ def _with_other_count(scene: Scene, defect: Defect) -> Defect:
     )
 
 
-def _remark(document: Document, defect: Defect) -> Remark:
+def _remark(document: Document, defect: Defect) -> Finding:
     """Return a defect as people read it: regions by their places in the order and their names."""
     at = None if defect.place is None else (defect.place[1], defect.place[0])
     message = defect.message
@@ -91,4 +91,4 @@ def _remark(document: Document, defect: Defect) -> Remark:
             message = re.sub(
                 rf"\bregion {re.escape(region.id)}\b", lambda _, known=known: known, message
             )
-    return Remark(kind=defect.kind, message=message, regions=defect.regions, at=at)
+    return Finding(kind=defect.kind, message=message, regions=defect.regions, at=at)

@@ -88,7 +88,7 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
     return document
 
 
-def document_text(scene: Scene) -> bytes:
+def encode_document(scene: Scene) -> bytes:
     """Return a scene of polygons as a document; a region of several polygons becomes several regions in its place."""
     points: list[tuple[float, float]] = [(column, row) for row, column in scene.vertices]
     regions: list[dict[str, object]] = []
@@ -106,7 +106,7 @@ def document_text(scene: Scene) -> bytes:
     )
 
 
-def scene_of(
+def document_to_scene(
     document: Document,
     *,
     name: str,
@@ -128,14 +128,14 @@ def scene_of(
     drawn = [
         (
             Region(id=region.id, name=region.name, is_stuff=region.is_stuff),
-            [ring for ring in [outline_within(points, region, shape)] if len(ring)],
+            [ring for ring in [clip_outline(points, region, shape)] if len(ring)],
         )
         for region in document.regions
     ]
     return make_scene(image, drawn, annotator=annotator, fill_rule="coco")
 
 
-def outline_within(
+def clip_outline(
     points: NDArray[np.float64], region: DrawnRegion, shape: tuple[int, int]
 ) -> Points:
     """Return the outline of a region as far as it lies in the frame, float64 (N, 2), rows and columns."""

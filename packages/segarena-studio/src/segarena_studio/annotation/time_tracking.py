@@ -21,7 +21,7 @@ _OTHERS = "others"
 """Times are kept of so many regions that a task ever had, and of all further ones together."""
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class LogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A line of the log: when, in milliseconds since 1970 by the annotator's clock, what, and to which region."""
 
     at_ms: Annotated[float, msgspec.Meta(ge=0, le=1e14)]
@@ -30,7 +30,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class RegionTime:
     """Time with a region, in seconds."""
 
     total_s: float
@@ -38,10 +38,13 @@ class Spent:
 
 
 def add_times(
-    task: Task, log: Iterable[Entry], time_ms: Mapping[str, float], active_ms: Mapping[str, float]
+    task: Task,
+    log: Iterable[LogEntry],
+    time_ms: Mapping[str, float],
+    active_ms: Mapping[str, float],
 ) -> None:
     """Add to the times of a task what was done since the last draft."""
-    gap_ms, task.logged_ms = annotation_ms([entry.at_ms for entry in log], task.logged_ms)
+    gap_ms, task.logged_ms = sum_short_gaps([entry.at_ms for entry in log], task.logged_ms)
     task.annotation_ms += gap_ms
     task.total_ms += sum(time_ms.values())
     task.active_ms += sum(active_ms.values())
@@ -57,7 +60,7 @@ def add_times(
         task.spent = json.dumps(spent, separators=(",", ":"))
 
 
-def annotation_ms(
+def sum_short_gaps(
     moments: Iterable[float], before: float | None = None
 ) -> tuple[float, float | None]:
     """Return the sum of gaps shorter than five seconds between moments, and the newest moment.
@@ -75,10 +78,10 @@ def annotation_ms(
     return total, before
 
 
-def spent_on(spent: str) -> dict[str, Spent]:
+def read_region_times(spent: str) -> dict[str, RegionTime]:
     """Return the time with each region that was ever in a task, from what the table has of it."""
     told: dict[str, list[float]] = json.loads(spent)
     return {
-        region: Spent(total_s=both[0] / 1000, active_s=both[1] / 1000)
+        region: RegionTime(total_s=both[0] / 1000, active_s=both[1] / 1000)
         for region, both in told.items()
     }

@@ -20,7 +20,7 @@ Point: TypeAlias = tuple[float, float]
 """(x, y) in pixels of the picture; (0, 0) is the corner of the first pixel."""
 
 
-class ClickTold(
+class ClickMessage(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="click"
 ):
     """A click."""
@@ -29,7 +29,7 @@ class ClickTold(
     is_positive: bool = True
 
 
-class BoxTold(
+class BoxMessage(
     msgspec.Struct,
     frozen=True,
     forbid_unknown_fields=True,
@@ -43,7 +43,7 @@ class BoxTold(
     to: Point
 
 
-class ScribbleTold(
+class ScribbleMessage(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="scribble"
 ):
     """A stroke."""
@@ -52,14 +52,14 @@ class ScribbleTold(
     is_positive: bool = True
 
 
-Told: TypeAlias = ClickTold | BoxTold | ScribbleTold
-Prompts: TypeAlias = Annotated[
-    tuple[Told, ...], msgspec.Meta(min_length=1, max_length=MOST_PROMPTS)
+PromptMessage: TypeAlias = ClickMessage | BoxMessage | ScribbleMessage
+PromptMessages: TypeAlias = Annotated[
+    tuple[PromptMessage, ...], msgspec.Meta(min_length=1, max_length=MOST_PROMPTS)
 ]
 """All that was said about one object so far, in order."""
 
 
-def prompt_of(told: Told, shape: Shape) -> Prompt:
+def to_prompt(told: PromptMessage, shape: Shape) -> Prompt:
     """Return a prompt as segmenters take it; boxes and scribbles are cut at the frame, clicks must lie inside.
 
     Args:
@@ -73,11 +73,11 @@ def prompt_of(told: Told, shape: Shape) -> Prompt:
     if not all(math.isfinite(value) for point in points for value in point):
         raise InvalidPrompt("prompt: expected coordinates that are numbers, got infinity or NaN")
     match told:
-        case ClickTold(at=(x, y)):
+        case ClickMessage(at=(x, y)):
             prompt: Prompt = Click((math.floor(y), math.floor(x)), is_positive=told.is_positive)
-        case BoxTold():
+        case BoxMessage():
             prompt = _box_of(points, shape)
-        case ScribbleTold():
+        case ScribbleMessage():
             _check_meets(points, shape)
             prompt = Scribble(
                 tuple(_in_frame(point, shape) for point in points), is_positive=told.is_positive
@@ -86,13 +86,13 @@ def prompt_of(told: Told, shape: Shape) -> Prompt:
     return prompt
 
 
-def _points_of(told: Told) -> Sequence[Point]:
+def _points_of(told: PromptMessage) -> Sequence[Point]:
     match told:
-        case ClickTold():
+        case ClickMessage():
             return (told.at,)
-        case BoxTold():
+        case BoxMessage():
             return (told.start, told.to)
-        case ScribbleTold():
+        case ScribbleMessage():
             return told.points
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from segarena_server.http.middleware import log_to
 from segarena_server.serving import Serving
-from segarena_studio.human_user.run_registry import asking
-from segarena_studio.standalone import open_alone
+from segarena_studio.human_user.run_registry import register_run
+from segarena_studio.standalone import open_standalone
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--browser", action="store_true")
     told = parser.parse_args()
     log_to(None, logging.WARNING)
-    site, key = open_alone(told.folder, 0, workers=0)
+    site, key = open_standalone(told.folder, 0, workers=0)
     serving = Serving(site)
 
     def welcome(port: int) -> None:
@@ -37,7 +37,7 @@ def main() -> None:
         serving.stop()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    with asking(site.folder, told.run):
+    with register_run(site.folder, told.run):
         serving.run(welcome)
 
 

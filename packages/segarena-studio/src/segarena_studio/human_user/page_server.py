@@ -15,7 +15,7 @@ from segarena.errors import InvalidInput, WorkError
 from segarena_server.config_file import own_settings, read_settings
 from segarena_server.requirements import check_installed
 from segarena_server.storage.data_folder import DataFolder
-from segarena_studio.human_user.run_registry import asking
+from segarena_studio.human_user.run_registry import register_run
 
 _PATIENCE_S = 10.0
 
@@ -63,7 +63,7 @@ def open_pages(run: Path, ask: PeopleSettings) -> Generator[PageServer]:
             f"{ask.at}: expected the data folder of a server, as `segarena serve FOLDER` makes it"
         )
     settings = read_settings(own_settings(folder.path), {})
-    with asking(folder, run):
+    with register_run(folder, run):
         yield _OfServer(f"{settings.address}/studio/seats/{Seats(run).info().id}")
 
 

@@ -14,12 +14,12 @@ from segarena_server.auth.permissions import seal
 from segarena_server.extensions.site_sections import Kept
 from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
-from segarena_studio.human_user.run_registry import AskingRun, runs_that_asked
+from segarena_studio.human_user.run_registry import ServedRun, list_all_runs
 
 _NAME = 12
 
 
-def name_of(site: Site, run: AskingRun, person_id: int | None) -> str:
+def participant_name(site: Site, run: ServedRun, person_id: int | None) -> str:
     """Return what records call somebody: the same in all of a run; only with the site's secret it can be made."""
     return seal(site, "seat", f"{run.id}:{person_id}")[:_NAME]
 
@@ -32,14 +32,14 @@ def about(session: Session, person_id: int) -> list[dict[str, Any]]:
 
 def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield what somebody gave at each of their seats, of the runs that are still where they were."""
-    for run in runs_that_asked(site.folder):
-        name = name_of(site, run, person_id)
+    for run in list_all_runs(site.folder):
+        name = participant_name(site, run, person_id)
         for seat in run.seats.names():
             if run.seats.person(seat) == name and (told := run.seats.seat(seat)) is not None:
                 yield f"{run.id}/{seat}.json", _given(run, told, name)
 
 
-def _given(run: AskingRun, told: SeatInfo, name: str) -> bytes:
+def _given(run: ServedRun, told: SeatInfo, name: str) -> bytes:
     try:
         rounds = list(run.seats.rounds(told.seat))
     except StoreError as error:

@@ -9,7 +9,7 @@ from segarena.engine.human_queue import SeatInfo, Seats
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SeatProgress:
     """How far a run's people are.
 
     Attributes:
@@ -37,11 +37,11 @@ def take_seat(seats: Seats, person: str) -> str | None:
     return None
 
 
-def standing(seats: Seats, person: str) -> Standing:
+def measure_progress(seats: Seats, person: str) -> SeatProgress:
     """Return how far people are, and this person among them."""
     over = [name for name in seats.names() if seats.is_over(name)]
     mine = sum(seats.person(name) == person for name in over)
-    return Standing(
+    return SeatProgress(
         mine=mine,
         over=len(over),
         seats=len(seats.names()),

@@ -22,13 +22,13 @@ from segarena.records.prompts import (
     prompts_text,
     read_prompts,
 )
-from segarena_studio.viewer.planes import Plane, planes_of_volume
+from segarena_studio.viewer.planes import Plane, list_volume_planes
 
 _LONGEST_NOTE = 2000
 _MOST_STROKE_BYTES = 2**20
 
 
-class FromPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RoundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a page gives for a round.
 
     Attributes:
@@ -50,8 +50,8 @@ class FromPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     strokes: msgspec.Raw = msgspec.Raw(b"null")
 
 
-def given_of(
-    came: FromPage, told: SeatInfo, most_prompts: int, person: str, elapsed_s: float
+def build_person_prompts(
+    came: RoundMessage, told: SeatInfo, most_prompts: int, person: str, elapsed_s: float
 ) -> PersonPrompts:
     """Return what a page gave, checked.
 
@@ -108,7 +108,7 @@ def elapsed_s(seats: Seats, name: str, round_: int) -> float:
     return max(0.0, time.time() - seats.shown_at(name, round_))
 
 
-def about_text(seats: Seats, told: SeatInfo, seen: SamplePreview) -> dict[str, Any]:
+def describe_seat(seats: Seats, told: SeatInfo, seen: SamplePreview) -> dict[str, Any]:
     """Return what does not change at a seat: what is looked at, and the target as run lengths."""
     run = seats.info()
     return {
@@ -129,7 +129,7 @@ def about_text(seats: Seats, told: SeatInfo, seen: SamplePreview) -> dict[str, A
 def _planes(seen: SamplePreview) -> Sequence[Plane]:
     if seen.kind == "volume":
         affine = np.array(seen.affine) if seen.affine else None
-        return planes_of_volume(seen.shape, seen.spacing_mm, affine)
+        return list_volume_planes(seen.shape, seen.spacing_mm, affine)
     rows, columns = seen.shape[-2:]
     if seen.kind == "video":
         return [Plane(name="frame", axis=0, count=seen.shape[0], size=(rows, columns))]
@@ -141,7 +141,7 @@ def _levels(seen: SamplePreview) -> dict[str, Any] | None:
     return {name: getattr(seen, name) for name in names} if seen.kind == "volume" else None
 
 
-def state_text(seats: Seats, told: SeatInfo) -> dict[str, Any]:
+def describe_state(seats: Seats, told: SeatInfo) -> dict[str, Any]:
     """Return how far a dialogue is: what was given, and the last answer; scores only where they are shown."""
     given = list(seats.rounds(told.seat))
     last = seats.last_answer(told.seat)

@@ -14,10 +14,10 @@ from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
 from segarena_studio.annotation.access import find_task
-from segarena_studio.annotation.projects import segmenters_of
+from segarena_studio.annotation.projects import read_segmenters
 from segarena_studio.assistance.assistants import assistants_of
-from segarena_studio.assistance.prompt_messages import Prompts
-from segarena_studio.assistance.segmenter_process import Ask, AssistantAnswer, Picture
+from segarena_studio.assistance.prompt_messages import PromptMessages
+from segarena_studio.assistance.segmenter_process import AnswerRequest, AssistantAnswer, PictureFile
 
 router = APIRouter(include_in_schema=False)
 MOST_BYTES = 512 * 1024
@@ -27,10 +27,10 @@ class AssistanceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """All that was said about an object so far, and who is to answer."""
 
     segmenter: str
-    prompts: Prompts
+    prompts: PromptMessages
 
 
-class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A picture that is to be made ready: somebody looks at it, or will."""
 
     segmenter: str
@@ -53,7 +53,9 @@ async def ask(request: Request, task_id: int) -> Response:
     asked = await read_page_json(request, AssistanceRequest, MOST_BYTES)
     picture = await run_in_threadpool(_picture, request, task_id, asked.segmenter)
     assistant = assistants_of(site_of(request)).of(asked.segmenter)
-    answering = assistant.ask(Ask(picture, asked.prompts), asker=(task_id, _person(request)))
+    answering = assistant.ask(
+        AnswerRequest(picture, asked.prompts), asker=(task_id, _person(request))
+    )
     answer, waited_s = await asyncio.wrap_future(answering)
     return _json(_told(answer, waited_s, time.perf_counter() - came))
 
@@ -62,13 +64,13 @@ async def ask(request: Request, task_id: int) -> Response:
 @require_role("participant")
 async def encode(request: Request, task_id: int) -> Response:
     """Make the picture of one's own task ready, so that the first answer about it comes at once."""
-    wanted = await read_page_json(request, Wanted)
+    wanted = await read_page_json(request, EncodeMessage)
     picture = await run_in_threadpool(_picture, request, task_id, wanted.segmenter)
     assistants_of(site_of(request)).of(wanted.segmenter).encode(picture, is_ahead=wanted.is_ahead)
     return _json({}, 202)
 
 
-def _picture(request: Request, task_id: int, segmenter: str) -> Picture:
+def _picture(request: Request, task_id: int, segmenter: str) -> PictureFile:
     """Return the picture of a task of who asks, whose project has this segmenter answer.
 
     Raises:
@@ -78,7 +80,7 @@ def _picture(request: Request, task_id: int, segmenter: str) -> Picture:
     with site.database.reading() as session:
         found = find_task(session, task_id, _person(request))
         is_own = found.is_own
-        chosen = segmenters_of(found.project)
+        chosen = read_segmenters(found.project)
         sha256 = found.picture.sha256
     if not is_own:
         raise http_errors.unknown()
@@ -87,7 +89,7 @@ def _picture(request: Request, task_id: int, segmenter: str) -> Picture:
         raise http_errors.invalid(
             f"segmenter: expected one that the project offers, {', '.join(offered) or 'none'}"
         )
-    return Picture(site.folder.photographs.fetch(sha256), sha256)
+    return PictureFile(site.folder.photographs.fetch(sha256), sha256)
 
 
 def _person(request: Request) -> int | None:

@@ -17,28 +17,28 @@ from starlette.responses import FileResponse, Response
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
-from segarena_studio.annotation.access import Found, find_task
-from segarena_studio.annotation.assignment import own_open
+from segarena_studio.annotation.access import TaskAccess, find_task
+from segarena_studio.annotation.assignment import select_open_tasks
 from segarena_studio.annotation.drafts import (
     MOST_BYTES,
-    Newest,
-    Save,
+    NewestDraft,
+    SaveRequest,
     check_save,
-    document_of,
-    history_of,
-    newest_draft,
+    read_newest_draft,
+    read_revision,
+    read_undo_history,
     save_draft,
 )
-from segarena_studio.annotation.projects import labels_of, segmenters_of
+from segarena_studio.annotation.projects import read_labels, read_segmenters
 from segarena_studio.annotation.review import (
-    comment_on,
-    comments_of,
-    finish,
-    last_return,
-    reopen,
-    settle,
+    add_comment,
+    find_last_return,
+    finish_task,
+    list_comments,
+    reopen_task,
+    resolve_comment,
 )
-from segarena_studio.annotation.scene_checks import Looked, Remark, look_at
+from segarena_studio.annotation.scene_checks import CheckResult, Finding, check_document
 from segarena_studio.annotation.scene_document import Document, read_document
 from segarena_studio.assistance.assistants import assistants_of
 from segarena_studio.orm_models import Comment, Picture, Task
@@ -47,7 +47,7 @@ router = APIRouter(include_in_schema=False)
 _NEIGHBOURS = 3
 
 
-class Finalise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FinishMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """That a scene is finished: which revision, and the two things that only a person knows."""
 
     base: int
@@ -55,13 +55,13 @@ class Finalise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_ordered: bool
 
 
-class Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SceneMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A scene to look at."""
 
     scene: msgspec.Raw
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CommentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A comment."""
 
     text: str
@@ -69,13 +69,13 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     region: str = ""
 
 
-class Done(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ResolveMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a comment is settled."""
 
     is_done: bool
 
 
-class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReopenMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why a task is opened again."""
 
     text: str = ""
@@ -89,16 +89,18 @@ def give_draft(request: Request, task_id: int) -> Response:
     visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
-        newest = newest_draft(session, found.task)
-        returned = last_return(session, found.task)
+        newest = read_newest_draft(session, found.task)
+        returned = find_last_return(session, found.task)
         told = {
             **msgspec.structs.asdict(newest),
-            "history": msgspec.Raw(history_of(session, found.task) if found.is_own else b"null"),
+            "history": msgspec.Raw(
+                read_undo_history(session, found.task) if found.is_own else b"null"
+            ),
             "is_open": found.is_open,
-            "comments": [_told(comment) for comment in comments_of(session, found.task)],
+            "comments": [_told(comment) for comment in list_comments(session, found.task)],
             "said": returned.text if returned else "",
-            "labels": labels_of(found.project),
-            "segmenters": assistants_of(site).among(segmenters_of(found.project)),
+            "labels": read_labels(found.project),
+            "segmenters": assistants_of(site).among(read_segmenters(found.project)),
             "picture": _picture(found.picture),
             "project": {
                 "id": found.project.id,
@@ -113,11 +115,11 @@ def give_draft(request: Request, task_id: int) -> Response:
 @require_role("participant")
 async def keep_draft(request: Request, task_id: int) -> Response:
     """Keep a draft, if it was drawn on the newest."""
-    save = await read_page_json(request, Save, MOST_BYTES)
+    save = await read_page_json(request, SaveRequest, MOST_BYTES)
     return await run_in_threadpool(_keep, request, task_id, save)
 
 
-def _keep(request: Request, task_id: int, save: Save) -> Response:
+def _keep(request: Request, task_id: int, save: SaveRequest) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     document = check_save(save)
@@ -129,7 +131,7 @@ def _keep(request: Request, task_id: int, save: Save) -> Response:
             return _json({"state": found.task.state, "message": _why_closed(found)}, 423)
         revision = save_draft(session, found.task, save, document, site.now())
         if revision is None:
-            return _conflict(newest_draft(session, found.task))
+            return _conflict(read_newest_draft(session, found.task))
         return _json({"revision": revision, "saved_at": found.task.saved_at})
 
 
@@ -137,25 +139,25 @@ def _keep(request: Request, task_id: int, save: Save) -> Response:
 @require_role("participant")
 async def check(request: Request, task_id: int) -> Response:
     """Say what is wrong with a scene; nothing is kept."""
-    drawn = await read_page_json(request, Drawn, MOST_BYTES)
+    drawn = await read_page_json(request, SceneMessage, MOST_BYTES)
     return await run_in_threadpool(_check, request, task_id, drawn)
 
 
-def _check(request: Request, task_id: int, drawn: Drawn) -> Response:
+def _check(request: Request, task_id: int, drawn: SceneMessage) -> Response:
     with site_of(request).database.reading() as session:
         found = find_task(session, task_id, visitor_of(request).person_id)
-    return _json(look_at(read_document(drawn.scene), found.picture))
+    return _json(check_document(read_document(drawn.scene), found.picture))
 
 
 @router.post("/studio/tasks/{task_id:int}/finalise")
 @require_role("participant")
 async def finalise(request: Request, task_id: int) -> Response:
     """Finish a task, if nothing is wrong with its scene and both boxes are checked."""
-    told = await read_page_json(request, Finalise)
+    told = await read_page_json(request, FinishMessage)
     return await run_in_threadpool(_finalise, request, task_id, told)
 
 
-def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
+def _finalise(request: Request, task_id: int, told: FinishMessage) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -163,8 +165,8 @@ def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
         if not found.is_own:
             raise http_errors.unknown()
         if told.base != found.task.revision:
-            return _conflict(newest_draft(session, found.task))
-        drawn = document_of(session, found.task)
+            return _conflict(read_newest_draft(session, found.task))
+        drawn = read_revision(session, found.task)
     looked = _looked(told, drawn[0] if drawn else None, found)
     if looked.faults:
         message = f"not finished yet: {looked.faults[0].message}"
@@ -172,8 +174,8 @@ def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
         if told.base != found.task.revision:
-            return _conflict(newest_draft(session, found.task))
-        finish(session, found, site.now())
+            return _conflict(read_newest_draft(session, found.task))
+        finish_task(session, found, site.now())
     return _json({"state": found.task.state})
 
 
@@ -181,10 +183,10 @@ def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
 @require_role("participant")
 async def open_again(request: Request, task_id: int) -> Response:
     """Open a task again."""
-    why = await read_page_json(request, Why)
+    why = await read_page_json(request, ReopenMessage)
 
-    def change(session: Session, found: Found, me: int, now: float) -> dict[str, Any]:
-        reopen(session, found, me, why.text, now)
+    def change(session: Session, found: TaskAccess, me: int, now: float) -> dict[str, Any]:
+        reopen_task(session, found, me, why.text, now)
         return {"state": found.task.state}
 
     return await run_in_threadpool(_change, request, task_id, change)
@@ -194,11 +196,14 @@ async def open_again(request: Request, task_id: int) -> Response:
 @require_role("participant")
 async def comment(request: Request, task_id: int) -> Response:
     """Add a comment."""
-    said = await read_page_json(request, Said)
+    said = await read_page_json(request, CommentMessage)
 
-    def change(session: Session, found: Found, me: int, now: float) -> dict[str, Any]:
-        made = comment_on(session, found, me, said.text, said.at, said.region, now)
-        return {"comments": [_told(one) for one in comments_of(session, found.task)], "id": made.id}
+    def change(session: Session, found: TaskAccess, me: int, now: float) -> dict[str, Any]:
+        made = add_comment(session, found, me, said.text, said.at, said.region, now)
+        return {
+            "comments": [_told(one) for one in list_comments(session, found.task)],
+            "id": made.id,
+        }
 
     return await run_in_threadpool(_change, request, task_id, change)
 
@@ -207,17 +212,19 @@ async def comment(request: Request, task_id: int) -> Response:
 @require_role("participant")
 async def settle_comment(request: Request, task_id: int, comment_id: int) -> Response:
     """Take a comment for settled, or not any more."""
-    done = await read_page_json(request, Done)
+    done = await read_page_json(request, ResolveMessage)
 
-    def change(session: Session, found: Found, _: int, now: float) -> dict[str, Any]:
-        settle(session, found, comment_id, is_done=done.is_done, now=now)
+    def change(session: Session, found: TaskAccess, _: int, now: float) -> dict[str, Any]:
+        resolve_comment(session, found, comment_id, is_done=done.is_done, now=now)
         return {"is_done": done.is_done}
 
     return await run_in_threadpool(_change, request, task_id, change)
 
 
 def _change(
-    request: Request, task_id: int, change: Callable[[Session, Found, int, float], dict[str, Any]]
+    request: Request,
+    task_id: int,
+    change: Callable[[Session, TaskAccess, int, float], dict[str, Any]],
 ) -> Response:
     """Change something about a task that the visitor may see, and answer with what `change` tells of it."""
     site = site_of(request)
@@ -235,7 +242,7 @@ def give_picture(request: Request, task_id: int) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         picture = find_task(session, task_id, visitor_of(request).person_id).picture
-    return kept_file(request, picture.sha256, picture.kind)
+    return stored_file(request, picture.sha256, picture.kind)
 
 
 @router.get("/studio/tasks/{task_id:int}/thumbnail")
@@ -245,7 +252,7 @@ def give_thumbnail(request: Request, task_id: int) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         picture = find_task(session, task_id, visitor_of(request).person_id).picture
-    return kept_file(request, picture.thumbnail, "image/jpeg")
+    return stored_file(request, picture.thumbnail, "image/jpeg")
 
 
 @router.get("/studio/tasks/{task_id:int}/neighbours")
@@ -256,7 +263,7 @@ def give_neighbours(request: Request, task_id: int) -> Response:
     visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
-        own = list(session.scalars(own_open(found.project.id, visitor.person_id or 0)))
+        own = list(session.scalars(select_open_tasks(found.project.id, visitor.person_id or 0)))
         places = [place for place, task in enumerate(own) if task.id == task_id]
         at = places[0] if places else -1
         told = {
@@ -266,39 +273,39 @@ def give_neighbours(request: Request, task_id: int) -> Response:
     return _json(told)
 
 
-def kept_file(request: Request, sha256: str, kind: str) -> Response:
+def stored_file(request: Request, sha256: str, kind: str) -> Response:
     """Return a file of a project; whoever may see it once keeps it, as its content never changes."""
     path = site_of(request).folder.photographs.fetch(sha256)
     headers = {"cache-control": "private, max-age=86400", "etag": f'"{sha256[:32]}"'}
     return FileResponse(path, media_type=kind, headers=headers)
 
 
-def _looked(told: Finalise, document: Document | None, found: Found) -> Looked:
+def _looked(told: FinishMessage, document: Document | None, found: TaskAccess) -> CheckResult:
     """Return what keeps a scene from being finished, the check boxes included."""
     if document is None:
-        return Looked(
+        return CheckResult(
             faults=(
-                Remark(kind="empty", message="expected regions, found none; annotate the image"),
+                Finding(kind="empty", message="expected regions, found none; annotate the image"),
             )
         )
-    looked = look_at(document, found.picture)
+    looked = check_document(document, found.picture)
     boxes = [
         (told.is_complete, "complete", "confirm that everything in the picture is segmented"),
         (told.is_ordered, "ordered", "confirm that the depth order is right"),
     ]
     open_boxes = tuple(
-        Remark(kind=kind, message=message) for is_checked, kind, message in boxes if not is_checked
+        Finding(kind=kind, message=message) for is_checked, kind, message in boxes if not is_checked
     )
-    return Looked(faults=(*looked.faults, *open_boxes), remarks=looked.remarks)
+    return CheckResult(faults=(*looked.faults, *open_boxes), remarks=looked.remarks)
 
 
-def _why_closed(found: Found) -> str:
+def _why_closed(found: TaskAccess) -> str:
     if found.project.state != "open":
         return "the project is closed; its lead can open it"
     return f"this task is {found.task.state}: nothing was saved; reopen it to go on"
 
 
-def _conflict(newest: Newest) -> Response:
+def _conflict(newest: NewestDraft) -> Response:
     return _json(newest, 409)
 
 

@@ -10,7 +10,7 @@ from segarena_server.auth.permissions import ANYONE, require_role, site_of
 from segarena_server.http import http_errors
 from segarena_server.pages.accounts import set_session
 from segarena_studio.pages.rendering import studio_page
-from segarena_studio.viewer.catalog import Shelf
+from segarena_studio.viewer.catalog import Catalog
 
 router = APIRouter(include_in_schema=False)
 
@@ -20,7 +20,7 @@ router = APIRouter(include_in_schema=False)
 def show_studio(request: Request) -> Response:
     """Show what there is to do."""
     return studio_page(
-        request, "studio.html", title="Studio", looks=Shelf in site_of(request).things
+        request, "studio.html", title="Studio", looks=Catalog in site_of(request).things
     )
 
 

@@ -9,9 +9,9 @@ from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_studio.annotation.access import find_project, find_task
-from segarena_studio.annotation.assignment import deal, free_begun_of, give
-from segarena_studio.annotation.projects import members_of, put_member, remove_member
-from segarena_studio.pages.projects import note_about, settings_page
+from segarena_studio.annotation.assignment import assign_task, deal_tasks, release_begun_tasks
+from segarena_studio.annotation.projects import list_members, remove_member, set_member
+from segarena_studio.pages.projects import log_action, settings_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -30,12 +30,12 @@ def put(request: Request, project_id: int, form: Form) -> Response:
         if form.get("do") == "remove" and person is not None:
             remove_member(session, project, person)
         elif form.get("do") == "free" and person is not None:
-            free_begun_of(session, project.id, person)
+            release_begun_tasks(session, project.id, person)
         else:
-            put_member(
+            set_member(
                 session, project, form.get("name", ""), form.get("role", "annotator"), site.now()
             )
-        note_about(session, request, "project members", project)
+        log_action(session, request, "project members", project)
     return RedirectResponse(f"/studio/projects/{project_id}/settings#people", 303)
 
 
@@ -50,11 +50,11 @@ def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
         project, _ = find_project(
             session, project_id, visitor.person_id, needed="lead", for_change=True
         )
-        people = [person.id for person, _ in members_of(session, project) if person.id in chosen]
+        people = [person.id for person, _ in list_members(session, project) if person.id in chosen]
         if not people:
             raise http_errors.invalid("choose who gets tasks")
-        left = deal(session, project, people)
-        note_about(session, request, "tasks dealt", project)
+        left = deal_tasks(session, project, people)
+        log_action(session, request, "tasks dealt", project)
     told = "All tasks are given."
     if left:
         told = f"{left} tasks are left: everybody who is chosen has these pictures already. Choose more people."
@@ -70,7 +70,7 @@ def give_task(request: Request, task_id: int, form: Form) -> Response:
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
         was_begun = found.task.state != "clean"
-        give(session, found.task, number_in(form.get("to", "")))
+        assign_task(session, found.task, number_in(form.get("to", "")))
         if was_begun:
-            note_about(session, request, "task handed on", found.project, f"task {task_id}")
+            log_action(session, request, "task handed on", found.project, f"task {task_id}")
     return RedirectResponse(f"/studio/tasks/{task_id}/look", 303)

@@ -20,16 +20,16 @@ from segarena_server.site import Site
 from segarena_studio.annotation.access import find_project
 from segarena_studio.annotation.export_contents import (
     CHOICES,
-    Outgoing,
-    Wanted,
+    ExportContents,
+    ExportOptions,
     archive_name,
-    outgoing,
+    collect_export,
 )
-from segarena_studio.annotation.export_job import ask_for_export, export_of, is_quick
-from segarena_studio.annotation.prior_annotations import read_start, start_from
-from segarena_studio.annotation.progress import work_in
+from segarena_studio.annotation.export_job import find_export, is_quick, request_export
+from segarena_studio.annotation.prior_annotations import read_annotations, start_tasks
+from segarena_studio.annotation.progress import measure_work
 from segarena_studio.annotation.project_export import export_archive
-from segarena_studio.pages.projects import note_about, settings_page
+from segarena_studio.pages.projects import log_action, settings_page
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
@@ -46,8 +46,8 @@ def show_export(request: Request, project_id: int) -> Response:
     visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id, needed="reviewer")
-        people = [work.name for work in work_in(session, project)]
-        job, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
+        people = [work.name for work in measure_work(session, project)]
+        job, made = find_export(session, project_id, visitor.person_id or 0) or (None, None)
     answer = studio_page(
         request, "project_export.html", title=f"Export of {project.name}", project=project, role=role,
         formats=FORMATS, choices=CHOICES, people=people, job=job, made=made,
@@ -63,7 +63,7 @@ def make_export(request: Request, project_id: int, form: Form) -> Response:
     """Give what was drawn as a zip; what takes long is made by a job."""
     site = site_of(request)
     visitor = visitor_of(request)
-    wanted = Wanted(
+    wanted = ExportOptions(
         file_format=form.get("to", "coco-amodal"),
         which=form.get("which", "finished"),
         annotator=form.get("annotator", ""),
@@ -72,7 +72,7 @@ def make_export(request: Request, project_id: int, form: Form) -> Response:
     )
     with site.database.reading() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
-        told = outgoing(session, project, wanted, site.now())
+        told = collect_export(session, project, wanted, site.now())
     if is_quick(told) and _making.acquire(
         blocking=False
     ):  # who waited for others would keep a thread from all
@@ -84,8 +84,8 @@ def make_export(request: Request, project_id: int, form: Form) -> Response:
         answer = RedirectResponse(f"/studio/projects/{project_id}/export", 303)
     with site.database.writing() as session:
         if isinstance(answer, RedirectResponse):
-            ask_for_export(session, site, project_id, visitor.person_id or 0, wanted)
-        note_about(session, request, "project exported", project, wanted.file_format)
+            request_export(session, site, project_id, visitor.person_id or 0, wanted)
+        log_action(session, request, "project exported", project, wanted.file_format)
     site.hurry()
     return answer
 
@@ -98,7 +98,7 @@ def give_export(request: Request, project_id: int) -> Response:
     visitor = visitor_of(request)
     with site.database.reading() as session:
         find_project(session, project_id, visitor.person_id, needed="reviewer")
-        _, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
+        _, made = find_export(session, project_id, visitor.person_id or 0) or (None, None)
     if made is None:
         raise http_errors.unknown()
     try:
@@ -110,7 +110,7 @@ def give_export(request: Request, project_id: int) -> Response:
     return FileResponse(path, media_type="application/zip", filename=made.name)
 
 
-def _at_once(site: Site, told: Outgoing) -> FileResponse:
+def _at_once(site: Site, told: ExportContents) -> FileResponse:
     archive = Path(mkdtemp(prefix="segarena-")) / archive_name(told.title, told.wanted)
     try:
         export_archive(told, site.folder.photographs, archive)
@@ -138,11 +138,11 @@ async def start(request: Request, project_id: int) -> Response:
     fields, files = await read_uploads(request, MOST_START_BYTES, 1)
 
     def begin() -> Response:
-        scenes = read_start(*files[0])
-        started = start_from(site, project_id, scenes, fields.get("annotator", "").strip())
+        scenes = read_annotations(*files[0])
+        started = start_tasks(site, project_id, scenes, fields.get("annotator", "").strip())
         with site.database.writing() as session:
             project, _ = find_project(session, project_id, visitor.person_id, needed="lead")
-            note_about(session, request, "tasks begun", project, str(started.tasks))
+            log_action(session, request, "tasks begun", project, str(started.tasks))
         return settings_page(request, project_id, started=started)
 
     return await run_in_threadpool(begin)

@@ -14,9 +14,14 @@ from segarena.errors import InvalidInput
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http.request_body import Form, read_uploads
 from segarena_studio.annotation.access import find_project, find_task
-from segarena_studio.annotation.picture_import import Added, add_files, add_folder, files_below
+from segarena_studio.annotation.picture_import import (
+    ImportResult,
+    add_files,
+    add_folder,
+    check_folder,
+)
 from segarena_studio.annotation.pictures import remove_picture
-from segarena_studio.pages.projects import note_about, settings_page
+from segarena_studio.pages.projects import log_action, settings_page
 
 router = APIRouter(include_in_schema=False)
 MOST_FILES = 200
@@ -41,7 +46,7 @@ def take_folder(request: Request, project_id: int, form: Form) -> Response:
     """Take the pictures of a folder of the server, below those that its settings name."""
     _check_lead(request, project_id)
     site = site_of(request)
-    folder = files_below(Path(form.get("folder", "").strip()), site.settings.roots)
+    folder = check_folder(Path(form.get("folder", "").strip()), site.settings.roots)
     return _add(request, project_id, lambda: add_folder(site, project_id, folder))
 
 
@@ -54,7 +59,7 @@ def remove(request: Request, task_id: int, form: Form) -> Response:
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
         remove_picture(session, site.folder.photographs, found.picture)
-        note_about(session, request, "picture removed", found.project)
+        log_action(session, request, "picture removed", found.project)
     return RedirectResponse(f"/studio/projects/{found.project.id}", 303)
 
 
@@ -64,14 +69,14 @@ def _check_lead(request: Request, project_id: int) -> None:
         find_project(session, project_id, visitor_of(request).person_id, needed="lead")
 
 
-def _add(request: Request, project_id: int, add: Callable[[], Added]) -> Response:
+def _add(request: Request, project_id: int, add: Callable[[], ImportResult]) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     added = add()
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="lead")
         if added.new:
-            note_about(session, request, "pictures added", project, str(added.new))
+            log_action(session, request, "pictures added", project, str(added.new))
     if request.headers.get("accept", "") == "application/json":
         return JSONResponse(msgspec.to_builtins(added))
     if not (added.new or added.known):

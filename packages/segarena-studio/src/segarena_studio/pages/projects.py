@@ -18,26 +18,36 @@ from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.site import Site
-from segarena_studio.annotation.access import find_project, is_at_least
+from segarena_studio.annotation.access import find_project, has_role
 from segarena_studio.annotation.agreement import (
-    agreement_of,
+    agreement_by_annotator,
+    agreement_by_picture,
+    agreement_table,
     compare_pending,
-    compared,
-    of_people,
-    of_pictures,
-    pending,
+    find_pending_pairs,
+    read_agreement,
 )
-from segarena_studio.annotation.assignment import free_count, left_behind, next_task, own_open
-from segarena_studio.annotation.progress import counts_of, pictures_of, state_counts, work_in
+from segarena_studio.annotation.assignment import (
+    count_free_tasks,
+    list_abandoned_tasks,
+    next_task,
+    select_open_tasks,
+)
+from segarena_studio.annotation.progress import (
+    count_states,
+    count_tasks_by_state,
+    list_pictures,
+    measure_work,
+)
 from segarena_studio.annotation.projects import (
-    Rules,
+    ProjectRules,
     change_project,
-    make_project,
-    members_of,
-    projects_of,
+    create_project,
+    list_members,
+    list_projects_of,
+    read_rules,
+    read_segmenters,
     remove_project,
-    rules_of,
-    segmenters_of,
 )
 from segarena_studio.assistance.assistants import assistants_of
 from segarena_studio.orm_models import STATES, Project
@@ -55,8 +65,8 @@ def list_projects(request: Request) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
-        found = projects_of(session, visitor.person_id or 0)
-        counts = counts_of(session, [project.id for project, _ in found])
+        found = list_projects_of(session, visitor.person_id or 0)
+        counts = count_tasks_by_state(session, [project.id for project, _ in found])
     shown = [(project, role, counts[project.id]) for project, role in found]
     return studio_page(request, "projects.html", title="Projects", projects=shown, states=STATES)
 
@@ -65,9 +75,13 @@ def list_projects(request: Request) -> Response:
 @require_role("organiser")
 def show_new(request: Request) -> Response:
     """Show the form of a new project."""
-    offered = segmenters(site_of(request))
+    offered = list_segmenters(site_of(request))
     return studio_page(
-        request, "project_new.html", title="New project", rules=Rules(name=""), offered=offered
+        request,
+        "project_new.html",
+        title="New project",
+        rules=ProjectRules(name=""),
+        offered=offered,
     )
 
 
@@ -78,8 +92,8 @@ def make(request: Request, form: LargeForm) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
-        project = make_project(session, _rules(site, form), visitor.person_id or 0, site.now())
-        note_about(session, request, "project made", project)
+        project = create_project(session, _rules(site, form), visitor.person_id or 0, site.now())
+        log_action(session, request, "project made", project)
     return RedirectResponse(f"/studio/projects/{project.id}/settings#pictures", 303)
 
 
@@ -102,13 +116,13 @@ def show_project(
     chosen = number_in(person)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, me)
-        sees_all = is_at_least(role, "reviewer")
+        sees_all = has_role(role, "reviewer")
         how: dict[str, Any] = {
             "state": state,
             "text": text[:100],
             "of_person": chosen if sees_all else None,
         }
-        shown, count = pictures_of(
+        shown, count = list_pictures(
             session,
             project,
             person_id=None if sees_all else me,
@@ -117,13 +131,13 @@ def show_project(
             **how,
         )
         told: dict[str, Any] = {
-            "counts": state_counts(session, project.id) if sees_all else None,
-            "own": list(session.scalars(own_open(project.id, me))),
-            "free": free_count(session, project, me),
-            "members": members_of(session, project) if sees_all else [],
+            "counts": count_states(session, project.id) if sees_all else None,
+            "own": list(session.scalars(select_open_tasks(project.id, me))),
+            "free": count_free_tasks(session, project, me),
+            "members": list_members(session, project) if sees_all else [],
         }
-        measured = compared(session, project.id) if sees_all else ()
-        is_behind = sees_all and bool(pending(session, project.id, 1))
+        measured = read_agreement(session, project.id) if sees_all else ()
+        is_behind = sees_all and bool(find_pending_pairs(session, project.id, 1))
     query = urlencode({"state": state, "person": person if chosen else "", "text": text[:100]})
     told |= {
         "project": project,
@@ -134,7 +148,7 @@ def show_project(
         "states": STATES,
     }
     told |= {"shown": shown, "count": count, "asked": how, "query": query}
-    told |= {"agreement": agreement_of(measured), "agreed": of_pictures(measured)}
+    told |= {"agreement": agreement_table(measured), "agreed": agreement_by_picture(measured)}
     told |= {"number": page, "pages": max(1, math.ceil(count / ON_A_PAGE))}
     answer = studio_page(request, "project.html", title=project.name, **told)
     if is_behind:
@@ -166,11 +180,13 @@ def show_people(request: Request, project_id: int, since: str = "", until: str =
     visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id)
-        work = work_in(session, project, since=day_of(since), until=day_of(until, after=1))
-        measured = compared(session, project.id)
-    sees_all = is_at_least(role, "reviewer")
+        work = measure_work(
+            session, project, since=parse_day(since), until=parse_day(until, after=1)
+        )
+        measured = read_agreement(session, project.id)
+    sees_all = has_role(role, "reviewer")
     shown = [one for one in work if sees_all or one.person_id == visitor.person_id]
-    days = {"since": since if day_of(since) else "", "until": until if day_of(until) else ""}
+    days = {"since": since if parse_day(since) else "", "until": until if parse_day(until) else ""}
     told: dict[str, Any] = {
         "project": project,
         "role": role,
@@ -178,7 +194,7 @@ def show_people(request: Request, project_id: int, since: str = "", until: str =
         "states": STATES,
         **days,
     }
-    told["agreed"] = of_people(measured) if sees_all else {}
+    told["agreed"] = agreement_by_annotator(measured) if sees_all else {}
     return studio_page(request, "people.html", title=f"People of {project.name}", **told)
 
 
@@ -200,7 +216,7 @@ def change(request: Request, project_id: int, form: LargeForm) -> Response:
             session, project_id, visitor.person_id, needed="lead", for_change=True
         )
         change_project(session, project, _rules(site, form))
-        note_about(session, request, "project changed", project)
+        log_action(session, request, "project changed", project)
     return RedirectResponse(f"/studio/projects/{project_id}/settings", 303)
 
 
@@ -218,7 +234,7 @@ def change_state(request: Request, project_id: int, form: Form) -> Response:
             session, project_id, visitor.person_id, needed="lead", for_change=True
         )
         project.state = state
-        note_about(session, request, f"project {state}", project)
+        log_action(session, request, f"project {state}", project)
     return RedirectResponse(f"/studio/projects/{project_id}/settings", 303)
 
 
@@ -234,7 +250,7 @@ def remove(request: Request, project_id: int, form: Form) -> Response:
         )
         if " ".join(form.get("name", "").split()) != project.name:
             raise InvalidInput(f"to remove it, write the name of the project: {project.name}")
-        note_about(session, request, "project removed", project, project.name)
+        log_action(session, request, "project removed", project, project.name)
         remove_project(session, site.folder, project)
     return RedirectResponse("/studio/projects", 303)
 
@@ -246,11 +262,11 @@ def settings_page(request: Request, project_id: int, **values: Any) -> Response:
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id, needed="lead")
         told: dict[str, Any] = {
-            "members": members_of(session, project),
-            "counts": state_counts(session, project.id),
-            "free": free_count(session, project, 0),
-            "left_behind": left_behind(session, project.id),
-            "chosen": assistants_of(site).among(segmenters_of(project)),
+            "members": list_members(session, project),
+            "counts": count_states(session, project.id),
+            "free": count_free_tasks(session, project, 0),
+            "left_behind": list_abandoned_tasks(session, project.id),
+            "chosen": assistants_of(site).among(read_segmenters(project)),
             "dealt": "",
             "added": None,
             "started": None,
@@ -258,16 +274,16 @@ def settings_page(request: Request, project_id: int, **values: Any) -> Response:
         }
     return studio_page(
         request, "project_settings.html", title=f"Settings of {project.name}", project=project, role=role,
-        rules=rules_of(project), offered=segmenters(site), roots=site.settings.roots, **told,
+        rules=read_rules(project), offered=list_segmenters(site), roots=site.settings.roots, **told,
     )  # fmt: skip
 
 
-def segmenters(site: Site) -> tuple[str, ...]:
+def list_segmenters(site: Site) -> tuple[str, ...]:
     """Return what may answer prompts in the editor."""
     return tuple(assistants_of(site).segmenters)
 
 
-def note_about(
+def log_action(
     session: Session, request: Request, action: str, project: Project, more: str = ""
 ) -> None:
     """Put a line about a project into the log."""
@@ -277,7 +293,7 @@ def note_about(
     note(session, now, action, about, person_id=visitor.person_id, address=visitor.address)
 
 
-def day_of(text: str, *, after: int = 0) -> float | None:
+def parse_day(text: str, *, after: int = 0) -> float | None:
     """Return when a day begins, in UTC, or one some days later; None for what is no day."""
     try:
         day = datetime.date.fromisoformat(text) + datetime.timedelta(days=after)
@@ -286,7 +302,7 @@ def day_of(text: str, *, after: int = 0) -> float | None:
         return None
 
 
-def _rules(site: Site, form: dict[str, str]) -> Rules:
+def _rules(site: Site, form: dict[str, str]) -> ProjectRules:
     told = form.get("seed", "").strip()
     annotators = number_in(form.get("annotators", "1"))
     seed = number_in(told)
@@ -294,11 +310,11 @@ def _rules(site: Site, form: dict[str, str]) -> Rules:
         raise InvalidInput(
             "annotators of a picture and seed: expected whole numbers of at most nine digits"
         )
-    return Rules(
+    return ProjectRules(
         name=form.get("name", ""),
         guide=form.get("guide", "").replace("\r\n", "\n"),
         labels=tuple(form.get("labels", "").splitlines()),
-        segmenters=tuple(name for name in segmenters(site) if form.get(f"segmenter:{name}")),
+        segmenters=tuple(name for name in list_segmenters(site) if form.get(f"segmenter:{name}")),
         annotators=annotators,
         is_free=form.get("is_free", "") == "yes",
         is_reviewed=form.get("is_reviewed", "") == "yes",

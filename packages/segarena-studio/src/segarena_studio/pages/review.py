@@ -18,25 +18,25 @@ from segarena.systems.scenes.model.scene import Scene
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_studio.annotation.access import OPEN, Found, find_task, is_at_least
+from segarena_studio.annotation.access import OPEN_STATES, TaskAccess, find_task, has_role
 from segarena_studio.annotation.agreement import compare_pending
-from segarena_studio.annotation.assignment import may_be_given
-from segarena_studio.annotation.drafts import document_of
-from segarena_studio.annotation.progress import next_to_review
-from segarena_studio.annotation.projects import members_of
+from segarena_studio.annotation.assignment import is_assignable
+from segarena_studio.annotation.drafts import read_revision
+from segarena_studio.annotation.progress import find_next_review
+from segarena_studio.annotation.projects import list_members
 from segarena_studio.annotation.review import (
-    approve,
-    comments_of,
-    decisions_of,
-    give_back,
-    last_return,
-    reopen,
-    take,
+    approve_task,
+    find_last_return,
+    list_comments,
+    list_decisions,
+    reopen_task,
+    return_task,
+    take_for_review,
 )
-from segarena_studio.annotation.revision_diff import changes
-from segarena_studio.annotation.scene_checks import look_at
-from segarena_studio.annotation.scene_document import Document, scene_of
-from segarena_studio.annotation.time_tracking import spent_on
+from segarena_studio.annotation.revision_diff import list_changes
+from segarena_studio.annotation.scene_checks import check_document
+from segarena_studio.annotation.scene_document import Document, document_to_scene
+from segarena_studio.annotation.time_tracking import read_region_times
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
@@ -44,7 +44,7 @@ _COLOURS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRegion:
+class RegionView:
     """A region on the page.
 
     Attributes:
@@ -85,7 +85,7 @@ def show_task(request: Request, task_id: int) -> Response:
         told = _told(session, found)
     document = told.pop("document")
     told["regions"] = _regions(document, found) if document else []
-    told["looked"] = look_at(document, found.picture) if document else None
+    told["looked"] = check_document(document, found.picture) if document else None
     return studio_page(request, "review.html", title=found.picture.name, **told)
 
 
@@ -102,20 +102,20 @@ def judge(request: Request, task_id: int, form: Form) -> Response:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
         match form.get("do", ""):
             case "take":
-                take(session, found, me, now)
+                take_for_review(session, found, me, now)
             case "approve":
                 _check_revision(found, form)
-                approve(session, found, me, text, now)
+                approve_task(session, found, me, text, now)
             case "return":
                 _check_revision(found, form)
-                give_back(session, found, me, text, now)
+                return_task(session, found, me, text, now)
             case "reopen":
-                reopen(session, found, me, text, now)
+                reopen_task(session, found, me, text, now)
             case _:
                 raise http_errors.invalid("do: expected take, approve, return or reopen")
         is_judged = found.task.state in ("approved", "returned") and found.may_review
         if is_judged and form.get("next"):
-            following = next_to_review(session, found.project, me)
+            following = find_next_review(session, found.project, me)
         else:
             following = None
     if following:
@@ -127,21 +127,21 @@ def judge(request: Request, task_id: int, form: Form) -> Response:
     )
 
 
-def _check_revision(found: Found, form: dict[str, str]) -> None:
+def _check_revision(found: TaskAccess, form: dict[str, str]) -> None:
     """Raise `Refusal` where somebody would judge another drawing than they saw."""
     if form.get("revision", "") != str(found.task.revision):
         raise http_errors.conflict("this drawing was changed since you opened it; look again")
 
 
-def _told(session: Session, found: Found) -> dict[str, Any]:
+def _told(session: Session, found: TaskAccess) -> dict[str, Any]:
     task = found.task
-    newest = document_of(session, task)
-    returned = last_return(session, task)
+    newest = read_revision(session, task)
+    returned = find_last_return(session, task)
     if returned and returned.revision != task.revision:
-        old = document_of(session, task, returned.revision)
+        old = read_revision(session, task, returned.revision)
     else:
         old = None
-    is_lead = is_at_least(found.role, "lead")
+    is_lead = has_role(found.role, "lead")
     return {
         "found": found,
         "task": task,
@@ -151,30 +151,30 @@ def _told(session: Session, found: Found) -> dict[str, Any]:
         "person": task.person,
         "document": newest[0] if newest else None,
         "old": _outlines(old[0], newest[0]) if old and newest else [],
-        "changes": changes(old[0], newest[0]) if old and newest else [],
+        "changes": list_changes(old[0], newest[0]) if old and newest else [],
         "comments": [
-            (number, one, one.person) for number, one in enumerate(comments_of(session, task), 1)
+            (number, one, one.person) for number, one in enumerate(list_comments(session, task), 1)
         ],
-        "decisions": [(one, one.person) for one in decisions_of(session, task)],
-        "members": members_of(session, found.project)
-        if is_lead and may_be_given(session, task)
+        "decisions": [(one, one.person) for one in list_decisions(session, task)],
+        "members": list_members(session, found.project)
+        if is_lead and is_assignable(session, task)
         else [],
-        "open_states": OPEN,
+        "open_states": OPEN_STATES,
     }
 
 
-def _regions(document: Document, found: Found) -> list[ShownRegion]:
+def _regions(document: Document, found: TaskAccess) -> list[RegionView]:
     picture = found.picture
-    spent = spent_on(found.task.spent)
+    spent = read_region_times(found.task.spent)
     shape = picture.height, picture.width
-    rasters = _rasters(scene_of(document, name=picture.name, shape=shape))
+    rasters = _rasters(document_to_scene(document, name=picture.name, shape=shape))
     return [
-        ShownRegion(
+        RegionView(
             id=region.id,
             order=number,
             name=region.name,
             path=path,
-            colour=colour_of(region.id),
+            colour=region_colour(region.id),
             hidden=raster.occlusion if raster else None,
             points=len(region.ring),
             spent_s=spent[region.id].total_s if region.id in spent else None,
@@ -201,16 +201,16 @@ def _rasters(scene: Scene) -> Sequence[RegionRaster | None]:
         return [None] * len(scene.regions)
 
 
-def _outlines(document: Document, now: Document) -> list[ShownRegion]:
+def _outlines(document: Document, now: Document) -> list[RegionView]:
     """Return the regions of a document as it was."""
     known = {region.id: path for region, path in zip(now.regions, _paths(now), strict=True)}
     return [
-        ShownRegion(
+        RegionView(
             id=region.id,
             order=number,
             name=region.name,
             path=path,
-            colour=colour_of(region.id),
+            colour=region_colour(region.id),
             is_same=known.get(region.id) == path,
         )
         for number, (region, path) in enumerate(
@@ -230,7 +230,7 @@ def _paths(document: Document) -> list[str]:
     return found
 
 
-def colour_of(region_id: str) -> str:
+def region_colour(region_id: str) -> str:
     """Return the CSS class of a region's colour, which stays when the order changes."""
     digits = "".join(letter for letter in region_id if letter.isdigit())
     return f"c{(int(digits[-6:]) if digits else len(region_id)) % _COLOURS}"

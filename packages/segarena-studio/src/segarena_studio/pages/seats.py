@@ -17,15 +17,15 @@ from segarena.errors import InvalidInput
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
-from segarena_studio.human_user.personal_data import name_of
-from segarena_studio.human_user.run_registry import AskingRun, asking_runs, find_run
-from segarena_studio.human_user.seat_assignment import standing, take_seat
+from segarena_studio.human_user.personal_data import participant_name
+from segarena_studio.human_user.run_registry import ServedRun, find_run, list_runs
+from segarena_studio.human_user.seat_assignment import measure_progress, take_seat
 from segarena_studio.human_user.seat_messages import (
-    FromPage,
-    about_text,
+    RoundMessage,
+    build_person_prompts,
+    describe_seat,
+    describe_state,
     elapsed_s,
-    given_of,
-    state_text,
 )
 from segarena_studio.pages.rendering import studio_page
 
@@ -44,8 +44,8 @@ _YEAR = "private, max-age=31536000, immutable"
 def show_runs(request: Request) -> Response:
     """Show the runs that ask people."""
     runs = [
-        (run, standing(run.seats, _person(request, run)))
-        for run in asking_runs(site_of(request).folder)
+        (run, measure_progress(run.seats, _person(request, run)))
+        for run in list_runs(site_of(request).folder)
     ]
     return studio_page(request, "seats.html", title="Take a seat", runs=runs)
 
@@ -107,7 +107,7 @@ async def take(request: Request, run: str) -> Response:
     found = _run(request, run)
     person = _person(request, found)
     seat = await run_in_threadpool(take_seat, found.seats, person)
-    there = await run_in_threadpool(standing, found.seats, person)
+    there = await run_in_threadpool(measure_progress, found.seats, person)
     told = {"seat": seat, "mine": there.mine, "over": there.over, "seats": there.seats}
     return _json({**told, "is_answered": found.is_answered})
 
@@ -117,7 +117,7 @@ async def take(request: Request, run: str) -> Response:
 def about(request: Request, run: str, seat: str) -> Response:
     """Tell what is looked at from a seat."""
     found, told = _own(request, run, seat)
-    return _json(about_text(found.seats, told, _seen(found, told)))
+    return _json(describe_seat(found.seats, told, _seen(found, told)))
 
 
 @router.get("/studio/seats/{run}/{seat}/state")
@@ -125,7 +125,7 @@ def about(request: Request, run: str, seat: str) -> Response:
 def state(request: Request, run: str, seat: str) -> Response:
     """Tell how far the dialogue at a seat is."""
     found, told = _own(request, run, seat)
-    return _json(state_text(found.seats, told))
+    return _json(describe_state(found.seats, told))
 
 
 @router.put("/studio/seats/{run}/{seat}/rounds/{number}")
@@ -135,7 +135,7 @@ async def give(request: Request, run: str, seat: str, number: _Number) -> Respon
 
     What was given stays: the same sent again changes nothing, and something else for the same round is refused.
     """
-    came = await read_page_json(request, FromPage, _MOST_BYTES)
+    came = await read_page_json(request, RoundMessage, _MOST_BYTES)
     found, told = await run_in_threadpool(_own, request, run, seat)
     given = await run_in_threadpool(_give, request, found, told, number, came)
     if given.id != came.id:
@@ -145,7 +145,7 @@ async def give(request: Request, run: str, seat: str, number: _Number) -> Respon
     until = time.monotonic() + _PATIENCE_S
     while found.seats.answered(told.seat, number) is None and time.monotonic() < until:
         await asyncio.sleep(_LOOK_S)
-    return _json(await run_in_threadpool(state_text, found.seats, told))
+    return _json(await run_in_threadpool(describe_state, found.seats, told))
 
 
 @router.get("/studio/seats/{run}/{seat}/picture/{number}")
@@ -172,7 +172,7 @@ def voxels(request: Request, run: str, seat: str) -> Response:
 
 
 def _give(
-    request: Request, run: AskingRun, told: SeatInfo, number: int, came: FromPage
+    request: Request, run: ServedRun, told: SeatInfo, number: int, came: RoundMessage
 ) -> PersonPrompts:
     there = run.seats.given(told.seat, number)
     if there is not None:
@@ -184,27 +184,27 @@ def _give(
     try:
         most = run.seats.info().most_prompts
         elapsed = elapsed_s(run.seats, told.seat, number)
-        given = given_of(came, told, most, _person(request, run), elapsed)
+        given = build_person_prompts(came, told, most, _person(request, run), elapsed)
     except InvalidInput as error:
         raise http_errors.invalid(str(error)) from error
     return run.seats.give(told.seat, number, given)
 
 
-def _run(request: Request, id_: str) -> AskingRun:
+def _run(request: Request, id_: str) -> ServedRun:
     found = find_run(site_of(request).folder, id_)
     if found is None:
         raise http_errors.unknown()
     return found
 
 
-def _seat(run: AskingRun, name: str) -> SeatInfo:
+def _seat(run: ServedRun, name: str) -> SeatInfo:
     told = run.seats.seat(name)
     if told is None:
         raise http_errors.unknown()
     return told
 
 
-def _own(request: Request, run: str, seat: str) -> tuple[AskingRun, SeatInfo]:
+def _own(request: Request, run: str, seat: str) -> tuple[ServedRun, SeatInfo]:
     """Return a run and the seat of whoever asks; others are told that there is none."""
     found = _run(request, run)
     told = _seat(found, seat)
@@ -213,18 +213,18 @@ def _own(request: Request, run: str, seat: str) -> tuple[AskingRun, SeatInfo]:
     return found, told
 
 
-def _person(request: Request, run: AskingRun) -> str:
-    return name_of(site_of(request), run, visitor_of(request).person_id)
+def _person(request: Request, run: ServedRun) -> str:
+    return participant_name(site_of(request), run, visitor_of(request).person_id)
 
 
-def _seen(run: AskingRun, told: SeatInfo) -> SamplePreview:
+def _seen(run: ServedRun, told: SeatInfo) -> SamplePreview:
     seen = read_preview(run.seats.sample_folder(told.place))
     if seen is None:
         raise http_errors.unknown()
     return seen
 
 
-def _standing_of(run: AskingRun, told: SeatInfo) -> dict[str, Any]:
+def _standing_of(run: ServedRun, told: SeatInfo) -> dict[str, Any]:
     given = sum(1 for _ in run.seats.rounds(told.seat))
     person = run.seats.person(told.seat)
     is_over = run.seats.is_over(told.seat)

@@ -21,34 +21,39 @@ from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
 from segarena_server.site import Site
 from segarena_studio.pages.rendering import studio_page
-from segarena_studio.studies.description import read_study_text
-from segarena_studio.studies.display_modes import decoded, encoded, shown_mask, target_picture
+from segarena_studio.studies.description import decode_study
+from segarena_studio.studies.display_modes import (
+    decode_jpeg,
+    displayed_mask,
+    encode_jpeg,
+    render_target,
+)
 from segarena_studio.studies.orm_models import StudyLink, StudyRow, StudyTrial
 from segarena_studio.studies.trial_answers import MOST_BYTES, TrialAnswer
 from segarena_studio.studies.trials import (
-    OutOfTurn,
+    OutOfOrder,
     begin_batch,
     begin_trial,
+    check_and_judge,
     find_trial,
-    item_of,
-    judged_answer,
-    mask_of,
+    item_mask,
     may_see_target,
     next_trial,
     take_answer,
     trial_after,
+    trial_item,
 )
 from segarena_studio.studies.visits import (
     Visit,
-    code_of,
+    closed_reason,
+    completion_code,
+    delete_visit,
     find_link,
     find_visit,
-    finish,
-    join,
-    key_of,
-    signed_key,
-    why_not,
-    withdraw,
+    finish_visit,
+    join_study,
+    read_signed_key,
+    sign_key,
 )
 
 _PATH = "/studio/take"
@@ -64,7 +69,7 @@ def _without_name(request: Request) -> None:
 router = APIRouter(include_in_schema=False, dependencies=[Depends(_without_name)])
 
 
-class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EmptyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request that says all by its address."""
 
 
@@ -76,7 +81,7 @@ def show_consent(request: Request, link: str) -> Response:
     with site.database.reading() as session:
         row, found = _study_of(session, site, link)
         visit = _visit_of(request, session, row)
-        why = why_not(row, found)
+        why = closed_reason(row, found)
     if visit is not None:
         return RedirectResponse(f"{_PATH}/{link}/trials", 303)
     return _consent(request, link, row, why=why or "")
@@ -99,13 +104,13 @@ def agree(request: Request, link: str, form: Form) -> Response:
     try:
         with site.database.writing() as session:
             row, found = _study_of(session, site, link)
-            _, key = join(session, site, found, cast("DeviceKind", device))
+            _, key = join_study(session, site, found, cast("DeviceKind", device))
     except InvalidInput as error:
         return _consent(request, link, row, fault=str(error), status=422)
     answer = RedirectResponse(f"{_PATH}/{link}/trials", 303)
     # Whoever follows a platform's link again comes from another site: a strict cookie would not come along.
     answer.set_cookie(
-        _cookie_name(site, row), signed_key(site, key), max_age=_LASTS_S, path=_PATH, secure=site.settings.is_secure,
+        _cookie_name(site, row), sign_key(site, key), max_age=_LASTS_S, path=_PATH, secure=site.settings.is_secure,
         httponly=True, samesite="lax",
     )  # fmt: skip
     return answer
@@ -140,7 +145,7 @@ def say_next(request: Request, link: str) -> Response:
 @require_role(ANYONE)
 async def begin_next_batch(request: Request, link: str) -> Response:
     """Begin the next batch, and say what comes first."""
-    await read_page_json(request, Nothing)
+    await read_page_json(request, EmptyBody)
     return await run_in_threadpool(_move_on, request, link, begin_batch)
 
 
@@ -148,11 +153,11 @@ async def begin_next_batch(request: Request, link: str) -> Response:
 @require_role(ANYONE)
 async def stop_here(request: Request, link: str) -> Response:
     """End before the last batch."""
-    await read_page_json(request, Nothing)
+    await read_page_json(request, EmptyBody)
 
     def stop(session: Session, site: Site, visit: Visit) -> None:
         if visit.visitor.state == "ready" and visit.visitor.batches:
-            finish(session, site, visit)
+            finish_visit(session, site, visit)
 
     return await run_in_threadpool(_move_on, request, link, stop)
 
@@ -172,7 +177,7 @@ def _move_on(
 @require_role(ANYONE)
 async def begin(request: Request, link: str, trial: str) -> Response:
     """Note that a picture is to be seen from now on; say for how long it was already."""
-    await read_page_json(request, Nothing)
+    await read_page_json(request, EmptyBody)
 
     def begun() -> Response:
         site = site_of(request)
@@ -182,7 +187,7 @@ async def begin(request: Request, link: str, trial: str) -> Response:
                 return JSONResponse(
                     {"elapsed_s": begin_trial(_need_trial(session, visit, trial), site.now())}
                 )
-            except OutOfTurn as error:
+            except OutOfOrder as error:
                 raise http_errors.conflict(str(error)) from error
 
     return await run_in_threadpool(begun)
@@ -198,15 +203,15 @@ async def answer(request: Request, link: str, trial: str) -> Response:
         site = site_of(request)
         with site.database.reading() as session:
             visit = _need_visit(request, session, link)
-            item = item_of(session, _need_trial(session, visit, trial))
+            item = trial_item(session, _need_trial(session, visit, trial))
         try:
-            judged = judged_answer(visit, item, given)
+            judged = check_and_judge(visit, item, given)
             with site.database.writing() as session:
                 visit = _need_visit(request, session, link, is_to_change=True)
                 feedback = take_answer(
                     site, visit, _need_trial(session, visit, trial), given, judged
                 )
-        except OutOfTurn as error:
+        except OutOfOrder as error:
             raise http_errors.conflict(str(error)) from error
         except InvalidInput as error:
             raise http_errors.invalid(str(error)) from error
@@ -222,7 +227,7 @@ def give_picture(request: Request, link: str, trial: str) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         visit = _need_visit(request, session, link)
-        sha256 = item_of(session, _need_trial(session, visit, trial)).sha256
+        sha256 = trial_item(session, _need_trial(session, visit, trial)).sha256
     headers = {"cache-control": "private, max-age=3600"}
     return FileResponse(site.folder.samples.fetch(sha256), media_type="image/jpeg", headers=headers)
 
@@ -237,13 +242,15 @@ def give_target(request: Request, link: str, trial: str) -> Response:
         found = _need_trial(session, visit, trial)
         if not may_see_target(visit, found, site.now()):
             raise http_errors.closed("the target was shown, and is not shown again")
-        item = item_of(session, found)
-    picture = decoded(site.folder.samples.read(item.sha256))
-    mask = shown_mask(mask_of(item), (picture.shape[0], picture.shape[1]), is_turned=item.is_turned)
-    shown = target_picture(picture, mask, visit.arm.mode)
+        item = trial_item(session, found)
+    picture = decode_jpeg(site.folder.samples.read(item.sha256))
+    mask = displayed_mask(
+        item_mask(item), (picture.shape[0], picture.shape[1]), is_turned=item.is_turned
+    )
+    shown = render_target(picture, mask, visit.arm.mode)
     if shown is None:
         raise http_errors.unknown()
-    return Response(encoded(shown), media_type="image/jpeg")
+    return Response(encode_jpeg(shown), media_type="image/jpeg")
 
 
 @router.post(_PATH + "/{link}/withdraw")
@@ -253,7 +260,7 @@ def delete_all(request: Request, link: str, form: Form) -> Response:
     site = site_of(request)
     with site.database.writing() as session:
         visit = _need_visit(request, session, link, is_to_change=True)
-        withdraw(session, visit)
+        delete_visit(session, visit)
         row = visit.row
     answer = studio_page(request, "withdrawn.html", title="All of it is deleted")
     answer.delete_cookie(_cookie_name(site, row), path=_PATH)
@@ -272,7 +279,7 @@ def _visit_of(
 ) -> Visit | None:
     site = site_of(request)
     cookie = request.cookies.get(_cookie_name(site, row), "")
-    return find_visit(session, row.id, key_of(site, cookie), is_to_change=is_to_change)
+    return find_visit(session, row.id, read_signed_key(site, cookie), is_to_change=is_to_change)
 
 
 def _need_visit(
@@ -299,7 +306,7 @@ def _cookie_name(site: Site, row: StudyRow) -> str:
 def _consent(
     request: Request, link: str, row: StudyRow, *, why: str = "", fault: str = "", status: int = 200
 ) -> Response:
-    study = read_study_text(row.description)
+    study = decode_study(row.description)
     told: dict[str, Any] = {"link": link, "study": study, "why": why, "fault": fault}
     return studio_page(request, "consent.html", title=study.title, status=status, **told)
 
@@ -315,12 +322,12 @@ def _told(session: Session, site: Site, visit: Visit, address: str) -> dict[str,
         "batches": study.batches,
     }
     if trial is None:
-        code = code_of(site, visit)
+        code = completion_code(site, visit)
         return told | {
             "code": code,
             "return_link": study.return_link.replace("{code}", code) if code else "",
         }
-    item = item_of(session, trial)
+    item = trial_item(session, trial)
     seconds = study.seconds_of(visit.arm.mode)
     after = trial_after(session, trial)
     is_training = trial.purpose == "training"

@@ -22,25 +22,25 @@ from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
 from segarena_server.pages.rendering import static_address
 from segarena_studio.pages.rendering import studio_page
-from segarena_studio.viewer.catalog import Collection, Shelf
+from segarena_studio.viewer.catalog import Catalog, Collection
 from segarena_studio.viewer.dialogue_table import DialogueKey
-from segarena_studio.viewer.mask_layers import layers_in
-from segarena_studio.viewer.planes import picture_of
-from segarena_studio.viewer.run_report import report_of
-from segarena_studio.viewer.table_query import Question
-from segarena_studio.viewer.view_description import ToldPlace
+from segarena_studio.viewer.mask_layers import encode_layers
+from segarena_studio.viewer.planes import encode_plane
+from segarena_studio.viewer.run_report import render_report
+from segarena_studio.viewer.table_query import TableQuery
+from segarena_studio.viewer.view_description import ViewDescription
 
 router = APIRouter(include_in_schema=False)
 
-ROWS = 60
+ROWS_PER_REQUEST = 60
 """Rows that a page asks for at once, at most."""
 _MOST_NUMBER = 10**9
 _MOST_BYTES = 64 * 1024
 
-Number = Annotated[int, Query(ge=0, le=_MOST_NUMBER)]
+NonNegative = Annotated[int, Query(ge=0, le=_MOST_NUMBER)]
 
 
-class Around(msgspec.Struct, frozen=True, kw_only=True):
+class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
     """Where a place stands among the rows that are asked for.
 
     Attributes:
@@ -55,63 +55,65 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     next: DialogueKey | None
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class ViewMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A place, or why it cannot be shown."""
 
-    around: Around
-    place: ToldPlace | None = None
+    around: Neighbours
+    place: ViewDescription | None = None
     problem: str = ""
 
 
-class Again(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Which dialogue is to be held again, of which run."""
 
     run: int
     key: DialogueKey
 
 
-def shelf_of(request: Request) -> Shelf:
+def find_catalog(request: Request) -> Catalog:
     """Return what is looked at.
 
     Raises:
         Refusal: this site is not for one person of this machine, or nothing is.
     """
     site = site_of(request)
-    shelf = site.things.get(Shelf)
+    shelf = site.things.get(Catalog)
     if site.only_person is None or shelf is None:
         raise http_errors.unknown()
     return shelf
 
 
-def collection_of(request: Request, number: int) -> Collection:
+def find_collection(request: Request, number: int) -> Collection:
     """Return one of the collections, by its number."""
-    collections = shelf_of(request).collections
+    collections = find_catalog(request).collections
     if not 0 <= number < len(collections):
         raise http_errors.unknown()
     return collections[number]
 
 
-def key_of(sample: str, target: str = "", user: str = "", repeat: Number = 0) -> DialogueKey:
+def parse_key(
+    sample: str, target: str = "", user: str = "", repeat: NonNegative = 0
+) -> DialogueKey:
     """Return the key that an address names."""
     return sample, target, user, repeat
 
 
-def question_of(
+def parse_query(
     words: str = "", where: Annotated[list[str] | None, Query()] = None, sort: str = ""
-) -> Question:
+) -> TableQuery:
     """Return the question that an address asks."""
-    return Question.of(words, where or (), sort)
+    return TableQuery.of(words, where or (), sort)
 
 
-Here = Annotated[Collection, Depends(collection_of)]
-Key = Annotated[DialogueKey, Depends(key_of)]
+CurrentCollection = Annotated[Collection, Depends(find_collection)]
+CurrentKey = Annotated[DialogueKey, Depends(parse_key)]
 
 
 @router.get("/studio/look")
 @require_role("viewer")
 def show_shelf(request: Request) -> Response:
     """List what is looked at; a single collection is shown at once."""
-    shelf = shelf_of(request)
+    shelf = find_catalog(request)
     if len(shelf.collections) == 1:
         return RedirectResponse("/studio/look/0", 303)
     return studio_page(request, "viewer-shelf.html", title="Look", collections=shelf.collections)
@@ -119,7 +121,7 @@ def show_shelf(request: Request) -> Response:
 
 @router.get("/studio/look/{number:int}")
 @require_role("viewer")
-def show_list(request: Request, number: int, here: Here) -> Response:
+def show_list(request: Request, number: int, here: CurrentCollection) -> Response:
     """Show the rows of a collection, as pictures and as a table."""
     told: dict[str, Any] = {
         "here": here,
@@ -132,7 +134,7 @@ def show_list(request: Request, number: int, here: Here) -> Response:
 
 @router.get("/studio/look/{number:int}/view")
 @require_role("viewer")
-def show_view(request: Request, number: int, here: Here) -> Response:
+def show_view(request: Request, number: int, here: CurrentCollection) -> Response:
     """Show one place; its script asks for all that is in it."""
     return studio_page(request, "viewer.html", title=here.name, here=here, number=number)
 
@@ -140,8 +142,8 @@ def show_view(request: Request, number: int, here: Here) -> Response:
 @router.get("/studio/look/{number:int}/rows")
 @require_role("viewer")
 def tell_rows(
-    here: Here,
-    first: Number = 0,
+    here: CurrentCollection,
+    first: NonNegative = 0,
     words: str = "",
     where: Annotated[list[str] | None, Query()] = None,
     sort: str = "",
@@ -149,8 +151,11 @@ def tell_rows(
     """Tell some rows of those that are asked for, and how many there are."""
 
     def told() -> dict[str, Any]:
-        question = question_of(words, where, sort)
-        return {"count": here.table.count(question), "rows": here.table.rows(question, first, ROWS)}
+        question = parse_query(words, where, sort)
+        return {
+            "count": here.table.count(question),
+            "rows": here.table.rows(question, first, ROWS_PER_REQUEST),
+        }
 
     return _json(told)
 
@@ -158,27 +163,27 @@ def tell_rows(
 @router.get("/studio/look/{number:int}/place")
 @require_role("viewer")
 def tell_place(
-    here: Here,
-    key: Key,
+    here: CurrentCollection,
+    key: CurrentKey,
     words: str = "",
     where: Annotated[list[str] | None, Query()] = None,
     sort: str = "",
 ) -> Response:
     """Tell all about a place, and which ones stand beside it."""
 
-    def told() -> Shown:
-        around = _around(here, question_of(words, where, sort), key)
+    def told() -> ViewMessage:
+        around = _around(here, parse_query(words, where, sort), key)
         try:
-            return Shown(around=around, place=here.place(key))
+            return ViewMessage(around=around, place=here.place(key))
         except SegarenaError as error:
-            return Shown(around=around, problem=_sentence(error))
+            return ViewMessage(around=around, problem=_sentence(error))
 
     return _json(told)
 
 
 @router.get("/studio/look/{number:int}/plane/{direction:int}/{index:int}")
 @require_role("viewer")
-def give_plane(here: Here, sample: str, direction: int, index: int) -> Response:
+def give_plane(here: CurrentCollection, sample: str, direction: int, index: int) -> Response:
     """Give the picture of one plane."""
 
     def made() -> Response:
@@ -186,7 +191,7 @@ def give_plane(here: Here, sample: str, direction: int, index: int) -> Response:
         planes = looked.planes
         if not (0 <= direction < len(planes) and 0 <= index < planes[direction].count):
             raise http_errors.unknown()
-        content, kind = picture_of(looked.sample, planes[direction], index, looked.levels)
+        content, kind = encode_plane(looked.sample, planes[direction], index, looked.levels)
         return Response(content, media_type=kind)
 
     return _or_sentence(made)
@@ -194,7 +199,9 @@ def give_plane(here: Here, sample: str, direction: int, index: int) -> Response:
 
 @router.get("/studio/look/{number:int}/layers/{direction:int}/{index:int}")
 @require_role("viewer")
-def give_layers(here: Here, key: Key, direction: int, index: int, names: str) -> Response:
+def give_layers(
+    here: CurrentCollection, key: CurrentKey, direction: int, index: int, names: str
+) -> Response:
     """Give masks in one plane, as run lengths."""
 
     def told() -> Any:
@@ -202,23 +209,23 @@ def give_layers(here: Here, key: Key, direction: int, index: int, names: str) ->
         planes = looked.planes
         if not (0 <= direction < len(planes) and 0 <= index < planes[direction].count):
             raise http_errors.unknown()
-        return layers_in(looked, planes[direction], index, names.split(","), key, here.answers)
+        return encode_layers(looked, planes[direction], index, names.split(","), key, here.answers)
 
     return _json(told)
 
 
 @router.get("/studio/look/{number:int}/thumb")
 @require_role("viewer")
-def give_thumb(here: Here, key: Key) -> Response:
+def give_thumb(here: CurrentCollection, key: CurrentKey) -> Response:
     """Give a small picture of a place."""
     return _or_sentence(lambda: Response(here.thumb(key), media_type="image/jpeg"))
 
 
 @router.post("/studio/look/{number:int}/again")
 @require_role("viewer")
-async def hold_again(request: Request, here: Here) -> Response:
+async def hold_again(request: Request, here: CurrentCollection) -> Response:
     """Have a dialogue held again, or tell what came of it; null while that is under way."""
-    asked = await read_page_json(request, Again, _MOST_BYTES)
+    asked = await read_page_json(request, ReplayMessage, _MOST_BYTES)
     if not 0 <= asked.run < len(here.runs):
         raise http_errors.unknown()
     return await run_in_threadpool(_json, lambda: {"told": here.hold_again(asked.run, asked.key)})
@@ -226,27 +233,27 @@ async def hold_again(request: Request, here: Here) -> Response:
 
 @router.get("/studio/look/{number:int}/report")
 @require_role("viewer")
-def show_report(number: int, here: Here) -> Response:
+def show_report(number: int, here: CurrentCollection) -> Response:
     """Show the report of the runs; its rows lead here."""
     if not here.runs:
         raise http_errors.unknown()
 
     def made() -> Response:
-        return HTMLResponse(report_of(here, f"/studio/look/{number}", static_address))
+        return HTMLResponse(render_report(here, f"/studio/look/{number}", static_address))
 
     return _or_sentence(made)
 
 
-def _around(here: Collection, question: Question, key: DialogueKey) -> Around:
+def _around(here: Collection, question: TableQuery, key: DialogueKey) -> Neighbours:
     count = here.table.count(question)
     row = here.table.place_of(question, key)
     if row is None:
         first = here.table.rows(question, 0, 1)
-        return Around(
+        return Neighbours(
             row=None, count=count, previous=None, next=_key_in(first[0]) if first else None
         )
     near = {each["place"]: _key_in(each) for each in here.table.rows(question, max(0, row - 1), 3)}
-    return Around(row=row, count=count, previous=near.get(row - 1), next=near.get(row + 1))
+    return Neighbours(row=row, count=count, previous=near.get(row - 1), next=near.get(row + 1))
 
 
 def _key_in(row: dict[str, Any]) -> DialogueKey:

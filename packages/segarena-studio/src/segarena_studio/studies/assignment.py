@@ -16,7 +16,7 @@ from segarena_studio.studies.description import Arm
 Named = TypeVar("Named", bound=Hashable)
 
 
-class Candidate(NamedTuple):
+class CandidateItem(NamedTuple):
     """An item that may be shown: its number, its image, and how many answers it has in an arm on a kind of device."""
 
     number: int
@@ -37,7 +37,7 @@ def choose_arm(arms: Sequence[Arm], people: Mapping[Arm, int], seed: int, person
 
 
 def choose_items(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[CandidateItem],
     seen: Collection[str],
     *,
     size: int,
@@ -58,10 +58,10 @@ def choose_items(
         batch: its number.
     """
 
-    def rank(candidate: Candidate) -> tuple[int, str]:
+    def rank(candidate: CandidateItem) -> tuple[int, str]:
         return candidate.answers, _lot(seed, person, batch, candidate.number)
 
-    best: dict[str, Candidate] = {}
+    best: dict[str, CandidateItem] = {}
     for candidate in candidates:
         if candidate.image in seen or candidate.answers >= wanted:
             continue
@@ -76,7 +76,7 @@ def choose_items(
     ]
 
 
-def places_of_checks(count: int, size: int, seed: int, person: str, batch: int) -> list[int]:
+def choose_check_positions(count: int, size: int, seed: int, person: str, batch: int) -> list[int]:
     """Return where in a batch of `size` so many checks of attention stand, counted from 0: never first."""
     places = sorted(
         range(1, size + count), key=lambda place: _lot(seed, "check", person, batch, place)

@@ -18,7 +18,7 @@ from segarena.prompts import Click
 from segarena.readonly import read_only
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Mask
-from segarena_studio.studies.items import Item
+from segarena_studio.studies.items import StudyTarget
 
 ENOUGH = 0.95
 """A person would stop at such an IoU."""
@@ -28,12 +28,12 @@ LEAST_SHARE = 0.0005
 Pixel = tuple[int, int]
 
 
-def corrections(
-    items: Sequence[Item],
+def correction_items(
+    items: Sequence[StudyTarget],
     segmenter: Segmenter,
     name: str,
     clicks: Mapping[int, Sequence[Pixel]] | None = None,
-) -> list[Item]:
+) -> list[StudyTarget]:
     """Return what is to be corrected of the masks that a segmenter makes of one picture's objects.
 
     Args:
@@ -55,7 +55,7 @@ def corrections(
     sample = ImageSample(id=items[0].image, image=read_only(items[0].picture))
     asked = [Dialogue().ask((Click(position),)) for positions in given for position in positions]
     answers = iter(segmenter.predict(segmenter.encode(sample), asked))
-    found: list[Item] = []
+    found: list[StudyTarget] = []
     for item, positions in zip(items, given, strict=True):
         masks = [as_prediction(next(answers), sample.shape, name=name).mask > 0 for _ in positions]
         found += _parts(item, _best(masks, item.mask), name)
@@ -79,7 +79,7 @@ def _iou(mask: Mask, target: Mask) -> float:
     return float(np.count_nonzero(mask & target) / max(1, np.count_nonzero(mask | target)))
 
 
-def _parts(item: Item, previous: Mask | None, name: str) -> list[Item]:
+def _parts(item: StudyTarget, previous: Mask | None, name: str) -> list[StudyTarget]:
     if previous is None:
         return []
     goals: tuple[tuple[Literal["missing", "surplus"], Mask], ...] = (

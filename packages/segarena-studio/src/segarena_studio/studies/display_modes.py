@@ -23,7 +23,7 @@ _BORDER_SHARE = 0.004
 _QUALITY = 90
 
 
-def target_picture(picture: NDArray[np.uint8], mask: Mask, mode: Mode) -> NDArray[np.uint8] | None:
+def render_target(picture: NDArray[np.uint8], mask: Mask, mode: Mode) -> NDArray[np.uint8] | None:
     """Return the target as a mode shows it, uint8 (H, W, 3); None in words, where there is nothing to be seen.
 
     Args:
@@ -59,7 +59,9 @@ def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
     return shown
 
 
-def squared(picture: NDArray[np.uint8], edges: tuple[float, float]) -> NDArray[np.uint8]:
+def resample_to_square_pixels(
+    picture: NDArray[np.uint8], edges: tuple[float, float]
+) -> NDArray[np.uint8]:
     """Return a slice with square pixels, from one whose pixels have edges of these (height, width); none is lost.
 
     Raises:
@@ -77,12 +79,12 @@ def squared(picture: NDArray[np.uint8], edges: tuple[float, float]) -> NDArray[n
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 
-def turned(shown: NDArray[Shown], is_turned: bool) -> NDArray[Shown]:
+def turn_half_round(shown: NDArray[Shown], is_turned: bool) -> NDArray[Shown]:
     """Return a picture, or a mask, turned round where it is to be."""
     return np.ascontiguousarray(shown[::-1, ::-1]) if is_turned else shown
 
 
-def smaller(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
+def shrink(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
     """Return a picture whose longer side is at most so long."""
     height, width = picture.shape[:2]
     scale = longest_px / max(height, width)
@@ -92,7 +94,7 @@ def smaller(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
-def encoded(picture: NDArray[np.uint8]) -> bytes:
+def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
     """Return a picture as JPEG."""
     is_made, data = cv2.imencode(".jpg", picture[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     if not is_made:
@@ -100,7 +102,7 @@ def encoded(picture: NDArray[np.uint8]) -> bytes:
     return data.tobytes()
 
 
-def decoded(data: bytes) -> NDArray[np.uint8]:
+def decode_jpeg(data: bytes) -> NDArray[np.uint8]:
     """Return the picture that `encoded` wrote."""
     bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
     if bgr is None:
@@ -108,9 +110,9 @@ def decoded(data: bytes) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.asarray(bgr, dtype=np.uint8)[:, :, ::-1])
 
 
-def shown_mask(mask: Mask, shape: tuple[int, int], *, is_turned: bool = False) -> Mask:
+def displayed_mask(mask: Mask, shape: tuple[int, int], *, is_turned: bool = False) -> Mask:
     """Return a mask as it lies on its picture as that is sent; of a small one at least some pixels stay."""
-    return turned(_scaled(mask, shape), is_turned)
+    return turn_half_round(_scaled(mask, shape), is_turned)
 
 
 def _scaled(mask: Mask, shape: tuple[int, int]) -> Mask:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.samples import Mask
-from segarena_studio.studies.items import Item
+from segarena_studio.studies.items import StudyTarget
 
 _HEIGHT = 480
 _WIDTH = 640
@@ -26,7 +26,7 @@ _COLOURS = {
 _SIDES = {"disc": 0, "triangle": 3, "square": 4, "hexagon": 6}
 
 
-def easy_items(count: int, seed: int) -> Iterator[Item]:
+def generate_easy_items(count: int, seed: int) -> Iterator[StudyTarget]:
     """Yield so many different pictures, each with one thing on it that nobody misses who looks."""
     rng = np.random.default_rng([seed, 4])
     for number in range(count):
@@ -39,7 +39,7 @@ def easy_items(count: int, seed: int) -> Iterator[Item]:
         mask = _shape(_SIDES[shape], centre)
         picture = _ground(rng)
         picture[mask] = _COLOURS[colour]
-        yield Item(
+        yield StudyTarget(
             image=f"easy:{number}", sample=f"easy {number}", target="shape", label=f"the {colour} {shape}",
             is_easy=True, picture=picture, mask=mask,
         )  # fmt: skip

@@ -16,7 +16,7 @@ from segarena_people.prompts import GoalKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Item:
+class StudyTarget:
     """A part of a picture that people are to point at.
 
     Attributes:
@@ -50,7 +50,7 @@ class Item:
     previous: Mask | None = None
 
 
-def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
+def list_targets(sample: Sample, planes: int = 1) -> Iterator[StudyTarget]:
     """Yield every object of a sample, in the order of its targets; objects without a pixel are left out.
 
     Args:
@@ -76,12 +76,12 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
             "is_alone": len(objects) == 1, "edges": edges, "is_turned": isinstance(sample, VolumeSample),
         }  # fmt: skip
         if isinstance(sample, ImageSample):
-            yield Item(image=sample.id, picture=sample.image, mask=mask, **about)
+            yield StudyTarget(image=sample.id, picture=sample.image, mask=mask, **about)
             continue
         for plane in _planes(mask, planes):
             image = f"{sample.id}:{plane}"
             picture = _plane(sample, plane, levels)
-            yield Item(image=image, plane=plane, picture=picture, mask=mask[plane], **about)
+            yield StudyTarget(image=image, plane=plane, picture=picture, mask=mask[plane], **about)
 
 
 def _masks(target: Target) -> Iterator[tuple[int, Mask]]:

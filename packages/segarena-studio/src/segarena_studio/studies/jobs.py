@@ -17,22 +17,22 @@ from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import Storage
 from segarena_studio.studies.correction_round import (
-    Question,
-    Row,
-    corrected,
-    name_of,
-    question,
+    CorrectionRequest,
+    ItemRow,
+    build_request,
+    compute_corrections,
+    model_name,
     write_corrections,
 )
-from segarena_studio.studies.description import read_study_text
-from segarena_studio.studies.hidden_datasets import Hidden, hidden_now
+from segarena_studio.studies.description import decode_study
+from segarena_studio.studies.hidden_datasets import HiddenDataset, list_hidden_datasets
 from segarena_studio.studies.management import check_new, write_study
 from segarena_studio.studies.orm_models import StudyRow
-from segarena_studio.studies.preparation import Prepared, prepare
+from segarena_studio.studies.preparation import PreparedStudy, prepare_study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrepareStudy:
+class StudyPreparation:
     """The unit that makes a study ready.
 
     Attributes:
@@ -43,24 +43,24 @@ class PrepareStudy:
 
     study: str
     storage: Storage
-    hidden: tuple[Hidden, ...]
+    hidden: tuple[HiddenDataset, ...]
 
-    def run(self, context: WorkerContext, /) -> Prepared:
+    def run(self, context: WorkerContext, /) -> PreparedStudy:
         """Return what can begin."""
         watch = partial(_watched, context)
-        return prepare(read_study_text(self.study), self.storage, watch, self.hidden)
+        return prepare_study(decode_study(self.study), self.storage, watch, self.hidden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerClicks:
+class ClickAnswering:
     """The unit that has a segmenter answer what people gave in a study."""
 
-    asked: Question
+    asked: CorrectionRequest
     storage: Storage
 
-    def run(self, context: WorkerContext, /) -> list[Row]:
+    def run(self, context: WorkerContext, /) -> list[ItemRow]:
         """Return what is to be corrected."""
-        return corrected(self.asked, self.storage, partial(_watched, context))
+        return compute_corrections(self.asked, self.storage, partial(_watched, context))
 
 
 @contextmanager
@@ -75,18 +75,18 @@ class MakeStudy(JobKind):
     name = "make study"
     is_long = True
 
-    def task(self, session: Session, site: Site, job: Job) -> PrepareStudy:
+    def task(self, session: Session, site: Site, job: Job) -> StudyPreparation:
         """Return what makes it ready."""
         text = json.loads(job.told)["study"]
-        check_new(session, read_study_text(text))
-        return PrepareStudy(
-            study=text, storage=site.folder.samples, hidden=tuple(hidden_now(session))
+        check_new(session, decode_study(text))
+        return StudyPreparation(
+            study=text, storage=site.folder.samples, hidden=tuple(list_hidden_datasets(session))
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: Prepared) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: PreparedStudy) -> None:
         """Add the study."""
         told = json.loads(job.told)
-        write_study(session, site.now(), read_study_text(told["study"]), result, told["by"])
+        write_study(session, site.now(), decode_study(told["study"]), result, told["by"])
         job.said = json.dumps({"items": len(result.rows), "unusable": result.unusable[:20]})
 
 
@@ -99,7 +99,7 @@ class CorrectStudy(JobKind):
     @staticmethod
     def about(slug: str, segmenter: str) -> str:
         """Return what the job of a segmenter in a study is about."""
-        return f"{slug}: {name_of(segmenter)}"
+        return f"{slug}: {model_name(segmenter)}"
 
     @staticmethod
     def of_study(session: Session, row: StudyRow) -> Sequence[Job]:
@@ -109,11 +109,11 @@ class CorrectStudy(JobKind):
             select(Job).where(Job.kind == CorrectStudy.name, *own).order_by(Job.id)
         ).all()
 
-    def task(self, session: Session, site: Site, job: Job) -> AnswerClicks:
+    def task(self, session: Session, site: Site, job: Job) -> ClickAnswering:
         """Return what answers the clicks that there are now."""
-        return AnswerClicks(asked=_question(session, job), storage=site.folder.samples)
+        return ClickAnswering(asked=_question(session, job), storage=site.folder.samples)
 
-    def write(self, session: Session, site: Site, job: Job, result: list[Row]) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: list[ItemRow]) -> None:
         """Add what is to be corrected."""
         write_corrections(
             session, site.now(), _question(session, job), result, json.loads(job.told)["by"]
@@ -121,5 +121,5 @@ class CorrectStudy(JobKind):
         job.said = str(len(result))
 
 
-def _question(session: Session, job: Job) -> Question:
-    return question(session, job.about.partition(": ")[0], json.loads(job.told)["segmenter"])
+def _question(session: Session, job: Job) -> CorrectionRequest:
+    return build_request(session, job.about.partition(": ")[0], json.loads(job.told)["segmenter"])

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from segarena.reports.sheets import Sheet
 from segarena_server.site import Site
-from segarena_studio.studies.description import Study, read_study_text
+from segarena_studio.studies.description import Study, decode_study
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
 from segarena_studio.studies.trial_answers import TrialAnswer
 
@@ -30,7 +30,7 @@ _MOST_POINTS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ArmProgress:
     """People of one arm with one kind of device.
 
     Attributes:
@@ -77,7 +77,7 @@ class ItemCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class AnswerMark:
     """One answer over a picture.
 
     Attributes:
@@ -95,7 +95,7 @@ class Mark:
     points: Sequence[tuple[float, float]]
 
 
-def overview(site: Site) -> Sheet:
+def studies_sheet(site: Site) -> Sheet:
     """Return a table of all studies: who came, and what they gave."""
     with site.database.reading() as session:
         rows = [
@@ -108,14 +108,14 @@ def overview(site: Site) -> Sheet:
 
 def overview_row(session: Session, row: StudyRow) -> tuple[str, str, int, int, int]:
     """Return name and state of a study, how many people came, what they gave, and how much of it counts."""
-    groups = groups_of(session, row, read_study_text(row.description))
+    groups = measure_arms(session, row, decode_study(row.description))
     people, answers, counting = (
         sum(getattr(g, name) for g in groups) for name in ("people", "answers", "counting")
     )
     return row.slug, row.state, people, answers, counting
 
 
-def groups_of(session: Session, row: StudyRow, study: Study) -> list[Group]:
+def measure_arms(session: Session, row: StudyRow, study: Study) -> list[ArmProgress]:
     """Return how far each arm is with each kind of device, in the order of the study."""
     people = _people(session, row)
     answers = _answers(session, row)
@@ -135,7 +135,7 @@ def groups_of(session: Session, row: StudyRow, study: Study) -> list[Group]:
         )
     )
     return [
-        Group(
+        ArmProgress(
             kind=kind, mode=mode, device=device,
             **_named(("people", "careless", "batches"), people.get((kind, mode, device))),
             **_named(("answers", "inside", "counting"), answers.get((kind, mode, device))),
@@ -175,7 +175,7 @@ def _answers(session: Session, row: StudyRow) -> Mapping[tuple[str, str, str], S
     return {(one[0], one[1], one[2]): (one[3], one[4], one[5]) for one in rows}
 
 
-def items_of_study(
+def list_item_counts(
     session: Session, row: StudyRow, first: int, most: int
 ) -> tuple[list[ItemCount], int]:
     """Return some items of a study with what was given on them, and how many items there are."""
@@ -215,7 +215,7 @@ def _name_of(item: StudyItem) -> str:
     return f"{place} / {item.target}, {item.object_id}"
 
 
-def neighbours_of(session: Session, row: StudyRow, number: int) -> tuple[int | None, int | None]:
+def find_neighbours(session: Session, row: StudyRow, number: int) -> tuple[int | None, int | None]:
     """Return the items before and after one, easy ones left out."""
     own = StudyItem.study_id == row.id, ~StudyItem.is_easy
     before = session.scalar(
@@ -226,7 +226,7 @@ def neighbours_of(session: Session, row: StudyRow, number: int) -> tuple[int | N
     )
 
 
-def marks_of(session: Session, row: StudyRow, number: int, most: int) -> list[Mark]:
+def list_marks(session: Session, row: StudyRow, number: int, most: int) -> list[AnswerMark]:
     """Return what was given on an item, at most so many, the first ones first."""
     found = (
         select(StudyTrial, StudyVisitor, cast(COUNTS, Integer))
@@ -245,12 +245,12 @@ def marks_of(session: Session, row: StudyRow, number: int, most: int) -> list[Ma
     ]
 
 
-def _mark(trial: StudyTrial, visitor: StudyVisitor, counts: bool) -> Mark:
+def _mark(trial: StudyTrial, visitor: StudyVisitor, counts: bool) -> AnswerMark:
     strokes = msgspec.json.decode(trial.answer, type=TrialAnswer).strokes
     stroke = strokes[0] if visitor.kind == "click" else strokes[-1]
     step = -(-len(stroke.points) // _MOST_POINTS)
     points = [(point[0], point[1]) for point in (*stroke.points[:-1:step], stroke.points[-1])]
     kept = {"click": points[:1], "box": [points[0], points[-1]]}.get(visitor.kind, points)
-    return Mark(
+    return AnswerMark(
         kind=visitor.kind, device=trial.device, person=visitor.name, counts=counts, points=kept
     )

@@ -16,7 +16,7 @@ from segarena.systems.clicks.crowd.clicks_table import (
     OBJECT_SEPARATOR,
 )
 from segarena_people.prompts import Exclusion, PersonPrompt, PointerSample
-from segarena_studio.studies.description import Mode, read_study_text
+from segarena_studio.studies.description import Mode, decode_study
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
 from segarena_studio.studies.trial_answers import TrialAnswer
 
@@ -35,16 +35,16 @@ _CLICK_TYPES = {"object": "first", "missing": "fn", "surplus": "fp"}
 _AT_ONCE = 500
 
 
-def stem_of(item: StudyItem) -> str:
+def item_stem(item: StudyItem) -> str:
     """Return what a clicks table calls an item, and its mask files are named by."""
     image = item.sample if item.plane is None else f"{item.sample}_{item.plane}"
     stem = image if item.is_alone else f"{image}{OBJECT_SEPARATOR}{_object(item)}"
     if not item.model:
         return stem
-    return f"{stem}_{plain_model(item)}_{_CLICK_TYPES[item.goal]}"
+    return f"{stem}_{file_name_of_model(item)}_{_CLICK_TYPES[item.goal]}"
 
 
-def plain_model(item: StudyItem) -> str:
+def file_name_of_model(item: StudyItem) -> str:
     """Return the name of a segmenter as names of files have it."""
     return re.sub(r"[^\w.-]+", "-", item.model).strip("-")
 
@@ -53,7 +53,7 @@ def _object(item: StudyItem) -> str:
     return item.target if item.object_id == 1 else f"{item.target}-{item.object_id}"
 
 
-def gathered(session: Session, row: StudyRow) -> Iterator[tuple[StudyItem, PersonPrompt]]:
+def iterate_prompts(session: Session, row: StudyRow) -> Iterator[tuple[StudyItem, PersonPrompt]]:
     """Yield every prompt of a study with what it is about, person by person, of each as they were given."""
     items = {item.number: item for item in session.scalars(_light_items(row))}
     found = (
@@ -78,7 +78,7 @@ def _prompt(
     row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVisitor
 ) -> PersonPrompt:
     answer = msgspec.json.decode(trial.answer, type=TrialAnswer)
-    part = f"{stem_of(item)}.png".replace("/", "__") if item.model else ""
+    part = f"{item_stem(item)}.png".replace("/", "__") if item.model else ""
     about: dict[str, Any] = {
         name: getattr(item, name)
         for name in (
@@ -152,7 +152,7 @@ def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
 
     rows = [
         _click(row, item, prompt)
-        for item, prompt in gathered(session, row)
+        for item, prompt in iterate_prompts(session, row)
         if prompt.kind == "click" and prompt.purpose == "main" and prompt.plane is None
     ]
     kinds = {"x": pl.Int64, "y": pl.Int64, "w": pl.Int64, "h": pl.Int64}
@@ -168,9 +168,9 @@ def _click(row: StudyRow, item: StudyItem, prompt: PersonPrompt) -> dict[str, An
         "dataset": row.dataset,
         "image_stem": item.sample,
         "object_stem": "" if item.is_alone else _object(item),
-        "model_type": plain_model(item) if item.model else "",
+        "model_type": file_name_of_model(item) if item.model else "",
         "click_type": _CLICK_TYPES[item.goal],
-        "full_stem": stem_of(item),
+        "full_stem": item_stem(item),
         "device": prompt.device,
         # Whole pixels; the table may name places outside of the image, as hands do.
         "x": int(point.x // 1),
@@ -184,6 +184,6 @@ def _click(row: StudyRow, item: StudyItem, prompt: PersonPrompt) -> dict[str, An
     }
 
 
-def modes_of(row: StudyRow) -> tuple[Mode, ...]:
+def display_modes_of(row: StudyRow) -> tuple[Mode, ...]:
     """Return the display modes of a study."""
-    return read_study_text(row.description).modes
+    return decode_study(row.description).modes

@@ -7,29 +7,29 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from segarena_studio.studies.description import Study, faults_of
+from segarena_studio.studies.description import Study, list_faults
 
-CHOICES = ("kinds", "modes", "devices")
+CHOICE_FIELDS = ("kinds", "modes", "devices")
 """Fields of which several can be ticked: the form has `kinds.click`, and so on."""
-LISTS = ("corrections",)
+LIST_FIELDS = ("corrections",)
 """Fields with a line for each."""
 
 
-class Filled(NamedTuple):
+class FormResult(NamedTuple):
     """What a form comes to: a study, or what is wrong, by field."""
 
     study: Study | None
     faults: dict[str, str]
 
 
-def fill(form: Mapping[str, str]) -> Filled:
+def read_form(form: Mapping[str, str]) -> FormResult:
     """Return the study that a form describes; fields that are empty or not there are as by default."""
     told: dict[str, Any] = {}
     faults: dict[str, str] = {}
     for field in msgspec.structs.fields(Study):
         name = field.name
         text = form.get(field.name, "").strip()
-        if name in CHOICES:
+        if name in CHOICE_FIELDS:
             told[name] = [key.partition(".")[2] for key in form if key.startswith(f"{name}.")]
         elif text:
             try:
@@ -40,22 +40,22 @@ def fill(form: Mapping[str, str]) -> Filled:
         if name not in told:
             faults[name] = "this is needed"
     if faults:
-        return Filled(None, faults)
+        return FormResult(None, faults)
     try:
         study = msgspec.convert(told, Study)
     except msgspec.ValidationError as error:
-        return Filled(None, _fault_of(str(error)))
-    wrong = dict(fault.split(": ", 1) for fault in faults_of(study))
-    return Filled(None, wrong) if wrong else Filled(study, {})
+        return FormResult(None, _fault_of(str(error)))
+    wrong = dict(fault.split(": ", 1) for fault in list_faults(study))
+    return FormResult(None, wrong) if wrong else FormResult(study, {})
 
 
-def texts_of(study: Study) -> dict[str, str]:
+def form_texts(study: Study) -> dict[str, str]:
     """Return the fields of a form that `fill` makes the study of."""
     texts: dict[str, str] = {}
     for name, value in msgspec.structs.asdict(study).items():
-        if name in CHOICES:
+        if name in CHOICE_FIELDS:
             texts |= {f"{name}.{one}": "on" for one in value}
-        elif name in LISTS:
+        elif name in LIST_FIELDS:
             texts[name] = "\n".join(value)
         elif value is not None:
             texts[name] = f"{value:g}" if isinstance(value, float) else str(value)
@@ -90,5 +90,5 @@ _READ: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(
         ("free_s", "blocked_s", "shown_s", "text_s", "valid_share", "radius_share"), float
     ),
-    **dict.fromkeys(LISTS, _lines),
+    **dict.fromkeys(LIST_FIELDS, _lines),
 }

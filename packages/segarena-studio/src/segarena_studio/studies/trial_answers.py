@@ -48,7 +48,7 @@ class Stroke(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     points: Annotated[tuple[_Point, ...], msgspec.Meta(min_length=1, max_length=MOST_POINTS)]
 
 
-class Screen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScreenState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the screen was like; see `segarena_people.prompts.PersonPrompt`."""
 
     device_pixel_ratio: _Scale
@@ -58,7 +58,7 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     scroll: tuple[_Number, _Number]
 
 
-class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TrialTimes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long each part was, by the browser's clock."""
 
     free_ms: _Ms
@@ -78,8 +78,8 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """
 
     strokes: Annotated[tuple[Stroke, ...], msgspec.Meta(min_length=1, max_length=MOST_STROKES)]
-    screen: Screen
-    times: Times
+    screen: ScreenState
+    times: TrialTimes
     scrolls: _Times = 0
     zooms: _Times = 0
     leaves: _Times = 0
@@ -97,7 +97,7 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return "pc" if self.decisive.pointer in ("mouse", "keyboard") else "mobile"
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """Whether an answer is right, and whether it is at least not far off."""
 
     is_inside: bool
@@ -125,7 +125,9 @@ def check_answer(answer: TrialAnswer, kind: PromptKind, size: tuple[int, int]) -
         raise InvalidInput(f"strokes: expected at least {least} different points for a {kind}")
 
 
-def judge(answer: TrialAnswer, kind: PromptKind, mask: Mask, radius_share: float) -> Judged:
+def judge_answer(
+    answer: TrialAnswer, kind: PromptKind, mask: Mask, radius_share: float
+) -> Judgement:
     """Return whether an answer is right.
 
     A click is right on the mask, and near within a radius of it (RClicks, section 3.2). Nobody published a rule for the
@@ -141,13 +143,13 @@ def judge(answer: TrialAnswer, kind: PromptKind, mask: Mask, radius_share: float
     radius_px = radius_share * math.hypot(*mask.shape)
     if kind == "click":
         pixel = _pixel(answer.strokes[0].points[0])
-        return Judged(is_near(mask, pixel, 0), is_near(mask, pixel, radius_px))
+        return Judgement(is_near(mask, pixel, 0), is_near(mask, pixel, radius_px))
     points = answer.strokes[-1].points
     if kind == "scribble":
         away = _distances(mask, np.array([_pixel(point) for point in points]))
-        return Judged(bool(np.mean(away == 0) >= 0.5), bool(np.mean(away <= radius_px) >= 0.5))
+        return Judgement(bool(np.mean(away == 0) >= 0.5), bool(np.mean(away <= radius_px) >= 0.5))
     iou = _iou_of_box(points, mask) if kind == "box" else _iou_of_lasso(points, mask)
-    return Judged(iou >= 0.5, iou >= 0.3)
+    return Judgement(iou >= 0.5, iou >= 0.3)
 
 
 def _distances(mask: Mask, pixels: NDArray[np.int_]) -> NDArray[np.float32]:

@@ -20,11 +20,11 @@ from segarena.files.hashes import sha256
 from segarena.samples import Mask
 from segarena_people.prompts import TrialPurpose
 from segarena_server.site import Site
-from segarena_studio.studies.assignment import Candidate, choose_items, places_of_checks
+from segarena_studio.studies.assignment import CandidateItem, choose_check_positions, choose_items
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
 from segarena_studio.studies.preparation import TRAINING_TRIES
-from segarena_studio.studies.trial_answers import Judged, TrialAnswer, check_answer, judge
-from segarena_studio.studies.visits import Visit, finish
+from segarena_studio.studies.trial_answers import Judgement, TrialAnswer, check_answer, judge_answer
+from segarena_studio.studies.visits import Visit, finish_visit
 
 LAPSE_S = 1800.0
 """A trial that was given and not answered for so long is given to somebody else, too."""
@@ -37,7 +37,7 @@ Feedback = Literal["right", "wrong", ""]
 """What is said of an answer: only of training."""
 
 
-class OutOfTurn(InvalidInput):
+class OutOfOrder(InvalidInput):
     """It contradicts what went before: answered already, not begun, or too early."""
 
 
@@ -67,7 +67,7 @@ def begin_batch(session: Session, site: Site, visit: Visit) -> None:
     else:
         chosen = []
     if not chosen or visit.row.state != "open":
-        finish(session, site, visit)
+        finish_visit(session, site, visit)
         return
     visit.visitor.batches += 1
     visit.visitor.state = "working"
@@ -97,7 +97,7 @@ def begin_trial(trial: StudyTrial, now: float) -> float:
         OutOfTurn: the trial was answered.
     """
     if trial.answered_s is not None:
-        raise OutOfTurn("this was answered already; go on with the next one")
+        raise OutOfOrder("this was answered already; go on with the next one")
     trial.loads += 1
     if trial.begun_at is None:
         trial.begun_at = now
@@ -112,18 +112,18 @@ def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
     return trial.begun_at is None or now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
 
 
-def judged_answer(visit: Visit, item: StudyItem, answer: TrialAnswer) -> Judged:
+def check_and_judge(visit: Visit, item: StudyItem, answer: TrialAnswer) -> Judgement:
     """Return whether what came back about an item is right; that takes a while, and needs no transaction.
 
     Raises:
         InvalidInput: it cannot be an answer to this.
     """
     check_answer(answer, visit.arm.kind, (item.height, item.width))
-    return judge(answer, visit.arm.kind, mask_of(item), visit.study.radius_share)
+    return judge_answer(answer, visit.arm.kind, item_mask(item), visit.study.radius_share)
 
 
 def take_answer(
-    site: Site, visit: Visit, trial: StudyTrial, answer: TrialAnswer, judged: Judged
+    site: Site, visit: Visit, trial: StudyTrial, answer: TrialAnswer, judged: Judgement
 ) -> Feedback:
     """Keep what came back, as it was judged; the same once more changes nothing.
 
@@ -135,7 +135,7 @@ def take_answer(
     digest = sha256(body)
     if trial.answered_s is not None:
         if trial.sha256 != digest:
-            raise OutOfTurn("this was answered already; go on with the next one")
+            raise OutOfOrder("this was answered already; go on with the next one")
         return _feedback(trial)
     _check_time(visit, trial, now)
     trial.answered_s = now - (trial.begun_at or now)
@@ -148,21 +148,21 @@ def take_answer(
     return _feedback(trial)
 
 
-def item_of(session: Session, trial: StudyTrial) -> StudyItem:
+def trial_item(session: Session, trial: StudyTrial) -> StudyItem:
     """Return what a trial shows."""
     return session.get_one(StudyItem, (trial.study_id, trial.item))
 
 
-def mask_of(item: StudyItem) -> Mask:
+def item_mask(item: StudyItem) -> Mask:
     """Return what is to be pointed at."""
     return decode_rle(item.mask, (item.height, item.width))
 
 
 def _check_time(visit: Visit, trial: StudyTrial, now: float) -> None:
     if trial.begun_at is None:
-        raise OutOfTurn("this was not begun; load the page again")
+        raise OutOfOrder("this was not begun; load the page again")
     if now - trial.begun_at < visit.study.seconds_of(visit.arm.mode).until_allowed - _CLOCKS_S:
-        raise OutOfTurn("this came before an answer was allowed; load the page again")
+        raise OutOfOrder("this came before an answer was allowed; load the page again")
 
 
 def _feedback(trial: StudyTrial) -> Feedback:
@@ -223,7 +223,7 @@ def _end_batch(session: Session, site: Site, visit: Visit) -> None:
     visitor.counted += counts
     visitor.state = "ready"
     if visitor.batches >= visit.study.batches:
-        finish(session, site, visit)
+        finish_visit(session, site, visit)
 
 
 def _chosen(session: Session, now: float, visit: Visit) -> list[int]:
@@ -236,7 +236,8 @@ def _chosen(session: Session, now: float, visit: Visit) -> list[int]:
         items = items.where(StudyItem.label != "", StudyItem.goal == "object")
     answers = _answers(session, now, visit)
     candidates = [
-        Candidate(number, image, answers.get(number, 0)) for number, image in session.execute(items)
+        CandidateItem(number, image, answers.get(number, 0))
+        for number, image in session.execute(items)
     ]
     return choose_items(
         candidates, _seen(session, visit), size=study.batch, wanted=study.answers, seed=study.seed,
@@ -283,7 +284,9 @@ def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> 
     study = visit.study
     visitor = visit.visitor
     easy = _unseen_easy(session, visit)[: study.attention]
-    checks = places_of_checks(len(easy), len(chosen), study.seed, visitor.name, visitor.batches)
+    checks = choose_check_positions(
+        len(easy), len(chosen), study.seed, visitor.name, visitor.batches
+    )
     order: list[tuple[int, TrialPurpose]] = [(item, "main") for item in chosen]
     for place, item in zip(checks, easy, strict=True):
         order.insert(place, (item, "attention"))

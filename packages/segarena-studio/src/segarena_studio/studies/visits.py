@@ -20,7 +20,7 @@ from segarena_server.auth.permissions import is_same, seal
 from segarena_server.http.request_body import number_in
 from segarena_server.site import Site
 from segarena_studio.studies.assignment import choose_arm
-from segarena_studio.studies.description import Arm, Study, read_study_text
+from segarena_studio.studies.description import Arm, Study, decode_study
 from segarena_studio.studies.orm_models import StudyCode, StudyLink, StudyRow, StudyVisitor
 
 _SIGNED = 24
@@ -28,7 +28,7 @@ _CODE = 10
 _NAME = 12
 MOST_BY_A_LINK = 100_000
 
-No = Literal["closed", "full", "ended"]
+ClosedReason = Literal["closed", "full", "ended"]
 """Why nobody more may come: the study is closed, so many came by the link, the link was ended."""
 
 
@@ -87,7 +87,7 @@ def find_link(session: Session, site: Site, text: str) -> StudyLink | None:
     return link if link is not None and is_ours and told == str(link.id) else None
 
 
-def why_not(study: StudyRow, link: StudyLink) -> No | None:
+def closed_reason(study: StudyRow, link: StudyLink) -> ClosedReason | None:
     """Return why nobody more may come by a link; None when they may."""
     if study.state != "open":
         return "closed"
@@ -96,16 +96,18 @@ def why_not(study: StudyRow, link: StudyLink) -> No | None:
     return "full" if link.came >= link.most else None
 
 
-def join(session: Session, site: Site, link: StudyLink, device: DeviceKind) -> tuple[Visit, str]:
+def join_study(
+    session: Session, site: Site, link: StudyLink, device: DeviceKind
+) -> tuple[Visit, str]:
     """Let somebody in who agreed; return their visit, and the key that their browser keeps.
 
     Raises:
         InvalidInput: nobody more may come, or not with such a device.
     """
     row = _locked(session, link.study_id)
-    study = read_study_text(row.description)
+    study = decode_study(row.description)
     session.refresh(link)
-    if why := why_not(row, link):
+    if why := closed_reason(row, link):
         raise InvalidInput(f"nobody more can take part by this link: it is {why}")
     if device not in study.devices:
         raise InvalidInput(f"device: expected {' or '.join(study.devices)}, got {device}")
@@ -141,34 +143,34 @@ def find_visit(
     if visitor is None:
         return None
     row = session.get_one(StudyRow, study_id)
-    return Visit(row, read_study_text(row.description), visitor)
+    return Visit(row, decode_study(row.description), visitor)
 
 
-def signed_key(site: Site, key: str) -> str:
+def sign_key(site: Site, key: str) -> str:
     """Return what a cookie holds."""
     return f"{key}.{seal(site, 'study key', key)}"
 
 
-def key_of(site: Site, cookie: str) -> str:
+def read_signed_key(site: Site, cookie: str) -> str:
     """Return the key in a cookie; "" when it is not signed by us."""
     key, _, signature = cookie.partition(".")
     return key if is_same(signature, seal(site, "study key", key)) else ""
 
 
-def finish(session: Session, site: Site, visit: Visit) -> None:
+def finish_visit(session: Session, site: Site, visit: Visit) -> None:
     """End a visit, and note the code that it gets, apart from what it gave; without a batch there is none."""
     visitor = visit.visitor
     if visitor.state == "done":
         return
     visitor.state = "done"
-    if code := code_of(site, visit):
+    if code := completion_code(site, visit):
         counted = 0 if visit.is_careless else visitor.counted
         session.add(
             StudyCode(study_id=visit.row.id, code=code, batches=visitor.batches, counted=counted)
         )
 
 
-def code_of(site: Site, visit: Visit) -> str:
+def completion_code(site: Site, visit: Visit) -> str:
     """Return the code that a person shows where they came from; "" before the end of a batch, or after failing."""
     if visit.visitor.state != "done" or not visit.visitor.batches:
         return ""
@@ -176,7 +178,7 @@ def code_of(site: Site, visit: Visit) -> str:
     return visit.study.code or own
 
 
-def withdraw(session: Session, visit: Visit) -> None:
+def delete_visit(session: Session, visit: Visit) -> None:
     """Delete all that somebody gave, and that they came."""
     session.delete(visit.visitor)
     session.flush()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from segarena.engine.store import RunFolder
 from segarena.records.parquet_tables import COLUMNS
 from segarena.reports.display_names import metric_name
-from segarena_studio.viewer.table_query import Question
+from segarena_studio.viewer.table_query import TableQuery
 
 KEY = ("sample", "target", "user", "repeat")
 STRETCH = 16_384
@@ -50,7 +50,7 @@ class Column:
     kind: str
 
 
-class Table:
+class DialogueTable:
     """The rows of a collection.
 
     Args:
@@ -71,7 +71,7 @@ class Table:
         """The kind of each column."""
         return {column.name: column.kind for column in self.columns}
 
-    def count(self, question: Question) -> int:
+    def count(self, question: TableQuery) -> int:
         """Return how many rows a question finds.
 
         Raises:
@@ -79,7 +79,7 @@ class Table:
         """
         return len(self._order(question))
 
-    def rows(self, question: Question, first: int, count: int) -> list[dict[str, Any]]:
+    def rows(self, question: TableQuery, first: int, count: int) -> list[dict[str, Any]]:
         """Return some rows of those that a question finds, in its order; each says its key and its place in it."""
         wanted = self._order(question)[max(0, first) : max(0, first) + count]
         place = {row: at for at, row in enumerate(wanted.tolist(), max(0, first))}
@@ -87,7 +87,7 @@ class Table:
         rows = sorted(found.iter_rows(named=True), key=lambda row: place[row[_ROW]])
         return [{"place": place[row.pop(_ROW)], **row} for row in rows]
 
-    def place_of(self, question: Question, key: DialogueKey) -> int | None:
+    def place_of(self, question: TableQuery, key: DialogueKey) -> int | None:
         """Return where a dialogue stands among the rows that a question finds; None where it is not one of them."""
         wanted = {name: value for name, value in zip(KEY, key, strict=True) if name in self._keys}
         found = self._scan().filter(**wanted).select(_ROW).collect()[_ROW]
@@ -98,7 +98,7 @@ class Table:
     def _keys(self) -> tuple[str, ...]:
         return KEY if self._runs else ("sample",)
 
-    def _ordered(self, question: Question) -> NDArray[np.uint32]:
+    def _ordered(self, question: TableQuery) -> NDArray[np.uint32]:
         rows = question.asked_of(self._scan(), self.kinds)
         return rows.select(_ROW).collect()[_ROW].to_numpy()
 
@@ -121,7 +121,7 @@ class Table:
         return columns
 
 
-def dialogues_of(folder: RunFolder) -> pl.DataFrame:
+def read_dialogues(folder: RunFolder) -> pl.DataFrame:
     """Return a row per dialogue of a run, in its order: key, label, rounds, effort, seconds, last values, failure."""
     count = len(folder.samples)
     if count <= STRETCH:
@@ -148,7 +148,7 @@ def _reduced(folder: RunFolder, only: range | None) -> pl.DataFrame:
     return made.join(seconds, on=KEY, how="left", maintain_order="left")
 
 
-def metrics_in(folder: RunFolder, columns: Sequence[str]) -> list[str]:
+def metric_columns(folder: RunFolder, columns: Sequence[str]) -> list[str]:
     """Return those columns of a run's records that are metrics, what its benchmark's summary begins with first."""
     first = [statistic.metric for statistic in folder.config.benchmark.summary[:1]]
     own = [name for name in columns if name not in COLUMNS["records"]]
@@ -158,7 +158,7 @@ def metrics_in(folder: RunFolder, columns: Sequence[str]) -> list[str]:
 def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Column]]:
     """Return the dialogues of all runs, one row for those about the same, and the columns beside the sample."""
     labels = list(runs)
-    frames = [dialogues_of(folder) for folder in runs.values()]
+    frames = [read_dialogues(folder) for folder in runs.values()]
     named: list[pl.DataFrame] = []
     columns = [
         Column(name=name, title=name, kind="number" if name == "repeat" else "text")
@@ -167,7 +167,9 @@ def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Col
     columns += [Column(name=name, title=name, kind="text") for name in _ABOUT_TARGET]
     folder = next(iter(runs.values()))
     metrics = [
-        name for name in metrics_in(folder, frames[0].columns) if name not in ("rounds", "seconds")
+        name
+        for name in metric_columns(folder, frames[0].columns)
+        if name not in ("rounds", "seconds")
     ]
     for name in dict.fromkeys(
         [*metrics[:1], "rounds", *metrics[1:], "effort", "seconds", "failure"]

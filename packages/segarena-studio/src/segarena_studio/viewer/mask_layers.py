@@ -22,7 +22,7 @@ from segarena.samples import Mask, Target
 from segarena.work.lru_cache import LruCache
 from segarena_studio.viewer.dialogue_table import DialogueKey
 from segarena_studio.viewer.planes import Plane
-from segarena_studio.viewer.sample_cache import Looked
+from segarena_studio.viewer.sample_cache import LoadedSample
 
 MOST_LAYERS = 64
 _MOST_BYTES = 2**28
@@ -31,11 +31,11 @@ _ANSWER = re.compile(r"([0-9]{1,4})\.([0-9]{1,6})")
 Layer: TypeAlias = "dict[str, list[int]]"
 """Run lengths in the plane of each object that is there, by its number from 1; as `arrays.rle.run_lengths` counts."""
 
-Answer: TypeAlias = "dict[int, Mask]"
+ObjectMasks: TypeAlias = "dict[int, Mask]"
 """The mask of each object."""
 
 
-class Answers:
+class RunAnswers:
     """What runs answered, decoded while it is looked at.
 
     Args:
@@ -44,7 +44,7 @@ class Answers:
 
     def __init__(self, runs: Sequence[RunFolder]) -> None:
         self._runs = runs
-        self._decoded = LruCache[str, Answer](max_bytes=_MOST_BYTES, keeps_last=True)
+        self._decoded = LruCache[str, ObjectMasks](max_bytes=_MOST_BYTES, keeps_last=True)
         self._held_again: dict[tuple[int, DialogueKey], dict[int, list[MaskRow]]] = {}
         self._rows = lru_cache(maxsize=8)(self._read)
 
@@ -65,7 +65,7 @@ class Answers:
         """Take what came of holding a dialogue again; what the run kept stays what is shown."""
         self._held_again[run, key] = dict(masks)
 
-    def after(self, run: int, key: DialogueKey, round_: int) -> Answer:
+    def after(self, run: int, key: DialogueKey, round_: int) -> ObjectMasks:
         """Return the answer after a round; no object where it was not kept.
 
         Raises:
@@ -97,13 +97,13 @@ class Answers:
         )
 
 
-def layers_in(
-    looked: Looked,
+def encode_layers(
+    looked: LoadedSample,
     plane: Plane,
     index: int,
     names: Sequence[str],
     key: DialogueKey,
-    answers: Answers,
+    answers: RunAnswers,
 ) -> dict[str, Layer]:
     """Return the named layers in one plane; a mask of another shape than the sample is left out.
 
@@ -127,10 +127,10 @@ def layers_in(
 
 
 def _masks(
-    looked: Looked,
+    looked: LoadedSample,
     name: str,
     key: DialogueKey,
-    answers: Answers,
+    answers: RunAnswers,
     cut: Callable[[NDArray[Any]], NDArray[Any]],
 ) -> Iterator[tuple[int, Mask]]:
     if name == "target":

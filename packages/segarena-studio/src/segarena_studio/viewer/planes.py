@@ -58,7 +58,7 @@ class Plane:
         return np.ascontiguousarray(found[::-1, ::-1]) if self.is_turned else found
 
 
-def planes_of(sample: Sample) -> Sequence[Plane]:
+def list_planes(sample: Sample) -> Sequence[Plane]:
     """Return the directions in which a sample can be gone through."""
     match sample:
         case ImageSample():
@@ -67,10 +67,10 @@ def planes_of(sample: Sample) -> Sequence[Plane]:
         case VideoSample():
             return [Plane(name="frame", axis=0, count=len(sample.frames), size=sample.frame_shape)]
         case VolumeSample():
-            return planes_of_volume(sample.shape, sample.spacing_mm, sample.affine)
+            return list_volume_planes(sample.shape, sample.spacing_mm, sample.affine)
 
 
-def planes_of_volume(
+def list_volume_planes(
     shape: Shape, spacing_mm: Sequence[float], affine: NDArray[np.float64] | None = None
 ) -> Sequence[Plane]:
     """Return axial, coronal and sagittal slices of a volume; see `segarena.samples.VolumeSample`."""
@@ -109,7 +109,7 @@ def _ends(affine: NDArray[np.float64], axis: int) -> tuple[int, str]:
     return direction, letters if affine[direction, axis] >= 0 else letters[::-1]
 
 
-def picture_of(
+def encode_plane(
     sample: Sample, plane: Plane, index: int, levels: Levels | None
 ) -> tuple[bytes, str]:
     """Return the picture of one plane as a file, and its media type.

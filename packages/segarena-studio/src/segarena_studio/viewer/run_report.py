@@ -14,7 +14,7 @@ from segarena_studio.viewer.catalog import Collection
 from segarena_studio.viewer.dialogue_table import KEY
 
 
-def report_of(here: Collection, address: str, file_address: Callable[[str], str]) -> str:
+def render_report(here: Collection, address: str, file_address: Callable[[str], str]) -> str:
     """Return the report as a page of this server.
 
     Args:

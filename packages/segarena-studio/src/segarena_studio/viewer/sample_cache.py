@@ -16,14 +16,14 @@ from segarena.reports.gallery import error_line
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample, check_sample
 from segarena.work.lru_cache import LruCache
-from segarena_studio.viewer.planes import Plane, planes_of
+from segarena_studio.viewer.planes import Plane, list_planes
 
 MOST_BYTES = 2**30
 """What the samples held may take, the one looked at last apart."""
 
 
 @dataclass(eq=False)
-class Looked:
+class LoadedSample:
     """A sample that is looked at, and what is known of its pictures."""
 
     sample: Sample
@@ -31,7 +31,7 @@ class Looked:
     @cached_property
     def planes(self) -> Sequence[Plane]:
         """The directions in which it can be gone through."""
-        return planes_of(self.sample)
+        return list_planes(self.sample)
 
     @cached_property
     def levels(self) -> Levels | None:
@@ -52,7 +52,7 @@ class Looked:
         return found
 
 
-class Samples:
+class SampleCache:
     """Loads samples of one dataset, one at a time: datasets are foreign code, and need not bear more.
 
     Args:
@@ -68,10 +68,10 @@ class Samples:
         self.dataset = dataset
         self.problem = problem
         self._trust = trust
-        self._recent = LruCache[str, Looked](max_bytes=most_bytes, keeps_last=True)
+        self._recent = LruCache[str, LoadedSample](max_bytes=most_bytes, keeps_last=True)
         self._is_loading = threading.Lock()
 
-    def look(self, sample_id: str) -> Looked:
+    def look(self, sample_id: str) -> LoadedSample:
         """Return a sample.
 
         Raises:
@@ -93,12 +93,12 @@ class Samples:
                 raise SampleInvalid(
                     f"sample {sample_id!r} cannot be shown: {error_line(error)}"
                 ) from error
-            looked = Looked(sample)
-            self._recent.put(sample_id, looked, bytes_of(sample))
+            looked = LoadedSample(sample)
+            self._recent.put(sample_id, looked, sample_bytes(sample))
             return looked
 
 
-def bytes_of(sample: Sample) -> int:
+def sample_bytes(sample: Sample) -> int:
     """Return what a sample takes in memory, the frames that a video loads when asked apart."""
     masks: int = sum(
         target.mask.nbytes + (0 if target.ignore is None else target.ignore.nbytes)

@@ -41,7 +41,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class TableQuery:
     """Which rows, in which order.
 
     Attributes:
@@ -55,7 +55,7 @@ class Question:
     sort: str = ""
 
     @classmethod
-    def of(cls, words: str, where: Sequence[str], sort: str) -> Question:
+    def of(cls, words: str, where: Sequence[str], sort: str) -> TableQuery:
         """Return the question of an address.
 
         Raises:

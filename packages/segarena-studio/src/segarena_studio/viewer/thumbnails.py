@@ -10,14 +10,14 @@ from segarena.arrays.boxes import bounding_window
 from segarena.reports.overlays import View, view_of
 from segarena.samples import ImageSample, Mask, VideoSample, VolumeSample
 from segarena_studio.viewer.planes import Plane
-from segarena_studio.viewer.sample_cache import Looked
+from segarena_studio.viewer.sample_cache import LoadedSample
 
 SIDE_PX = 240
 _TRUTH, _HALO = (77, 225, 255), (0, 0, 0)  # --truth in page.css, and black; blue first
 _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 82]
 
 
-def thumb_of(looked: Looked, target: str, index: int) -> bytes:
+def render_thumbnail(looked: LoadedSample, target: str, index: int) -> bytes:
     """Return a JPEG of a sample's first direction: one plane, cut to the target where one is named.
 
     Raises:
@@ -34,7 +34,7 @@ def thumb_of(looked: Looked, target: str, index: int) -> bytes:
     return _drawn(image[view.window], mask[view.window], plane.edges, view)
 
 
-def _picture(looked: Looked, plane: Plane, index: int) -> NDArray[np.uint8]:
+def _picture(looked: LoadedSample, plane: Plane, index: int) -> NDArray[np.uint8]:
     match looked.sample:
         case ImageSample(image=image):
             return image

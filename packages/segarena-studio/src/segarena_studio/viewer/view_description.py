@@ -13,13 +13,13 @@ from segarena.records.prompts import read_prompts
 from segarena.reports.display_names import metric_name
 from segarena.samples import Target
 from segarena.systems.volumes.page.slice_pictures import find_middle_slice
-from segarena_studio.viewer.dialogue_table import DialogueKey, metrics_in
-from segarena_studio.viewer.mask_layers import Answers
+from segarena_studio.viewer.dialogue_table import DialogueKey, metric_columns
+from segarena_studio.viewer.mask_layers import RunAnswers
 from segarena_studio.viewer.planes import Plane
-from segarena_studio.viewer.sample_cache import Looked
+from segarena_studio.viewer.sample_cache import LoadedSample
 
 
-class ToldPlane(msgspec.Struct, frozen=True, kw_only=True):
+class PlaneDescription(msgspec.Struct, frozen=True, kw_only=True):
     """A direction; see `segarena_studio.viewer.planes.Plane`. `first` is the plane to begin with."""
 
     name: str
@@ -32,7 +32,7 @@ class ToldPlane(msgspec.Struct, frozen=True, kw_only=True):
     first: int
 
 
-class ToldLevels(msgspec.Struct, frozen=True, kw_only=True):
+class LevelsDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What greys stand for; see `segarena.arrays.levels.Levels`."""
 
     offset: float
@@ -42,7 +42,7 @@ class ToldLevels(msgspec.Struct, frozen=True, kw_only=True):
     modality: str
 
 
-class ToldObject(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be segmented, as layers number it."""
 
     number: int
@@ -50,7 +50,7 @@ class ToldObject(msgspec.Struct, frozen=True, kw_only=True):
     label: str
 
 
-class ToldDialogue(msgspec.Struct, frozen=True, kw_only=True):
+class DialogueDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What one run has about the place.
 
     Attributes:
@@ -73,7 +73,7 @@ class ToldDialogue(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-class ToldPlace(msgspec.Struct, frozen=True, kw_only=True):
+class ViewDescription(msgspec.Struct, frozen=True, kw_only=True):
     """A place.
 
     Attributes:
@@ -85,21 +85,21 @@ class ToldPlace(msgspec.Struct, frozen=True, kw_only=True):
 
     key: DialogueKey
     kind: str
-    planes: list[ToldPlane]
-    levels: ToldLevels | None
-    objects: list[ToldObject]
+    planes: list[PlaneDescription]
+    levels: LevelsDescription | None
+    objects: list[ObjectDescription]
     has_ignored: bool
-    dialogues: list[ToldDialogue]
+    dialogues: list[DialogueDescription]
     notes: list[str]
 
 
-def told_place(
-    looked: Looked,
+def describe_view(
+    looked: LoadedSample,
     key: DialogueKey,
     runs: Sequence[tuple[str, RunFolder]],
-    answers: Answers,
+    answers: RunAnswers,
     notes: Sequence[str] = (),
-) -> ToldPlace:
+) -> ViewDescription:
     """Return what is told of a place.
 
     Raises:
@@ -107,18 +107,18 @@ def told_place(
     """
     targets = looked.targets(key[1])
     every = [
-        told_dialogue(number, label, folder, key, answers)
+        describe_dialogue(number, label, folder, key, answers)
         for number, (label, folder) in enumerate(runs)
     ]
     levels = looked.levels
     kind = type(looked.sample).__name__.removesuffix("Sample").lower()
-    return ToldPlace(
+    return ViewDescription(
         key=key,
         kind=kind,
         planes=[_told_plane(plane, targets) for plane in looked.planes],
         levels=None
         if levels is None
-        else ToldLevels(
+        else LevelsDescription(
             offset=levels.offset,
             step=levels.step,
             low=levels.low,
@@ -132,9 +132,9 @@ def told_place(
     )
 
 
-def told_dialogue(
-    number: int, label: str, folder: RunFolder, key: DialogueKey, answers: Answers
-) -> ToldDialogue | None:
+def describe_dialogue(
+    number: int, label: str, folder: RunFolder, key: DialogueKey, answers: RunAnswers
+) -> DialogueDescription | None:
     """Return what a run has about a place, or why its sample came to nothing; None where it has nothing."""
     sample, target, user, repeat = key
     if sample not in folder.samples:
@@ -144,10 +144,10 @@ def told_dialogue(
     own = own if own.height else rows.filter(target="", user="")
     if not own.height:
         return None
-    metrics = metrics_in(folder, own.columns)
+    metrics = metric_columns(folder, own.columns)
     rounds = [row for row in own.iter_rows(named=True) if row["round"]]
     seconds = _seconds(folder, key)
-    return ToldDialogue(
+    return DialogueDescription(
         label=label,
         number=number,
         values=[
@@ -177,23 +177,25 @@ def _plain(prompt: Any) -> dict[str, Any]:
     return {"kind": prompt.kind, **msgspec.to_builtins(prompt)}
 
 
-def _objects(targets: Sequence[Target]) -> list[ToldObject]:
+def _objects(targets: Sequence[Target]) -> list[ObjectDescription]:
     if len(targets) == 1:
         own = targets[0]
         return [
-            ToldObject(number=number, id=own.id, label=own.label)
+            ObjectDescription(number=number, id=own.id, label=own.label)
             for number in range(1, own.objects + 1)
         ]
     return [
-        ToldObject(number=number, id=one.id, label=one.label)
+        ObjectDescription(number=number, id=one.id, label=one.label)
         for number, one in enumerate(targets, 1)
     ]
 
 
-def _told_plane(plane: Plane, targets: Sequence[Target]) -> ToldPlane:
+def _told_plane(plane: Plane, targets: Sequence[Target]) -> PlaneDescription:
     first = plane.count // 2 if plane.is_turned else 0
     masks = [target.mask for target in targets if target.mask.any()]
     if plane.is_turned and plane.axis is not None and masks:
         first = find_middle_slice(masks[0] > 0, plane.axis)
-    told = {name: getattr(plane, name) for name in ToldPlane.__struct_fields__ if name != "first"}
-    return ToldPlane(**told, first=first)
+    told = {
+        name: getattr(plane, name) for name in PlaneDescription.__struct_fields__ if name != "first"
+    }
+    return PlaneDescription(**told, first=first)
